@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_CORE_ERROR_HPP
+#define AUGUR_CORE_ERROR_HPP
+
+/// @file
+/// How a call fails: a code and a sentence. Nothing in this library throws.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <augur/core/config.hpp>
+
+namespace augur::inline v0 {
+
+/// Why a call failed. Values are written to logs: append, never renumber.
+enum class errc : std::uint8_t {
+    shape_mismatch = 1,    ///< sizes, extents or dimensions do not fit together
+    unknown_primitive = 2, ///< a schedule step outside the vocabulary
+    version_mismatch = 3,  ///< a file of another format, version or schema
+    io = 4,                ///< the operating system refused
+    parse = 5,             ///< malformed text
+    limit = 6,             ///< a size, depth or time limit was passed
+    illegal_schedule = 7,  ///< a step that cannot be applied to this state
+    not_found = 8,         ///< a name, key or file that is not there
+    invalid_argument = 9,  ///< a flag or parameter outside its domain
+    busy = 10,             ///< another process holds it
+    interrupted = 11,      ///< the user asked to stop
+};
+
+/// The name of a code, as it stands in logs.
+constexpr std::string_view to_string(errc code) noexcept {
+    switch (code) {
+    case errc::shape_mismatch: return "shape_mismatch";
+    case errc::unknown_primitive: return "unknown_primitive";
+    case errc::version_mismatch: return "version_mismatch";
+    case errc::io: return "io";
+    case errc::parse: return "parse";
+    case errc::limit: return "limit";
+    case errc::illegal_schedule: return "illegal_schedule";
+    case errc::not_found: return "not_found";
+    case errc::invalid_argument: return "invalid_argument";
+    case errc::busy: return "busy";
+    case errc::interrupted: return "interrupted";
+    }
+    return "unknown";
+}
+
+/// A failure a caller can act on. `detail` says what was expected, what came and where.
+struct error {
+    errc code{};
+    std::string detail;
+};
+
+/// A value, or the reason there is none.
+template <class T>
+class [[nodiscard]] result {
+public:
+    using value_type = T;
+
+    // NOLINTNEXTLINE(google-explicit-constructor): a function returns its value or its error
+    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    result(error why) : state_(std::in_place_index<1>, std::move(why)) {}
+
+    explicit operator bool() const noexcept { return state_.index() == 0; }
+
+    /// pre: *this holds a value
+    [[nodiscard]] const T& operator*() const& {
+        AUGUR_ASSERT(*this, "result: no value");
+        return *std::get_if<0>(&state_);
+    }
+    [[nodiscard]] T& operator*() & {
+        AUGUR_ASSERT(*this, "result: no value");
+        return *std::get_if<0>(&state_);
+    }
+    [[nodiscard]] T&& operator*() && {
+        AUGUR_ASSERT(*this, "result: no value");
+        return std::move(*std::get_if<0>(&state_));
+    }
+    [[nodiscard]] const T* operator->() const { return &**this; }
+    [[nodiscard]] T* operator->() { return &**this; }
+
+    /// pre: *this holds no value
+    [[nodiscard]] const error& why() const {
+        AUGUR_ASSERT(!*this, "result: no error");
+        return *std::get_if<1>(&state_);
+    }
+
+private:
+    std::variant<T, error> state_;
+};
+
+/// Success, or the reason for the failure.
+template <>
+class [[nodiscard]] result<void> {
+public:
+    using value_type = void;
+
+    result() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    result(error why) : why_(std::move(why)) {}
+
+    explicit operator bool() const noexcept { return !why_.has_value(); }
+
+    /// pre: the call failed
+    [[nodiscard]] const error& why() const {
+        AUGUR_ASSERT(why_.has_value(), "result: no error");
+        return *why_;
+    }
+
+private:
+    std::optional<error> why_;
+};
+
+} // namespace augur::inline v0
+
+#endif

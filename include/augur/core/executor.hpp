@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_CORE_EXECUTOR_HPP
+#define AUGUR_CORE_EXECUTOR_HPP
+
+/// @file
+/// Who runs n independent pieces of work. The library never makes a thread by itself.
+
+#include <concepts>
+#include <cstddef>
+
+namespace augur::inline v0 {
+
+namespace detail {
+struct bulk_probe {
+    void operator()(std::size_t) const {}
+};
+} // namespace detail
+
+/// Runs independent pieces of work.
+///
+/// Syntax      `e.bulk(n, f)` calls `f(i)` once for each i in [0, n) and returns when all are done
+///             `e.concurrency()` is the most calls that run at the same time, at least 1
+/// Semantics   order and thread are unspecified; `f` must not depend on them
+/// Threads     `f` is called concurrently; `bulk` itself from one thread at a time
+template <class E>
+concept bulk_executor = requires(E& e, std::size_t n, const detail::bulk_probe& f) {
+    e.bulk(n, f);
+    { e.concurrency() } -> std::convertible_to<std::size_t>;
+};
+
+/// One after the other, on the calling thread.
+struct serial_executor {
+    template <class F>
+    void bulk(std::size_t n, const F& f) const {
+        for (std::size_t i = 0; i < n; ++i) f(i);
+    }
+    [[nodiscard]] static constexpr std::size_t concurrency() noexcept { return 1; }
+};
+static_assert(bulk_executor<serial_executor>);
+
+} // namespace augur::inline v0
+
+#endif

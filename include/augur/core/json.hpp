@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_CORE_JSON_HPP
+#define AUGUR_CORE_JSON_HPP
+
+/// @file
+/// JSON (RFC 8259): a strict reader that is asked for what should come next. core/json_writer.hpp writes.
+///
+///     json_reader in(text);
+///     std::vector<std::int64_t> list;
+///     in.begin_array();
+///     while (in.next_element()) in.read(list.emplace_back());
+///     if (!in.finish()) return in.why(); // "1:7: expected an integer, got '"'"
+///
+/// The first error sticks: every later call returns false and changes nothing, so one check at the end is enough.
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <augur/core/error.hpp>
+#include <augur/core/number.hpp>
+
+namespace augur::inline v0 {
+
+/// What a reader refuses to go beyond.
+struct json_limits {
+    std::size_t document = std::size_t{16} << 20U; ///< bytes of the text
+    std::size_t string = std::size_t{1} << 20U;    ///< bytes of one string, escapes decoded
+    int depth = 64;                                ///< arrays and objects inside one another; at most 1024
+};
+
+/// A place in a text, both counted from 1; columns are bytes.
+struct json_position {
+    std::size_t line = 0;
+    std::size_t column = 0;
+};
+
+/// What kind of value comes next.
+enum class json_kind : std::uint8_t { none, null, boolean, number, string, array, object };
+
+/// A number as it was spelled: an integer that fits, or a double.
+struct json_number {
+    bool is_integer = false;
+    std::int64_t integer = 0; ///< when is_integer
+    double real = 0;          ///< always
+};
+
+namespace detail {
+
+/// What a byte is inside a string.
+enum class string_byte : std::uint8_t { plain, quote, escape, control, multibyte };
+
+constexpr std::array<string_byte, 256> string_byte_table() noexcept {
+    std::array<string_byte, 256> table{};
+    for (std::size_t c = 0; c < 256; ++c) table[c] = c < 0x20 ? string_byte::control : c >= 0x80 ? string_byte::multibyte : string_byte::plain;
+    table['"'] = string_byte::quote;
+    table['\\'] = string_byte::escape;
+    return table;
+}
+inline constexpr std::array<string_byte, 256> string_bytes = string_byte_table();
+
+/// How many bytes the UTF-8 character at `at` has; 0 when it is none (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
+inline std::size_t utf8_length(const char* at, const char* end) noexcept {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(at[i]); };
+    const auto in = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
+    const auto left = static_cast<std::size_t>(end - at);
+    if (left == 0) return 0;
+    const unsigned lead = byte(0);
+    if (lead < 0x80) return 1;
+    if (in(lead, 0xC2, 0xDF)) return left >= 2 && in(byte(1), 0x80, 0xBF) ? 2 : 0;
+    if (in(lead, 0xE0, 0xEF)) {
+        const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
+        const unsigned high = lead == 0xED ? 0x9F : 0xBF;
+        return left >= 3 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) ? 3 : 0;
+    }
+    if (in(lead, 0xF0, 0xF4)) {
+        const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
+        const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
+        return left >= 4 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) && in(byte(3), 0x80, 0xBF) ? 4 : 0;
+    }
+    return 0;
+}
+
+inline void append_utf8(std::string& out, std::uint32_t code) {
+    const auto put = [&](std::uint32_t b) { out += static_cast<char>(static_cast<unsigned char>(b)); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xC0U | (code >> 6U));
+        put(0x80U | (code & 0x3FU));
+    } else if (code < 0x10000) {
+        put(0xE0U | (code >> 12U));
+        put(0x80U | ((code >> 6U) & 0x3FU));
+        put(0x80U | (code & 0x3FU));
+    } else {
+        put(0xF0U | (code >> 18U));
+        put(0x80U | ((code >> 12U) & 0x3FU));
+        put(0x80U | ((code >> 6U) & 0x3FU));
+        put(0x80U | (code & 0x3FU));
+    }
+}
+
+/// Are the eight bytes at `at` all plain inside a string? (The usual has-zero-byte trick, once for each bad class.)
+inline bool eight_plain(const char* at) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    std::uint64_t x = 0;
+    std::memcpy(&x, at, 8);
+    const auto has_zero = [](std::uint64_t v) { return (v - ones) & ~v; };
+    const std::uint64_t bad = x | ((x - ones * 0x20) & ~x) | has_zero(x ^ (ones * '"')) | has_zero(x ^ (ones * '\\'));
+    return (bad & (ones * 0x80)) == 0;
+}
+
+} // namespace detail
+
+/// Reads one JSON text. Views that it gives stay valid as long as the text, or, where the string had escapes, until the next string is read.
+///
+/// Cost       linear in the text; allocates for strings with escapes and for the message of an error
+/// Threads    one thread a reader
+class json_reader {
+public:
+    /// The text must outlive the reader. `first_line` is the number that errors give to its first line.
+    explicit json_reader(std::string_view text, json_limits limits = {}, std::size_t first_line = 1)
+        : begin_(text.data()), end_(text.data() + text.size()), at_(begin_), value_(begin_), limits_(limits), first_line_(first_line) {
+        if (limits_.depth > max_depth) limits_.depth = max_depth;
+        if (text.size() > limits_.document) limit("text", limits_.document);
+    }
+    json_reader(const json_reader&) = delete;
+    json_reader& operator=(const json_reader&) = delete;
+
+    /// The kind of the value that comes; `none` at the end, at something else and after an error.
+    [[nodiscard]] json_kind peek() noexcept {
+        space();
+        if (failed_ || at_ == end_) return json_kind::none;
+        switch (*at_) {
+        case '{': return json_kind::object;
+        case '[': return json_kind::array;
+        case '"': return json_kind::string;
+        case 't':
+        case 'f': return json_kind::boolean;
+        case 'n': return json_kind::null;
+        case '-': return json_kind::number;
+        default: return detail::is_digit(*at_) ? json_kind::number : json_kind::none;
+        }
+    }
+
+    bool begin_array() { return open('[', "an array", false); }
+    bool begin_object() { return open('{', "an object", true); }
+
+    /// Steps to the next element of the innermost array, which must then be read. False behind the last one, and after an error.
+    bool next_element() {
+        if (failed_) return false;
+        AUGUR_ASSERT(depth_ > 0 && !inside_object(), "json_reader: next_element outside an array");
+        return advance(']', "',' or ']'");
+    }
+
+    /// Steps to the next member of the innermost object, whose value must then be read. `key` stays valid until the next key.
+    bool next_member(std::string_view& key) {
+        if (failed_) return false;
+        AUGUR_ASSERT(depth_ > 0 && inside_object(), "json_reader: next_member outside an object");
+        if (!advance('}', "',' or '}'")) return false;
+        space();
+        if (at_ == end_ || *at_ != '"') return expected("a key in quotes");
+        if (!string(key, key_scratch_)) return false;
+        space();
+        if (at_ == end_ || *at_ != ':') return expected("':'");
+        ++at_;
+        return true;
+    }
+
+    bool read(std::string_view& out) { return begin_value() && (*at_ == '"' ? string(out, scratch_) : expected("a string")); }
+    bool read(std::string& out) {
+        std::string_view view;
+        if (!read(view)) return false;
+        out.assign(view);
+        return true;
+    }
+    /// An integer without fraction or exponent that fits.
+    bool read(std::int64_t& out) {
+        if (!begin_value()) return false;
+        const char* p = at_;
+        const bool negative = *p == '-';
+        if (negative) ++p;
+        if (p == end_ || !detail::is_digit(*p)) return expected("an integer");
+        std::uint64_t magnitude = 0;
+        const char* const first = p;
+        for (; p != end_ && detail::is_digit(*p) && p - first < 19; ++p) magnitude = magnitude * 10 + static_cast<std::uint64_t>(*p - '0');
+        if (*first == '0' && p - first > 1) return fail_at(first, errc::parse, "a number must not begin with 0");
+        if (p != end_ && (*p == '.' || *p == 'e' || *p == 'E'))
+            return fail_at(value_, errc::parse, "expected an integer, got a fraction or an exponent");
+        const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+        if ((p != end_ && detail::is_digit(*p)) || magnitude > most + (negative ? 1U : 0U))
+            return fail_at(value_, errc::limit, "expected an integer of 64 bits, got a larger one");
+        out = negative ? static_cast<std::int64_t>(~magnitude + 1U) : static_cast<std::int64_t>(magnitude);
+        at_ = p;
+        return true;
+    }
+    bool read(double& out) {
+        json_number number;
+        if (!read(number)) return false;
+        out = number.real;
+        return true;
+    }
+    /// Any number. Beyond the range of a double is an error; an integer beyond 64 bits is given as a double.
+    bool read(json_number& out) {
+        if (!begin_value()) return false;
+        const char* p = at_;
+        const bool negative = *p == '-';
+        if (negative) ++p;
+        if (p == end_ || !detail::is_digit(*p)) return expected("a number");
+        const char* const first = p;
+        std::uint64_t mantissa = 0; // overflow is harmless: then the slow way is taken
+        std::int64_t scale = 0;
+        std::size_t digits = 0;
+        const auto run = [&] {
+            const char* const from = p;
+            for (; p != end_ && detail::is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
+            digits += static_cast<std::size_t>(p - from);
+            return p - from;
+        };
+        if (run() > 1 && *first == '0') return fail_at(first, errc::parse, "a number must not begin with 0");
+        bool integer = true;
+        if (p != end_ && *p == '.') {
+            integer = false;
+            ++p;
+            const auto fraction = run();
+            if (fraction == 0) return fail_at(p, errc::parse, "expected a digit behind the decimal point");
+            scale = -static_cast<std::int64_t>(fraction);
+        }
+        if (p != end_ && (*p == 'e' || *p == 'E')) {
+            integer = false;
+            ++p;
+            const bool down = p != end_ && *p == '-';
+            if (p != end_ && (*p == '-' || *p == '+')) ++p;
+            if (p == end_ || !detail::is_digit(*p)) return fail_at(p, errc::parse, "expected a digit in the exponent");
+            std::int64_t e = 0;
+            for (; p != end_ && detail::is_digit(*p); ++p)
+                if (e < 100'000) e = e * 10 + (*p - '0');
+            scale += down ? -e : e;
+        }
+        const std::string_view text(value_, static_cast<std::size_t>(p - value_));
+        out.is_integer = false;
+        if (integer) {
+            if (const auto exact = parse_int(text)) {
+                out.is_integer = true;
+                out.integer = *exact;
+            }
+        }
+        if (digits <= 19 && mantissa <= (std::uint64_t{1} << 53U) && scale >= -22 && scale <= 22) {
+            // both the mantissa and the power of ten are exact, so one operation rounds correctly (Clinger 1990)
+            const auto m = static_cast<double>(mantissa);
+            const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
+            const double magnitude = scale < 0 ? m / power : m * power;
+            out.real = negative ? -magnitude : magnitude;
+        } else {
+            const auto real = parse_double(text);
+            if (!real || !(*real <= (std::numeric_limits<double>::max)() && *real >= std::numeric_limits<double>::lowest()))
+                return fail_at(value_, errc::limit, "a number beyond the range of a double");
+            out.real = *real;
+        }
+        at_ = p;
+        return true;
+    }
+    bool read(bool& out) {
+        if (!begin_value()) return false;
+        if (literal("true")) return out = true, true;
+        if (literal("false")) return out = false, true;
+        return expected("true or false");
+    }
+    bool read_null() { return begin_value() && (literal("null") || expected("null")); }
+
+    /// Passes over one value of any kind, checked like the rest.
+    bool skip() {
+        const int outside = depth_;
+        for (;;) {
+            std::string_view text;
+            json_number number;
+            bool flag = false;
+            switch (peek()) {
+            case json_kind::object: begin_object(); break;
+            case json_kind::array: begin_array(); break;
+            case json_kind::string: read(text); break;
+            case json_kind::number: read(number); break;
+            case json_kind::boolean: read(flag); break;
+            case json_kind::null: read_null(); break;
+            case json_kind::none: begin_value() && expected("a value"); break;
+            }
+            for (;;) { // behind a value: step on, and out of every container that ends here
+                if (failed_) return false;
+                if (depth_ == outside) return true;
+                if (inside_object() ? next_member(text) : next_element()) break;
+            }
+        }
+    }
+
+    /// Passes over one value and gives its text, without the space around it.
+    bool raw(std::string_view& out) {
+        if (!begin_value()) return false;
+        const std::size_t from = offset();
+        if (!skip()) return false;
+        out = since(from);
+        return true;
+    }
+    /// How many bytes have been read, and the text from such a place to here.
+    [[nodiscard]] std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+    [[nodiscard]] std::string_view since(std::size_t from) const noexcept {
+        AUGUR_ASSERT(from <= offset(), "json_reader: a place behind the reader");
+        return {begin_ + from, offset() - from};
+    }
+
+    /// True when nothing failed and nothing but space is left.
+    bool finish() {
+        if (failed_) return false;
+        space();
+        if (at_ != end_ || depth_ > 0) return expected(depth_ > 0 ? "the container to be read to its end" : "the end");
+        return true;
+    }
+
+    /// Refuses the value that was read or begun last, for a reason of the caller's. Returns false.
+    bool fail(errc code, std::string reason) { return fail_at(value_, code, std::move(reason)); }
+
+    [[nodiscard]] bool ok() const noexcept { return !failed_; }
+    /// pre: !ok(). The sentence without its place.
+    [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+    [[nodiscard]] errc code() const noexcept { return code_; }
+    /// pre: !ok(). The sentence begins with line:column.
+    [[nodiscard]] error why() const {
+        AUGUR_ASSERT(failed_, "json_reader: no error");
+        const auto at = where();
+        return {code_, std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + reason_};
+    }
+    /// Where the error is; without one, how far the reader has come.
+    [[nodiscard]] json_position where() const noexcept {
+        json_position at{first_line_, 1};
+        for (const char* p = begin_; p != at_; ++p) {
+            ++at.column;
+            if (*p == '\n') at = {at.line + 1, 1};
+        }
+        return at;
+    }
+
+private:
+    static constexpr int max_depth = 1024;
+    static constexpr std::array<double, 23> powers_of_ten{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+    void space() noexcept {
+        while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+    }
+    bool begin_value() {
+        if (failed_) return false;
+        space();
+        value_ = at_;
+        return at_ != end_ || expected("a value");
+    }
+    [[nodiscard]] bool inside_object() const noexcept {
+        const auto level = static_cast<unsigned>(depth_ - 1);
+        return ((objects_[level / 64] >> (level % 64)) & 1U) != 0;
+    }
+    bool open(char bracket, const char* what, bool object) {
+        if (!begin_value()) return false;
+        if (*at_ != bracket) return expected(what);
+        if (depth_ >= limits_.depth) return limit("nesting", static_cast<std::size_t>(limits_.depth));
+        const auto level = static_cast<unsigned>(depth_++);
+        const std::uint64_t bit = std::uint64_t{1} << (level % 64);
+        objects_[level / 64] = object ? objects_[level / 64] | bit : objects_[level / 64] & ~bit;
+        fresh_ = true;
+        ++at_;
+        return true;
+    }
+    bool advance(char bracket, const char* what) {
+        space();
+        if (at_ != end_ && *at_ == bracket) {
+            ++at_;
+            --depth_;
+            fresh_ = false;
+            return false;
+        }
+        if (fresh_) return fresh_ = false, true;
+        if (at_ == end_ || *at_ != ',') return expected(what);
+        ++at_;
+        return true;
+    }
+    bool literal(std::string_view word) noexcept {
+        if (static_cast<std::size_t>(end_ - at_) < word.size() || std::memcmp(at_, word.data(), word.size()) != 0) return false;
+        at_ += word.size();
+        return true;
+    }
+    /// The string whose quote is at at_.
+    bool string(std::string_view& out, std::string& scratch) {
+        const char* const start = ++at_;
+        const char* p = start;
+        const char* from = start; // what stands before it is in scratch
+        scratch.clear();
+        for (;;) {
+            while (end_ - p >= 8 && detail::eight_plain(p)) p += 8;
+            while (p != end_ && detail::string_bytes[static_cast<unsigned char>(*p)] == detail::string_byte::plain) ++p;
+            if (p == end_) return fail_at(p, errc::parse, "a string without its closing quote");
+            switch (detail::string_bytes[static_cast<unsigned char>(*p)]) {
+            case detail::string_byte::plain: break;
+            case detail::string_byte::quote: {
+                const std::string_view last(from, static_cast<std::size_t>(p - from));
+                if (scratch.size() + last.size() > limits_.string) return limit("string", limits_.string);
+                at_ = p + 1;
+                if (from == start) return out = last, true;
+                scratch.append(last);
+                out = scratch;
+                return true;
+            }
+            case detail::string_byte::control: return fail_at(p, errc::parse, "a control character inside a string must be escaped");
+            case detail::string_byte::multibyte: {
+                const std::size_t n = detail::utf8_length(p, end_);
+                if (n == 0) return fail_at(p, errc::parse, "a string that is not UTF-8");
+                p += n;
+                break;
+            }
+            case detail::string_byte::escape:
+                scratch.append(from, p);
+                if (scratch.size() > limits_.string) return limit("string", limits_.string);
+                if (!escape(p, scratch)) return false;
+                from = p;
+                break;
+            }
+        }
+    }
+    bool escape(const char*& p, std::string& scratch) {
+        const char* const backslash = p++;
+        switch (p == end_ ? '\0' : *p++) {
+        case '"': scratch += '"'; return true;
+        case '\\': scratch += '\\'; return true;
+        case '/': scratch += '/'; return true;
+        case 'b': scratch += '\b'; return true;
+        case 'f': scratch += '\f'; return true;
+        case 'n': scratch += '\n'; return true;
+        case 'r': scratch += '\r'; return true;
+        case 't': scratch += '\t'; return true;
+        case 'u': break;
+        default: return fail_at(backslash, errc::parse, "an unknown escape inside a string");
+        }
+        std::uint32_t code = 0;
+        if (!hex4(p, code)) return fail_at(backslash, errc::parse, "\\u must be followed by four hexadecimal digits");
+        if (code >= 0xD800 && code < 0xE000) {
+            std::uint32_t low = 0;
+            if (code >= 0xDC00 || end_ - p < 2 || p[0] != '\\' || p[1] != 'u' || !hex4(p += 2, low) || low < 0xDC00 || low >= 0xE000)
+                return fail_at(backslash, errc::parse, "half a surrogate pair inside a string");
+            code = 0x10000U + ((code - 0xD800U) << 10U) + (low - 0xDC00U);
+        }
+        detail::append_utf8(scratch, code);
+        return true;
+    }
+    bool hex4(const char*& p, std::uint32_t& code) const noexcept {
+        if (end_ - p < 4) return false;
+        const auto [at, failure] = std::from_chars(p, p + 4, code, 16);
+        if (failure != std::errc{} || at != p + 4) return false;
+        p = at;
+        return true;
+    }
+
+    bool expected(const char* what) {
+        std::string got = "the end";
+        if (at_ != end_) {
+            const auto c = static_cast<unsigned char>(*at_);
+            constexpr char hex[] = "0123456789ABCDEF";
+            got = c >= 0x20 && c < 0x7F ? std::string{'\'', *at_, '\''} : std::string("byte 0x") + hex[c >> 4U] + hex[c & 15U];
+        }
+        return fail_at(at_, errc::parse, std::string("expected ") + what + ", got " + got);
+    }
+    bool limit(const char* what, std::size_t most) {
+        return fail_at(at_, errc::limit, std::string(what) + " beyond the limit of " + std::to_string(most));
+    }
+    bool fail_at(const char* place, errc code, std::string reason) {
+        if (failed_) return false;
+        failed_ = true;
+        at_ = place;
+        code_ = code;
+        reason_ = std::move(reason);
+        return false;
+    }
+
+    const char* begin_;
+    const char* end_;
+    const char* at_;
+    const char* value_; ///< where the value read last begins
+    json_limits limits_;
+    std::size_t first_line_;
+    std::array<std::uint64_t, max_depth / 64> objects_{}; ///< a bit a level: is it an object?
+    int depth_ = 0;
+    bool fresh_ = false; ///< the innermost container has just been opened
+    bool failed_ = false;
+    errc code_{};
+    std::string reason_;
+    std::string scratch_;
+    std::string key_scratch_;
+};
+
+} // namespace augur::inline v0
+
+#endif

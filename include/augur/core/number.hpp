@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_CORE_NUMBER_HPP
+#define AUGUR_CORE_NUMBER_HPP
+
+/// @file
+/// Numbers to and from text, whatever the locale: exact both ways.
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <augur/core/config.hpp>
+
+namespace augur::inline v0 {
+
+/// The integer that the whole of `text` spells (`-?[0-9]+`); nothing when it is something else or does not fit.
+[[nodiscard]] inline std::optional<std::int64_t> parse_int(std::string_view text) noexcept {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [at, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc{} || at != end) return std::nullopt;
+    return value;
+}
+
+namespace detail {
+
+inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// strtod without a decimal point, so that no locale can change it: 1.25e-3 is read as 125e-5.
+/// 768 significant digits decide every double; what comes after them only has to be known to be not zero.
+inline std::optional<double> parse_double_by_strtod(std::string_view text) noexcept {
+    constexpr std::size_t enough = 800;
+    std::array<char, enough + 32> digits{};
+    std::size_t n = 0;
+    std::size_t i = 0;
+    std::int64_t exponent = 0;
+    bool any = false;
+    bool point = false;
+    bool dropped = false;
+    if (i < text.size() && text[i] == '-') digits[n++] = text[i++];
+    const std::size_t first = n;
+    for (; i < text.size(); ++i) {
+        if (text[i] == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (!is_digit(text[i])) break;
+        any = true;
+        if (point) --exponent;
+        if (n == first && text[i] == '0') continue;
+        if (n < enough) {
+            digits[n++] = text[i];
+        } else {
+            ++exponent;
+            dropped = dropped || text[i] != '0';
+        }
+    }
+    if (!any) return std::nullopt;
+    if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
+        ++i;
+        const bool down = i < text.size() && text[i] == '-';
+        if (i < text.size() && (text[i] == '-' || text[i] == '+')) ++i;
+        if (i == text.size()) return std::nullopt;
+        std::int64_t e = 0;
+        for (; i < text.size() && is_digit(text[i]); ++i)
+            if (e < 100'000'000) e = e * 10 + (text[i] - '0');
+        exponent += down ? -e : e;
+    }
+    if (i != text.size()) return std::nullopt;
+    if (n == first) digits[n++] = '0';
+    if (dropped) {
+        digits[n++] = '1';
+        --exponent;
+    }
+    digits[n++] = 'e';
+    const auto [at, failure] = std::to_chars(digits.data() + n, digits.data() + digits.size() - 1, exponent);
+    if (failure != std::errc{}) return std::nullopt;
+    *at = '\0';
+    return std::strtod(digits.data(), nullptr);
+}
+
+} // namespace detail
+
+/// The double nearest to what the whole of `text` spells, a decimal as in JSON; nothing when it is something else.
+/// Too large gives infinity, too small gives zero.
+[[nodiscard]] inline std::optional<double> parse_double(std::string_view text) noexcept {
+    if (text.empty() || !(detail::is_digit(text.front()) || text.front() == '-' || text.front() == '.')) return std::nullopt; // no "inf", no "nan"
+    if (text.size() > 1 && text.front() == '-' && !(detail::is_digit(text[1]) || text[1] == '.')) return std::nullopt;
+#if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L // libc++ has no from_chars for floating point
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [at, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc{}) return at == end ? std::optional<double>(value) : std::nullopt;
+#endif
+    return detail::parse_double_by_strtod(text); // also what from_chars calls out of range, a subnormal perhaps
+}
+
+/// Appends the decimal digits of `value`.
+template <std::integral I>
+inline void append_number(std::string& out, I value) {
+    std::array<char, 24> text;
+    out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
+}
+
+/// Appends the shortest text that reads back as the same double. pre: `value` is finite
+inline void append_number(std::string& out, double value) {
+    AUGUR_ASSERT(std::isfinite(value), "append_number: a finite number");
+    std::array<char, 32> text;
+    out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
+}
+
+/// Appends `value` with six significant digits, as `%g` and a default C++ stream print it. pre: `value` is finite
+inline void append_number_6(std::string& out, double value) {
+    AUGUR_ASSERT(std::isfinite(value), "append_number_6: a finite number");
+    std::array<char, 32> text;
+    out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6).ptr);
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# The tests of every day: assertions on, optimised as far as it pays for itself.
+# Use: cmake -G Ninja -C tests/cache/dev.cmake -S . -B build/dev
+set(CMAKE_BUILD_TYPE Debug CACHE STRING "")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1" CACHE STRING "")
+set(AUGUR_BUILD_BENCH OFF CACHE BOOL "")

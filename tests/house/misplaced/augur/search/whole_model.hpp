@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_WHOLE_MODEL_HPP
+#define AUGUR_SEARCH_WHOLE_MODEL_HPP
+
+/// @file
+/// Out of place, on purpose.
+
+#include <augur/model/tlp.hpp>
+
+#endif
+// expect: search must not include model
