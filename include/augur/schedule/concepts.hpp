@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SCHEDULE_CONCEPTS_HPP
+#define AUGUR_SCHEDULE_CONCEPTS_HPP
+
+/// @file
+/// What the library asks of a schedule: that it can be replayed, primitive by primitive.
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <augur/core/error.hpp>
+
+namespace augur::inline v0 {
+
+/// How to read a schedule of type S: replay it into a sink, primitive by primitive.
+/// The default calls the member; specialise it for a type that you cannot edit (as with `llvm::GraphTraits`).
+template <class S>
+struct schedule_traits {
+    template <class Sink>
+        requires requires(const S& s, Sink& k) { s.replay(k); }
+    static void visit(const S& s, Sink& k) {
+        s.replay(k);
+    }
+};
+
+namespace detail { // private to this room
+struct null_sink {
+    void primitive(std::string_view) const noexcept {} ///< a new step; what follows belongs to it
+    void number(std::int64_t) const noexcept {}        ///< a factor, an axis, a stage
+    void number(double) const noexcept {}
+    void name(std::string_view) const noexcept {} ///< an axis or buffer name, a pragma
+};
+} // namespace detail
+
+/// What a schedule is replayed into.
+template <class K>
+concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, double d) {
+    k.primitive(s);
+    k.number(i);
+    k.number(d);
+    k.name(s);
+};
+
+/// A schedule: the steps, in order, that turn one workload into one program.
+///
+/// Syntax      `schedule_traits<S>::visit(const S&, Sink&)` calls the sink's `primitive`, `number`, `name`.
+/// Semantics   (the compiler cannot check these; `testing::check_schedule` does)
+///   stable    two visits of an unmodified schedule see equal steps
+///   complete  equal steps on equal workloads mean the same program
+/// Cost        linear in the steps; the visit itself allocates nothing; views are valid during the call only
+/// Threads     concurrent visits of one const object are allowed
+template <class S>
+concept schedule = requires(const S& s, detail::null_sink& k) { schedule_traits<S>::visit(s, k); };
+
+/// One call that a visit made, kept: what `rebuild` reads.
+struct schedule_item {
+    enum class kind : std::uint8_t { primitive, integer, real, name };
+    kind what{};
+    std::int64_t integer = 0;
+    double real = 0;
+    std::string text; ///< of a primitive or a name
+
+    friend bool operator==(const schedule_item&, const schedule_item&) = default;
+};
+
+/// A sink that keeps what it saw.
+struct recording_sink {
+    std::vector<schedule_item> items;
+    void primitive(std::string_view s) { items.push_back({schedule_item::kind::primitive, 0, 0, std::string(s)}); }
+    void number(std::int64_t i) { items.push_back({schedule_item::kind::integer, i, 0, {}}); }
+    void number(double d) { items.push_back({schedule_item::kind::real, 0, d, {}}); }
+    void name(std::string_view s) { items.push_back({schedule_item::kind::name, 0, 0, std::string(s)}); }
+};
+
+/// A schedule that can be made again from what a visit showed.
+///
+/// Syntax      `schedule_traits<S>::rebuild(task, span<const schedule_item>) -> result<S>`
+/// Semantics   `rebuild(task, items of visit(s))` gives a schedule that visits equal; items that mean nothing are an error, never a crash
+template <class S, class Task>
+concept rebuildable_schedule = schedule<S> && requires(const Task& t, std::span<const schedule_item> items) {
+    { schedule_traits<S>::rebuild(t, items) } -> std::same_as<result<S>>;
+};
+
+namespace testing {
+
+/// For a user's tests: is `s` stable, and is it rebuilt to the same steps? The error names the first difference.
+template <schedule S>
+[[nodiscard]] result<void> check_schedule(const S& s) {
+    recording_sink first;
+    recording_sink second;
+    schedule_traits<S>::visit(s, first);
+    schedule_traits<S>::visit(s, second);
+    if (first.items != second.items) return error{errc::illegal_schedule, "two visits of one schedule saw different steps"};
+    if (!first.items.empty() && first.items.front().what != schedule_item::kind::primitive)
+        return error{errc::illegal_schedule, "a visit must begin with primitive(), it began with a number or a name"};
+    return {};
+}
+
+template <class S, class Task>
+    requires rebuildable_schedule<S, Task>
+[[nodiscard]] result<void> check_schedule(const S& s, const Task& task) {
+    if (auto stable = check_schedule(s); !stable) return stable;
+    recording_sink seen;
+    schedule_traits<S>::visit(s, seen);
+    auto again = schedule_traits<S>::rebuild(task, std::span<const schedule_item>(seen.items));
+    if (!again) return again.why();
+    recording_sink rebuilt;
+    schedule_traits<S>::visit(*again, rebuilt);
+    if (seen.items != rebuilt.items) return error{errc::illegal_schedule, "rebuild(visit(s)) visits other steps than s"};
+    return {};
+}
+
+} // namespace testing
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SCHEDULE_STEPS_HPP
+#define AUGUR_SCHEDULE_STEPS_HPP
+
+/// @file
+/// The built-in schedule language: Ansor's transform steps (TVM src/auto_scheduler/transform_step.cc), as plain values.
+///
+/// A stage or iterator is named by its index at that point of the list: CHW, CHR and RF insert stages, SP, FU, FSP, FFSP change iterators.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/schedule/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// What a loop becomes. Values as in the logs.
+enum class loop_annotation : std::uint8_t {
+    none = 0,
+    unroll = 1,
+    vectorize = 2,
+    parallel = 3,
+    vthread = 4,
+    block_x = 5,
+    thread_x = 6,
+    block_y = 7,
+    thread_y = 8,
+    block_z = 9,
+    thread_z = 10,
+    tensorize = 11,
+};
+
+/// AN: mark a loop.
+struct annotate_step {
+    static constexpr std::string_view kind = "AN";
+    std::int64_t stage, iter;
+    loop_annotation annotation;
+    friend bool operator==(const annotate_step&, const annotate_step&) = default;
+};
+/// FU: fuse consecutive loops into one.
+struct fuse_step {
+    static constexpr std::string_view kind = "FU";
+    std::int64_t stage;
+    std::vector<std::int64_t> iters;
+    friend bool operator==(const fuse_step&, const fuse_step&) = default;
+};
+/// PR: a pragma on a loop, `auto_unroll_max_step$N` or `debug_skip_region`.
+struct pragma_step {
+    static constexpr std::string_view kind = "PR";
+    std::int64_t stage, iter;
+    std::string text;
+    friend bool operator==(const pragma_step&, const pragma_step&) = default;
+};
+/// RE: a new order of all loops of the stage.
+struct reorder_step {
+    static constexpr std::string_view kind = "RE";
+    std::int64_t stage;
+    std::vector<std::int64_t> order;
+    friend bool operator==(const reorder_step&, const reorder_step&) = default;
+};
+/// SP: split a loop. `lengths` are those of all but the outermost part (of all but the innermost when not inner_to_outer); 0: not yet chosen.
+struct split_step {
+    static constexpr std::string_view kind = "SP";
+    std::int64_t stage, iter;
+    std::int64_t extent; ///< of the loop when it was recorded; 0: unknown
+    std::vector<std::int64_t> lengths;
+    bool inner_to_outer = true;
+    friend bool operator==(const split_step&, const split_step&) = default;
+};
+/// FSP: split as an earlier SP did, into `parts` loops: its first parts-1 lengths, then the product of the rest.
+struct follow_split_step {
+    static constexpr std::string_view kind = "FSP";
+    std::int64_t stage, iter, source_step, parts;
+    friend bool operator==(const follow_split_step&, const follow_split_step&) = default;
+};
+/// FFSP: split by the product of the lengths that several earlier SP have at one level.
+struct follow_fused_split_step {
+    static constexpr std::string_view kind = "FFSP";
+    std::int64_t stage, iter;
+    std::vector<std::int64_t> source_steps;
+    std::int64_t level;
+    bool factor_or_nparts;
+    friend bool operator==(const follow_fused_split_step&, const follow_fused_split_step&) = default;
+};
+/// SA: storage alignment.
+struct storage_align_step {
+    static constexpr std::string_view kind = "SA";
+    std::int64_t stage, iter, factor, offset;
+    friend bool operator==(const storage_align_step&, const storage_align_step&) = default;
+};
+/// CA: compute a stage inside a loop of another.
+struct compute_at_step {
+    static constexpr std::string_view kind = "CA";
+    std::int64_t stage, target_stage, target_iter;
+    friend bool operator==(const compute_at_step&, const compute_at_step&) = default;
+};
+/// CI: inline a stage into its consumers.
+struct compute_inline_step {
+    static constexpr std::string_view kind = "CI";
+    std::int64_t stage;
+    friend bool operator==(const compute_inline_step&, const compute_inline_step&) = default;
+};
+/// CR: compute a stage at the root.
+struct compute_root_step {
+    static constexpr std::string_view kind = "CR";
+    std::int64_t stage;
+    friend bool operator==(const compute_root_step&, const compute_root_step&) = default;
+};
+/// CHR: a stage that copies `stage` into `scope` for the readers; inserted behind it.
+struct cache_read_step {
+    static constexpr std::string_view kind = "CHR";
+    std::int64_t stage;
+    std::string scope;
+    std::vector<std::int64_t> readers;
+    friend bool operator==(const cache_read_step&, const cache_read_step&) = default;
+};
+/// CHW: a stage that computes into `scope`, before the copy to the result; inserted at `stage`, which moves to stage+1.
+struct cache_write_step {
+    static constexpr std::string_view kind = "CHW";
+    std::int64_t stage;
+    std::string scope;
+    friend bool operator==(const cache_write_step&, const cache_write_step&) = default;
+};
+/// RF: factor a reduction: a stage that reduces all but `iter`, which becomes its space axis at `factor_axis`; inserted at `stage`.
+struct rfactor_step {
+    static constexpr std::string_view kind = "RF";
+    std::int64_t stage, iter, factor_axis;
+    friend bool operator==(const rfactor_step&, const rfactor_step&) = default;
+};
+/// A step of a dialect, e.g. TLM's PPT: carried along, not understood.
+struct foreign_step {
+    std::string kind;
+    std::string json; ///< the whole step as it stood in the log, brackets included
+    friend bool operator==(const foreign_step&, const foreign_step&) = default;
+};
+
+using transform_step =
+    std::variant<annotate_step, fuse_step, pragma_step, reorder_step, split_step, follow_split_step, follow_fused_split_step, storage_align_step,
+                 compute_at_step, compute_inline_step, compute_root_step, cache_read_step, cache_write_step, rfactor_step, foreign_step>;
+
+namespace detail {
+
+/// The fields of a step behind its kind, in the order of the logs: the one place that knows it.
+template <class S>
+constexpr auto step_fields(S& s) noexcept {
+    using step = std::remove_const_t<S>;
+    if constexpr (std::is_same_v<step, annotate_step>) return std::tie(s.stage, s.iter, s.annotation);
+    else if constexpr (std::is_same_v<step, fuse_step>) return std::tie(s.stage, s.iters);
+    else if constexpr (std::is_same_v<step, pragma_step>) return std::tie(s.stage, s.iter, s.text);
+    else if constexpr (std::is_same_v<step, reorder_step>) return std::tie(s.stage, s.order);
+    else if constexpr (std::is_same_v<step, split_step>) return std::tie(s.stage, s.iter, s.extent, s.lengths, s.inner_to_outer);
+    else if constexpr (std::is_same_v<step, follow_split_step>) return std::tie(s.stage, s.iter, s.source_step, s.parts);
+    else if constexpr (std::is_same_v<step, follow_fused_split_step>) return std::tie(s.stage, s.iter, s.source_steps, s.level, s.factor_or_nparts);
+    else if constexpr (std::is_same_v<step, storage_align_step>) return std::tie(s.stage, s.iter, s.factor, s.offset);
+    else if constexpr (std::is_same_v<step, compute_at_step>) return std::tie(s.stage, s.target_stage, s.target_iter);
+    else if constexpr (std::is_same_v<step, compute_inline_step>) return std::tie(s.stage);
+    else if constexpr (std::is_same_v<step, compute_root_step>) return std::tie(s.stage);
+    else if constexpr (std::is_same_v<step, cache_read_step>) return std::tie(s.stage, s.scope, s.readers);
+    else if constexpr (std::is_same_v<step, cache_write_step>) return std::tie(s.stage, s.scope);
+    else {
+        static_assert(std::is_same_v<step, rfactor_step>);
+        return std::tie(s.stage, s.iter, s.factor_axis);
+    }
+}
+
+/// Calls `f(Step{})` with the step type of that name; false when no step has it.
+template <class F>
+constexpr bool with_step_of_kind(std::string_view kind, F&& f) {
+    return [&]<class... Step>(std::type_identity<std::variant<Step...>>) {
+        return ([&] {
+            if constexpr (std::is_same_v<Step, foreign_step>) return false;
+            else return Step::kind == kind && (f(Step{}), true);
+        }() || ...);
+    }(std::type_identity<transform_step>{});
+}
+
+template <class Sink>
+struct field_to_sink {
+    Sink& sink;
+    void operator()(std::int64_t n) const { sink.number(n); }
+    void operator()(bool b) const { sink.number(std::int64_t{b}); }
+    void operator()(loop_annotation a) const { sink.number(static_cast<std::int64_t>(a)); }
+    void operator()(const std::vector<std::int64_t>& list) const {
+        for (const auto n : list) sink.number(n);
+    }
+    void operator()(const std::string& text) const { sink.name(text); }
+};
+
+} // namespace detail
+
+/// A schedule in the built-in language. A value.
+///
+/// A visit sees each step as `primitive(kind)`, then its fields in the order of the logs: `number` for indices, flags and the items of lists,
+/// `name` for a scope or a pragma. Of a foreign step it sees the kind and, as one name, the whole step in JSON.
+struct step_list {
+    std::vector<transform_step> steps;
+
+    template <schedule_sink Sink>
+    void replay(Sink& sink) const {
+        for (const auto& any : steps) {
+            std::visit(
+                [&sink]<class Step>(const Step& step) {
+                    if constexpr (std::is_same_v<Step, foreign_step>) {
+                        sink.primitive(std::string_view(step.kind));
+                        sink.name(std::string_view(step.json));
+                    } else {
+                        sink.primitive(Step::kind);
+                        std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, detail::step_fields(step));
+                    }
+                },
+                any);
+        }
+    }
+
+    friend bool operator==(const step_list&, const step_list&) = default;
+};
+
+namespace detail {
+
+/// Takes the fields of one step from what a visit showed of it.
+struct field_from_items {
+    std::span<const schedule_item> rest;
+    bool good = true;
+
+    /// `behind`: how many fields follow; a list takes all items but theirs.
+    template <class Field>
+    void take(Field& out, std::size_t behind) {
+        std::size_t n = 1;
+        if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) n = rest.size() >= behind ? rest.size() - behind : 0;
+        if (!good || rest.size() < n) {
+            good = false;
+            return;
+        }
+        constexpr auto want = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
+        for (const auto& item : rest.first(n)) good = good && item.what == want;
+        if (!good) return;
+        if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) {
+            for (const auto& item : rest.first(n)) out.push_back(item.integer);
+        } else if constexpr (std::is_same_v<Field, std::string>) {
+            out = rest.front().text;
+        } else if constexpr (std::is_same_v<Field, std::int64_t>) {
+            out = rest.front().integer;
+        } else {
+            constexpr std::int64_t most = std::is_same_v<Field, bool> ? 1 : static_cast<std::int64_t>(loop_annotation::tensorize);
+            good = rest.front().integer >= 0 && rest.front().integer <= most;
+            if (good) out = static_cast<Field>(rest.front().integer);
+        }
+        rest = rest.subspan(n);
+    }
+};
+
+/// Is `json` an array that begins with the string `kind`?
+inline bool is_step_of_kind(std::string_view json, std::string_view kind) {
+    json_reader in(json);
+    std::string_view name;
+    if (!in.begin_array() || !in.next_element() || !in.read(name) || name != kind) return false;
+    while (in.next_element() && in.skip()) {}
+    return in.finish();
+}
+
+} // namespace detail
+
+template <>
+struct schedule_traits<step_list> {
+    template <schedule_sink Sink>
+    static void visit(const step_list& s, Sink& k) {
+        s.replay(k);
+    }
+
+    /// Steps need no task to be made again. Error `parse`: items that are no steps; says which.
+    template <class Task>
+    static result<step_list> rebuild(const Task&, std::span<const schedule_item> items) {
+        step_list list;
+        while (!items.empty()) {
+            const std::string& kind = items.front().text;
+            const auto wrong = [&kind, at = list.steps.size()](const char* why) {
+                return error{errc::parse, "step " + std::to_string(at) + " (" + kind + "): " + why};
+            };
+            if (items.front().what != schedule_item::kind::primitive) return wrong("a step must begin with its kind");
+            std::size_t n = 1;
+            while (n < items.size() && items[n].what != schedule_item::kind::primitive) ++n;
+            detail::field_from_items from{items.subspan(1, n - 1)};
+            const bool known = detail::with_step_of_kind(kind, [&]<class Step>(Step step) {
+                std::apply(
+                    [&](auto&... field) {
+                        std::size_t behind = sizeof...(field);
+                        (from.take(field, --behind), ...);
+                    },
+                    detail::step_fields(step));
+                list.steps.emplace_back(std::move(step));
+            });
+            if (!known) {
+                foreign_step other{kind, {}};
+                from.take(other.json, 0);
+                if (!from.good || !detail::is_step_of_kind(other.json, kind)) return wrong("an unknown kind must come with its step in JSON");
+                list.steps.emplace_back(std::move(other));
+            }
+            if (!from.good || !from.rest.empty()) return wrong("these are not the fields of this kind");
+            items = items.subspan(n);
+        }
+        return list;
+    }
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SPACE_COUNT_HPP
+#define AUGUR_SPACE_COUNT_HPP
+
+/// @file
+/// How large a space is: exactly where it is small, by random probing where it is not.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <augur/space/concepts.hpp>
+#include <augur/space/walk.hpp>
+
+namespace augur::inline v0 {
+
+/// The number of complete decision vectors of a space.
+struct leaf_count {
+    double leaves = 0;
+    double standard_error = 0; ///< of `leaves`; 0 when exact
+    bool exact = false;        ///< every leaf was visited; otherwise Knuth's estimate
+};
+
+/// Visits the leaves in lexicographic order, `visit(span of values) -> bool`, until it says false or `limit` nodes were asked.
+/// Every option counts, those of decisions that sampling leaves alone as well. Returns whether all leaves were visited.
+template <decision_tree P, class F>
+bool for_each_leaf(const P& space, std::uint64_t limit, F&& visit) {
+    decision_vector values;
+    std::vector<std::uint64_t> options;
+    for (std::uint64_t asked = 0; asked < limit; ++asked) {
+        if (const std::optional<decision> d = space.next(std::span<const std::uint64_t>(values))) {
+            values.push_back(0);
+            options.push_back(d->options);
+            continue;
+        }
+        if (!visit(std::span<const std::uint64_t>(values))) return false;
+        while (!values.empty() && values.back() + 1 >= options.back()) {
+            values.pop_back();
+            options.pop_back();
+        }
+        if (values.empty()) return true;
+        ++values.back();
+    }
+    return false;
+}
+
+/// Counts the leaves: exactly if that asks no more than `limit` nodes, else the mean over `probes` random walks of the product of the options on
+/// the way (Knuth, "Estimating the efficiency of backtrack programs", 1975; unbiased) with the standard error of that mean.
+///
+/// pre: probes >= 2
+template <decision_tree P>
+[[nodiscard]] leaf_count count_leaves(const P& space, random& rng, std::uint64_t limit = 100000, std::size_t probes = 2000) {
+    AUGUR_ASSERT(probes >= 2, "count_leaves: a standard error needs two probes");
+    double seen = 0;
+    if (for_each_leaf(space, limit, [&](std::span<const std::uint64_t>) { return ++seen, true; })) return {seen, 0, true};
+    double mean = 0;
+    double squares = 0;
+    for (std::size_t i = 0; i < probes; ++i) {
+        double product = 1;
+        static_cast<void>(detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) {
+            product *= static_cast<double>(d.options);
+            return rng.below(d.options);
+        }));
+        const double step = product - mean; // Welford
+        mean += step / static_cast<double>(i + 1);
+        squares += step * (product - mean);
+    }
+    const auto n = static_cast<double>(probes);
+    return {mean, std::sqrt(squares / (n - 1) / n), false};
+}
+
+} // namespace augur::inline v0
+
+#endif

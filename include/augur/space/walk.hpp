@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SPACE_WALK_HPP
+#define AUGUR_SPACE_WALK_HPP
+
+/// @file
+/// Walks down a space: a uniform sample, a check that decisions are legal, and the fingerprint of a leaf.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random.hpp>
+#include <augur/schedule/concepts.hpp>
+#include <augur/space/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// A complete walk: the values, and the decisions at which they were chosen.
+struct decision_path {
+    decision_vector values;
+    std::vector<decision> decisions; ///< one a value
+};
+
+/// A walk that is kept elsewhere.
+struct decision_path_view {
+    std::span<const std::uint64_t> values;
+    std::span<const decision> decisions;
+
+    decision_path_view(std::span<const std::uint64_t> v, std::span<const decision> d) noexcept : values(v), decisions(d) {}
+    // NOLINTNEXTLINE(google-explicit-constructor): a view of a walk stands for the walk
+    decision_path_view(const decision_path& path) noexcept : values(path.values), decisions(path.decisions) {}
+};
+
+namespace detail {
+
+template <class C>
+concept walk_cursor = requires(C& c, std::uint64_t value) {
+    { c.next() } -> std::same_as<std::optional<decision>>;
+    c.choose(value);
+};
+
+template <class P>
+concept offers_cursor = requires(const P& p) {
+    { p.cursor() } -> walk_cursor;
+};
+
+template <class P>
+concept offers_neighbour = requires(const P& p, std::span<const std::uint64_t> prefix, std::uint64_t value, random& rng) {
+    { p.neighbour(prefix, value, rng) } -> std::convertible_to<std::uint64_t>;
+};
+
+template <class P>
+concept offers_fingerprint = requires(const P& p, std::span<const std::uint64_t> decisions) {
+    { p.fingerprint(decisions) } -> std::convertible_to<std::uint64_t>;
+};
+
+/// The cursor of a space that offers none: keeps the prefix and asks `next`.
+template <class P>
+class prefix_cursor {
+public:
+    explicit prefix_cursor(const P& space) : space_(&space) {}
+    [[nodiscard]] std::optional<decision> next() const { return space_->next(std::span<const std::uint64_t>(values_)); }
+    void choose(std::uint64_t value) { values_.push_back(value); }
+
+private:
+    const P* space_;
+    decision_vector values_;
+};
+
+template <decision_tree P>
+[[nodiscard]] auto cursor_of(const P& space) {
+    if constexpr (offers_cursor<P>) return space.cursor();
+    else return prefix_cursor<P>(space);
+}
+
+/// What a uniform sample takes at one decision.
+inline std::uint64_t draw(const decision& d, random& rng) {
+    AUGUR_ASSERT(d.options > 0 && d.preferred < d.options, "decision: no options, or an illegal preferred value");
+    return d.sampled ? rng.below(d.options) : d.preferred;
+}
+
+/// Walks from the root; `choose(decision, values so far)` gives each value.
+template <decision_tree P, class F>
+[[nodiscard]] decision_path walk(const P& space, F&& choose) {
+    decision_path path;
+    auto cursor = cursor_of(space);
+    while (const std::optional<decision> d = cursor.next()) {
+        const std::uint64_t value = choose(*d, std::span<const std::uint64_t>(path.values));
+        AUGUR_ASSERT(value < d->options, "walk: a value outside the options");
+        path.values.push_back(value);
+        path.decisions.push_back(*d);
+        cursor.choose(value);
+    }
+    return path;
+}
+
+} // namespace detail
+
+/// One walk down the tree, each decision uniform over its options; `preferred` where the space does not want it sampled.
+/// Leaves are not equally likely when the options depend on the prefix: this is Ansor's sampling, which draws a sketch first.
+template <decision_tree P>
+[[nodiscard]] decision_path sample_path(const P& space, random& rng) {
+    return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) { return detail::draw(d, rng); });
+}
+
+/// Follows given values from the root.
+///
+/// Errors  `illegal_schedule`: a value outside its options, too few values or too many
+template <decision_tree P>
+[[nodiscard]] result<decision_path> trace_path(const P& space, std::span<const std::uint64_t> values) {
+    decision_path path;
+    auto cursor = detail::cursor_of(space);
+    for (std::size_t i = 0;; ++i) {
+        const std::optional<decision> d = cursor.next();
+        if (!d && i == values.size()) return path;
+        if (!d)
+            return error{errc::illegal_schedule,
+                         "the space is decided after " + std::to_string(i) + " values, " + std::to_string(values.size()) + " came"};
+        if (i == values.size())
+            return error{errc::illegal_schedule, "expected a value for decision " + std::to_string(i) + ", the vector ends there"};
+        if (values[i] >= d->options)
+            return error{errc::illegal_schedule, "expected a value below " + std::to_string(d->options) + " for decision " + std::to_string(i) +
+                                                     ", " + std::to_string(values[i]) + " came"};
+        path.values.push_back(values[i]);
+        path.decisions.push_back(*d);
+        cursor.choose(values[i]);
+    }
+}
+
+/// 64 bits of a decision vector, the same on every machine.
+[[nodiscard]] constexpr std::uint64_t hash_decisions(std::span<const std::uint64_t> values) noexcept {
+    std::uint64_t h = mix64(values.size());
+    for (const std::uint64_t v : values) h = mix64(h ^ v);
+    return h;
+}
+
+/// What tells one leaf from another: the space's own fingerprint where it offers one, else the hash of the vector.
+template <decision_tree P>
+[[nodiscard]] std::uint64_t fingerprint_decisions(const P& space, std::span<const std::uint64_t> values) {
+    if constexpr (detail::offers_fingerprint<P>) return static_cast<std::uint64_t>(space.fingerprint(values));
+    else return hash_decisions(values);
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_WORKLOAD_KERNEL_HPP
+#define AUGUR_WORKLOAD_KERNEL_HPP
+
+/// @file
+/// A kernel by name: one deep-learning operator, its sizes and what is fused behind it. No tensors, no loops, only what a user types or a network
+/// lists.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/error.hpp>
+#include <augur/core/number.hpp>
+
+namespace augur::inline v0 {
+
+/// The operators. Shapes are given for NHWC; in NCHW the channels follow the batch, and weights are (F, C/G, K, K).
+enum class kernel_kind : std::uint8_t {
+    dense,             ///< (M,K) by constant (N,K): `m n k`
+    matmul,            ///< (M,K) by (K,N): `m n k`
+    batch_matmul,      ///< (B,M,K) by (B,N,K), or by (B,K,N) when transb=0: `b m n k transb`
+    conv2d,            ///< (N,H,W,C) by constant (K,K,C/G,F): `n h w c f k stride pad dilation groups`
+    depthwise_conv2d,  ///< (N,H,W,C) by constant (K,K,C,1): `n h w c k stride pad dilation`
+    conv2d_transpose,  ///< (N,H,W,C) by constant (K,K,C,F), in NCHW (C,F,K,K): `n h w c f k stride pad opad`
+    max_pool2d,        ///< `n h w c k stride pad`; what is padded never wins
+    avg_pool2d,        ///< `n h w c k stride pad`; what is padded counts as zero, the divisor is always K*K
+    global_avg_pool2d, ///< (N,H,W,C) to (N,1,1,C): `n h w c`
+    softmax,           ///< over the last axis of (M,N): `m n`
+    layer_norm,        ///< over the last axis of (M,N), epsilon 1e-5, with constant gamma and beta (N): `m n`
+    elementwise,       ///< nothing but what is fused, on (N,H,W,C): `n h w c`
+};
+
+/// The order of the axes of an image.
+enum class tensor_layout : std::uint8_t { nhwc, nchw };
+
+/// What can be fused behind an operator, in any order and number (up to 16).
+enum class fused_op : std::uint8_t {
+    bias,    ///< + a constant per channel (the last axis of matrices)
+    scale,   ///< * a constant per channel, + a constant per channel: a folded batch norm
+    add,     ///< + another input of the same shape: a residual
+    relu,    ///< max(x, 0)
+    relu6,   ///< max(min(x, 6), 0)
+    gelu,    ///< x (1 + erf(x / sqrt 2)) / 2
+    tanh,    ///< tanh(x)
+    sigmoid, ///< 1 / (1 + exp(-x))
+};
+
+namespace detail {
+
+inline constexpr std::array<std::string_view, 12> kernel_kind_names{
+    "dense",      "matmul",     "batch_matmul",      "conv2d",  "depthwise_conv2d", "conv2d_transpose",
+    "max_pool2d", "avg_pool2d", "global_avg_pool2d", "softmax", "layer_norm",       "elementwise"};
+inline constexpr std::array<std::string_view, 8> fused_op_names{"bias", "scale", "add", "relu", "relu6", "gelu", "tanh", "sigmoid"};
+inline constexpr std::array<std::string_view, 2> tensor_layout_names{"nhwc", "nchw"};
+
+inline constexpr std::int64_t kernel_max_extent = std::int64_t{1} << 24;
+inline constexpr std::int64_t kernel_max_elements = std::int64_t{1} << 31;
+inline constexpr std::int64_t kernel_max_window = 1024;
+inline constexpr std::size_t kernel_max_fused = 16;
+inline constexpr std::size_t kernel_max_text = 4096;
+
+struct kernel_parameter {
+    std::string_view name;
+    std::int64_t low = 1;
+    std::int64_t high = kernel_max_extent;
+    std::int64_t otherwise = -1; ///< -1: must be given
+    bool quiet = false;          ///< not printed when it has its default
+};
+
+// Kinds that are prefixes of one another share a table.
+inline constexpr std::array<kernel_parameter, 5> matrix_parameters{{{"b"}, {"m"}, {"n"}, {"k"}, {"transb", 0, 1, 1, true}}};
+inline constexpr std::array<kernel_parameter, 10> conv_parameters{{{"n", 1, kernel_max_extent, 1},
+                                                                   {"h"},
+                                                                   {"w"},
+                                                                   {"c"},
+                                                                   {"f"},
+                                                                   {"k", 1, kernel_max_window},
+                                                                   {"stride", 1, kernel_max_window, 1},
+                                                                   {"pad", 0, kernel_max_window, 0},
+                                                                   {"dilation", 1, kernel_max_window, 1, true},
+                                                                   {"groups", 1, kernel_max_extent, 1, true}}};
+inline constexpr std::array<kernel_parameter, 9> transpose_parameters{{{"n", 1, kernel_max_extent, 1},
+                                                                       {"h"},
+                                                                       {"w"},
+                                                                       {"c"},
+                                                                       {"f"},
+                                                                       {"k", 1, kernel_max_window},
+                                                                       {"stride", 1, kernel_max_window, 1},
+                                                                       {"pad", 0, kernel_max_window, 0},
+                                                                       {"opad", 0, kernel_max_window, 0, true}}};
+inline constexpr std::array<kernel_parameter, 8> window_parameters{{{"n", 1, kernel_max_extent, 1},
+                                                                    {"h"},
+                                                                    {"w"},
+                                                                    {"c"},
+                                                                    {"k", 1, kernel_max_window},
+                                                                    {"stride", 1, kernel_max_window, 1},
+                                                                    {"pad", 0, kernel_max_window, 0},
+                                                                    {"dilation", 1, kernel_max_window, 1, true}}};
+
+inline std::span<const kernel_parameter> kernel_parameters(kernel_kind kind) {
+    const std::span<const kernel_parameter> matrix(matrix_parameters);
+    const std::span<const kernel_parameter> window(window_parameters);
+    switch (kind) {
+    case kernel_kind::dense:
+    case kernel_kind::matmul: return matrix.subspan(1, 3);
+    case kernel_kind::batch_matmul: return matrix;
+    case kernel_kind::conv2d: return conv_parameters;
+    case kernel_kind::conv2d_transpose: return transpose_parameters;
+    case kernel_kind::depthwise_conv2d: return window;
+    case kernel_kind::max_pool2d:
+    case kernel_kind::avg_pool2d: return window.first(7);
+    case kernel_kind::global_avg_pool2d:
+    case kernel_kind::elementwise: return window.first(4);
+    case kernel_kind::softmax:
+    case kernel_kind::layer_norm: return matrix.subspan(1, 2);
+    }
+    return {};
+}
+
+template <std::size_t N>
+std::optional<std::size_t> place_of(const std::array<std::string_view, N>& names, std::string_view name) {
+    for (std::size_t i = 0; i < N; ++i)
+        if (names[i] == name) return i;
+    return std::nullopt;
+}
+
+template <std::size_t N>
+std::string join_names(const std::array<std::string_view, N>& names) {
+    std::string out;
+    for (const auto name : names) out.append(out.empty() ? "" : ", ").append(name);
+    return out;
+}
+
+} // namespace detail
+
+constexpr std::string_view to_string(kernel_kind k) noexcept { return detail::kernel_kind_names[static_cast<std::size_t>(k)]; }
+constexpr std::string_view to_string(fused_op op) noexcept { return detail::fused_op_names[static_cast<std::size_t>(op)]; }
+constexpr std::string_view to_string(tensor_layout l) noexcept { return detail::tensor_layout_names[static_cast<std::size_t>(l)]; }
+
+/// One kernel: a value, always valid. Windows, strides and padding are square.
+///
+/// Its text form is `conv2d:n=1,h=56,w=56,c=64,f=64,k=3,stride=1,pad=1,layout=nhwc,bias,relu`: the parameters by name in any order, then (or between)
+/// what is fused, in the order in which it is applied. `n`, `stride`, `dilation`, `groups`, `transb` default to 1, `pad` and `opad` to 0, `layout` to
+/// nhwc. `text()` prints the one canonical form, and `parse(text())` gives the same kernel.
+class kernel {
+public:
+    using parameter = std::pair<std::string_view, std::int64_t>;
+
+    /// Errors: invalid_argument (an unknown, double or missing parameter, or one outside its range), shape_mismatch (a window larger than the padded
+    /// image, groups that do not divide the channels, ...), limit (a tensor of more than 2^31 elements, more than 16 fused operations).
+    static result<kernel> make(kernel_kind kind, std::initializer_list<parameter> parameters, std::vector<fused_op> fused = {},
+                               tensor_layout layout = tensor_layout::nhwc) {
+        kernel out(kind, layout, std::move(fused));
+        for (const auto& [name, value] : parameters)
+            if (auto why = out.set(name, value); !why.empty()) return error{errc::invalid_argument, std::string(to_string(kind)) + ": " + why};
+        return finished(std::move(out), to_string(kind));
+    }
+
+    /// Reads the text form. Errors as `make`, and parse for malformed text; the sentence names the column.
+    static result<kernel> parse(std::string_view text) {
+        if (text.size() > detail::kernel_max_text)
+            return error{errc::limit, "kernel of " + std::to_string(text.size()) + " characters, at most " + std::to_string(detail::kernel_max_text)};
+        const auto colon = text.find(':');
+        const auto name = text.substr(0, colon);
+        const auto kind = detail::place_of(detail::kernel_kind_names, name);
+        if (!kind)
+            return error{errc::parse, "kernel '" + printable(name) + "' is unknown; known are " + detail::join_names(detail::kernel_kind_names)};
+        if (colon == std::string_view::npos)
+            return error{errc::parse, "kernel '" + printable(name) + "': expected ':' and parameters behind it, came nothing"};
+        kernel out(static_cast<kernel_kind>(*kind), tensor_layout::nhwc, {});
+        bool layout_given = false;
+        for (std::size_t at = colon + 1;;) {
+            const auto comma = text.find(',', at);
+            const auto item = text.substr(at, comma == std::string_view::npos ? comma : comma - at);
+            const auto where = std::string(name) + ", column " + std::to_string(at + 1) + ": ";
+            const auto equals = item.find('=');
+            const auto key = item.substr(0, equals);
+            if (item.empty()) return error{errc::parse, where + "expected <parameter>=<number> or a fused operation, came nothing"};
+            if (equals == std::string_view::npos) {
+                const auto op = detail::place_of(detail::fused_op_names, key);
+                if (!op)
+                    return error{errc::parse, where + "'" + printable(key) + "' is neither <parameter>=<number> nor one of " +
+                                                  detail::join_names(detail::fused_op_names)};
+                out.fused_.push_back(static_cast<fused_op>(*op));
+            } else if (const auto value = item.substr(equals + 1); key == "layout" && out.is_image()) {
+                const auto layout = detail::place_of(detail::tensor_layout_names, value);
+                if (!layout) return error{errc::parse, where + "layout must be nhwc or nchw, is '" + printable(value) + "'"};
+                if (layout_given) return error{errc::invalid_argument, where + "layout is given twice"};
+                layout_given = true;
+                out.layout_ = static_cast<tensor_layout>(*layout);
+            } else {
+                const auto number = parse_int(value);
+                if (!number) return error{errc::parse, where + "'" + printable(key) + "' must be a whole number, is '" + printable(value) + "'"};
+                if (auto why = out.set(key, *number); !why.empty()) return error{errc::invalid_argument, where + why};
+            }
+            if (comma == std::string_view::npos) break;
+            at = comma + 1;
+        }
+        return finished(std::move(out), name);
+    }
+
+    [[nodiscard]] kernel_kind kind() const noexcept { return kind_; }
+    [[nodiscard]] tensor_layout layout() const noexcept { return layout_; }
+    [[nodiscard]] const std::vector<fused_op>& fused() const noexcept { return fused_; }
+    /// Has it the axes n, h, w, c, hence a layout?
+    [[nodiscard]] bool is_image() const noexcept { return detail::kernel_parameters(kind_).front().name == "n"; }
+
+    /// The value of a parameter. pre: this kind has it
+    [[nodiscard]] std::int64_t operator[](std::string_view name) const {
+        const auto at = find(name);
+        AUGUR_ASSERT(at.has_value(), "kernel: no such parameter");
+        return at ? values_[*at] : 0;
+    }
+
+    /// The image extent (h or w) behind the operator, for an image of extent `in`.
+    [[nodiscard]] std::int64_t output_extent(std::int64_t in) const {
+        switch (kind_) {
+        case kernel_kind::conv2d:
+        case kernel_kind::depthwise_conv2d:
+        case kernel_kind::max_pool2d:
+        case kernel_kind::avg_pool2d: return floor_div_or_negative(in + 2 * (*this)["pad"] - window(), (*this)["stride"]) + 1;
+        case kernel_kind::conv2d_transpose: return (in - 1) * (*this)["stride"] - 2 * (*this)["pad"] + (*this)["k"] + (*this)["opad"];
+        case kernel_kind::global_avg_pool2d: return 1;
+        default: return in;
+        }
+    }
+
+    /// The canonical text form.
+    [[nodiscard]] std::string text() const {
+        std::string out(to_string(kind_));
+        char separator = ':';
+        const auto known = detail::kernel_parameters(kind_);
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            if (known[i].quiet && values_[i] == known[i].otherwise) continue;
+            out.append(1, separator).append(known[i].name).append("=").append(std::to_string(values_[i]));
+            separator = ',';
+        }
+        if (is_image()) out.append(",layout=").append(to_string(layout_));
+        for (const auto op : fused_) out.append(",").append(to_string(op));
+        return out;
+    }
+
+    /// What kernels of other sizes share with this one, e.g. `conv2d_nhwc_bias_relu`: the class within which schedules can be reused.
+    [[nodiscard]] std::string class_name() const {
+        std::string out(to_string(kind_));
+        if (is_image()) out.append("_").append(to_string(layout_));
+        for (const auto op : fused_) out.append("_").append(to_string(op));
+        return out;
+    }
+
+    /// A key in the form of TVM's workload keys, `["conv2d_nhwc_bias_relu", 1, 56, ...]`: the class and every parameter. Equal keys mean equal
+    /// computations.
+    [[nodiscard]] std::string workload_key() const {
+        std::string out = "[\"" + class_name() + "\"";
+        for (const auto v : values_) out.append(", ").append(std::to_string(v));
+        return out + "]";
+    }
+
+    friend bool operator==(const kernel& a, const kernel& b) {
+        return a.kind_ == b.kind_ && a.layout_ == b.layout_ && a.values_ == b.values_ && a.fused_ == b.fused_;
+    }
+
+private:
+    kernel_kind kind_;
+    tensor_layout layout_;
+    std::vector<std::int64_t> values_; // in the order of kernel_parameters(kind_); -1 while not given
+    std::vector<fused_op> fused_;
+
+    kernel(kernel_kind kind, tensor_layout layout, std::vector<fused_op> fused)
+        : kind_(kind), layout_(layout), values_(detail::kernel_parameters(kind).size(), -1), fused_(std::move(fused)) {}
+
+    [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
+        const auto known = detail::kernel_parameters(kind_);
+        for (std::size_t i = 0; i < known.size(); ++i)
+            if (known[i].name == name) return i;
+        return std::nullopt;
+    }
+
+    /// What came, safe to show: control characters as '?', cut to 40 characters.
+    static std::string printable(std::string_view text) {
+        std::string out(text.substr(0, 40));
+        for (auto& c : out)
+            if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E) c = '?';
+        return text.size() > 40 ? out + "..." : out;
+    }
+
+    std::string set(std::string_view name, std::int64_t value) {
+        const auto at = find(name);
+        if (!at) {
+            std::string names;
+            for (const auto& p : detail::kernel_parameters(kind_)) names.append(names.empty() ? "" : ", ").append(p.name);
+            return "there is no parameter '" + printable(name) + "'; known are " + names + (is_image() ? ", layout" : "");
+        }
+        const auto& p = detail::kernel_parameters(kind_)[*at];
+        if (values_[*at] != -1) return "'" + std::string(name) + "' is given twice";
+        if (value < p.low || value > p.high)
+            return "'" + std::string(name) + "' must be within " + std::to_string(p.low) + " and " + std::to_string(p.high) + ", is " +
+                   std::to_string(value);
+        values_[*at] = value;
+        return {};
+    }
+
+    static result<kernel> finished(kernel out, std::string_view name) {
+        const auto known = detail::kernel_parameters(out.kind_);
+        const std::string where = std::string(name) + ": ";
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            if (out.values_[i] == -1) out.values_[i] = known[i].otherwise;
+            if (out.values_[i] == -1) return error{errc::invalid_argument, where + "'" + std::string(known[i].name) + "' is missing"};
+        }
+        if (out.fused_.size() > detail::kernel_max_fused)
+            return error{errc::limit,
+                         where + std::to_string(out.fused_.size()) + " fused operations, at most " + std::to_string(detail::kernel_max_fused)};
+        if (out.kind_ == kernel_kind::elementwise && out.fused_.empty())
+            return error{errc::invalid_argument, where + "expected at least one of " + detail::join_names(detail::fused_op_names)};
+        if (auto why = out.misfit(); !why.empty()) return error{errc::shape_mismatch, where + why};
+        if (const auto elements = out.largest_tensor(); elements > static_cast<double>(detail::kernel_max_elements))
+            return error{errc::limit, where + "a tensor of " + std::to_string(elements) + " elements, at most 2^31"};
+        return out;
+    }
+
+    static std::int64_t floor_div_or_negative(std::int64_t a, std::int64_t b) { return a < 0 ? -1 : a / b; }
+    [[nodiscard]] std::int64_t window() const { return (find("dilation") ? (*this)["dilation"] : 1) * ((*this)["k"] - 1) + 1; }
+
+    /// Why the sizes do not fit together; empty when they do.
+    [[nodiscard]] std::string misfit() const {
+        const auto& self = *this;
+        if (!find("stride")) return {};
+        for (const auto* side : {"h", "w"})
+            if (output_extent(self[side]) < 1)
+                return std::string("no output is left along '") + side + "' of " + std::to_string(self[side]) +
+                       " with k=" + std::to_string(self["k"]) + " and pad=" + std::to_string(self["pad"]);
+        switch (kind_) {
+        case kernel_kind::conv2d:
+            if (self["c"] % self["groups"] != 0 || self["f"] % self["groups"] != 0)
+                return "groups=" + std::to_string(self["groups"]) + " must divide c=" + std::to_string(self["c"]) +
+                       " and f=" + std::to_string(self["f"]);
+            [[fallthrough]];
+        case kernel_kind::depthwise_conv2d:
+            if (self["pad"] >= window()) return "pad=" + std::to_string(self["pad"]) + " must be less than the window of " + std::to_string(window());
+            break;
+        case kernel_kind::conv2d_transpose:
+            if (self["pad"] >= self["k"]) return "pad=" + std::to_string(self["pad"]) + " must be less than k=" + std::to_string(self["k"]);
+            if (self["opad"] >= self["stride"])
+                return "opad=" + std::to_string(self["opad"]) + " must be less than stride=" + std::to_string(self["stride"]);
+            break;
+        default:
+            if (2 * self["pad"] > self["k"]) return "pad=" + std::to_string(self["pad"]) + " must be at most half of k=" + std::to_string(self["k"]);
+            break;
+        }
+        return {};
+    }
+
+    [[nodiscard]] double largest_tensor() const {
+        const auto get = [&](std::string_view name) { return find(name) ? static_cast<double>((*this)[name]) : 1.0; };
+        const auto most = [](std::initializer_list<double> sizes) { return (std::max)(sizes); };
+        if (!is_image()) return get("b") * most({get("m") * get("n"), get("m") * get("k"), get("n") * get("k")});
+        const auto out_h = static_cast<double>(output_extent((*this)["h"]));
+        const auto out_w = static_cast<double>(output_extent((*this)["w"]));
+        const bool transposed = kind_ == kernel_kind::conv2d_transpose; // whose padded image is a window less one wider than the output
+        const double border = find("k") ? (transposed ? get("k") - 1 : 2 * get("pad")) : 0;
+        const double padded = transposed ? (out_h + border) * (out_w + border) : (get("h") + border) * (get("w") + border);
+        const double channels_out = find("f") ? get("f") : get("c");
+        const double weights = find("f") ? get("k") * get("k") * get("c") / get("groups") * get("f") : 0;
+        return most({get("n") * padded * get("c"), get("n") * out_h * out_w * channels_out, weights});
+    }
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TESTS_SPACE_TOY_HPP
+#define AUGUR_TESTS_SPACE_TOY_HPP
+
+/// @file
+/// A small space whose options depend on what was decided before, and a schedule type for it.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/space/concepts.hpp>
+#include <augur/space/factorisation.hpp>
+
+namespace toy {
+
+struct schedule {
+    std::vector<std::int64_t> numbers;
+    void replay(auto& sink) const {
+        for (const auto n : numbers) {
+            sink.primitive("SP");
+            sink.number(n);
+        }
+    }
+    friend bool operator==(const schedule&, const schedule&) = default;
+};
+
+/// Two sketches. Sketch 0: tiles of two axes (the second fits what the first left: a joint limit), unroll. Sketch 1: one tile, a compute location
+/// that has as many options as the tile says, and parallel, which sampling leaves at its rule.
+struct space {
+    std::int64_t extent = 36;
+    std::int64_t budget = 24; ///< product of the two inner tiles, at most
+
+    [[nodiscard]] std::vector<std::int64_t> tiles(std::int64_t limit) const {
+        std::vector<std::int64_t> out;
+        for (std::int64_t d = 1; d <= extent; ++d)
+            if (extent % d == 0 && d <= limit) out.push_back(d);
+        return out;
+    }
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        using kind = augur::decision_kind;
+        if (p.empty()) return augur::decision{kind::sketch, 2, 0, true};
+        if (p.size() == 1) return augur::decision{kind::tile_size, tiles(budget).size(), 0, true};
+        const auto first = tiles(budget)[p[1]];
+        if (p[0] == 0) {
+            if (p.size() == 2) return augur::decision{kind::tile_size, tiles(budget / first).size(), 0, true};
+            if (p.size() == 3) return augur::decision{kind::unroll, 4, 0, true};
+            return std::nullopt;
+        }
+        if (p.size() == 2) return augur::decision{kind::compute_location, p[1] % 3 + 1, 0, true};
+        if (p.size() == 3) return augur::decision{kind::parallel, 3, p[2] % 2 + 1, false};
+        return std::nullopt;
+    }
+    [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
+        if (p.size() < 4) return augur::error{augur::errc::illegal_schedule, "toy: expected 4 decisions"};
+        schedule s;
+        for (const auto v : p) s.numbers.push_back(static_cast<std::int64_t>(v));
+        return s;
+    }
+};
+
+struct task {
+    std::string name = "toy";
+    double times = 1;
+    [[nodiscard]] std::string_view key() const { return name; }
+    [[nodiscard]] double weight() const { return times; }
+};
+
+/// `levels` decisions of `width` options: a grid, for landscapes.
+struct grid {
+    std::uint64_t levels = 6;
+    std::uint64_t width = 16;
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        if (p.size() == levels) return std::nullopt;
+        return augur::decision{augur::decision_kind::tile_size, width, 0, true};
+    }
+    [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
+        schedule s;
+        for (const auto v : p) s.numbers.push_back(static_cast<std::int64_t>(v));
+        return s;
+    }
+};
+
+} // namespace toy
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/workload/concepts.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+struct archetype { // a key, and nothing else
+    archetype() = default;
+    archetype(const archetype&) = delete;
+    [[nodiscard]] std::string_view key() const { return "dense"; }
+};
+struct full {
+    [[nodiscard]] const std::string& key() const { return name; } // a reference: the view must not outlive a temporary
+    [[nodiscard]] std::string_view target() const { return "llvm"; }
+    [[nodiscard]] float weight() const { return 3; }
+    [[nodiscard]] double flops() const { return 1e9; }
+    [[nodiscard]] std::string_view kernel_class() const { return "conv2d"; }
+    std::string name = "conv2d:1x64";
+};
+struct foreign { // somebody else's type
+    int id;
+};
+struct no_key {
+    [[nodiscard]] double weight() const { return 1; }
+};
+struct mutating {
+    std::string_view key() { return {}; }
+};
+
+} // namespace
+
+template <>
+struct augur::task_traits<foreign> {
+    static std::string_view key(const foreign& t) { return t.id == 1 ? "one" : "other"; }
+};
+
+static_assert(augur::task<archetype> && augur::task<full> && augur::task<foreign>);
+static_assert(!augur::task<no_key> && !augur::task<mutating> && !augur::task<int>);
+
+TEST_CASE("task_traits: what a task does not say has its default") {
+    using traits = augur::task_traits<archetype>;
+    const archetype t;
+    CHECK(traits::key(t) == "dense");
+    CHECK(traits::target(t).empty());
+    CHECK(traits::weight(t) == 1);
+    CHECK(traits::flops(t) == 0);
+    CHECK(traits::kernel_class(t).empty());
+}
+
+TEST_CASE("task_traits: what it says is passed on") {
+    using traits = augur::task_traits<full>;
+    const full t;
+    CHECK(traits::key(t).data() == t.name.data());
+    CHECK(traits::target(t) == "llvm");
+    CHECK(traits::weight(t) == 3);
+    CHECK(traits::flops(t) == 1e9);
+    CHECK(traits::kernel_class(t) == "conv2d");
+    CHECK(augur::task_traits<foreign>::key(foreign{1}) == "one");
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/workload/networks.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+using namespace augur;
+
+namespace {
+
+struct totals {
+    int convolutions = 0; // with depthwise ones
+    int dense = 0;
+    std::int64_t parameters = 0;    // weights and one bias a channel
+    std::int64_t multiply_adds = 0; // of convolutions and products
+};
+
+totals count(const network& net) {
+    totals t;
+    for (const auto& [k, uses] : net.kernels) {
+        std::int64_t parameters = 0;
+        std::int64_t products = 0;
+        switch (k.kind()) {
+        case kernel_kind::conv2d:
+            t.convolutions += uses;
+            parameters = k["k"] * k["k"] * k["c"] / k["groups"] * k["f"] + k["f"];
+            products = k.output_extent(k["h"]) * k.output_extent(k["w"]) * (parameters - k["f"]);
+            break;
+        case kernel_kind::depthwise_conv2d:
+            t.convolutions += uses;
+            parameters = k["k"] * k["k"] * k["c"] + k["c"];
+            products = k.output_extent(k["h"]) * k.output_extent(k["w"]) * (parameters - k["c"]);
+            break;
+        case kernel_kind::dense:
+            t.dense += uses;
+            parameters = k["n"] * k["k"] + k["n"];
+            products = k["m"] * k["n"] * k["k"];
+            break;
+        case kernel_kind::batch_matmul: products = k["b"] * k["m"] * k["n"] * k["k"]; break;
+        case kernel_kind::layer_norm: parameters = 2 * k["n"]; break;
+        default: break;
+        }
+        t.parameters += parameters * uses;
+        t.multiply_adds += products * uses;
+    }
+    return t;
+}
+
+network find(std::string_view name) {
+    auto net = find_network(name);
+    REQUIRE(net);
+    return *net;
+}
+
+} // namespace
+
+// The parameter counts are those that torchvision and the BERT authors publish, less what is not there: a folded batch norm has one number a
+// channel, not two.
+TEST_CASE("networks: layers, parameters and multiply-adds are the published ones") {
+    const auto r18 = count(find("resnet_18"));
+    CHECK(r18.convolutions == 17 + 3);
+    CHECK(r18.dense == 1);
+    CHECK(r18.parameters == 11'689'512 - 4'800);
+    CHECK(r18.multiply_adds == 1'814'073'344);
+
+    const auto r50 = count(find("resnet_50"));
+    CHECK(r50.convolutions == 49 + 4);
+    CHECK(r50.dense == 1);
+    CHECK(r50.parameters == 25'557'032 - 26'560);
+    CHECK(r50.multiply_adds == 4'089'184'256);
+
+    const auto mobile = count(find("mobilenet_v2"));
+    CHECK(mobile.convolutions == 52);
+    CHECK(mobile.dense == 1);
+    CHECK(mobile.parameters == 3'504'872 - 17'056);
+    CHECK(mobile.multiply_adds == 300'774'272);
+
+    const auto vgg = count(find("vgg_16"));
+    CHECK(vgg.convolutions == 13);
+    CHECK(vgg.dense == 3);
+    CHECK(vgg.parameters == 138'357'544);
+    CHECK(vgg.multiply_adds == 15'470'264'320);
+
+    const auto bert = count(find("bert_base"));
+    CHECK(bert.dense == 12 * 4 + 1);
+    CHECK(bert.parameters == 85'054'464 + 590'592 + 1'536); // encoder, pooler, and the norm behind the embeddings
+    CHECK(bert.multiply_adds == 12 * (std::int64_t{128} * 768 * 768 * 12 + std::int64_t{2} * 128 * 128 * 768) + 768 * 768);
+}
+
+TEST_CASE("networks: kernels are distinct and valid, and every text reads back") {
+    for (const auto name : network_names) {
+        const auto net = find(name);
+        CHECK(net.name == name);
+        for (std::size_t i = 0; i < net.kernels.size(); ++i) {
+            CHECK(net.kernels[i].uses >= 1);
+            const auto again = kernel::parse(net.kernels[i].what.text());
+            REQUIRE(again);
+            CHECK(*again == net.kernels[i].what);
+            for (std::size_t j = 0; j < i; ++j) CHECK(net.kernels[j].what.workload_key() != net.kernels[i].what.workload_key());
+        }
+    }
+    CHECK(find("resnet_18").kernels.size() == 18);
+}
+
+TEST_CASE("networks: an unknown name lists the known ones") {
+    const auto net = find_network("resnet_19");
+    REQUIRE_FALSE(net);
+    CHECK(net.why().code == errc::not_found);
+    CHECK(net.why().detail.find("resnet_18, resnet_50") != std::string::npos);
+}
