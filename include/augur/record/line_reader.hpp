@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_RECORD_LINE_READER_HPP
+#define AUGUR_RECORD_LINE_READER_HPP
+
+/// @file
+/// Files as descriptors and lines: of any size, in bounded memory. POSIX.
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <augur/core/error.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+/// Owns a descriptor.
+class descriptor {
+public:
+    explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
+    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    descriptor& operator=(descriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~descriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    [[nodiscard]] int get() const noexcept { return fd_; }
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+
+    /// open(2), again when a signal came between; O_CLOEXEC is added.
+    static descriptor open(const char* path, int flags, unsigned mode = 0) noexcept {
+        int fd = -1;
+        do fd = ::open(path, flags | O_CLOEXEC, mode);
+        while (fd < 0 && errno == EINTR);
+        return descriptor(fd);
+    }
+
+private:
+    int fd_;
+};
+
+/// What the operating system refused, and why. Reads errno.
+inline error system_error(std::string_view path, std::string_view what) {
+    const int number = errno;
+    return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(what) + ": " + std::strerror(number)};
+}
+
+} // namespace detail
+
+/// Splits what a descriptor gives into lines.
+///
+/// Memory     the longest line, up to the limit
+/// Threads    one thread a reader
+class line_reader {
+public:
+    enum class status : std::uint8_t {
+        line,     ///< a line, without its newline
+        unended,  ///< the last line, which has none
+        too_long, ///< a line beyond the limit; passed over
+        end,      ///< there are no more
+        failed,   ///< see errno
+    };
+
+    /// Reads from `fd`, which must stay open; it is not closed here.
+    explicit line_reader(int fd, std::size_t longest = std::size_t{16} << 20U) : fd_(fd), longest_(longest), buffer_(first_size) {}
+
+    /// The next line; valid until the next call.
+    [[nodiscard]] status next(std::string_view& line) {
+        at_ += used_; // behind the line before
+        used_ = 0;
+        bool dropping = false;
+        std::size_t searched = 0;
+        for (;;) {
+            const char* const from = buffer_.data() + begin_;
+            const std::size_t held = end_ - begin_;
+            const void* const newline = held > searched ? std::memchr(from + searched, '\n', held - searched) : nullptr;
+            if (newline != nullptr) {
+                const auto length = static_cast<std::size_t>(static_cast<const char*>(newline) - from);
+                return take(line, length, length + 1, dropping || length > longest_ ? status::too_long : status::line);
+            }
+            searched = held;
+            if (held > longest_) { // a limit, not a buffer: forget what was seen of the line
+                dropping = true;
+                used_ += held;
+                begin_ = end_ = 0;
+                searched = 0;
+            }
+            const auto got = fill();
+            if (got < 0) return status::failed;
+            if (got > 0) continue;
+            if (dropping) return take(line, end_ - begin_, end_ - begin_, status::too_long);
+            if (end_ == begin_) return status::end;
+            return take(line, end_ - begin_, end_ - begin_, status::unended);
+        }
+    }
+
+    [[nodiscard]] std::uint64_t offset() const noexcept { return at_; }   ///< of the first byte of the line given last
+    [[nodiscard]] std::size_t number() const noexcept { return number_; } ///< of that line, from 1
+
+private:
+    static constexpr std::size_t first_size = std::size_t{1} << 16U;
+
+    status take(std::string_view& line, std::size_t length, std::size_t with_newline, status what) {
+        line = std::string_view(buffer_.data() + begin_, length);
+        begin_ += with_newline;
+        used_ += with_newline;
+        ++number_;
+        return what;
+    }
+    /// Reads more behind what is held. 0 at the end of the file, negative on failure.
+    std::ptrdiff_t fill() {
+        if (begin_ > 0) {
+            std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+            end_ -= std::exchange(begin_, 0);
+        }
+        if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
+        ssize_t got = 0;
+        do got = ::read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+        while (got < 0 && errno == EINTR);
+        if (got > 0) end_ += static_cast<std::size_t>(got);
+        return got;
+    }
+
+    int fd_;
+    std::size_t longest_;
+    std::vector<char> buffer_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+    std::uint64_t at_ = 0;
+    std::uint64_t used_ = 0; ///< bytes of the line given last, newline included
+    std::size_t number_ = 0;
+};
+
+} // namespace augur::inline v0
+
+#endif

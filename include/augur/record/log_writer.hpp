@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_RECORD_LOG_WRITER_HPP
+#define AUGUR_RECORD_LOG_WRITER_HPP
+
+/// @file
+/// Writing a log: only ever at its end, one record a write, one writer at a time. POSIX.
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <augur/core/error.hpp>
+#include <augur/core/number.hpp>
+#include <augur/record/line_reader.hpp>
+#include <augur/record/log.hpp>
+#include <augur/record/record.hpp>
+
+namespace augur::inline v0 {
+
+/// When a record must be on the disk. A crash of the program loses nothing in any case, only one of the machine does.
+enum class durability : std::uint8_t {
+    none,  ///< when the system likes
+    batch, ///< after every 32 records, and at the end
+    each,  ///< before `append` returns
+};
+
+namespace detail {
+
+/// The calls that can fail in the middle; a test puts its own in their place.
+struct file_calls {
+    static ssize_t write(int fd, const char* from, std::size_t size) noexcept { return ::write(fd, from, size); }
+    static int truncate(int fd, off_t size) noexcept { return ::ftruncate(fd, size); }
+    static int sync(int fd) noexcept {
+#if defined(__APPLE__)
+        return ::fsync(fd);
+#else
+        return ::fdatasync(fd);
+#endif
+    }
+};
+
+} // namespace detail
+
+/// Appends records to a log.
+///
+/// Whole     a record is there with both its lines, or it is not there: what a failed write left is cut off again
+/// Alone     the log is locked while it is open (flock); the lock ends with the process, however it ends
+/// Repair    opening cuts off what a writer that died left behind its last whole record, and nothing else
+/// Threads   one thread a writer
+template <class Calls = detail::file_calls>
+class basic_log_writer {
+public:
+    /// Opens a log, or makes one. A log of TVM's may be continued; a file that is no log is refused, not touched.
+    /// Errors: busy (says which process has it), version_mismatch (no log, or of another version), io.
+    [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch) {
+        auto file = detail::descriptor::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOCTTY, 0644);
+        if (!file) return detail::system_error(path, "cannot open");
+        struct stat about {};
+        if (::fstat(file.get(), &about) != 0) return detail::system_error(path, "cannot stat");
+        if (!S_ISREG(about.st_mode)) return error{errc::invalid_argument, path + ": a log must be a regular file"};
+
+        const std::string pid_path = path + ".lock";
+        if (auto locked = lock(file.get(), path, pid_path); !locked) return locked.why();
+        basic_log_writer writer(path, pid_path, std::move(file), sync);
+        if (auto ready = writer.prepare(); !ready) return ready.why();
+        return writer;
+    }
+
+    basic_log_writer(basic_log_writer&&) noexcept = default;
+    basic_log_writer& operator=(basic_log_writer&&) noexcept = delete;
+    ~basic_log_writer() {
+        if (!file_) return;
+        if (sync_ != durability::none && unsynced_ > 0) Calls::sync(file_.get());
+        ::unlink(pid_path_.c_str()); // while the lock is held, so it is nobody else's
+    }
+
+    /// Appends a record and gives its sequence number; the record's own is not looked at.
+    /// Errors: io (the disk is full, ...; the record is not in the log), invalid_argument (a record that could not be read again).
+    [[nodiscard]] result<std::int64_t> append(tuning_record record) {
+        record.sequence = next_sequence_;
+        const std::string text = to_text(record);
+        if (auto readable = reads_back(text); !readable)
+            return error{errc::invalid_argument, path_ + ": this record could not be read again: " + readable.why().detail};
+        if (auto written = write(text); !written) return written.why();
+        ++next_sequence_;
+        ++unsynced_;
+        if (sync_ == durability::each || (sync_ == durability::batch && unsynced_ >= 32)) {
+            if (auto synced = flush(); !synced) return synced.why();
+        }
+        return record.sequence;
+    }
+
+    /// Waits until all records are on the disk. On an error they are in the log, but a crash of the machine may lose them.
+    [[nodiscard]] result<void> flush() {
+        if (Calls::sync(file_.get()) != 0) return detail::system_error(path_, "written, but the disk did not confirm it");
+        unsynced_ = 0;
+        return {};
+    }
+
+    [[nodiscard]] std::int64_t next_sequence() const noexcept { return next_sequence_; }
+    /// What opening found: records, bad lines.
+    [[nodiscard]] const log_summary& found() const noexcept { return found_; }
+    /// How many bytes of a torn record opening cut off.
+    [[nodiscard]] std::uint64_t bytes_cut() const noexcept { return bytes_cut_; }
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+private:
+    basic_log_writer(std::string path, std::string pid_path, detail::descriptor file, durability sync)
+        : path_(std::move(path)), pid_path_(std::move(pid_path)), file_(std::move(file)), sync_(sync) {}
+
+    static result<void> lock(int fd, const std::string& path, const std::string& pid_path) {
+        // The lock is on the log itself, so it holds whatever name the log is opened by. The file beside it only says who has it.
+        while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+            if (errno == EINTR) continue;
+            if (errno != EWOULDBLOCK) return detail::system_error(path, "cannot lock");
+            return error{errc::busy, path + ": another tuner writes this log, " + owner(pid_path)};
+        }
+        const auto file = detail::descriptor::open(pid_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
+        const std::string pid = std::to_string(::getpid()) + "\n";
+        if (file && ::write(file.get(), pid.data(), pid.size()) < 0) {} // the lock holds without it
+        return {};
+    }
+    static std::string owner(const std::string& pid_path) {
+        for (int attempt = 0; attempt < 20; ++attempt) { // whoever has the lock may not have written its name yet
+            char text[32];
+            const auto file = detail::descriptor::open(pid_path.c_str(), O_RDONLY | O_NOFOLLOW);
+            const ssize_t n = file ? ::read(file.get(), text, sizeof text) : 0;
+            if (n > 1) {
+                const auto pid = parse_int(std::string_view(text, static_cast<std::size_t>(n - 1)));
+                if (pid && *pid > 0 && (::kill(static_cast<pid_t>(*pid), 0) == 0 || errno == EPERM)) return "process " + std::to_string(*pid);
+            }
+            timespec pause{0, 5'000'000};
+            ::nanosleep(&pause, nullptr);
+        }
+        return "a process whose id is not known";
+    }
+
+    /// Reads what is there, cuts off a torn tail, and sees that the log begins, or goes on, with our header.
+    result<void> prepare() {
+        log_reader reader(path_, file_.get());
+        for (tuning_record record;;) {
+            const auto more = reader.next(record);
+            if (!more) return more.why();
+            if (!*more) break;
+        }
+        found_ = reader.summary();
+        next_sequence_ = found_.last_sequence + 1;
+        const off_t end = ::lseek(file_.get(), 0, SEEK_END);
+        if (end < 0) return detail::system_error(path_, "cannot seek");
+        size_ = end;
+        if (size_ > 0 && !found_.ours && found_.records == 0 && !(reader.torn_header() && reader.torn_at() == 0))
+            return error{errc::version_mismatch, path_ + ": this is not a log of tuning records; it is left as it is"};
+        if (found_.torn) {
+            bytes_cut_ = static_cast<std::uint64_t>(size_) - reader.torn_at();
+            size_ = static_cast<off_t>(reader.torn_at());
+            if (Calls::truncate(file_.get(), size_) != 0) return detail::system_error(path_, "cannot cut off a torn record");
+        }
+        std::string front;
+        if (!found_.torn && reader.unended()) front += '\n';
+        if (!found_.ours || size_ == 0) front += log_header();
+        return front.empty() ? result<void>() : write(front);
+    }
+
+    static result<void> reads_back(const std::string& text) {
+        const auto newline = text.find('\n');
+        const auto again =
+            parse_record(std::string_view(text).substr(0, newline), std::string_view(text).substr(newline + 1, text.size() - newline - 2));
+        if (!again) return again.why();
+        return {};
+    }
+
+    /// All of `text`, or nothing.
+    result<void> write(std::string_view text) {
+        if (must_cut_ && Calls::truncate(file_.get(), size_) != 0) return detail::system_error(path_, "cannot cut off half a record");
+        must_cut_ = false;
+        if (const off_t end = ::lseek(file_.get(), 0, SEEK_END); end >= 0) size_ = end; // TVM takes no lock: what it appended must not be cut
+        for (std::string_view rest = text; !rest.empty();) {
+            errno = 0;
+            const ssize_t n = Calls::write(file_.get(), rest.data(), rest.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) {
+                if (n == 0) errno = ENOSPC;
+                const auto why = detail::system_error(path_, "cannot write a record, it is not in the log");
+                must_cut_ = rest.size() < text.size() && Calls::truncate(file_.get(), size_) != 0; // then before the next one
+                return why;
+            }
+            rest.remove_prefix(static_cast<std::size_t>(n));
+        }
+        size_ += static_cast<off_t>(text.size());
+        return {};
+    }
+
+    std::string path_;
+    std::string pid_path_;
+    detail::descriptor file_;
+    durability sync_;
+    off_t size_ = 0; ///< of the log up to its last whole record
+    bool must_cut_ = false;
+    std::int64_t next_sequence_ = 0;
+    std::size_t unsynced_ = 0;
+    log_summary found_;
+    std::uint64_t bytes_cut_ = 0;
+};
+
+using log_writer = basic_log_writer<>;
+
+} // namespace augur::inline v0
+
+#endif

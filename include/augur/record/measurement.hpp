@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_RECORD_MEASUREMENT_HPP
+#define AUGUR_RECORD_MEASUREMENT_HPP
+
+/// @file
+/// What came of running one candidate.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace augur::inline v0 {
+
+/// How a trial ended. Written to logs: append, never renumber. `ansor_error` maps to TVM's MeasureErrorNO.
+enum class outcome : std::uint8_t {
+    ok = 0,
+    illegal_schedule = 1, ///< the steps could not be applied or lowered
+    compile_error = 2,
+    compile_timeout = 3,
+    run_crash = 4,   ///< died by a signal
+    run_timeout = 5, ///< wall or CPU limit
+    run_memory = 6,  ///< memory limit
+    wrong_result = 7,
+    run_exit = 8,     ///< ended without a result (exit, broken message)
+    runner_error = 9, ///< our side: could not start, disk full
+    unstable = 10,    ///< measured, but not a finite positive time
+};
+
+constexpr std::string_view to_string(outcome o) noexcept {
+    constexpr std::string_view names[] = {"ok",          "illegal_schedule", "compile_error", "compile_timeout", "run_crash", "run_timeout",
+                                          "run_memory", "wrong_result",     "run_exit",      "runner_error",    "unstable"};
+    const auto i = static_cast<std::size_t>(o);
+    return i < std::size(names) ? names[i] : std::string_view("unknown");
+}
+
+/// TVM's error_no for an outcome: 0 none, 1 instantiation, 2 compile host, 4 runtime device, 5 wrong answer, 6 build timeout,
+/// 7 run timeout, 8 unknown (include/tvm/auto_scheduler/measure.h).
+constexpr int ansor_error(outcome o) noexcept {
+    switch (o) {
+    case outcome::ok: return 0;
+    case outcome::illegal_schedule: return 1;
+    case outcome::compile_error: return 2;
+    case outcome::compile_timeout: return 6;
+    case outcome::run_timeout: return 7;
+    case outcome::wrong_result: return 5;
+    case outcome::run_crash:
+    case outcome::run_memory:
+    case outcome::run_exit: return 4;
+    case outcome::runner_error:
+    case outcome::unstable: return 8;
+    }
+    return 8;
+}
+
+/// What came of running one candidate. A failed candidate is a value, not an exception.
+struct measurement {
+    outcome status = outcome::runner_error;
+    std::vector<double> seconds; ///< one latency a repeat, in seconds; empty when it failed
+    double total_seconds = 0;    ///< wall time that the trial took, compile included
+    double compile_cpu_seconds = 0;
+    double run_cpu_seconds = 0;   ///< child's CPU time outside the timed calls, when known
+    double packing_seconds = 0;   ///< one-time re-layout of constant inputs; never part of a latency
+    double max_error = 0;         ///< largest error against the reference, relative to its tolerance
+    std::int64_t timestamp = 0;   ///< Unix seconds
+    std::string reason;           ///< of a failure, for a reader
+
+    [[nodiscard]] bool ok() const noexcept { return status == outcome::ok; }
+
+    /// Median of the repeats in seconds; infinity when it failed.
+    [[nodiscard]] double latency() const {
+        if (!ok() || seconds.empty()) return std::numeric_limits<double>::infinity();
+        auto sorted = seconds;
+        const auto mid = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+        std::nth_element(sorted.begin(), mid, sorted.end());
+        if (sorted.size() % 2 == 1) return *mid;
+        return (*mid + *std::max_element(sorted.begin(), mid)) / 2;
+    }
+
+    /// (largest - smallest) / median of the repeats; 0 when there are fewer than two.
+    [[nodiscard]] double spread() const {
+        if (seconds.size() < 2) return 0;
+        const auto [low, high] = std::minmax_element(seconds.begin(), seconds.end());
+        return (*high - *low) / latency();
+    }
+};
+
+} // namespace augur::inline v0
+
+#endif

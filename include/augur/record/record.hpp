@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_RECORD_RECORD_HPP
+#define AUGUR_RECORD_RECORD_HPP
+
+/// @file
+/// A record: what was tuned, the schedule, what came of it. In a log it is two lines.
+///
+/// The first is exactly what TVM writes, so TVM reads our logs. The second is a comment, which TVM skips: what the first cannot say, every double
+/// exactly, and a checksum over both lines:
+///
+///     {"i": [...], "r": [...], "v": "v0.6"}
+///     # {"augur": "record", "version": 1, "schema": "...", "length": 812, "sequence": 17, ..., "crc": "8f3a12bc"}
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
+#include <augur/record/ansor_line.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/schedule/steps.hpp>
+
+namespace augur::inline v0 {
+
+/// One trial, as it is logged.
+struct tuning_record {
+    logged_task task;
+    step_list schedule;
+    measurement measured;
+    std::string compiler;         ///< what turned the program into code, with its version
+    std::string flags;            ///< what it was told
+    std::int64_t sequence = 0;    ///< place in its log, from 0; given by the writer
+    std::string version = "v0.6"; ///< of TVM's line
+    bool foreign = false;         ///< read without our comment: status and seconds are all that is known, and they have six digits
+};
+
+/// The outcome that TVM's error_no means. The way back from `ansor_error`, as far as there is one.
+constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
+    switch (error) {
+    case 0: return outcome::ok;
+    case 1: return outcome::illegal_schedule;
+    case 2:
+    case 3: return outcome::compile_error;
+    case 4: return outcome::run_crash;
+    case 5: return outcome::wrong_result;
+    case 6: return outcome::compile_timeout;
+    case 7: return outcome::run_timeout;
+    default: return outcome::runner_error;
+    }
+}
+
+/// A line of TVM's as a record, marked foreign.
+[[nodiscard]] inline tuning_record to_record(ansor_line line) {
+    tuning_record record;
+    record.task = std::move(line.task);
+    record.schedule = std::move(line.schedule);
+    record.measured.status = outcome_of_ansor_error(line.error);
+    record.measured.total_seconds = line.all_cost;
+    record.measured.timestamp = line.timestamp;
+    record.version = std::move(line.version);
+    record.foreign = true;
+    if (record.measured.ok()) {
+        bool positive = !line.costs.empty();
+        for (const double seconds : line.costs) positive = positive && seconds > 0 && seconds < ansor_failed_cost;
+        record.measured.seconds = std::move(line.costs);
+        if (!positive) {
+            record.measured.status = outcome::unstable;
+            record.measured.reason = "no error, but not a positive time";
+        }
+    } else {
+        record.measured.reason = "error_no " + std::to_string(line.error);
+    }
+    return record;
+}
+
+/// The line that TVM would write about a record.
+[[nodiscard]] inline ansor_line to_ansor_line(const tuning_record& record) {
+    ansor_line line;
+    line.task = record.task;
+    line.schedule = record.schedule;
+    line.costs = record.measured.ok() ? record.measured.seconds : std::vector<double>{ansor_failed_cost};
+    line.error = ansor_error(record.measured.status);
+    line.all_cost = record.measured.total_seconds;
+    line.timestamp = record.measured.timestamp;
+    line.version = record.version;
+    return line;
+}
+
+/// How the comments of a log begin.
+inline constexpr std::string_view log_header_prefix = "# {\"augur\": \"log\", ";
+inline constexpr std::string_view record_comment_prefix = "# {\"augur\": \"record\", ";
+inline constexpr std::int64_t log_version = 1;
+
+namespace detail {
+
+/// The fields of the comment, in order: the one place that knows them.
+template <class Record, class F>
+constexpr bool comment_fields(Record& r, F&& f) {
+    return f("sequence", r.sequence) && f("compiler", r.compiler) && f("flags", r.flags) && f("outcome", r.measured.status) &&
+           f("reason", r.measured.reason) && f("seconds", r.measured.seconds) && f("total_seconds", r.measured.total_seconds) &&
+           f("compile_cpu_seconds", r.measured.compile_cpu_seconds) && f("run_cpu_seconds", r.measured.run_cpu_seconds) &&
+           f("packing_seconds", r.measured.packing_seconds) && f("max_error", r.measured.max_error) && f("timestamp", r.measured.timestamp);
+}
+
+inline void append_hex(std::string& out, std::uint64_t value, int digits) {
+    constexpr char hex[] = "0123456789abcdef";
+    for (int i = digits - 1; i >= 0; --i) out += hex[(value >> (4U * static_cast<unsigned>(i))) & 15U];
+}
+
+/// A hash over the names of the fields: a log of another version of them is refused, not misread.
+inline std::string log_schema() {
+    std::uint64_t hash = fnv1a64("length spread crc");
+    tuning_record none;
+    comment_fields(none, [&](std::string_view name, const auto&) { return hash = fnv1a64(name, fnv1a64(" ", hash)), true; });
+    std::string text;
+    append_hex(text, hash, 16);
+    return text;
+}
+
+/// JSON has no infinity and no NaN; what a clock gave is kept all the same.
+inline void write_real(json_writer& out, double value) {
+    if (std::isfinite(value)) out.value(value);
+    else out.value(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+}
+inline bool read_real(json_reader& in, double& value) {
+    if (in.peek() == json_kind::number) return in.read(value);
+    std::string_view name;
+    if (!in.read(name)) return false;
+    if (name == "nan") value = std::numeric_limits<double>::quiet_NaN();
+    else if (name == "inf") value = std::numeric_limits<double>::infinity();
+    else if (name == "-inf") value = -std::numeric_limits<double>::infinity();
+    else return in.fail(errc::parse, "expected a number, \"inf\", \"-inf\" or \"nan\"");
+    return true;
+}
+
+struct comment_writer {
+    json_writer& out;
+    bool operator()(std::string_view name, std::int64_t value) const { return out.key(name).value(value), true; }
+    bool operator()(std::string_view name, const std::string& value) const { return out.key(name).value(value), true; }
+    bool operator()(std::string_view name, outcome value) const { return out.key(name).value(to_string(value)), true; }
+    bool operator()(std::string_view name, double value) const { return out.key(name), write_real(out, value), true; }
+    bool operator()(std::string_view name, const std::vector<double>& list) const {
+        out.key(name).begin_array();
+        for (const double value : list) write_real(out, value);
+        out.end_array();
+        return true;
+    }
+};
+
+struct comment_reader {
+    json_reader& in;
+    bool operator()(std::string_view name, std::int64_t& value) const { return member(in, name) && in.read(value); }
+    bool operator()(std::string_view name, std::string& value) const { return member(in, name) && in.read(value); }
+    bool operator()(std::string_view name, double& value) const { return member(in, name) && read_real(in, value); }
+    bool operator()(std::string_view name, std::vector<double>& list) const {
+        if (!member(in, name) || !in.begin_array()) return false;
+        list.clear();
+        while (in.next_element())
+            if (!read_real(in, list.emplace_back())) return false;
+        return in.ok();
+    }
+    bool operator()(std::string_view name, outcome& value) const {
+        std::string_view word;
+        if (!member(in, name) || !in.read(word)) return false;
+        for (int i = 0; to_string(static_cast<outcome>(i)) != "unknown"; ++i)
+            if (word == to_string(static_cast<outcome>(i))) return value = static_cast<outcome>(i), true;
+        return in.fail(errc::parse, "an unknown outcome");
+    }
+};
+
+inline constexpr std::string_view crc_key = ", \"crc\": \"";
+inline constexpr std::size_t crc_tail = 8 + 2; // the digits, then `"}`
+
+/// Ends a comment with the checksum of everything from `from` on, and a newline.
+inline void seal(std::string& text, std::size_t from) {
+    text += crc_key;
+    append_hex(text, crc32(std::string_view(text).substr(from)), 8);
+    text += "\"}\n";
+}
+
+/// Does the checksum at the end of `comment` hold? `front` is the checksum of what it covers before the comment.
+inline bool seal_holds(std::string_view comment, std::uint32_t front) {
+    if (comment.size() < crc_tail + crc_key.size()) return false;
+    const std::string_view covered = comment.substr(0, comment.size() - crc_tail);
+    if (!covered.ends_with(crc_key)) return false;
+    std::string tail;
+    append_hex(tail, crc32(covered, front), 8);
+    tail += "\"}";
+    return comment.ends_with(tail);
+}
+
+inline void begin_comment(json_writer& out, std::string_view what) {
+    out.begin_object().key("augur").value(what).key("version").value(log_version).key("schema").value(log_schema());
+}
+inline bool read_comment_head(json_reader& in, std::string_view what) {
+    std::string_view text;
+    std::int64_t version = 0;
+    if (!in.begin_object() || !member(in, "augur") || !in.read(text)) return false;
+    if (text != what) return in.fail(errc::parse, "a comment of another kind");
+    if (!member(in, "version") || !in.read(version)) return false;
+    if (version != log_version)
+        return in.fail(errc::version_mismatch, "version " + std::to_string(version) + ", known is " + std::to_string(log_version));
+    if (!member(in, "schema") || !in.read(text)) return false;
+    if (text != log_schema()) return in.fail(errc::version_mismatch, "schema " + std::string(text) + ", known is " + log_schema());
+    return true;
+}
+
+} // namespace detail
+
+/// The first line of a log, with its newline. It never changes within a version.
+[[nodiscard]] inline std::string log_header() {
+    std::string text = "# ";
+    json_writer out(text);
+    detail::begin_comment(out, "log");
+    detail::seal(text, 0);
+    return text;
+}
+
+/// Is this line, without its newline, the header of a log that can be read here?
+/// Errors: parse (damaged), version_mismatch (of another version or schema).
+[[nodiscard]] inline result<void> check_log_header(std::string_view line, std::size_t number = 1) {
+    if (!detail::seal_holds(line, 0)) return error{errc::parse, "the header of the log is damaged"};
+    json_reader in(line.substr(2), {}, number);
+    if (!detail::read_comment_head(in, "log")) return in.why();
+    return {};
+}
+
+/// The two lines of a record, each with its newline.
+[[nodiscard]] inline std::string to_text(const tuning_record& record) {
+    std::string text;
+    append_ansor_line(text, to_ansor_line(record));
+    const std::size_t length = text.size();
+    text += "\n# ";
+    json_writer out(text);
+    detail::begin_comment(out, "record");
+    out.key("length").value(length);
+    detail::comment_fields(record, detail::comment_writer{out});
+    out.key("spread");
+    detail::write_real(out, record.measured.ok() ? record.measured.spread() : 0.0); // for a reader; follows from the seconds
+    detail::seal(text, 0);
+    return text;
+}
+
+/// Completes a record, read from `line` by `to_record`, from the comment behind it.
+/// Errors: parse (the checksum or a field is wrong), version_mismatch. On error `record` is in no particular state.
+[[nodiscard]] inline result<void> read_record_comment(std::string_view line, std::string_view comment, tuning_record& record,
+                                                      std::size_t number = 1) {
+    if (!comment.starts_with(record_comment_prefix)) return error{errc::parse, "expected the comment of a record"};
+    if (!detail::seal_holds(comment, crc32("\n", crc32(line)))) return error{errc::parse, "the checksum does not fit the record"};
+    json_reader in(comment.substr(2), {}, number);
+    std::int64_t length = 0;
+    double spread = 0;
+    std::string_view key;
+    const bool good = detail::read_comment_head(in, "record") && detail::member(in, "length") && in.read(length) &&
+                      detail::comment_fields(record, detail::comment_reader{in}) && detail::member(in, "spread") && detail::read_real(in, spread) &&
+                      detail::member(in, "crc") && in.skip() && !in.next_member(key) && in.finish();
+    if (!in.ok()) return in.why();
+    if (!good || length < 0 || static_cast<std::size_t>(length) != line.size()) return error{errc::parse, "the length does not fit the record"};
+    record.foreign = false;
+    return {};
+}
+
+/// The record that two lines hold, both without newline.
+[[nodiscard]] inline result<tuning_record> parse_record(std::string_view line, std::string_view comment) {
+    auto parsed = parse_ansor_line(line);
+    if (!parsed) return parsed.why();
+    tuning_record record = to_record(*std::move(parsed));
+    if (auto read = read_record_comment(line, comment, record, 2); !read) return read.why();
+    return record;
+}
+
+} // namespace augur::inline v0
+
+#endif

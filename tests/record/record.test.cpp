@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/record/record.hpp>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "logs.hpp"
+
+using namespace augur;
+
+namespace {
+
+struct two_lines {
+    std::string line;
+    std::string comment;
+};
+two_lines split(const std::string& text) {
+    const auto newline = text.find('\n');
+    return {text.substr(0, newline), text.substr(newline + 1, text.size() - newline - 2)};
+}
+
+} // namespace
+
+TEST_CASE("record: the first line is TVM's, the second says the rest exactly") {
+    tuning_record r = logs::record(1);
+    r.measured.seconds = {1.0 / 3, std::nextafter(2e-5, 1), 5e-324};
+    r.measured.max_error = std::numeric_limits<double>::infinity();
+    r.measured.packing_seconds = 0.1 + 0.2;
+    r.measured.run_cpu_seconds = -0.0;
+    r.sequence = 41;
+    const std::string text = to_text(r);
+    CHECK(text.ends_with("\"}\n"));
+    const auto [line, comment] = split(text);
+    CHECK(comment.starts_with("# {\"augur\": \"record\", \"version\": 1, "));
+    CHECK(comment.find("\"length\": " + std::to_string(line.size())) != std::string::npos);
+    CHECK(line == R"({"i": [["[\"dense\", [1, 65]]", "llvm -keys=cpu", [8, 64, 64, 0, 0, 0, 0, 0], "", 2, []], [[], [["SP", 2, 0, 512, [8, 2], 1], )"
+                  R"(["AN", 2, 0, 3]]]], "r": [[0.333333, 2e-05, 4.94066e-324], 0, 0.1, 1700000001], "v": "v0.6"})");
+    const auto again = parse_record(line, comment);
+    REQUIRE(again);
+    CHECK(to_text(*again) == text);
+    CHECK(again->measured.seconds == r.measured.seconds);
+    CHECK(again->measured.max_error == r.measured.max_error);
+    CHECK(std::signbit(again->measured.run_cpu_seconds));
+    CHECK(again->measured.packing_seconds == r.measured.packing_seconds);
+    CHECK(again->sequence == 41);
+    CHECK(again->compiler == r.compiler);
+    CHECK(again->flags == r.flags);
+    CHECK(!again->foreign);
+    CHECK(again->schedule == r.schedule);
+    CHECK(again->task == r.task);
+}
+
+TEST_CASE("record: every outcome comes back, failures cost 1e10 in TVM's line") {
+    for (int i = 0; to_string(static_cast<outcome>(i)) != "unknown"; ++i) {
+        tuning_record r = logs::record(2);
+        r.measured.status = static_cast<outcome>(i);
+        r.measured.seconds = r.measured.ok() ? std::vector<double>{1e-3} : std::vector<double>{};
+        r.measured.reason = "because\n\"of\" \xFF this";
+        const auto [line, comment] = split(to_text(r));
+        CHECK(line.find(r.measured.ok() ? "\"r\": [[0.001], 0," : "\"r\": [[1e+10], " + std::to_string(ansor_error(r.measured.status)) + ",") !=
+              std::string::npos);
+        const auto again = parse_record(line, comment);
+        REQUIRE(again);
+        CHECK(again->measured.status == r.measured.status);
+        CHECK(again->measured.reason == "because\n\"of\" \xEF\xBF\xBD this");
+        CHECK(again->measured.seconds == r.measured.seconds);
+        const auto foreign = parse_ansor_line(line);
+        REQUIRE(foreign);
+        const auto record = to_record(*foreign);
+        CHECK(record.foreign);
+        CHECK(record.measured.ok() == r.measured.ok());
+        CHECK(ansor_error(record.measured.status) == ansor_error(r.measured.status));
+    }
+    auto line = parse_ansor_line(R"({"i": [["k", "llvm"], [[], []]], "r": [[1e+10], 0, 1, 5], "v": "v0.6"})");
+    REQUIRE(line);
+    CHECK(to_record(*line).measured.status == outcome::unstable);
+}
+
+TEST_CASE("record: a changed byte in either line is found") {
+    const auto [line, comment] = split(to_text(logs::record(4)));
+    const auto refused = [&](const std::string& l, const std::string& c) { return !parse_record(l, c); };
+    CHECK(!refused(line, comment));
+    for (std::size_t i = 0; i < line.size(); ++i)
+        for (int bit = 0; bit < 8; ++bit) {
+            auto changed = line;
+            changed[i] = static_cast<char>(static_cast<unsigned char>(changed[i]) ^ (1U << bit));
+            CHECK(refused(changed, comment));
+        }
+    for (std::size_t i = 0; i < comment.size(); ++i)
+        for (int bit = 0; bit < 8; ++bit) {
+            auto changed = comment;
+            changed[i] = static_cast<char>(static_cast<unsigned char>(changed[i]) ^ (1U << bit));
+            CHECK(refused(line, changed));
+        }
+    CHECK(refused(line, split(to_text(logs::record(7))).comment));
+    CHECK(refused(line + " ", comment));
+    CHECK(refused(line, comment + " "));
+}
+
+TEST_CASE("record: a comment of another version is refused as such, not misread") {
+    const auto reseal = [](std::string text) { // as a later version would write it
+        std::string sealed = text.substr(0, text.size() - 1 - detail::crc_tail - detail::crc_key.size());
+        detail::seal(sealed, 0);
+        return sealed;
+    };
+    std::string header = log_header();
+    CHECK(check_log_header(header.substr(0, header.size() - 1)));
+    std::string other = header;
+    other.replace(other.find("\"version\": 1"), 12, "\"version\": 2");
+    CHECK(check_log_header(other.substr(0, other.size() - 1)).why().code == errc::parse); // a damaged one
+    other = reseal(other);
+    CHECK(check_log_header(other.substr(0, other.size() - 1)).why().code == errc::version_mismatch);
+
+    std::string text = to_text(logs::record(1));
+    text.replace(text.find(detail::log_schema()), 16, "0123456789abcdef");
+    const auto [line, comment] = split(reseal(text));
+    const auto read = parse_record(line, comment);
+    REQUIRE(!read);
+    CHECK(read.why().code == errc::version_mismatch);
+}
