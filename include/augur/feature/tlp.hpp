@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_FEATURE_TLP_HPP
+#define AUGUR_FEATURE_TLP_HPP
+
+/// @file
+/// TLP's features (Zhai et al. 2023, section 4): a schedule as a matrix, one row a primitive.
+///
+/// A row is a one-hot of the primitive's kind, then its numbers in order; a name becomes a number by a table. Rows are cut or padded with zeros to
+/// `columns`, the matrix to `rows`: late primitives and the tails of long lists fall off first. We may append a one-hot of the primitive's place,
+/// which the network, blind to order, cannot see otherwise: it ranks better and learns in half the time when records are few.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/number.hpp>
+#include <augur/schedule/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// What a name after a primitive of one kind is worth.
+struct tlp_word {
+    std::string kind;
+    std::string text;
+    float value = 0;
+
+    friend bool operator==(const tlp_word&, const tlp_word&) = default;
+};
+
+/// What becomes of a primitive whose kind is not in the vocabulary, and of a name that is not in the table.
+enum class tlp_unknown : std::uint8_t {
+    refuse, ///< errc::unknown_primitive
+    zeros,  ///< a kind: no column is set; a name: 0
+    other,  ///< a kind: the column behind the known ones; a name: the number behind its last '$' plus 1, or -1
+};
+
+/// How schedules become matrices: vocabulary, sizes and rules. A model is bound to the schema it was trained with.
+struct tlp_schema {
+    std::string name;               ///< for a reader
+    std::vector<std::string> kinds; ///< in the order of their columns
+    std::vector<tlp_word> words;
+    std::size_t kind_columns = 0; ///< width of the one-hot block; those behind `kinds` (and `other`) are spare
+    std::size_t rows = 0;         ///< L, the most primitives that are seen
+    std::size_t columns = 0;      ///< E, the whole width of a row
+    std::size_t positions = 0;    ///< the last columns of a row: a one-hot of its place in the schedule; places beyond share the last
+    tlp_unknown unknown = tlp_unknown::refuse;
+    bool pad = true; ///< short schedules are filled up to L rows of zeros, which the network reads like any other row
+
+    /// The authors' encoding of CPU schedules (LLVM vocabulary). Crops that they report: 25x22 (best), 25x40, 54x22, 54x40.
+    static tlp_schema authors_cpu(std::size_t rows = 25, std::size_t columns = 22);
+    /// The authors' encoding of GPU schedules (CUDA vocabulary), 40x20.
+    static tlp_schema authors_gpu(std::size_t rows = 40, std::size_t columns = 20);
+    /// Ansor's whole step language for CPU and GPU alike, room for kinds to come, places, no padding; a pragma counts by its number, not by a table.
+    static tlp_schema ansor(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
+
+    /// Sizes that fit together: every kind (and `other`) has a column, and L and E are at least 1.
+    [[nodiscard]] result<void> check() const;
+    /// Equal for equal encodings, whatever the name; written to weights files.
+    [[nodiscard]] std::uint64_t hash() const;
+
+    friend bool operator==(const tlp_schema&, const tlp_schema&) = default;
+};
+
+namespace detail {
+
+/// Writes rows as the visit goes along. The first failure sticks.
+struct tlp_sink {
+    const tlp_schema& schema;
+    float* out;
+    std::size_t steps = 0;   ///< seen so far
+    float* row = nullptr;    ///< the current one; null beyond L
+    std::size_t column = 0;  ///< next number of the row
+    std::string_view kind{}; ///< of the current primitive, a view into the schedule
+    bool failed = false;
+    std::string failure{};
+
+    void primitive(std::string_view next) {
+        kind = next;
+        const std::size_t at = steps++;
+        row = at < schema.rows ? out + at * schema.columns : nullptr;
+        if (row != nullptr) {
+            std::fill_n(row, schema.columns, 0.0F);
+            if (schema.positions > 0) row[numbers_end() + (std::min)(at, schema.positions - 1)] = 1;
+        }
+        column = schema.kind_columns;
+        std::size_t k = 0;
+        while (k < schema.kinds.size() && schema.kinds[k] != next) ++k;
+        if (k == schema.kinds.size() && schema.unknown == tlp_unknown::refuse) return fail(at, "primitive", next);
+        if (k == schema.kinds.size() && schema.unknown == tlp_unknown::zeros) return;
+        if (row != nullptr && k < numbers_end()) row[k] = 1;
+    }
+    void number(std::int64_t n) { put(static_cast<float>(n)); }
+    void number(double n) { put(static_cast<float>(n)); }
+    void name(std::string_view text) {
+        for (const tlp_word& w : schema.words)
+            if (w.text == text && w.kind == kind) return put(w.value);
+        switch (schema.unknown) {
+        case tlp_unknown::refuse: return fail(steps == 0 ? 0 : steps - 1, "name", text);
+        case tlp_unknown::zeros: return put(0);
+        case tlp_unknown::other: break;
+        }
+        const auto dollar = text.rfind('$');
+        const auto n = dollar == std::string_view::npos ? std::nullopt : parse_int(text.substr(dollar + 1));
+        put(n ? static_cast<float>(*n) + 1 : -1.0F);
+    }
+
+private:
+    [[nodiscard]] std::size_t numbers_end() const { return schema.columns - schema.positions; }
+    void put(float value) {
+        if (row != nullptr && column < numbers_end()) row[column] = value;
+        ++column;
+    }
+    void fail(std::size_t at, const char* what, std::string_view which) {
+        if (failed) return;
+        failed = true;
+        failure =
+            "step " + std::to_string(at) + ": " + what + " '" + std::string(which.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'";
+    }
+};
+
+} // namespace detail
+
+/// Writes the features of `s` to `out`, row-major (L, E).
+///
+/// @param out   schema.rows * schema.columns floats; with padding all of them are written, without it only the rows that are there
+/// @return      how many rows are to be read: L with padding, else min(steps, L)
+/// @note        errors: unknown_primitive (names step and word) as the schema has it. Linear in the steps; allocates only for an error; safe to call
+///              concurrently on distinct memory. pre: schema.check()
+template <schedule S>
+[[nodiscard]] result<std::size_t> tlp_features(const S& s, const tlp_schema& schema, std::span<float> out) {
+    AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_features: shape");
+    detail::tlp_sink sink{schema, out.data()};
+    schedule_traits<S>::visit(s, sink);
+    if (sink.failed) return error{errc::unknown_primitive, std::move(sink.failure)};
+    const std::size_t seen = (std::min)(sink.steps, schema.rows);
+    if (!schema.pad) return seen;
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(seen * schema.columns), out.end(), 0.0F);
+    return schema.rows;
+}
+
+inline tlp_schema tlp_schema::authors_cpu(std::size_t rows, std::size_t columns) {
+    tlp_schema s;
+    s.name = "authors-cpu";
+    s.kinds = {"CI", "RE", "AN", "RF", "CHW", "SP", "CR", "CA", "FU", "FSP", "PR"};
+    s.words = {{"PR", "auto_unroll_max_step$16", 1},
+               {"PR", "auto_unroll_max_step$0", 2},
+               {"PR", "auto_unroll_max_step$512", 3},
+               {"PR", "auto_unroll_max_step$64", 4},
+               {"CHW", "local", 1},
+               {"CHW", "shared", 2},
+               {"CHW", "global", 3},
+               {"CHR", "shared", 1}};
+    s.kind_columns = s.kinds.size();
+    s.rows = rows;
+    s.columns = columns;
+    return s;
+}
+
+inline tlp_schema tlp_schema::authors_gpu(std::size_t rows, std::size_t columns) {
+    tlp_schema s;
+    s.name = "authors-gpu";
+    s.kinds = {"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"};
+    s.words = {{"PR", "auto_unroll_max_step$0", 1},
+               {"PR", "auto_unroll_max_step$16", 2},
+               {"PR", "auto_unroll_max_step$64", 3},
+               {"PR", "auto_unroll_max_step$1024", 4},
+               {"PR", "auto_unroll_max_step$512", 5},
+               {"CHW", "local", 1},
+               {"CHW", "shared", 2},
+               {"CHW", "global", 3},
+               {"CHR", "shared", 1}};
+    s.kind_columns = s.kinds.size();
+    s.rows = rows;
+    s.columns = columns;
+    return s;
+}
+
+inline tlp_schema tlp_schema::ansor(std::size_t rows, std::size_t numbers, std::size_t positions) {
+    tlp_schema s;
+    s.name = "ansor";
+    s.kinds = {"AN", "FU", "PR", "RE", "SP", "FSP", "FFSP", "SA", "CA", "CI", "CR", "CHR", "CHW", "RF"};
+    s.words = {{"CHW", "local", 1}, {"CHW", "shared", 2}, {"CHW", "global", 3}, {"CHR", "local", 1}, {"CHR", "shared", 2}, {"CHR", "global", 3}};
+    s.kind_columns = 20;
+    s.rows = rows;
+    s.columns = s.kind_columns + numbers + positions;
+    s.positions = positions;
+    s.unknown = tlp_unknown::other;
+    s.pad = false;
+    return s;
+}
+
+inline result<void> tlp_schema::check() const {
+    const std::size_t need = kinds.size() + (unknown == tlp_unknown::other ? 1 : 0);
+    if (kind_columns < need)
+        return error{errc::shape_mismatch,
+                     "tlp schema '" + name + "': " + std::to_string(need) + " kinds need as many columns, it has " + std::to_string(kind_columns)};
+    if (rows == 0 || columns == 0 || rows > 65536 || columns > 65536)
+        return error{errc::shape_mismatch, "tlp schema '" + name + "': expected 1 to 65536 rows and columns, got " + std::to_string(rows) + " x " +
+                                               std::to_string(columns)};
+    if (positions > columns)
+        return error{errc::shape_mismatch, "tlp schema '" + name + "': " + std::to_string(positions) + " positions do not fit into " +
+                                               std::to_string(columns) + " columns"};
+    return {};
+}
+
+inline std::uint64_t tlp_schema::hash() const {
+    std::string text = "tlp1";
+    const auto add = [&](std::string_view part) { (text += '\x1f') += part; };
+    for (const auto& k : kinds) add(k);
+    for (const auto& w : words) {
+        add(w.kind);
+        add(w.text);
+        add(std::to_string(static_cast<std::int64_t>(w.value * 1024)));
+    }
+    for (const std::size_t n : {kind_columns, rows, columns, positions, static_cast<std::size_t>(unknown), static_cast<std::size_t>(pad)})
+        add(std::to_string(n));
+    return fnv1a64(text);
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_HPP
+#define AUGUR_MODEL_TLP_HPP
+
+/// @file
+/// TLP's network (Zhai et al. 2023, section 4.4; the layers are those of the authors' code).
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random.hpp>
+#include <augur/nn/attention.hpp>
+#include <augur/nn/init.hpp>
+#include <augur/nn/linear.hpp>
+
+namespace augur::inline v0 {
+
+/// The numbers of a row as the first layer sees them.
+enum class tlp_scaling : std::uint8_t {
+    raw,      ///< as they are (the authors): extents of thousands saturate the loss
+    logarithm ///< x -> sign(x) log2(1 + |x|): a tile of twice the size is one more, a one-hot column stays as it is
+};
+
+/// Shape of the network.
+struct tlp_config {
+    nn::index columns = 0;                             ///< E, from the schema
+    std::vector<nn::index> encoder{64, 128, 256, 256}; ///< widths; the last one is D
+    nn::index heads = 8;
+    nn::index residual_blocks = 2;
+    std::vector<nn::index> decoder{256, 128, 64}; ///< widths before the last layer, which gives the score
+    tlp_scaling scaling = tlp_scaling::logarithm;
+    bool dead_layer = false; ///< the authors' layer `l0`, which no output depends on
+
+    /// The authors' network: 676 161 parameters at E = 22, 65 792 of them dead.
+    static tlp_config authors(nn::index columns);
+    /// As the authors', without the dead layer and with scaled inputs.
+    static tlp_config full(nn::index columns);
+    /// For some hundred measurements: a quarter of the width, one block.
+    static tlp_config small(nn::index columns);
+
+    [[nodiscard]] nn::index width() const { return encoder.empty() ? 0 : encoder.back(); }
+    /// Widths of at least 1 and below 16384, at most 16 layers in a stack, heads that divide D.
+    [[nodiscard]] result<void> check() const;
+
+    friend bool operator==(const tlp_config&, const tlp_config&) = default;
+};
+
+/// Parameters of the network; a gradient and Adam's moments have this type as well.
+///
+///     rows (T, E) -> encoder, each layer with ReLU -> (T, D) -> attention + itself -> residual blocks -> decoder -> (T, 1) -> sum over the rows
+///
+/// The network itself has no positional encoding: a score depends on which rows a schedule has, not on their order (a schema may write the place
+/// into the row).
+template <nn::scalar S>
+struct tlp_network {
+    tlp_config config;
+    std::vector<nn::linear<S>> encoder;
+    nn::attention<S> attention;
+    std::vector<nn::linear<S>> dead; ///< none or one
+    std::vector<nn::residual<S>> blocks;
+    std::vector<nn::linear<S>> decoder;
+
+    /// pre: config.check()
+    static tlp_network zeros(const tlp_config& config);
+    /// torch's default initialisation.
+    static tlp_network random_init(const tlp_config& config, random rng);
+
+    /// Walks the parameters of any number of equal networks together, in the order and by the names of the authors' state dictionary.
+    /// A weight matrix here (in, out) is the transpose of torch's.
+    template <class F, class... N>
+    static void visit(F&& f, N&... nets);
+};
+
+} // namespace augur::inline v0
+
+#include <augur/model/tlp_impl.hpp>
+
+#endif

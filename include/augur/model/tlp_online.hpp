@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_ONLINE_HPP
+#define AUGUR_MODEL_TLP_ONLINE_HPP
+
+/// @file
+/// TLP that learns while the search runs.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/executor.hpp>
+#include <augur/core/random.hpp>
+#include <augur/feature/tlp.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/model/tlp_scorer.hpp>
+#include <augur/model/tlp_train.hpp>
+
+namespace augur::inline v0 {
+
+/// What an online TLP is made of and when it learns.
+struct tlp_online_options {
+    tlp_schema schema = tlp_schema::ansor();
+    tlp_config config = tlp_config::small(0); ///< its columns are taken from the schema
+    tlp_fit_options fit;
+    std::uint64_t seed = 1;
+    std::size_t first_update = 64; ///< records before the first training
+    double growth = 2;             ///< it is trained again at first_update * growth^k records; above 1
+};
+
+/// A TLP that starts without knowledge, or from given weights, and is trained anew after 64, 128, 256, ... records. Models `trainable_cost_model`.
+///
+/// Each training starts from the same beginning and sees exactly the first 64, 128, ... records, of all tasks together, ranked within each task.
+/// So the model depends on the records and their order only: not on the clock, nor on the threads, nor on how often `update` was called, and a
+/// resumed run has the model that an unbroken one would have.
+///
+/// Labels are the task's best latency / latency; a failure is 0.
+/// Threads: one thread an object; it runs its work on the executor.
+template <schedule S, task Task, bulk_executor Executor>
+class tlp_online {
+public:
+    static constexpr score_meaning meaning = score_meaning::rank;
+
+    /// Without knowledge: every score is 0 until the first training.   pre: the options' schema and config check
+    tlp_online(Executor& executor, tlp_online_options options = {}) : executor_(&executor), options_(std::move(options)) {
+        options_.config.columns = static_cast<nn::index>(options_.schema.columns);
+        AUGUR_ASSERT(options_.schema.check() && options_.config.check() && options_.growth > 1 && options_.first_update > 0, "tlp_online: options");
+    }
+    /// From weights, e.g. of an earlier run or of another network: scores from the first record on, each training starts from them.
+    tlp_online(Executor& executor, tlp_model start, tlp_online_options options = {}) : executor_(&executor), options_(std::move(options)) {
+        options_.schema = start.schema;
+        options_.config = start.network.config;
+        start_ = std::move(start.network);
+        adopt(*start_);
+    }
+    tlp_online(const tlp_online&) = delete;
+    tlp_online& operator=(const tlp_online&) = delete;
+
+    /// As `tlp_scorer::score`; 0 for all while there is no knowledge.
+    result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
+        if (scorer_) return scorer_->score(task, batch, scores);
+        if (batch.size() != scores.size()) return error{errc::shape_mismatch, "tlp: as many scores as schedules are needed"};
+        std::fill(scores.begin(), scores.end(), 0.0F);
+        return {};
+    }
+
+    /// Takes all records so far, oldest first, and trains when their number has reached the next mark.
+    /// A record whose schedule the vocabulary does not know counts, but teaches nothing.
+    result<void> update(std::span<const observation<S, Task>> records) {
+        const std::size_t mark = last_mark(records.size());
+        if (mark <= trained_on_) return {};
+        train(records.first(mark));
+        trained_on_ = mark;
+        return {};
+    }
+
+    /// Records that the present model has seen; 0: none.
+    [[nodiscard]] std::size_t trained_on() const { return trained_on_; }
+    [[nodiscard]] std::size_t trainings() const { return trainings_; }
+    /// Of the last training.
+    [[nodiscard]] const tlp_fit_report& last_fit() const { return report_; }
+    /// The present model, e.g. to be saved; nothing while there is no knowledge.
+    [[nodiscard]] const tlp_model* model() const { return model_ ? &*model_ : nullptr; }
+
+private:
+    [[nodiscard]] std::size_t last_mark(std::size_t count) const {
+        std::size_t mark = 0;
+        auto next = static_cast<double>(options_.first_update);
+        while (std::floor(next) <= static_cast<double>(count)) {
+            mark = static_cast<std::size_t>(next);
+            next *= options_.growth;
+        }
+        return mark;
+    }
+
+    void adopt(tlp_network<float> network) {
+        model_.emplace(tlp_model{options_.schema, std::move(network)});
+        scorer_.emplace(*model_, *executor_);
+    }
+
+    void train(std::span<const observation<S, Task>> records) {
+        tlp_bags data(options_.schema.columns);
+        std::vector<float> labels;
+        std::vector<std::uint32_t> groups;
+        std::vector<double> latency;
+        std::vector<double> best;
+        std::map<std::string, std::uint32_t, std::less<>> numbers; // by key: the task objects may move
+        std::vector<float> rows(options_.schema.rows * options_.schema.columns);
+        for (const auto& r : records) {
+            const auto n = tlp_features(*r.schedule, options_.schema, std::span<float>(rows));
+            if (!n) continue;
+            std::string key(task_traits<Task>::target(*r.task));
+            (key += '\n') += task_traits<Task>::key(*r.task);
+            const std::uint32_t group = numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(best.size())).first->second;
+            if (group == best.size()) best.push_back(std::numeric_limits<double>::infinity());
+            data.add(std::span<const float>(rows).first(*n * options_.schema.columns));
+            groups.push_back(group);
+            latency.push_back(r.outcome->latency());
+            best[group] = (std::min)(best[group], latency.back());
+        }
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            const bool usable = std::isfinite(latency[i]) && latency[i] > 0;
+            labels.push_back(usable ? static_cast<float>(best[groups[i]] / latency[i]) : 0.0F);
+        }
+        const random rng(options_.seed);
+        auto network = start_ ? *start_ : tlp_network<float>::random_init(options_.config, rng.stream(0));
+        report_ = tlp_fit(network, data, labels, groups, rng.stream(1), *executor_, options_.fit);
+        ++trainings_;
+        if (report_.steps > 0) adopt(std::move(network));
+    }
+
+    Executor* executor_;
+    tlp_online_options options_;
+    std::optional<tlp_network<float>> start_;
+    std::optional<tlp_model> model_;
+    std::optional<tlp_scorer<Executor>> scorer_;
+    std::size_t trained_on_ = 0;
+    std::size_t trainings_ = 0;
+    tlp_fit_report report_;
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_TRAIN_HPP
+#define AUGUR_MODEL_TLP_TRAIN_HPP
+
+/// @file
+/// Fits TLP's network to measurements by LambdaRank within each task.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <augur/core/executor.hpp>
+#include <augur/core/random.hpp>
+#include <augur/model/tlp.hpp>
+#include <augur/model/tlp_bags.hpp>
+#include <augur/model/tlp_pass.hpp>
+#include <augur/nn/loss.hpp>
+#include <augur/nn/optimiser.hpp>
+
+namespace augur::inline v0 {
+
+/// How to fit.
+struct tlp_fit_options {
+    std::size_t list = 64;         ///< most schedules of one task that are ranked together
+    std::size_t batch = 128;       ///< schedules a step, of any number of tasks
+    std::size_t epochs = 100;      ///< times that every schedule is seen ...
+    std::size_t least_steps = 300; ///< ... more often where that makes fewer steps than this
+    double learning_rate = 1e-3;   ///< at first; falls to a hundredth of it along a cosine
+    double weight_decay = 1e-4;
+    double clip = 0.5;
+};
+
+/// What came of it.
+struct tlp_fit_report {
+    std::size_t steps = 0;
+    std::size_t schedules = 0; ///< seen in all steps
+    double first_loss = 0;     ///< mean over the lists of the first and the last epoch
+    double last_loss = 0;
+};
+
+/// Moves `net` towards ranking the schedules of each group as their labels do.
+///
+/// A task's list has LambdaRank's loss divided by the number of its schedules, so that tasks with many records weigh as many but not their square;
+/// a step takes the mean over its lists. (The authors rank the schedules of all tasks against each other.)
+///
+/// @param data    the schedules' rows (N)
+/// @param labels  (N) best latency of the group / latency, 0 for a failure
+/// @param groups  (N) the task of each schedule, any numbers; a group of equal labels teaches nothing
+/// @return        what was done. Equal arguments give an equal network whatever the executor
+template <nn::scalar S, bulk_executor Executor>
+tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<const float> labels, std::span<const std::uint32_t> groups, random rng,
+                       Executor& executor, const tlp_fit_options& options = {}) {
+    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.list > 1, "tlp_fit: shape");
+    // members of each group, groups in order of their number
+    std::vector<std::uint32_t> order(data.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return groups[a] != groups[b] ? groups[a] < groups[b] : a < b; });
+    std::vector<std::vector<std::uint32_t>> members;
+    for (std::size_t i = 0; i < order.size();) {
+        std::size_t end = i;
+        bool differ = false;
+        while (end < order.size() && groups[order[end]] == groups[order[i]]) differ |= labels[order[end++]] != labels[order[i]];
+        if (differ) members.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(end));
+        i = end;
+    }
+    tlp_fit_report report;
+    std::size_t teach = 0;
+    for (const auto& m : members) teach += m.size();
+    if (teach == 0) return report;
+
+    const std::size_t steps_an_epoch = (teach + options.batch - 1) / options.batch;
+    const std::size_t epochs = (std::max)(options.epochs, (options.least_steps + steps_an_epoch - 1) / steps_an_epoch);
+    const double planned = static_cast<double>(epochs * steps_an_epoch);
+
+    nn::adam<tlp_network<S>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
+    auto grad = tlp_network<S>::zeros(net.config);
+    tlp_pass<S> pass;
+    nn::lambda_rank rank;
+    tlp_bags bags(data.columns());
+    std::vector<S> scores, d_scores, truth;
+    std::vector<std::span<std::uint32_t>> lists;
+    std::vector<std::size_t> ends;
+
+    for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
+        random draw = rng.stream(epoch);
+        lists.clear();
+        for (auto& m : members) { // near-equal parts of at most `list`
+            draw.shuffle(std::span<std::uint32_t>(m));
+            const std::size_t parts = (m.size() + options.list - 1) / options.list;
+            for (std::size_t p = 0; p < parts; ++p)
+                lists.push_back(std::span<std::uint32_t>(m).subspan(m.size() * p / parts, m.size() * (p + 1) / parts - m.size() * p / parts));
+        }
+        draw.shuffle(std::span<std::span<std::uint32_t>>(lists));
+        double sum = 0;
+        for (std::size_t at = 0; at < lists.size();) {
+            bags.clear();
+            truth.clear();
+            ends.clear();
+            while (at < lists.size() && (ends.empty() || bags.size() + lists[at].size() <= options.batch)) {
+                for (const auto i : lists[at]) {
+                    bags.add(data, i);
+                    truth.push_back(static_cast<S>(labels[i]));
+                }
+                ends.push_back(bags.size());
+                ++at;
+            }
+            scores.resize(bags.size());
+            d_scores.resize(bags.size());
+            pass.forward_to_train(net, bags, executor, scores);
+            std::size_t begin = 0;
+            for (const std::size_t end : ends) {
+                const std::size_t n = end - begin;
+                const auto d = std::span<S>(d_scores).subspan(begin, n);
+                sum += rank(std::span<const S>(scores).subspan(begin, n), std::span<const S>(truth).subspan(begin, n), d) / static_cast<double>(n);
+                const S scale = S(1.0 / (static_cast<double>(n) * static_cast<double>(ends.size())));
+                for (S& x : d) x *= scale;
+                begin = end;
+            }
+            pass.backward(net, bags, executor, std::span<const S>(d_scores), grad);
+            nn::clip_norm(grad, options.clip);
+            const double done = (std::min)(1.0, static_cast<double>(report.steps) / planned);
+            adam.settings().learning_rate = options.learning_rate * (0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done)));
+            adam.step(net, grad);
+            ++report.steps;
+            report.schedules += bags.size();
+        }
+        (epoch == 0 ? report.first_loss : report.last_loss) = sum / static_cast<double>(lists.size());
+    }
+    return report;
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_WEIGHTS_HPP
+#define AUGUR_MODEL_TLP_WEIGHTS_HPP
+
+/// @file
+/// TLP models in files: safetensors by the authors' parameter names, in torch's orientation, with schema, config and one known score as metadata.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
+#include <augur/model/tlp_scorer.hpp>
+#include <augur/nn/safetensors.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+inline std::string tlp_schema_json(const tlp_schema& s) {
+    std::string text;
+    json_writer out(text);
+    out.begin_object().key("name").value(s.name).key("kinds").begin_array();
+    for (const auto& k : s.kinds) out.value(k);
+    out.end_array().key("words").begin_array();
+    for (const auto& w : s.words) out.begin_array().value(w.kind).value(w.text).value(static_cast<double>(w.value)).end_array();
+    out.end_array().key("kind_columns").value(s.kind_columns).key("rows").value(s.rows).key("columns").value(s.columns);
+    out.key("positions").value(s.positions).key("unknown").value(static_cast<int>(s.unknown)).key("pad").value(s.pad ? 1 : 0).end_object();
+    return text;
+}
+
+inline std::string tlp_config_json(const tlp_config& c) {
+    std::string text;
+    json_writer out(text);
+    const auto list = [&](const std::vector<nn::index>& widths) {
+        out.begin_array();
+        for (const auto w : widths) out.value(w);
+        out.end_array();
+    };
+    out.begin_object().key("columns").value(c.columns).key("encoder");
+    list(c.encoder);
+    out.key("heads").value(c.heads).key("residual_blocks").value(c.residual_blocks).key("decoder");
+    list(c.decoder);
+    out.key("scaling").value(static_cast<int>(c.scaling)).key("dead_layer").value(c.dead_layer ? 1 : 0).end_object();
+    return text;
+}
+
+/// An integer in [0, most].
+template <class N>
+bool read_bounded(json_reader& in, N& to, std::int64_t most) {
+    std::int64_t n = 0;
+    if (!in.read(n)) return false;
+    if (n < 0 || n > most) return in.fail(errc::parse, "expected 0 to " + std::to_string(most) + ", got " + std::to_string(n));
+    to = static_cast<N>(n);
+    return true;
+}
+
+inline result<tlp_schema> read_tlp_schema(std::string_view text) {
+    json_reader in(text);
+    tlp_schema s;
+    std::string_view key;
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "name") {
+            in.read(s.name);
+        } else if (key == "kinds") {
+            in.begin_array();
+            while (in.next_element()) in.read(s.kinds.emplace_back());
+        } else if (key == "words") {
+            in.begin_array();
+            while (in.next_element()) {
+                auto& w = s.words.emplace_back();
+                double value = 0;
+                in.begin_array();
+                in.next_element() && in.read(w.kind) && in.next_element() && in.read(w.text) && in.next_element() && in.read(value);
+                w.value = static_cast<float>(value);
+                if (in.next_element()) in.fail(errc::parse, "expected a kind, a text and a value");
+            }
+        } else if (key == "kind_columns") {
+            read_bounded(in, s.kind_columns, 65536);
+        } else if (key == "rows") {
+            read_bounded(in, s.rows, 65536);
+        } else if (key == "columns") {
+            read_bounded(in, s.columns, 65536);
+        } else if (key == "positions") {
+            read_bounded(in, s.positions, 65536);
+        } else if (key == "unknown") {
+            read_bounded(in, s.unknown, 2);
+        } else if (key == "pad") {
+            read_bounded(in, s.pad, 1);
+        } else {
+            in.fail(errc::parse, "unknown key '" + std::string(key.substr(0, 40)) + "'");
+        }
+    }
+    if (!in.finish()) return error{in.why().code, "tlp weights: schema " + in.why().detail};
+    if (auto fits = s.check(); !fits) return fits.why();
+    return s;
+}
+
+inline result<tlp_config> read_tlp_config(std::string_view text) {
+    json_reader in(text);
+    tlp_config c;
+    std::string_view key;
+    const auto list = [&](std::vector<nn::index>& widths) {
+        widths.clear();
+        in.begin_array();
+        while (in.next_element() && widths.size() < 64) read_bounded(in, widths.emplace_back(), 16384);
+    };
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "columns") read_bounded(in, c.columns, 16384);
+        else if (key == "encoder") list(c.encoder);
+        else if (key == "heads") read_bounded(in, c.heads, 16384);
+        else if (key == "residual_blocks") read_bounded(in, c.residual_blocks, 16);
+        else if (key == "decoder") list(c.decoder);
+        else if (key == "scaling") read_bounded(in, c.scaling, 1);
+        else if (key == "dead_layer") read_bounded(in, c.dead_layer, 1);
+        else in.fail(errc::parse, "unknown key '" + std::string(key.substr(0, 40)) + "'");
+    }
+    if (!in.finish()) return error{in.why().code, "tlp weights: config " + in.why().detail};
+    if (auto fits = c.check(); !fits) return fits.why();
+    return c;
+}
+
+/// torch's name tells the form: biases are vectors, weights are stored (out, in).
+inline bool is_bias(std::string_view name) { return name.size() >= 4 && name.substr(name.size() - 4) == "bias"; }
+
+/// A bag that every schema can have: each kind once, with small numbers.
+inline tlp_bags tlp_probe(const tlp_schema& s) {
+    tlp_bags bags(s.columns);
+    std::vector<float> rows;
+    for (std::size_t r = 0; r < (std::min)(s.rows, std::size_t{8}); ++r) {
+        rows.insert(rows.end(), s.columns, 0.0F);
+        float* const row = rows.data() + r * s.columns;
+        row[r % s.columns] = 1;
+        for (std::size_t c = s.kind_columns; c < s.columns; ++c) row[c] = static_cast<float>((r + 3 * c) % 17);
+    }
+    bags.add(rows);
+    return bags;
+}
+inline float tlp_probe_score(const tlp_model& model, const tlp_bags& probe) {
+    tlp_pass<float> pass;
+    serial_executor serial;
+    float score = 0;
+    pass.forward(model.network, probe, serial, std::span<float>(&score, 1));
+    return score;
+}
+
+} // namespace detail
+
+/// The bytes of a weights file.
+inline std::string to_safetensors(const tlp_model& model) {
+    nn::safetensors_writer out;
+    out.metadata("format", "augur-tlp");
+    out.metadata("version", "1");
+    out.metadata("schema", detail::tlp_schema_json(model.schema));
+    out.metadata("config", detail::tlp_config_json(model.network.config));
+    const tlp_bags probe = detail::tlp_probe(model.schema);
+    std::string score;
+    append_number(score, static_cast<double>(detail::tlp_probe_score(model, probe)));
+    out.metadata("probe_score", score);
+    const std::array<std::uint64_t, 2> probe_shape{probe.distinct(), probe.columns()};
+    out.tensor("probe.rows", probe_shape, probe.rows());
+    tlp_network<float>::visit(
+        [&](std::string_view name, const auto& p) {
+            const auto rows = static_cast<std::uint64_t>(p.rows()), cols = static_cast<std::uint64_t>(p.cols());
+            const auto n = static_cast<std::size_t>(p.size());
+            if (detail::is_bias(name)) {
+                out.tensor(name, std::array{cols}, {p.data(), n});
+            } else {
+                const nn::matrix<float> transposed = p.transpose();
+                out.tensor(name, std::array{cols, rows}, {transposed.data(), n});
+            }
+        },
+        model.network);
+    return out.file();
+}
+
+/// A model from the bytes of a weights file.
+///
+/// Errors: those of `parse_safetensors`; version_mismatch (not a TLP file, another version, or the known input gets another score), parse,
+/// shape_mismatch (a tensor that does not fit the config, or one too many), not_found.
+inline result<tlp_model> tlp_from_safetensors(std::string_view file, const nn::safetensors_limits& limits = {}) {
+    const auto wrong = [](errc code, std::string what) { return error{code, "tlp weights: " + std::move(what)}; };
+    auto header = nn::parse_safetensors(file, limits);
+    if (!header) return header.why();
+    const auto entry = [&](const char* key) {
+        const std::string* const text = header->find_metadata(key);
+        return text != nullptr ? std::string_view(*text) : std::string_view();
+    };
+    if (entry("format") != "augur-tlp")
+        return wrong(errc::version_mismatch, "expected metadata format 'augur-tlp', got '" + std::string(entry("format").substr(0, 40)) + "'");
+    if (entry("version") != "1")
+        return wrong(errc::version_mismatch, "expected version 1, got '" + std::string(entry("version").substr(0, 40)) + "'");
+    auto schema = detail::read_tlp_schema(entry("schema"));
+    if (!schema) return schema.why();
+    auto config = detail::read_tlp_config(entry("config"));
+    if (!config) return config.why();
+    if (static_cast<std::size_t>(config->columns) != schema->columns)
+        return wrong(errc::shape_mismatch,
+                     "the schema has " + std::to_string(schema->columns) + " columns, the config " + std::to_string(config->columns));
+    // what the config asks for must be in the file before memory is taken for it
+    const std::size_t layers =
+        config->encoder.size() + config->decoder.size() + static_cast<std::size_t>(config->residual_blocks) + 3 + (config->dead_layer ? 1 : 0);
+    if (header->tensors.size() != 2 * layers + 1)
+        return wrong(errc::shape_mismatch,
+                     "the config needs " + std::to_string(2 * layers + 1) + " tensors, the file has " + std::to_string(header->tensors.size()));
+    const auto most = static_cast<double>(file.size()) / 4;
+    double need = 4.0 * static_cast<double>(config->width()) * static_cast<double>(config->width());
+    nn::index in = config->columns;
+    for (const auto* stack : {&config->encoder, &config->decoder})
+        for (const nn::index w : *stack) need += static_cast<double>(in) * static_cast<double>(std::exchange(in, w));
+    if (need > most) return wrong(errc::shape_mismatch, "the config needs more parameters than the file has bytes for");
+
+    tlp_model model{std::move(*schema), tlp_network<float>::zeros(*config)};
+    result<void> outcome;
+    tlp_network<float>::visit(
+        [&](std::string_view name, auto& p) {
+            if (!outcome) return;
+            const auto rows = static_cast<std::uint64_t>(p.rows()), cols = static_cast<std::uint64_t>(p.cols());
+            const auto n = static_cast<std::size_t>(p.size());
+            if (detail::is_bias(name)) {
+                outcome = nn::read_tensor(file, *header, name, std::array{cols}, {p.data(), n});
+            } else {
+                nn::matrix<float> transposed(p.cols(), p.rows());
+                outcome = nn::read_tensor(file, *header, name, std::array{cols, rows}, {transposed.data(), n});
+                p = transposed.transpose();
+            }
+        },
+        model.network);
+    if (!outcome) return outcome.why();
+
+    const nn::tensor_entry* const probe = header->find("probe.rows");
+    const std::uint64_t rows = probe != nullptr && !probe->shape.empty() ? probe->shape.front() : 0;
+    if (rows > 64) return wrong(errc::limit, "the known input has " + std::to_string(rows) + " rows, expected at most 64");
+    std::vector<float> known(static_cast<std::size_t>(rows) * model.schema.columns);
+    outcome = nn::read_tensor(file, *header, "probe.rows", std::array<std::uint64_t, 2>{rows, model.schema.columns}, known);
+    if (!outcome) return outcome.why();
+    tlp_bags bags(model.schema.columns);
+    bags.add(known);
+    const auto expected = parse_double(entry("probe_score"));
+    const float got = detail::tlp_probe_score(model, bags);
+    if (!expected || !(std::abs(static_cast<double>(got) - *expected) <= 1e-4 * (std::max)(1.0, std::abs(*expected))))
+        return wrong(errc::version_mismatch,
+                     "the known input scores " + std::to_string(got) + ", the file says '" + std::string(entry("probe_score").substr(0, 40)) + "'");
+    return model;
+}
+
+/// Errors: io.
+inline result<void> save_tlp(const tlp_model& model, const std::string& path) { return nn::save_bytes(path, to_safetensors(model)); }
+
+/// Errors: io, limit, and those of `tlp_from_safetensors`.
+inline result<tlp_model> load_tlp(const std::string& path, const nn::safetensors_limits& limits = {}) {
+    auto bytes = nn::load_bytes(path, limits.file);
+    if (!bytes) return bytes.why();
+    auto model = tlp_from_safetensors(*bytes, limits);
+    if (!model) return error{model.why().code, "'" + path + "': " + model.why().detail};
+    return model;
+}
+
+} // namespace augur::inline v0
+
+#endif

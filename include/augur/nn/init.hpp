@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_INIT_HPP
+#define AUGUR_NN_INIT_HPP
+
+/// @file
+/// First values of parameters, by torch's defaults.
+
+#include <cmath>
+
+#include <augur/core/random.hpp>
+#include <augur/nn/attention.hpp>
+#include <augur/nn/linear.hpp>
+
+namespace augur::inline v0 {
+namespace nn {
+
+/// Every element uniform in [-bound, bound).
+template <class P>
+void fill_uniform(P& p, double bound, random& rng) {
+    using S = typename P::Scalar;
+    for (index i = 0; i < p.size(); ++i) p.data()[i] = static_cast<S>(rng.uniform(-bound, bound));
+}
+
+/// torch.nn.Linear: weight and bias uniform within 1 / sqrt(I).
+template <scalar S>
+void init(linear<S>& layer, random& rng) {
+    const double bound = 1 / std::sqrt(static_cast<double>(layer.W.rows()));
+    fill_uniform(layer.W, bound, rng);
+    fill_uniform(layer.b, bound, rng);
+}
+
+template <scalar S>
+void init(residual<S>& block, random& rng) {
+    init(block.inner, rng);
+}
+
+/// torch.nn.MultiheadAttention: the joint input projection Xavier-uniform (D in, 3D out), the output projection as a linear layer, biases 0.
+template <scalar S>
+void init(attention<S>& layer, random& rng) {
+    const auto d = static_cast<double>(layer.width());
+    fill_uniform(layer.in_proj.W, std::sqrt(6 / (4 * d)), rng);
+    layer.in_proj.b.setZero();
+    fill_uniform(layer.out_proj.W, 1 / std::sqrt(d), rng);
+    layer.out_proj.b.setZero();
+}
+
+} // namespace nn
+} // namespace augur::inline v0
+
+#endif

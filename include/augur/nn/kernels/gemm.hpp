@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_KERNELS_GEMM_HPP
+#define AUGUR_NN_KERNELS_GEMM_HPP
+
+/// @file
+/// Matrix product in float on plain pointers. The instruction set is chosen at run time: a program built for plain x86-64 gets the machine's speed.
+///
+/// Every element is one chain of fused multiply-adds over k in order, cut every 256 steps. So a row of the result depends on its row of A and on B
+/// only, not on how many rows there are or where it stands, and AVX2 and AVX-512 agree to the last bit.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define AUGUR_NN_X86 1
+#include <immintrin.h>
+#else
+#define AUGUR_NN_X86 0
+#endif
+
+#if defined(__clang__)
+#define AUGUR_NN_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define AUGUR_NN_UNROLL _Pragma("GCC unroll 8")
+#else
+#define AUGUR_NN_UNROLL
+#endif
+
+namespace augur::inline v0 {
+namespace nn::kernels {
+
+/// Which instructions a kernel may use.
+enum class isa : std::uint8_t { generic, avx2, avx512 };
+
+/// The best that this processor has. Constant for a process; a few nanoseconds.
+inline isa best_isa() noexcept {
+#if AUGUR_NN_X86
+    if (__builtin_cpu_supports("avx512f") != 0) return isa::avx512;
+    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) return isa::avx2;
+#endif
+    return isa::generic;
+}
+
+/// A read-only matrix: element (i, j) is data[i * row + j * col]. A transposed one has the strides exchanged.
+struct operand {
+    const float* data;
+    std::ptrdiff_t row, col;
+};
+
+namespace detail {
+
+inline constexpr std::ptrdiff_t k_block = 256; ///< steps of k between two roundings to memory; 64 KiB of B at most
+
+/// One tile: c (R, V vectors) = [c +] a (R, k) panel (k, V vectors); of the last vector only the first `last` lanes are in c.
+using tile_function = void (*)(std::ptrdiff_t k, operand a, const float* panel, float* c, std::ptrdiff_t ldc, bool accumulate, int last);
+
+template <int R, int V>
+struct generic_tile {
+    static void run(std::ptrdiff_t k, operand a, const float* panel, float* c, std::ptrdiff_t ldc, bool accumulate, int last) {
+        constexpr int width = 8 * V;
+        for (int r = 0; r < R; ++r) {
+            float sum[width] = {};
+            for (std::ptrdiff_t p = 0; p < k; ++p) {
+                const float x = a.data[r * a.row + p * a.col];
+                for (int j = 0; j < width; ++j) sum[j] += x * panel[p * width + j];
+            }
+            float* to = c + r * ldc;
+            for (int j = 0; j < width - 8 + last; ++j) to[j] = accumulate ? to[j] + sum[j] : sum[j];
+        }
+    }
+};
+
+#if AUGUR_NN_X86
+template <int R, int V>
+struct avx2_tile {
+    __attribute__((target("avx2,fma"))) static void run(std::ptrdiff_t k, operand a, const float* panel, float* c, std::ptrdiff_t ldc,
+                                                        bool accumulate, int last) {
+        const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(last), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        __m256 sum[R][V];
+        AUGUR_NN_UNROLL
+        for (int r = 0; r < R; ++r) {
+            AUGUR_NN_UNROLL
+            for (int v = 0; v < V; ++v) sum[r][v] = _mm256_setzero_ps();
+        }
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += 8 * V, a.data += a.col) {
+            __m256 b[V];
+            AUGUR_NN_UNROLL
+            for (int v = 0; v < V; ++v) b[v] = _mm256_loadu_ps(panel + 8 * v);
+            AUGUR_NN_UNROLL
+            for (int r = 0; r < R; ++r) {
+                const __m256 x = _mm256_set1_ps(a.data[r * a.row]);
+                AUGUR_NN_UNROLL
+                for (int v = 0; v < V; ++v) sum[r][v] = _mm256_fmadd_ps(x, b[v], sum[r][v]);
+            }
+        }
+        AUGUR_NN_UNROLL
+        for (int r = 0; r < R; ++r) {
+            AUGUR_NN_UNROLL
+            for (int v = 0; v < V; ++v) {
+                float* to = c + r * ldc + 8 * v;
+                if (v + 1 < V) _mm256_storeu_ps(to, accumulate ? _mm256_add_ps(_mm256_loadu_ps(to), sum[r][v]) : sum[r][v]);
+                else _mm256_maskstore_ps(to, mask, accumulate ? _mm256_add_ps(_mm256_maskload_ps(to, mask), sum[r][v]) : sum[r][v]);
+            }
+        }
+    }
+};
+template <int R, int V>
+struct avx512_tile {
+    __attribute__((target("avx512f"))) static void run(std::ptrdiff_t k, operand a, const float* panel, float* c, std::ptrdiff_t ldc, bool accumulate,
+                                                       int last) {
+        const auto mask = static_cast<__mmask16>((1U << static_cast<unsigned>(last)) - 1U);
+        __m512 sum[R][V];
+        AUGUR_NN_UNROLL
+        for (int r = 0; r < R; ++r) {
+            AUGUR_NN_UNROLL
+            for (int v = 0; v < V; ++v) sum[r][v] = _mm512_setzero_ps();
+        }
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += 16 * V, a.data += a.col) {
+            __m512 b[V];
+            AUGUR_NN_UNROLL
+            for (int v = 0; v < V; ++v) b[v] = _mm512_loadu_ps(panel + 16 * v);
+            AUGUR_NN_UNROLL
+            for (int r = 0; r < R; ++r) {
+                const __m512 x = _mm512_set1_ps(a.data[r * a.row]);
+                AUGUR_NN_UNROLL
+                for (int v = 0; v < V; ++v) sum[r][v] = _mm512_fmadd_ps(x, b[v], sum[r][v]);
+            }
+        }
+        AUGUR_NN_UNROLL
+        for (int r = 0; r < R; ++r) {
+            AUGUR_NN_UNROLL
+            for (int v = 0; v < V; ++v) {
+                float* to = c + r * ldc + 16 * v;
+                if (v + 1 < V) _mm512_storeu_ps(to, accumulate ? _mm512_add_ps(_mm512_loadu_ps(to), sum[r][v]) : sum[r][v]);
+                else _mm512_mask_storeu_ps(to, mask, accumulate ? _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), sum[r][v]) : sum[r][v]);
+            }
+        }
+    }
+};
+#endif
+
+/// The tile functions of one instruction set, by rows and by vectors: 6 x 4 zmm or 6 x 2 ymm fill the registers.
+template <template <int, int> class Tile, int V>
+inline constexpr std::array<tile_function, 6> tile_column = {&Tile<1, V>::run, &Tile<2, V>::run, &Tile<3, V>::run,
+                                                             &Tile<4, V>::run, &Tile<5, V>::run, &Tile<6, V>::run};
+
+/// panel (depth, width) <- the first `used` columns of B from `from` on, then zeros.
+template <std::ptrdiff_t Full>
+void pack(float* panel, const float* from, operand b, std::ptrdiff_t depth, std::ptrdiff_t used, std::ptrdiff_t width) {
+    if (b.col == 1 && used == Full) {
+        for (std::ptrdiff_t p = 0; p < depth; ++p) std::memcpy(panel + p * Full, from + p * b.row, static_cast<std::size_t>(Full) * sizeof(float));
+        return;
+    }
+    for (std::ptrdiff_t p = 0; p < depth; ++p) {
+        float* const to = panel + p * width;
+        const float* const row = from + p * b.row;
+        for (std::ptrdiff_t j = 0; j < used; ++j) to[j] = row[j * b.col];
+        for (std::ptrdiff_t j = used; j < width; ++j) to[j] = 0;
+    }
+}
+
+/// C = [C +] A B with panels of B packed on the stack (64 KiB).
+template <template <int, int> class Tile, int Lanes, int Vectors>
+void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, operand b, float* c, std::ptrdiff_t ldc, bool accumulate) {
+    constexpr std::ptrdiff_t full = Lanes * Vectors;
+    alignas(64) float panel[k_block * full];
+    for (std::ptrdiff_t k0 = 0; k0 < k || k0 == 0; k0 += k_block) {
+        const std::ptrdiff_t depth = (std::min)(k - k0, k_block);
+        const bool add = accumulate || k0 > 0;
+        for (std::ptrdiff_t n0 = 0; n0 < n; n0 += full) {
+            const std::ptrdiff_t used = (std::min)(n - n0, full);
+            const std::ptrdiff_t vectors = (used + Lanes - 1) / Lanes;
+            const std::ptrdiff_t width = vectors * Lanes;
+            const auto last = static_cast<int>(used - (vectors - 1) * Lanes);
+            const float* from = b.data + k0 * b.row + n0 * b.col;
+            pack<full>(panel, from, b, depth, used, width);
+            const std::array<tile_function, 6>* tiles = &tile_column<Tile, 1>;
+            if constexpr (Vectors >= 2) {
+                if (vectors == 2) tiles = &tile_column<Tile, 2>;
+            }
+            if constexpr (Vectors >= 4) {
+                if (vectors == 3) tiles = &tile_column<Tile, 3>;
+                if (vectors == 4) tiles = &tile_column<Tile, 4>;
+            }
+            for (std::ptrdiff_t i = 0; i < m; i += 6) {
+                const std::ptrdiff_t rows = (std::min)(m - i, std::ptrdiff_t{6});
+                const operand strip{a.data + i * a.row + k0 * a.col, a.row, a.col};
+                (*tiles)[static_cast<std::size_t>(rows - 1)](depth, strip, panel, c + i * ldc + n0, ldc, add, last);
+            }
+        }
+    }
+}
+
+} // namespace detail
+
+/// C (m, n) = [C +] A (m, k) B (k, n); C is row-major with `ldc` floats between rows and overlaps neither operand.
+///
+/// @note O(m n k), no allocation, safe to call concurrently on distinct C
+inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, operand b, float* c, std::ptrdiff_t ldc, bool accumulate,
+                 isa level = best_isa()) {
+#if AUGUR_NN_X86
+    if (level == isa::avx512) return detail::gemm_loop<detail::avx512_tile, 16, 4>(m, n, k, a, b, c, ldc, accumulate);
+    if (level == isa::avx2) return detail::gemm_loop<detail::avx2_tile, 8, 2>(m, n, k, a, b, c, ldc, accumulate);
+#endif
+    (void)level;
+    detail::gemm_loop<detail::generic_tile, 8, 2>(m, n, k, a, b, c, ldc, accumulate);
+}
+
+} // namespace nn::kernels
+} // namespace augur::inline v0
+
+#undef AUGUR_NN_UNROLL
+#undef AUGUR_NN_X86
+
+#endif

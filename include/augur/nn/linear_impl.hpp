@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_LINEAR_IMPL_HPP
+#define AUGUR_NN_LINEAR_IMPL_HPP
+
+/// @file
+/// Bodies of linear.hpp.
+
+#include <augur/nn/linear.hpp>
+#include <augur/nn/product.hpp>
+
+namespace augur::inline v0 {
+namespace nn {
+
+template <scalar S>
+linear<S> linear<S>::zeros(index in_features, index out_features) {
+    return {matrix<S>::Zero(in_features, out_features), row_vector<S>::Zero(out_features)};
+}
+
+template <scalar S>
+void linear<S>::forward(in<S> x, out<S> y) const {
+    AUGUR_ASSERT(x.cols() == W.rows() && y.rows() == x.rows() && y.cols() == W.cols(), "linear: shape");
+    y.rowwise() = b;
+    multiply<S>(x, W, y, true); // (T,I)(I,O)
+}
+
+template <scalar S>
+void linear<S>::backward(in<S> x, in<S> dy, linear& grad) const {
+    AUGUR_ASSERT(x.cols() == W.rows() && dy.rows() == x.rows() && dy.cols() == W.cols(), "linear: shape");
+    multiply_outer<S>(x, dy, grad.W, true); // (I,T)(T,O)
+    for (index t = 0; t < dy.rows(); ++t) { // row by row: the order of the sum is the same everywhere
+        const S* const row = dy.data() + t * dy.outerStride();
+        for (index o = 0; o < dy.cols(); ++o) grad.b[o] += row[o];
+    }
+}
+
+template <scalar S>
+void linear<S>::backward(in<S> x, in<S> dy, out<S> dx, linear& grad) const {
+    backward(x, dy, grad);
+    multiply_transposed<S>(dy, W, dx); // (T,O)(O,I)
+}
+
+template <scalar S>
+void relu(out<S> x) {
+    for (index t = 0; t < x.rows(); ++t) {
+        S* const row = x.data() + t * x.outerStride();
+        for (index i = 0; i < x.cols(); ++i) row[i] = row[i] > S(0) ? row[i] : S(0);
+    }
+}
+
+template <scalar S>
+void relu_backward(in<S> y, out<S> dy) {
+    AUGUR_ASSERT(y.rows() == dy.rows() && y.cols() == dy.cols(), "relu: shape");
+    for (index t = 0; t < dy.rows(); ++t) {
+        const S* const value = y.data() + t * y.outerStride();
+        S* const row = dy.data() + t * dy.outerStride();
+        for (index i = 0; i < dy.cols(); ++i) row[i] = value[i] > S(0) ? row[i] : S(0);
+    }
+}
+
+template <scalar S>
+void residual<S>::forward(in<S> x, out<S> hidden, out<S> y) const {
+    inner.forward(x, hidden);
+    relu<S>(hidden);
+    y = hidden + x;
+}
+
+template <scalar S>
+void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad) const {
+    scratch = dy;
+    relu_backward<S>(hidden, scratch);
+    inner.backward(x, scratch, dx, grad.inner);
+    dx += dy;
+}
+
+} // namespace nn
+} // namespace augur::inline v0
+
+#endif

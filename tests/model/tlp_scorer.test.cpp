@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/model/tlp_scorer.hpp>
+
+#include <augur/model/tlp_online.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "tlp_data.hpp"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}
+// not inlined: GCC would see free() meet a new-expression and warn
+#define AUGUR_TEST_NOINLINE __attribute__((noinline))
+AUGUR_TEST_NOINLINE void* operator new(std::size_t n) {
+    ++allocations;
+    if (void* p = std::malloc(n == 0 ? 1 : n)) return p;
+    std::abort();
+}
+AUGUR_TEST_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
+AUGUR_TEST_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+struct kernel {
+    std::string name;
+    [[nodiscard]] std::string_view key() const { return name; }
+};
+
+/// Two threads that take the work in another order than one would.
+struct two_threads {
+    template <class F>
+    void bulk(std::size_t n, const F& f) const {
+        std::thread other([&] {
+            for (std::size_t i = 1; i < n; i += 2) f(i);
+        });
+        for (std::size_t i = 0; i < n; i += 2) f(i);
+        other.join();
+    }
+    [[nodiscard]] static std::size_t concurrency() { return 2; }
+};
+
+/// An invented machine: latency falls with the vector length and with how near the inner tile is to 64.
+double latency_of(const augur::step_list& s) {
+    double tile = 1;
+    for (std::size_t i = 0; i < 2; ++i) tile *= static_cast<double>(std::get<augur::split_step>(s.steps[i]).lengths[2]);
+    return 1e-3 * (1 + std::abs(std::log2(tile / 64))) * (s.steps.size() == 8 ? 1 : 2.5);
+}
+
+struct measured {
+    std::vector<augur::step_list> schedules;
+    std::vector<augur::measurement> outcomes;
+    std::vector<kernel> kernels{{"a"}, {"b"}};
+    std::vector<augur::observation<augur::step_list, kernel>> records;
+
+    explicit measured(std::size_t n) : schedules(tlp_data::random_schedules(n, 21)), outcomes(n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i % 13 != 5) outcomes[i].status = augur::outcome::ok;
+            outcomes[i].seconds = {latency_of(schedules[i]) * (i % 2 == 0 ? 1 : 7)};
+            records.push_back({&kernels[i % 2], &schedules[i], &outcomes[i]});
+        }
+    }
+};
+
+using online = augur::tlp_online<augur::step_list, kernel, augur::serial_executor>;
+using online_2 = augur::tlp_online<augur::step_list, kernel, two_threads>;
+
+template <class M>
+std::vector<float> scores_of(M& model, const std::vector<augur::step_list>& batch) {
+    std::vector<float> scores(batch.size(), -9);
+    REQUIRE(model.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(scores)));
+    return scores;
+}
+
+} // namespace
+
+static_assert(augur::cost_model<augur::tlp_scorer<augur::serial_executor>, augur::step_list, kernel>);
+static_assert(augur::trainable_cost_model<online, augur::step_list, kernel>);
+static_assert(!augur::trainable_cost_model<augur::tlp_scorer<augur::serial_executor>, augur::step_list, kernel>);
+
+TEST_CASE("tlp scorer: nothing is allocated after the first batch, and neighbours do not matter") {
+    const auto model = augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::small(0), augur::random(3));
+    REQUIRE(model);
+    augur::serial_executor serial;
+    auto scorer = model->scorer(serial);
+    const auto batch = tlp_data::random_schedules(200, 5);
+    std::vector<float> scores(200), again(200), part(50);
+    const kernel k{"a"};
+    REQUIRE(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(scores)));
+    const std::size_t before = allocations;
+    bool fine = true;
+    for (int i = 0; i < 3; ++i) fine = fine && scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(again));
+    fine = fine && scorer.score(k, std::span<const augur::step_list>(batch).subspan(30, 50), std::span<float>(part));
+    CHECK(allocations == before);
+    CHECK(fine);
+    CHECK(again == scores);
+    CHECK(std::equal(part.begin(), part.end(), scores.begin() + 30));
+    two_threads threads;
+    auto parallel = model->scorer(threads);
+    CHECK(scores_of(parallel, batch) == scores);
+}
+
+TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a failure of the batch") {
+    auto model = augur::tlp_model::random_init(augur::tlp_schema::authors_cpu(), augur::tlp_config::small(0), augur::random(3));
+    REQUIRE(model);
+    augur::serial_executor serial;
+    auto scorer = model->scorer(serial);
+    auto batch = tlp_data::random_schedules(3, 5);
+    batch[1].steps.emplace_back(augur::storage_align_step{0, 0, 8, 0});
+    const auto scores = scores_of(scorer, batch);
+    CHECK(std::isfinite(scores[0]));
+    CHECK(scores[1] == -std::numeric_limits<float>::infinity());
+    CHECK(std::isfinite(scores[2]));
+    std::vector<float> short_of(2);
+    const auto refused = scorer.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(short_of));
+    CHECK(refused.why().code == augur::errc::shape_mismatch);
+    model->network.decoder.back().b(0) = std::numeric_limits<float>::quiet_NaN();
+    for (const float s : scores_of(scorer, batch)) CHECK(s == -std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("tlp online: learns to rank, at its marks only, the same on one and two threads and after a restart") {
+    const measured data(150);
+    const std::span<const augur::observation<augur::step_list, kernel>> records(data.records);
+    const auto unseen = tlp_data::random_schedules(300, 77);
+    augur::tlp_online_options options;
+    options.fit.epochs = 20;
+    options.fit.least_steps = 120;
+    augur::serial_executor serial;
+    two_threads threads;
+    online model(serial, options);
+    CHECK(scores_of(model, unseen) == std::vector<float>(300, 0.0F)); // no knowledge
+    REQUIRE(model.update(records.first(63)));
+    CHECK(model.trainings() == 0);
+    REQUIRE(model.update(records.first(70)));
+    CHECK(model.trained_on() == 64);
+    REQUIRE(model.update(records.first(127)));
+    CHECK(model.trainings() == 1);
+    REQUIRE(model.update(records));
+    CHECK((model.trainings() == 2 && model.trained_on() == 128));
+    CHECK(model.last_fit().last_loss < model.last_fit().first_loss);
+    const auto scores = scores_of(model, unseen);
+
+    online_2 resumed(threads, options); // all records at once, on two threads
+    REQUIRE(resumed.update(records));
+    CHECK(scores_of(resumed, unseen) == scores);
+
+    std::vector<std::size_t> order(300);
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] > scores[b]; });
+    double top = 0, all = 0;
+    for (std::size_t i = 0; i < 300; ++i) (i < 30 ? top : all) += latency_of(unseen[order[i]]);
+    CHECK(top / 30 < 0.6 * all / 270); // measured: 0.45
+
+    online warm(serial, *model.model(), options); // from weights: knows before it has seen anything
+    CHECK(scores_of(warm, unseen) == scores);
+}
+
+TEST_CASE("tlp online: records that teach nothing leave no knowledge") {
+    measured data(64);
+    for (auto& m : data.outcomes) m.status = augur::outcome::run_crash;
+    augur::serial_executor serial;
+    online model(serial);
+    REQUIRE(model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records)));
+    CHECK(model.model() == nullptr);
+    CHECK(scores_of(model, data.schedules) == std::vector<float>(64, 0.0F));
+}

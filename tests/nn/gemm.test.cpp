@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/nn/kernels/gemm.hpp>
+
+#include <augur/nn/kernels/exp.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <doctest/doctest.h>
+
+namespace k = augur::nn::kernels;
+
+namespace {
+std::vector<float> draw(std::ptrdiff_t n, std::uint64_t seed) {
+    augur::random rng(seed);
+    std::vector<float> v(static_cast<std::size_t>(n));
+    for (float& x : v) x = static_cast<float>(rng.uniform(-1, 1));
+    return v;
+}
+} // namespace
+
+TEST_CASE("gemm: every instruction set, tail and transposition against a double loop") {
+    for (const auto level : {k::isa::generic, k::isa::avx2, k::isa::avx512}) {
+        if (level > k::best_isa()) continue;
+        for (const std::ptrdiff_t m : {1, 5, 6, 13})
+            for (const std::ptrdiff_t n : {1, 7, 16, 20, 33, 64, 100})
+                for (const std::ptrdiff_t depth : {1, 31, 256, 300})
+                    for (int mode = 0; mode < 6; ++mode) {
+                        const bool at = mode % 3 == 1, bt = mode % 3 == 2, add = mode >= 3;
+                        const auto a = draw(m * depth, 1), b = draw(depth * n, 2);
+                        auto c = draw(m * n, 3);
+                        const auto c0 = c;
+                        const k::operand A = at ? k::operand{a.data(), 1, m} : k::operand{a.data(), depth, 1};
+                        const k::operand B = bt ? k::operand{b.data(), 1, depth} : k::operand{b.data(), n, 1};
+                        k::gemm(m, n, depth, A, B, c.data(), n, add, level);
+                        double worst = 0;
+                        for (std::ptrdiff_t i = 0; i < m; ++i)
+                            for (std::ptrdiff_t j = 0; j < n; ++j) {
+                                double sum = add ? static_cast<double>(c0[static_cast<std::size_t>(i * n + j)]) : 0.0;
+                                for (std::ptrdiff_t p = 0; p < depth; ++p)
+                                    sum += static_cast<double>(A.data[i * A.row + p * A.col]) * static_cast<double>(B.data[p * B.row + j * B.col]);
+                                worst = (std::max)(worst, std::abs(sum - static_cast<double>(c[static_cast<std::size_t>(i * n + j)])));
+                            }
+                        CAPTURE(m);
+                        CAPTURE(n);
+                        CAPTURE(depth);
+                        CAPTURE(mode);
+                        CHECK(worst < 2e-5);
+                    }
+    }
+}
+
+TEST_CASE("gemm: a row's result does not depend on the other rows, nor on the vector width") {
+    const std::ptrdiff_t m = 29, n = 70, depth = 300;
+    const auto a = draw(m * depth, 1), b = draw(depth * n, 2);
+    std::vector<float> all(static_cast<std::size_t>(m * n)), one(static_cast<std::size_t>(n));
+    k::gemm(m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, all.data(), n, false);
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+        k::gemm(1, n, depth, {a.data() + i * depth, depth, 1}, {b.data(), n, 1}, one.data(), n, false);
+        CHECK(std::equal(one.begin(), one.end(), all.begin() + i * n));
+    }
+    if (k::best_isa() == k::isa::avx512) {
+        auto narrow = all;
+        k::gemm(m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, narrow.data(), n, false, k::isa::avx2);
+        CHECK(narrow == all);
+    }
+}
+
+TEST_CASE("exp_nonpositive: against the standard library") {
+    double worst = 0;
+    for (float x = 0; x > -87; x -= 0.0037F) {
+        const double expected = std::exp(static_cast<double>(x));
+        worst = (std::max)(worst, std::abs(static_cast<double>(k::exp_nonpositive(x)) - expected) / expected);
+    }
+    CHECK(worst < 3e-7);
+    CHECK(k::exp_nonpositive(0) == 1);
+    CHECK(k::exp_nonpositive(-200) == 0);
+    CHECK(k::exp_nonpositive(-1e30F) == 0);
+    CHECK(std::isnan(k::exp_nonpositive(std::nanf(""))));
+}
