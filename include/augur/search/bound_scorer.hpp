@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_BOUND_SCORER_HPP
+#define AUGUR_SEARCH_BOUND_SCORER_HPP
+
+/// @file
+/// A cost model with a space and a task bound to it: scores decision vectors.
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/search/concepts.hpp>
+#include <augur/space/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// Realises decision vectors, on the executor, and asks the model for their scores. -infinity for what is not realised, and where the model says NaN.
+///
+/// pre: space, task, model and executor outlive it
+template <class S, class Space, class Model, class Task, bulk_executor E = serial_executor>
+requires decision_space<Space, S> && cost_model<Model, S, Task>
+class bound_scorer {
+public:
+    bound_scorer(const Space& space, const Task& task, Model& model) : space_(&space), task_(&task), model_(&model) {}
+    bound_scorer(const Space& space, const Task& task, Model& model, E& executor)
+        : space_(&space), task_(&task), model_(&model), executor_(executor) {}
+
+    /// pre: points.size() == scores.size()
+    [[nodiscard]] result<void> operator()(std::span<const decision_vector> points, std::span<float> scores) {
+        AUGUR_ASSERT(points.size() == scores.size(), "bound_scorer: shape");
+        constexpr float unusable = -std::numeric_limits<float>::infinity();
+        std::vector<std::optional<S>> made(points.size());
+        executor_.bulk(points.size(), [&](std::size_t i) {
+            if (auto s = space_->realise(points[i])) made[i].emplace(std::move(*s));
+        });
+        std::vector<S> batch;
+        batch.reserve(points.size());
+        for (auto& s : made)
+            if (s) batch.push_back(std::move(*s));
+        std::vector<float> given(batch.size(), unusable);
+        if (auto ok = model_->score(*task_, std::span<const S>(batch), std::span<float>(given)); !ok) return ok;
+        for (std::size_t i = 0, k = 0; i < made.size(); ++i) {
+            scores[i] = made[i] ? given[k++] : unusable;
+            if (std::isnan(scores[i])) scores[i] = unusable;
+        }
+        return {};
+    }
+
+private:
+    const Space* space_;
+    const Task* task_;
+    Model* model_;
+    detail::executor_ref<E> executor_;
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_CONCEPTS_HPP
+#define AUGUR_SEARCH_CONCEPTS_HPP
+
+/// @file
+/// What the library asks of a search strategy.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/core/random.hpp>
+#include <augur/space/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// A point of the space that came back from measurement.
+struct measured_point {
+    decision_vector decisions;
+    double latency = 0; ///< seconds; infinity when the trial failed
+};
+
+/// Gives scores to decision vectors: a cost model with the space and the task bound to it.
+///
+/// Syntax      `s(span<const decision_vector>, span<float>) -> result<void>`; -infinity for what cannot be realised
+template <class F>
+concept point_scorer = requires(F& f, std::span<const decision_vector> points, std::span<float> scores) {
+    { f(points, scores) } -> std::same_as<result<void>>;
+};
+
+namespace detail {
+struct constant_scorer {
+    result<void> operator()(std::span<const decision_vector>, std::span<float> scores) const {
+        std::fill(scores.begin(), scores.end(), 0.0F);
+        return {};
+    }
+};
+
+/// Somebody else's executor, or none, and then the calling thread does the work.
+template <bulk_executor E>
+class executor_ref {
+public:
+    executor_ref() = default;
+    explicit executor_ref(E& executor) noexcept : executor_(&executor) {}
+    template <class F>
+    void bulk(std::size_t n, const F& f) const {
+        if (executor_ != nullptr) executor_->bulk(n, f);
+        else serial_executor{}.bulk(n, f);
+    }
+
+private:
+    E* executor_ = nullptr;
+};
+} // namespace detail
+
+/// Chooses what to measure next in one space.
+///
+/// Syntax      `s.propose(space, scorer, n, random&) -> result<std::vector<decision_vector>>`
+///             `s.observe(span<const measured_point>)`
+/// Semantics   at most n points, all complete and legal, none proposed before; fewer only when the space has no more to give.
+///             Same state, same scores, same random: same proposal, whatever the number of threads
+template <class T, class Space>
+concept search_strategy = requires(T& t, const Space& space, detail::constant_scorer& scorer, std::size_t n, random& rng,
+                                   std::span<const measured_point> points) {
+    { t.propose(space, scorer, n, rng) } -> std::same_as<result<std::vector<decision_vector>>>;
+    t.observe(points);
+};
+
+} // namespace augur::inline v0
+
+#endif

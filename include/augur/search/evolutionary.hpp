@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_EVOLUTIONARY_HPP
+#define AUGUR_SEARCH_EVOLUTIONARY_HPP
+
+/// @file
+/// Ansor's evolutionary search, on any space and any scorer.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/core/random.hpp>
+#include <augur/search/concepts.hpp>
+#include <augur/search/seen.hpp>
+#include <augur/space/mutate.hpp>
+#include <augur/space/walk.hpp>
+
+namespace augur::inline v0 {
+
+/// How likely a point is to become a parent.
+enum class parent_selection : std::uint8_t {
+    /// (share of the population that is no better) ^ pressure, equal scores alike. Only the order of the scores counts, so that rank-trained
+    /// models, whose scores have no origin and no scale, are served as well as throughputs.
+    ranked,
+    /// max(score, 0), as Ansor does it. Negative scores never become parents; where none is positive all are equally likely (Ansor divides by zero
+    /// there).
+    proportional,
+};
+
+/// The numbers of the search; the defaults are Ansor's (python/tvm/auto_scheduler/search_policy.py) but where a comment says more.
+struct evolutionary_options {
+    std::size_t population = 2048;
+    std::size_t generations = 4;
+    double mutation_probability = 0.85;
+    double crossover_probability = 0;  ///< share of children with two parents
+    double measured_ratio = 0.2;       ///< at most this share of the population are the best measured points
+    std::size_t min_population = 50;   ///< sampling goes on in batches of `population` until there are so many distinct points
+    std::size_t fruitless_batches = 5; ///< after so many batches without a new point in a row, min_population is halved
+    std::size_t best_kept = 2;         ///< best unseen points kept, as a multiple of the points asked for
+    double eps_greedy = 0.05;          ///< share of a proposal that is random
+    bool truncate_eps = false;         ///< Ansor: int(eps n), so none in rounds of 10. Default: rounded, and at least one from 10 points on
+    parent_selection selection = parent_selection::ranked;
+    double pressure = 5; ///< of `ranked`; 1 is linear ranking
+    mutation_weights weights = mutation_weights::cpu();
+};
+
+/// Evolves a population under the scorer and proposes the best points that were never proposed before, and some random ones.
+///
+/// Each proposal starts anew: uniform samples and the best measured points, `generations` times roulette selection and mutation. A point that
+/// scores -infinity or NaN is no parent and is proposed only when nothing else is left. When all scores are equal, as with an untrained model, this
+/// is random search.
+/// Source: Ansor (OSDI 2020) section 5.1, sketch_policy.cc.
+///
+/// Threads  one thread an object; work is spread over the executor. The result depends on the arguments alone, not on the number of threads.
+template <bulk_executor E = serial_executor>
+class evolutionary {
+public:
+    explicit evolutionary(evolutionary_options options = {}) : options_(options), min_population_(options.min_population) {}
+    /// pre: `executor` outlives the strategy
+    evolutionary(evolutionary_options options, E& executor) : options_(options), executor_(executor), min_population_(options.min_population) {}
+
+    [[nodiscard]] const evolutionary_options& options() const noexcept { return options_; }
+
+    template <decision_tree Space, point_scorer F>
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random& rng) {
+        for (; marked_ < observed_.size(); ++marked_) seen_.insert(fingerprint_decisions(space, observed_[marked_].decisions));
+        std::vector<decision_vector> out;
+        if (n == 0) return out;
+
+        scores_.clear();
+        population now;
+        if (auto ok = sample(space, scorer, rng, now); !ok) return ok.why();
+        const std::size_t sampled = now.points.size();
+        std::vector<decision_vector> samples(now.points.begin(), now.points.end());
+        if (auto ok = add_measured(space, scorer, now); !ok) return ok.why();
+
+        best_points best{n * options_.best_kept, {}, {}};
+        best.take(now, seen_);
+        if (!flat(now.scores)) {
+            for (std::size_t g = 0; g < options_.generations; ++g) {
+                population next = breed(space, now, rng);
+                if (auto ok = score(space, scorer, next); !ok) return ok.why();
+                now = std::move(next);
+                best.take(now, seen_);
+            }
+        }
+
+        const std::size_t random_points = (std::min)(n, random_share(n));
+        auto take = [&](decision_vector& point) {
+            if (seen_.insert(fingerprint_decisions(space, point))) out.push_back(std::move(point));
+        };
+        std::size_t at = 0;
+        for (; at < best.kept.size() && out.size() < n - random_points; ++at) take(best.kept[at].point);
+        std::vector<std::size_t> order(sampled);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        rng.shuffle(std::span<std::size_t>(order));
+        for (std::size_t i = 0; i < sampled && out.size() < n; ++i) take(samples[order[i]]);
+        for (; at < best.kept.size() && out.size() < n; ++at) take(best.kept[at].point);
+        if (out.size() < n) draw_unseen(space, seen_, n - out.size(), rng, out);
+        return out;
+    }
+
+    void observe(std::span<const measured_point> points) { observed_.insert(observed_.end(), points.begin(), points.end()); }
+
+private:
+    static constexpr float unusable = -std::numeric_limits<float>::infinity();
+
+    struct population {
+        std::vector<decision_vector> points;
+        std::vector<std::vector<decision>> shapes; ///< the decisions that each point answers
+        std::vector<std::uint64_t> prints;
+        std::vector<float> scores;
+
+        explicit population(std::size_t n = 0) : points(n), shapes(n), prints(n), scores(n) {}
+        void append(population& from, std::size_t i) {
+            points.push_back(std::move(from.points[i]));
+            shapes.push_back(std::move(from.shapes[i]));
+            prints.push_back(from.prints[i]);
+            scores.push_back(from.scores[i]);
+        }
+        [[nodiscard]] decision_path_view path(std::size_t i) const { return {points[i], shapes[i]}; }
+    };
+
+    /// The best points of all generations that were not seen before; the earlier one where scores are equal.
+    struct best_points {
+        struct item {
+            float score;
+            std::size_t met; ///< how many had been met before it
+            decision_vector point;
+        };
+        std::size_t capacity;
+        std::vector<item> kept; ///< best first
+        seen_points met;
+
+        void take(const population& from, const seen_points& seen) {
+            for (std::size_t i = 0; i < from.points.size(); ++i) {
+                if (from.scores[i] == unusable || seen.contains(from.prints[i]) || !met.insert(from.prints[i])) continue;
+                kept.push_back({from.scores[i], met.size(), from.points[i]});
+            }
+            std::sort(kept.begin(), kept.end(),
+                      [](const item& a, const item& b) { return a.score > b.score || (a.score == b.score && a.met < b.met); });
+            if (kept.size() > capacity) kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(capacity), kept.end());
+        }
+    };
+
+    [[nodiscard]] std::size_t random_share(std::size_t n) const {
+        const double share = options_.eps_greedy * static_cast<double>(n);
+        if (!(share > 0)) return 0;
+        if (options_.truncate_eps) return static_cast<std::size_t>(share);
+        const auto rounded = static_cast<std::size_t>(std::lround(share));
+        return n >= 10 ? (std::max)(std::size_t{1}, rounded) : rounded;
+    }
+
+    [[nodiscard]] static bool flat(std::span<const float> scores) {
+        return std::adjacent_find(scores.begin(), scores.end(), [](float a, float b) { return a != b; }) == scores.end();
+    }
+
+    /// Scores the points whose score is not known from earlier in this proposal; NaN becomes -infinity.
+    template <class Space, class F>
+    result<void> score(const Space& space, F& scorer, population& p) {
+        executor_.bulk(p.points.size(), [&](std::size_t i) { p.prints[i] = fingerprint_decisions(space, p.points[i]); });
+        std::vector<std::size_t> asked;
+        for (std::size_t i = 0; i < p.points.size(); ++i)
+            if (scores_.try_emplace(p.prints[i], unusable).second) asked.push_back(i);
+        std::vector<decision_vector> points;
+        points.reserve(asked.size());
+        for (const std::size_t i : asked) points.push_back(std::move(p.points[i]));
+        std::vector<float> scores(asked.size(), 0.0F);
+        auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores));
+        for (std::size_t k = 0; k < asked.size(); ++k) {
+            p.points[asked[k]] = std::move(points[k]);
+            scores_[p.prints[asked[k]]] = std::isnan(scores[k]) ? unusable : scores[k];
+        }
+        for (std::size_t i = 0; i < p.points.size(); ++i) p.scores[i] = scores_[p.prints[i]];
+        return ok;
+    }
+
+    /// Distinct uniform samples that can be scored: one batch, and more while there are too few.
+    template <class Space, class F>
+    result<void> sample(const Space& space, F& scorer, random& rng, population& out) {
+        seen_points met;
+        std::size_t fruitless = 0;
+        while (out.points.size() < min_population_) {
+            const random batch(rng());
+            population drawn(options_.population);
+            executor_.bulk(options_.population, [&](std::size_t i) {
+                random mine = batch.stream(i);
+                decision_path path = sample_path(space, mine);
+                drawn.points[i] = std::move(path.values);
+                drawn.shapes[i] = std::move(path.decisions);
+            });
+            if (auto ok = score(space, scorer, drawn); !ok) return ok;
+            const std::size_t before = out.points.size();
+            for (std::size_t i = 0; i < drawn.points.size(); ++i)
+                if (drawn.scores[i] != unusable && met.insert(drawn.prints[i])) out.append(drawn, i);
+            if (out.points.size() > before) {
+                fruitless = 0;
+            } else if (++fruitless >= options_.fruitless_batches) { // for good, as in Ansor: a small space is not asked in vain each time
+                if (min_population_ <= 1) break;
+                min_population_ /= 2;
+                fruitless = 0;
+            }
+        }
+        return {};
+    }
+
+    template <class Space, class F>
+    result<void> add_measured(const Space& space, F& scorer, population& out) {
+        std::vector<std::size_t> order;
+        for (std::size_t i = 0; i < observed_.size(); ++i)
+            if (std::isfinite(observed_[i].latency)) order.push_back(i);
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            const double x = observed_[a].latency;
+            const double y = observed_[b].latency;
+            return x < y || (x == y && a < b);
+        });
+        const auto most = static_cast<std::size_t>(options_.measured_ratio * static_cast<double>(options_.population));
+        if (order.size() > most) order.resize(most);
+        population measured;
+        for (const std::size_t i : order) {
+            auto path = trace_path(space, observed_[i].decisions);
+            if (!path) continue; // a point of another space: no parent
+            measured.points.push_back(std::move(path->values));
+            measured.shapes.push_back(std::move(path->decisions));
+        }
+        measured.prints.resize(measured.points.size());
+        measured.scores.resize(measured.points.size());
+        if (auto ok = score(space, scorer, measured); !ok) return ok;
+        for (std::size_t i = 0; i < measured.points.size(); ++i) out.append(measured, i);
+        return {};
+    }
+
+    /// Running sums of the chance of each point to become a parent; the last is the total.
+    [[nodiscard]] std::vector<double> roulette(std::span<const float> scores) const {
+        const std::size_t n = scores.size();
+        std::vector<double> sums(n, 0.0);
+        if (options_.selection == parent_selection::proportional) {
+            for (std::size_t i = 0; i < n; ++i) sums[i] = std::isfinite(scores[i]) ? (std::max)(0.0, static_cast<double>(scores[i])) : 0.0;
+        } else {
+            std::vector<std::size_t> order(n);
+            std::iota(order.begin(), order.end(), std::size_t{0});
+            std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+            for (std::size_t i = 0; i < n;) {
+                std::size_t end = i;
+                while (end < n && scores[order[end]] == scores[order[i]]) ++end;
+                const double share = static_cast<double>(i + end) / static_cast<double>(2 * n); // the middle of the tie
+                for (; i < end; ++i) sums[order[i]] = scores[order[i]] == unusable ? 0.0 : std::pow(share, options_.pressure);
+            }
+        }
+        std::partial_sum(sums.begin(), sums.end(), sums.begin());
+        if (!(sums.back() > 0)) std::iota(sums.begin(), sums.end(), 1.0);
+        return sums;
+    }
+
+    template <class Space>
+    [[nodiscard]] population breed(const Space& space, const population& now, random& rng) const {
+        const std::vector<double> sums = roulette(now.scores);
+        auto parent = [&](random& r) {
+            const auto at = std::upper_bound(sums.begin(), sums.end(), r.uniform() * sums.back());
+            return (std::min)(static_cast<std::size_t>(at - sums.begin()), sums.size() - 1);
+        };
+        population next(options_.population);
+        const random generation(rng());
+        executor_.bulk(options_.population, [&](std::size_t i) {
+            random mine = generation.stream(i);
+            const std::size_t first = parent(mine);
+            decision_path child;
+            if (options_.crossover_probability > 0 && mine.uniform() < options_.crossover_probability)
+                child = cross_paths(space, now.path(first), now.path(parent(mine)), mine);
+            else if (mine.uniform() < options_.mutation_probability) child = mutate_path(space, now.path(first), options_.weights, mine);
+            else child = {now.points[first], now.shapes[first]};
+            next.points[i] = std::move(child.values);
+            next.shapes[i] = std::move(child.decisions);
+        });
+        return next;
+    }
+
+    evolutionary_options options_;
+    detail::executor_ref<E> executor_;
+    std::size_t min_population_;
+    seen_points seen_; ///< proposed, or observed
+    std::vector<measured_point> observed_;
+    std::size_t marked_ = 0;                          ///< how many of them are in seen_
+    std::unordered_map<std::uint64_t, float> scores_; ///< of this proposal
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_RANDOM_HPP
+#define AUGUR_SEARCH_RANDOM_HPP
+
+/// @file
+/// The baseline that every other strategy must beat: uniform samples, none twice.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random.hpp>
+#include <augur/search/concepts.hpp>
+#include <augur/search/seen.hpp>
+
+namespace augur::inline v0 {
+
+/// Proposes uniform samples of the space without repetition; does not ask the scorer.
+class random_search {
+public:
+    template <decision_tree Space, point_scorer F>
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F&, std::size_t n, random& rng) {
+        for (const decision_vector& d : observed_) seen_.insert(fingerprint_decisions(space, d));
+        observed_.clear();
+        std::vector<decision_vector> out;
+        draw_unseen(space, seen_, n, rng, out);
+        return out;
+    }
+
+    void observe(std::span<const measured_point> points) {
+        for (const measured_point& p : points) observed_.push_back(p.decisions);
+    }
+
+private:
+    seen_points seen_;
+    std::vector<decision_vector> observed_; ///< since the last proposal: not to be proposed, whoever chose them
+};
+
+} // namespace augur::inline v0
+
+#endif

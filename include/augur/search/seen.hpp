@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_SEEN_HPP
+#define AUGUR_SEARCH_SEEN_HPP
+
+/// @file
+/// What a strategy must not propose again, and how to draw what it may.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <augur/space/concepts.hpp>
+#include <augur/space/count.hpp>
+#include <augur/space/walk.hpp>
+
+namespace augur::inline v0 {
+
+/// A set of fingerprints. Nothing ever depends on its order.
+class seen_points {
+public:
+    /// True when it was not there.
+    bool insert(std::uint64_t fingerprint) { return set_.insert(fingerprint).second; }
+    [[nodiscard]] bool contains(std::uint64_t fingerprint) const { return set_.find(fingerprint) != set_.end(); }
+    [[nodiscard]] std::size_t size() const noexcept { return set_.size(); }
+
+private:
+    struct itself { // fingerprints are mixed already
+        std::size_t operator()(std::uint64_t x) const noexcept { return static_cast<std::size_t>(x); }
+    };
+    std::unordered_set<std::uint64_t, itself> set_;
+};
+
+/// Appends up to `n` uniform samples that are not in `seen`, and adds them to it. After `patience` samples in a row that were seen before, the
+/// space is small or skewed: then its leaves are visited in order, `limit` nodes at most, and the rest is drawn from those that are left.
+///
+/// Fewer than `n` come only when the leaves are used up, or when the space is larger than `limit` and yet nearly always samples what was seen.
+template <decision_tree P>
+void draw_unseen(const P& space, seen_points& seen, std::size_t n, random& rng, std::vector<decision_vector>& out, std::size_t patience = 256,
+                 std::uint64_t limit = 65536) {
+    std::size_t misses = 0;
+    while (n > 0 && misses < patience) {
+        decision_path path = sample_path(space, rng);
+        if (seen.insert(fingerprint_decisions(space, path.values))) {
+            out.push_back(std::move(path.values));
+            misses = 0;
+            --n;
+        } else {
+            ++misses;
+        }
+    }
+    if (n == 0) return;
+    std::vector<decision_vector> left;
+    seen_points among; // two leaves may share a fingerprint
+    for_each_leaf(space, limit, [&](std::span<const std::uint64_t> values) {
+        const std::uint64_t print = fingerprint_decisions(space, values);
+        if (!seen.contains(print) && among.insert(print)) left.emplace_back(values.begin(), values.end());
+        return true;
+    });
+    rng.shuffle(std::span<decision_vector>(left));
+    for (std::size_t i = 0; i < left.size() && n > 0; ++i, --n) {
+        seen.insert(fingerprint_decisions(space, left[i]));
+        out.push_back(std::move(left[i]));
+    }
+}
+
+} // namespace augur::inline v0
+
+#endif

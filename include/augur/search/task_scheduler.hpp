@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_TASK_SCHEDULER_HPP
+#define AUGUR_SEARCH_TASK_SCHEDULER_HPP
+
+/// @file
+/// Which kernel of a network gets the next round of trials.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/random.hpp>
+
+namespace augur::inline v0 {
+
+enum class scheduling : std::uint8_t { gradient, round_robin };
+
+struct task_scheduler_options {
+    scheduling strategy = scheduling::gradient;
+    double alpha = 0.2;             ///< weight of the past against the forecast
+    double beta = 2;                ///< how much faster than the best of its group a task is trusted to become
+    std::size_t window = 3;         ///< rounds that the past gradient looks back
+    double delta = 1e-4;            ///< seconds; step of the numeric derivative of the objective
+    std::size_t task_patience = 0;  ///< a task ends after more than so many trials without improvement; 0: never
+    std::size_t total_patience = 0; ///< all ends after so many trials without improvement of the objective; 0: never
+    std::size_t hopeless_rounds =
+        3; ///< a task none of whose trials ever succeeded ends after so many rounds; 0: never, as in Ansor, where such a task takes the whole budget
+};
+
+/// What the scheduler must know of a task.
+struct scheduled_task {
+    double weight = 1; ///< how often the kernel occurs
+    double flops = 0;  ///< operations of one call; only tasks of a group need them
+    std::string group; ///< tasks of one group are expected to reach a similar speed; empty: alone
+};
+
+/// Ansor's similarity: tasks of one kernel class whose operations lie within a factor of 1.618, by the class and int(log_1.618(flops + 1)).
+/// Empty, so alone, without a class.
+[[nodiscard]] inline std::string similarity_group(std::string_view kernel_class, double flops) {
+    if (kernel_class.empty()) return {};
+    return std::string(kernel_class) + "_" + std::to_string(static_cast<long long>(std::log(flops + 1) / std::log(1.618)));
+}
+
+/// Allocates rounds of trials to tasks by Ansor's gradient (OSDI 2020, section 6; python/tvm/auto_scheduler/task_scheduler.py), so that the
+/// weighted sum of the best latencies falls fastest:
+///
+///     grad_i = df/dg_i * (alpha (g_i(t) - g_i(t-w)) / w + (1 - alpha) (min(g_i - g_i / t, beta C_i / max_k(C_k / g_k)) - g_i))
+///
+/// First every task gets one round, in order. Then the task with the smallest gradient, the one with the lowest number or a random one where all
+/// are equal. A task of a group that stays slower than best / beta and had more than 5 rounds more than any other leaves the group. Where no trial
+/// of a task has succeeded yet, Ansor's latency is 1e10 s; here such tasks come first too, but stay out of the objective of the others, in which
+/// 1e10 would drown the rest.
+///
+/// Not thread-safe.
+class task_scheduler {
+public:
+    explicit task_scheduler(std::vector<scheduled_task> tasks, task_scheduler_options options = {})
+        : options_(options), tasks_(std::move(tasks)), state_(tasks_.size()) {
+        AUGUR_ASSERT(options_.window > 0 && options_.delta > 0, "task_scheduler: window and delta are positive");
+        for (std::size_t i = 0; i < tasks_.size(); ++i) state_[i].group = tasks_[i].group;
+    }
+
+    /// The task of the next round; nothing when no task has a chance of improvement left. Of equal gradients the lowest number wins.
+    [[nodiscard]] std::optional<std::size_t> next() { return pick(nullptr); }
+    /// As above; when all gradients are equal, a random task.
+    [[nodiscard]] std::optional<std::size_t> next(random& rng) { return pick(&rng); }
+
+    /// What came of a round.
+    ///
+    /// @param trials   how many candidates were measured; none: the space is used up, the task ends
+    /// @param latency  the best of them in seconds; infinity when all failed
+    void report(std::size_t task, std::size_t trials, double latency) {
+        AUGUR_ASSERT(task < state_.size(), "task_scheduler::report: no such task");
+        progress& s = state_[task];
+        ++s.rounds;
+        s.trials += trials;
+        trials_ += trials;
+        if (latency < s.best) {
+            s.best = latency;
+            s.best_at = s.trials;
+        }
+        s.history.push_back(s.best);
+        if (trials == 0) s.dead = true;
+        if (options_.task_patience > 0 && s.trials - s.best_at > options_.task_patience) s.dead = true;
+        if (options_.hopeless_rounds > 0 && !std::isfinite(s.best) && s.rounds >= options_.hopeless_rounds) s.dead = true;
+        leave_group(task);
+        const double now = all_measured() ? objective() : infinity;
+        if (now < best_objective_ || now == infinity) {
+            best_objective_ = now;
+            best_objective_at_ = trials_;
+        }
+    }
+
+    /// The gradients that the next choice would compare, in seconds a round: at most 0, 0 for tasks that ended.   pre: every task had a round
+    [[nodiscard]] std::vector<double> gradients() const {
+        std::vector<double> out(tasks_.size(), 0.0);
+        for (std::size_t i = 0; i < tasks_.size(); ++i)
+            if (!state_[i].dead) out[i] = gradient(i);
+        return out;
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return tasks_.size(); }
+    [[nodiscard]] std::size_t rounds(std::size_t task) const { return state_[task].rounds; }
+    /// Seconds; infinity before the first success.
+    [[nodiscard]] double best(std::size_t task) const { return state_[task].best; }
+    [[nodiscard]] bool ended(std::size_t task) const { return state_[task].dead; }
+    /// The group that the task is in now; empty when alone.
+    [[nodiscard]] const std::string& group(std::size_t task) const { return state_[task].group; }
+    /// Weighted sum of the best latencies of the tasks that have one, in seconds.
+    [[nodiscard]] double objective() const { return objective_with(tasks_.size(), 0); }
+
+private:
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double unmeasured = 1e10; ///< Ansor's latency of a task without success, seconds
+
+    struct progress {
+        std::size_t rounds = 0;
+        std::size_t trials = 0;
+        std::size_t best_at = 0; ///< trials when the best was found
+        double best = infinity;
+        bool dead = false;
+        std::string group;
+        std::vector<double> history; ///< best after each round
+    };
+
+    [[nodiscard]] bool all_measured() const {
+        return std::all_of(state_.begin(), state_.end(), [](const progress& s) { return std::isfinite(s.best); });
+    }
+
+    [[nodiscard]] double objective_with(std::size_t changed, double less) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < tasks_.size(); ++i)
+            if (std::isfinite(state_[i].best)) sum += (i == changed ? state_[i].best - less : state_[i].best) * tasks_[i].weight;
+        return sum;
+    }
+
+    /// Fastest of the task's group in operations per second; 0 when the task is alone.
+    [[nodiscard]] double group_speed(std::size_t task) const {
+        if (state_[task].group.empty()) return 0;
+        double best = 0;
+        std::size_t members = 0;
+        for (std::size_t j = 0; j < tasks_.size(); ++j) {
+            if (state_[j].group != state_[task].group) continue;
+            ++members;
+            best = (std::max)(best, tasks_[j].flops / state_[j].best);
+        }
+        return members > 1 ? best : 0;
+    }
+
+    [[nodiscard]] double gradient(std::size_t i) const {
+        const progress& s = state_[i];
+        AUGUR_ASSERT(s.rounds > 0, "task_scheduler::gradients: a task had no round yet");
+        if (!std::isfinite(s.best)) return -(1 - options_.alpha) * tasks_[i].weight * unmeasured / static_cast<double>(s.rounds);
+        // The derivative is numeric, and the sum in order, so that ties fall as they do in Ansor.
+        const double chain = (objective() - objective_with(i, options_.delta)) / options_.delta;
+        double backward = 0;
+        if (s.rounds > options_.window && std::isfinite(s.history[s.rounds - 1 - options_.window]))
+            backward = (s.history[s.rounds - 1] - s.history[s.rounds - 1 - options_.window]) / static_cast<double>(options_.window);
+        double goal = s.best - s.best / static_cast<double>(s.rounds);
+        if (const double speed = group_speed(i); speed > 0) goal = (std::min)(goal, options_.beta * tasks_[i].flops / speed);
+        return chain * (options_.alpha * backward + (1 - options_.alpha) * (goal - s.best));
+    }
+
+    void leave_group(std::size_t task) {
+        const double speed = group_speed(task);
+        if (!(speed > 0)) return;
+        std::size_t others = 0;
+        for (std::size_t j = 0; j < tasks_.size(); ++j)
+            if (j != task && state_[j].group == state_[task].group) others = (std::max)(others, state_[j].rounds);
+        if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + others) state_[task].group.clear();
+    }
+
+    [[nodiscard]] std::optional<std::size_t> pick(random* rng) {
+        std::vector<std::size_t> alive;
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            if (state_[i].dead) continue;
+            if (state_[i].rounds == 0) return i; // warm-up
+            alive.push_back(i);
+        }
+        if (alive.empty()) return std::nullopt;
+        if (options_.total_patience > 0 && all_measured() && trials_ - best_objective_at_ >= options_.total_patience) return std::nullopt;
+        if (options_.strategy == scheduling::round_robin) {
+            const auto after = std::lower_bound(alive.begin(), alive.end(), turn_);
+            const std::size_t task = after == alive.end() ? alive.front() : *after;
+            turn_ = task + 1;
+            return task;
+        }
+        std::vector<double> slope;
+        slope.reserve(alive.size());
+        for (const std::size_t i : alive) slope.push_back(gradient(i));
+        const auto [low, high] = std::minmax_element(slope.begin(), slope.end());
+        if (rng != nullptr && *low == *high) return alive[static_cast<std::size_t>(rng->below(alive.size()))];
+        return alive[static_cast<std::size_t>(low - slope.begin())];
+    }
+
+    task_scheduler_options options_;
+    std::vector<scheduled_task> tasks_;
+    std::vector<progress> state_;
+    std::size_t turn_ = 0; ///< round robin: the first task that may come next
+    std::size_t trials_ = 0;
+    double best_objective_ = infinity;
+    std::size_t best_objective_at_ = 0;
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TUNE_REPLAY_RUNNER_HPP
+#define AUGUR_TUNE_REPLAY_RUNNER_HPP
+
+/// @file
+/// Runners that measure nothing: one looks up what was measured before, one computes. For tests, and to repeat a run.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <augur/core/hash.hpp>
+#include <augur/core/random.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/schedule/concepts.hpp>
+#include <augur/tune/schedule_hash.hpp>
+#include <augur/workload/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// Gives the recorded measurement of a schedule of a task; `runner_error` for one that was not recorded.
+class replay_runner {
+public:
+    /// The first record of a schedule counts.
+    template <schedule S>
+    void add(std::string_view task_key, const S& s, measurement m) {
+        table_.emplace(key_of(task_key, hash_schedule(s)), std::move(m));
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
+
+    template <task Task, schedule S>
+    [[nodiscard]] std::vector<measurement> measure(const Task& t, std::span<const S> candidates) const {
+        std::vector<measurement> out;
+        out.reserve(candidates.size());
+        for (const S& s : candidates) {
+            const auto at = table_.find(key_of(task_traits<Task>::key(t), hash_schedule(s)));
+            measurement& m = out.emplace_back();
+            if (at != table_.end()) m = at->second;
+            else m.reason = "this schedule was not recorded";
+        }
+        return out;
+    }
+
+private:
+    static std::uint64_t key_of(std::string_view task_key, std::uint64_t hash) noexcept { return mix64(hash ^ fnv1a64(task_key)); }
+
+    std::unordered_map<std::uint64_t, measurement> table_;
+};
+
+/// Computes: `f(task, schedule)` is the latency in seconds, or a whole `measurement`.
+template <class F>
+class function_runner {
+public:
+    explicit function_runner(F f) : f_(std::move(f)) {}
+
+    template <task Task, schedule S>
+    [[nodiscard]] std::vector<measurement> measure(const Task& t, std::span<const S> candidates) {
+        std::vector<measurement> out;
+        out.reserve(candidates.size());
+        for (const S& s : candidates) {
+            if constexpr (std::is_same_v<std::invoke_result_t<F&, const Task&, const S&>, measurement>) {
+                out.push_back(f_(t, s));
+            } else {
+                measurement& m = out.emplace_back();
+                m.status = outcome::ok;
+                m.seconds.assign(1, f_(t, s));
+            }
+        }
+        return out;
+    }
+
+private:
+    F f_;
+};
+
+} // namespace augur::inline v0
+
+#endif

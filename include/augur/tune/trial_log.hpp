@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TUNE_TRIAL_LOG_HPP
+#define AUGUR_TUNE_TRIAL_LOG_HPP
+
+/// @file
+/// Trials to a log and back: what a tuner writes as it goes, and what it resumes with.
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/record/log.hpp>
+#include <augur/record/log_writer.hpp>
+#include <augur/record/record.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/tune/tuner.hpp>
+#include <augur/workload/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// What turned schedules into code. Latencies of two toolchains are not comparable.
+struct toolchain {
+    std::string compiler; ///< with its version
+    std::string flags;
+
+    friend bool operator==(const toolchain&, const toolchain&) = default;
+};
+
+/// A task that says how a log names it: `t.logged() -> logged_task`.
+template <class T>
+concept loggable_task = task<T> && requires(const T& t) {
+    { t.logged() } -> std::same_as<logged_task>;
+};
+
+/// Appends every trial to a log; models `record_sink`.
+/// pre: the writer outlives it
+class log_sink {
+public:
+    log_sink(log_writer& to, toolchain made_with) : to_(&to), made_with_(std::move(made_with)) {}
+
+    template <loggable_task Task>
+    result<void> operator()(const Task& t, const step_list& s, const measurement& m) {
+        tuning_record r;
+        r.task = t.logged();
+        r.schedule = s;
+        r.measured = m;
+        r.compiler = made_with_.compiler;
+        r.flags = made_with_.flags;
+        if (auto written = to_->append(std::move(r)); !written) return written.why();
+        return {};
+    }
+
+private:
+    log_writer* to_;
+    toolchain made_with_;
+};
+
+/// What a log holds for a run. What is left out is counted, never silently dropped.
+struct logged_trials {
+    std::vector<recorded_trial<step_list>> trials; ///< in the order of the log
+    log_summary log;                               ///< records, bad lines, a torn end
+    std::size_t other_task = 0;                    ///< of kernels that are not asked for
+    std::size_t other_target = 0;                  ///< of a task, but on another target, another number of cores or other vectors
+    std::size_t other_toolchain = 0;               ///< of a task, but by another compiler or other flags, or they are not known
+};
+
+/// Reads the trials of some tasks.
+///
+/// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is none: `options.on_bad_line` hears of it
+template <loggable_task Task>
+[[nodiscard]] result<logged_trials> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
+                                                log_read_options options = {}) {
+    auto reader = log_reader::open(path, std::move(options));
+    if (!reader) return reader.why();
+    std::vector<logged_task> wanted;
+    wanted.reserve(tasks.size());
+    for (const Task& t : tasks) wanted.push_back(t.logged());
+    logged_trials out;
+    for (tuning_record r;;) {
+        const auto more = reader->next(r);
+        if (!more) return more.why();
+        if (!*more) break;
+        const logged_task* same = nullptr;
+        for (const auto& w : wanted)
+            if (w.workload_key == r.task.workload_key) same = &w;
+        if (same == nullptr) ++out.other_task;
+        else if (same->target != r.task.target || same->hardware != r.task.hardware) ++out.other_target;
+        else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
+        else out.trials.push_back({std::move(r.task.workload_key), std::move(r.schedule), std::move(r.measured)});
+    }
+    out.log = reader->summary();
+    return out;
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/search/evolutionary.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <augur/search/bound_scorer.hpp>
+#include <augur/search/random.hpp>
+
+#include "../space/toy.hpp"
+#include "threads.hpp"
+
+using augur::decision_vector;
+using augur::evolutionary;
+using augur::evolutionary_options;
+using augur::measured_point;
+
+namespace {
+
+constexpr float minus_inf = -std::numeric_limits<float>::infinity();
+
+static_assert(augur::search_strategy<augur::random_search, toy::space>);
+static_assert(augur::search_strategy<evolutionary<>, toy::space>);
+
+// A landscape with one summit and a rugged surface; 0 at the best, larger is slower.
+double height(std::span<const std::uint64_t> p, std::uint64_t seed = 0) {
+    double sum = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        const double d = static_cast<double>(p[i]) - static_cast<double>((5 + 3 * i) % 16);
+        sum += d * d / 64;
+    }
+    return sum + 0.1 * static_cast<double>(augur::mix64(augur::hash_decisions(p) + seed) % 1000) / 1000;
+}
+
+template <class F>
+auto scorer_of(F f) {
+    return [f](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = static_cast<float>(f(points[i]));
+        return {};
+    };
+}
+
+evolutionary_options small() {
+    evolutionary_options o;
+    o.population = 256;
+    return o;
+}
+
+template <class Strategy, class Space, class Scorer>
+double best_after(Strategy& strategy, const Space& space, Scorer& scorer, std::size_t rounds, std::uint64_t seed) {
+    double best = 1e9;
+    for (std::size_t r = 0; r < rounds; ++r) {
+        auto rng = augur::random(seed).stream(r);
+        auto points = strategy.propose(space, scorer, 8, rng);
+        REQUIRE(points);
+        std::vector<measured_point> back;
+        for (auto& p : *points) {
+            best = std::min(best, height(p));
+            back.push_back({p, height(p)});
+        }
+        strategy.observe(back);
+    }
+    return best;
+}
+
+} // namespace
+
+TEST_CASE("random_search: legal, distinct, and every leaf of a small space before it ends") {
+    const toy::space s;
+    augur::random_search search;
+    augur::random rng(1);
+    auto score = scorer_of([](const decision_vector&) { return 0; });
+    std::set<decision_vector> seen;
+    std::size_t fewer = 0;
+    for (int i = 0; i < 200; ++i) {
+        auto points = search.propose(s, score, 10, rng);
+        REQUIRE(points);
+        for (const auto& p : *points) {
+            REQUIRE(augur::trace_path(s, p));
+            REQUIRE(seen.insert(p).second);
+        }
+        fewer += points->size() < 10 ? 1U : 0U;
+    }
+    std::size_t all = 0;
+    augur::for_each_leaf(s, 100000, [&](std::span<const std::uint64_t>) { return ++all, true; });
+    CHECK(seen.size() == all); // those that only enumeration finds, too
+    CHECK(fewer > 0);
+}
+
+TEST_CASE("random_search: what was observed is not proposed") {
+    const toy::grid s{2, 4};
+    augur::random_search search;
+    std::vector<measured_point> known;
+    for (std::uint64_t a = 0; a < 4; ++a)
+        for (std::uint64_t b = 0; b < 3; ++b) known.push_back({{a, b}, 1.0});
+    search.observe(known);
+    augur::random rng(1);
+    auto score = scorer_of([](const decision_vector&) { return 0; });
+    auto points = search.propose(s, score, 16, rng);
+    REQUIRE(points);
+    CHECK(points->size() == 4);
+    for (const auto& p : *points) CHECK(p[1] == 3);
+}
+
+TEST_CASE("evolutionary: legal, distinct, exhausts a small space, and ends gracefully") {
+    const toy::space s;
+    for (const auto& score :
+         {+[](const decision_vector& p) { return static_cast<double>(p[1]); }, +[](const decision_vector&) { return 0.0; },
+          +[](const decision_vector& p) { return -5.0 - static_cast<double>(p[1]); },
+          +[](const decision_vector&) { return static_cast<double>(minus_inf); }, +[](const decision_vector&) { return std::nan(""); },
+          +[](const decision_vector& p) { return p[1] == 1   ? std::nan("")
+                                                 : p[2] == 0 ? -INFINITY
+                                                             : static_cast<double>(p[3]); }}) {
+        evolutionary<> search(small());
+        auto scorer = scorer_of(score);
+        std::set<decision_vector> seen;
+        augur::random rng(1);
+        std::size_t last = 16;
+        for (int i = 0; i < 30; ++i) {
+            auto points = search.propose(s, scorer, 16, rng);
+            REQUIRE(points);
+            last = points->size();
+            std::vector<measured_point> back;
+            for (const auto& p : *points) {
+                REQUIRE(augur::trace_path(s, p));
+                REQUIRE(seen.insert(p).second);
+                back.push_back({p, height(p)});
+            }
+            search.observe(back);
+        }
+        std::size_t all = 0;
+        augur::for_each_leaf(s, 100000, [&](std::span<const std::uint64_t>) { return ++all, true; });
+        CHECK(seen.size() == all);
+        CHECK(last == 0);
+    }
+}
+
+TEST_CASE("evolutionary: finds better points than random search, with an exact and with a rank-only, all-negative scorer") {
+    const toy::grid s;
+    auto exact = scorer_of([](const decision_vector& p) { return 1 / (0.1 + height(p)); });
+    auto negative = scorer_of([](const decision_vector& p) { return -1000 - 5 * height(p); });
+    double random_sum = 0;
+    double exact_sum = 0;
+    double negative_sum = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        augur::random_search r;
+        evolutionary<> e(small());
+        evolutionary<> n(small());
+        const double a = best_after(r, s, exact, 4, seed);
+        const double b = best_after(e, s, exact, 4, seed);
+        const double c = best_after(n, s, negative, 4, seed);
+        CHECK(b < a);
+        CHECK(c < a);
+        random_sum += a;
+        exact_sum += b;
+        negative_sum += c;
+    }
+    CHECK(exact_sum < 0.3 * random_sum);
+    // Only the order counts: the same proposals up to how the two scorers round ties in float.
+    CHECK(negative_sum == doctest::Approx(exact_sum).epsilon(0.05));
+}
+
+TEST_CASE("evolutionary: with equal scores it is random search") {
+    // Each leaf of a grid of 64 is proposed with the same frequency.
+    const toy::grid s{3, 4};
+    auto flat = scorer_of([](const decision_vector&) { return -3.5; });
+    std::map<decision_vector, double> seen;
+    const double runs = 2000;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+        auto o = small();
+        o.population = 64;
+        evolutionary<> e(o);
+        augur::random rng(seed);
+        auto points = e.propose(s, flat, 4, rng);
+        REQUIRE(points);
+        REQUIRE(points->size() == 4);
+        for (const auto& p : *points) seen[p] += 1;
+    }
+    const double each = runs * 4 / 64;
+    double chi = 0;
+    for (const auto& [p, n] : seen) chi += (n - each) * (n - each) / each;
+    CHECK(seen.size() == 64);
+    CHECK(chi < 103.4); // 63 degrees of freedom, p = 0.001
+}
+
+TEST_CASE("evolutionary: the number of threads changes nothing") {
+    const toy::grid s;
+    auto score = scorer_of([](const decision_vector& p) { return -height(p); });
+    auto run = [&](auto& strategy) {
+        std::vector<decision_vector> all;
+        for (std::uint64_t r = 0; r < 4; ++r) {
+            auto rng = augur::random(9).stream(r);
+            auto points = strategy.propose(s, score, 12, rng);
+            REQUIRE(points);
+            std::vector<measured_point> back;
+            for (const auto& p : *points) back.push_back({p, height(p)});
+            strategy.observe(back);
+            all.insert(all.end(), points->begin(), points->end());
+        }
+        return all;
+    };
+    auto o = small();
+    o.crossover_probability = 0.1;
+    evolutionary<> one(o);
+    const auto reference = run(one);
+    CHECK(reference.size() == 48);
+    for (const std::size_t n : {1U, 2U, 5U}) {
+        toy::threads pool{n};
+        evolutionary<toy::threads> many(o, pool);
+        CHECK(run(many) == reference);
+    }
+}
+
+TEST_CASE("evolutionary: how many of a proposal are random") {
+    const toy::grid s{6, 100};
+    // The score knows only the first value; a random point has a low one nearly always.
+    auto score = scorer_of([](const decision_vector& p) { return p[0]; });
+    auto explored = [&](std::size_t n, bool truncate, double eps = 0.05) {
+        auto o = small();
+        o.truncate_eps = truncate;
+        o.eps_greedy = eps;
+        evolutionary<> e(o);
+        augur::random rng(3);
+        auto points = e.propose(s, score, n, rng);
+        REQUIRE(points);
+        REQUIRE(points->size() == n);
+        return n - static_cast<std::size_t>(std::count_if(points->begin(), points->end(), [](const auto& p) { return p[0] > 97; }));
+    };
+    CHECK(explored(64, true) == 3);
+    CHECK(explored(64, false) == 3);
+    CHECK(explored(10, true) == 0);
+    CHECK(explored(10, false) == 1);
+    CHECK(explored(4, false) == 0);
+    CHECK(explored(10, false, 0) == 0);
+}
+
+TEST_CASE("evolutionary: Ansor's roulette, as an option, gives negative scores no child and survives when all are negative") {
+    const toy::grid s;
+    auto o = small();
+    o.selection = augur::parent_selection::proportional;
+    auto negative = scorer_of([](const decision_vector& p) { return -height(p); });
+    evolutionary<> e(o);
+    augur::random rng(1);
+    auto points = e.propose(s, negative, 16, rng);
+    REQUIRE(points);
+    CHECK(points->size() == 16);
+}
+
+TEST_CASE("evolutionary: the scorer's error comes back") {
+    const toy::grid s;
+    auto broken = [](std::span<const decision_vector>, std::span<float>) -> augur::result<void> {
+        return augur::error{augur::errc::shape_mismatch, "no such task"};
+    };
+    evolutionary<> e(small());
+    augur::random rng(1);
+    auto points = e.propose(s, broken, 4, rng);
+    REQUIRE(!points);
+    CHECK(points.why().detail == "no such task");
+}
+
+TEST_CASE("evolutionary: good measured points are parents, points of another space are passed over") {
+    const toy::grid s{6, 1000};
+    auto o = small();
+    o.generations = 1;
+    o.eps_greedy = 0;
+    evolutionary<> e(o);
+    const decision_vector summit{500, 500, 500, 500, 500, 500};
+    std::vector<measured_point> known{{summit, 1e-3}, {{1, 2}, 1e-4}, {{0, 0, 0, 0, 0, 0}, std::numeric_limits<double>::infinity()}};
+    e.observe(known);
+    auto near = scorer_of([&](const decision_vector& p) {
+        double same = 0;
+        for (std::size_t i = 0; i < 6; ++i) same += p[i] == summit[i] ? 1 : 0;
+        return same;
+    });
+    augur::random rng(1);
+    auto points = e.propose(s, near, 1, rng);
+    REQUIRE(points);
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < 6; ++i) same += points->front()[i] == summit[i] ? 1U : 0U;
+    CHECK(same == 5); // a mutant of the summit, and not the summit itself
+}
+
+namespace {
+struct odd_only : toy::grid { // half of it cannot be realised
+    [[nodiscard]] augur::result<toy::schedule> realise(std::span<const std::uint64_t> p) const {
+        if (p[0] % 2 == 0) return augur::error{augur::errc::illegal_schedule, "even"};
+        return toy::grid::realise(p);
+    }
+};
+struct sum_model {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
+    augur::result<void> score(const toy::task&, std::span<const toy::schedule> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            float sum = 0;
+            for (const auto n : batch[i].numbers) sum += static_cast<float>(n);
+            scores[i] = batch[i].numbers[1] == 7 ? std::nanf("") : sum;
+        }
+        return {};
+    }
+};
+} // namespace
+
+TEST_CASE("bound_scorer: realises, scores in order, -infinity for what has no schedule or no number") {
+    const odd_only space;
+    const toy::task task;
+    sum_model model;
+    augur::bound_scorer<toy::schedule, odd_only, sum_model, toy::task> one(space, task, model);
+    toy::threads pool{3};
+    augur::bound_scorer<toy::schedule, odd_only, sum_model, toy::task, toy::threads> many(space, task, model, pool);
+    static_assert(augur::point_scorer<decltype(one)>);
+    augur::random rng(1);
+    std::vector<decision_vector> points;
+    for (int i = 0; i < 200; ++i) points.push_back(augur::sample_path(space, rng).values);
+    std::vector<float> a(points.size());
+    std::vector<float> b(points.size());
+    REQUIRE(one(points, a));
+    REQUIRE(many(points, b));
+    CHECK(a == b);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        float sum = 0;
+        for (const auto v : points[i]) sum += static_cast<float>(v);
+        CHECK(a[i] == (points[i][0] % 2 == 0 || points[i][1] == 7 ? minus_inf : sum));
+    }
+    evolutionary<> e(small());
+    auto proposed = e.propose(space, one, 20, rng);
+    REQUIRE(proposed);
+    CHECK(proposed->size() == 20);
+    for (const auto& p : *proposed) CHECK(p[0] % 2 == 1);
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/tune/tuner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/tune/replay_runner.hpp>
+
+#include "../search/threads.hpp"
+#include "../space/toy.hpp"
+
+using augur::measurement;
+using augur::outcome;
+using toy::schedule;
+using toy::task;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+using record = augur::recorded_trial<schedule>;
+
+// Latency in seconds: a bowl with a rough bottom, another one for each task; one candidate in 16 fails.
+double latency(const task& t, const schedule& s) {
+    std::uint64_t h = augur::fnv1a64(t.name);
+    double sum = 1;
+    for (std::size_t i = 0; i < s.numbers.size(); ++i) {
+        h = augur::mix64(h ^ static_cast<std::uint64_t>(s.numbers[i]));
+        const double d = static_cast<double>(s.numbers[i]) - static_cast<double>((3 * i + t.name.size()) % 16);
+        sum += d * d / 32;
+    }
+    return 1e-3 * (sum + static_cast<double>(h % 100) / 500);
+}
+measurement measure_toy(const task& t, const schedule& s) {
+    measurement m;
+    if (augur::hash_schedule(s) % 16 == 0) {
+        m.status = outcome::run_crash;
+        m.reason = "signal 11";
+    } else {
+        m.status = outcome::ok;
+        m.seconds = {latency(t, s)};
+    }
+    return m;
+}
+
+// Learns the mean log latency of each value at each place.
+struct table_model {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::negative_log_latency;
+    std::map<std::array<std::int64_t, 2>, std::array<double, 2>> table;
+    std::size_t updates = 0;
+    std::vector<std::size_t> sizes;
+
+    augur::result<void> score(const task&, std::span<const schedule> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            double sum = 0;
+            for (std::size_t k = 0; k < batch[i].numbers.size(); ++k) {
+                const auto at = table.find({static_cast<std::int64_t>(k), batch[i].numbers[k]});
+                if (at != table.end()) sum -= at->second[0] / at->second[1];
+            }
+            scores[i] = static_cast<float>(sum);
+        }
+        return {};
+    }
+    augur::result<void> update(std::span<const augur::observation<schedule, task>> records) {
+        ++updates;
+        sizes.push_back(records.size());
+        table.clear();
+        for (const auto& r : records) {
+            const double y = r.outcome->ok() ? std::log(r.outcome->latency()) + 7 : 3;
+            for (std::size_t k = 0; k < r.schedule->numbers.size(); ++k) {
+                auto& cell = table[{static_cast<std::int64_t>(k), r.schedule->numbers[k]}];
+                cell[0] += y;
+                cell[1] += 1;
+            }
+        }
+        return {};
+    }
+};
+
+augur::evolutionary_options small() {
+    augur::evolutionary_options o;
+    o.population = 64;
+    o.generations = 2;
+    return o;
+}
+
+augur::tuning_options budget(std::size_t trials, std::size_t round = 8) {
+    augur::tuning_options o;
+    o.trials = trials;
+    o.round = round;
+    o.batch = 3;
+    o.seed = 42;
+    return o;
+}
+
+struct log_sink { // the log, in memory
+    std::vector<record> records;
+    augur::result<void> operator()(const task& t, const schedule& s, const measurement& m) {
+        records.push_back({t.name, s, m});
+        return {};
+    }
+};
+
+std::vector<task> two_tasks() { return {{"conv", 3}, {"dense", 1}}; }
+
+// One run over grids with a fresh model and fresh strategies.
+struct outcome_of_run {
+    augur::tuning_summary summary;
+    std::vector<record> written;
+    std::vector<std::pair<std::size_t, schedule>> trials;
+    std::vector<std::size_t> model_sizes;
+    augur::resume_report report;
+};
+template <class E = augur::serial_executor, class Runner>
+outcome_of_run run(Runner& runner, const augur::tuning_options& options, std::vector<record> records = {}, E* executor = nullptr,
+                   std::size_t stop_after = 1000000, toy::grid space = {}) {
+    const auto tasks = two_tasks();
+    const std::vector<toy::grid> spaces(2, space);
+    std::vector<augur::evolutionary<E>> strategies;
+    for (int i = 0; i < 2; ++i) {
+        if (executor != nullptr) strategies.emplace_back(small(), *executor);
+        else strategies.emplace_back(small());
+    }
+    table_model model;
+    using tuner_type = augur::tuner<schedule, task, toy::grid, augur::evolutionary<E>, table_model, E>;
+    auto go = [&](tuner_type& t) {
+        outcome_of_run out;
+        out.report = t.resume(std::move(records));
+        log_sink sink;
+        auto summary = t.run(runner, sink, augur::ignore_progress{}, [&] { return sink.records.size() >= stop_after; });
+        REQUIRE(summary);
+        out.summary = *summary;
+        out.written = std::move(sink.records);
+        for (const auto& x : t.trials()) out.trials.emplace_back(x.task, x.schedule);
+        out.model_sizes = model.sizes;
+        return out;
+    };
+    if (executor != nullptr) {
+        tuner_type t(tasks, spaces, strategies, model, *executor, options);
+        return go(t);
+    }
+    tuner_type t(tasks, spaces, strategies, model, options);
+    return go(t);
+}
+
+std::set<std::pair<std::string, std::uint64_t>> keys(const std::vector<record>& records) {
+    std::set<std::pair<std::string, std::uint64_t>> out;
+    for (const auto& r : records) out.emplace(r.task, augur::hash_schedule(r.schedule));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("tuner: uses the whole budget, measures nothing twice, adds up") {
+    augur::function_runner runner(measure_toy);
+    const auto out = run(runner, budget(100));
+    CHECK(out.written.size() == 100);
+    CHECK(keys(out.written).size() == 100);
+    CHECK(out.summary.trials == 100);
+    CHECK(out.summary.measured == 100);
+    CHECK(out.summary.recorded == 0);
+    CHECK(!out.summary.interrupted);
+    CHECK(!out.summary.exhausted);
+    std::size_t failed = 0;
+    std::array<double, 2> best{inf, inf};
+    for (const auto& r : out.written) {
+        failed += r.outcome.ok() ? 0U : 1U;
+        auto& b = best[r.task == "conv" ? 0 : 1];
+        b = std::min(b, r.outcome.latency());
+    }
+    CHECK(failed > 0);
+    CHECK(out.summary.counts[static_cast<std::size_t>(outcome::run_crash)] == failed);
+    CHECK(out.summary.counts[0] == 100 - failed);
+    CHECK(out.summary.first_failure.find(": run_crash: signal 11") != std::string::npos);
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto& t = out.summary.tasks[i];
+        CHECK(t.best_latency == best[i]);
+        REQUIRE(t.best_trial);
+        CHECK(out.trials[*t.best_trial].first == i);
+        CHECK(latency(two_tasks()[i], out.trials[*t.best_trial].second) == best[i]);
+    }
+    CHECK(out.summary.tasks[0].trials + out.summary.tasks[1].trials == 100);
+    CHECK(out.model_sizes.front() == 8); // after the first round, and after every round
+    CHECK(out.model_sizes.back() == 100);
+    CHECK(out.model_sizes.size() == out.summary.tasks[0].rounds + out.summary.tasks[1].rounds);
+}
+
+TEST_CASE("tuner: the model that learns finds better kernels than random search with the same budget") {
+    double learned = 0;
+    double blind = 0;
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        augur::function_runner runner(measure_toy);
+        auto options = budget(120);
+        options.seed = seed;
+        const auto out = run(runner, options);
+        for (const auto& t : out.summary.tasks) learned += t.best_latency;
+        const auto tasks = two_tasks();
+        const std::vector<toy::grid> spaces(2);
+        std::vector<augur::random_search> strategies(2);
+        augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, options);
+        auto summary = t.run(runner, augur::discard_records{});
+        REQUIRE(summary);
+        for (const auto& x : summary->tasks) blind += x.best_latency;
+    }
+    CHECK(learned < 0.8 * blind);
+}
+
+TEST_CASE("tuner: given the same measurements, one thread and several propose the same") {
+    augur::function_runner live(measure_toy);
+    const auto first = run(live, budget(96));
+    augur::replay_runner replay; // from here on nothing is computed, only looked up
+    for (const auto& r : first.written) replay.add(r.task, r.schedule, r.outcome);
+    for (const std::size_t n : {1U, 2U, 4U}) {
+        toy::threads pool{n};
+        const auto again = run(replay, budget(96), {}, &pool);
+        CHECK(again.trials == first.trials);
+        CHECK(again.summary.counts[static_cast<std::size_t>(outcome::runner_error)] == 0);
+    }
+    auto other = budget(96);
+    other.seed = 43;
+    CHECK(run(live, other).trials != first.trials);
+}
+
+TEST_CASE("tuner: resumed after any number of records it ends with the same trials, none measured or written twice") {
+    augur::function_runner runner(measure_toy);
+    const auto options = budget(60, 7);
+    const auto whole = run(runner, options);
+    REQUIRE(whole.written.size() == 60);
+    for (std::size_t cut = 0; cut <= 60; ++cut) {
+        CAPTURE(cut);
+        std::vector<record> log(whole.written.begin(), whole.written.begin() + static_cast<std::ptrdiff_t>(cut));
+        std::size_t asked = 0;
+        augur::function_runner counting([&](const task& t, const schedule& s) { return ++asked, measure_toy(t, s); });
+        const auto rest = run(counting, options, log);
+        REQUIRE(asked == 60 - cut);
+        REQUIRE(rest.report.taken == cut);
+        REQUIRE(rest.summary.recorded == cut);
+        REQUIRE(rest.summary.measured == 60 - cut);
+        REQUIRE(rest.trials == whole.trials);
+        REQUIRE(rest.model_sizes == whole.model_sizes);
+        log.insert(log.end(), rest.written.begin(), rest.written.end());
+        REQUIRE(keys(log) == keys(whole.written));
+        REQUIRE(log.size() == 60);
+        for (std::size_t i = 0; i < 2; ++i) REQUIRE(rest.summary.tasks[i].best_latency == whole.summary.tasks[i].best_latency);
+    }
+}
+
+TEST_CASE("tuner: resumed without replay, or from another seed's log, it measures nothing twice and uses the budget") {
+    augur::function_runner runner(measure_toy);
+    const auto whole = run(runner, budget(60, 7));
+    for (const bool replay : {false, true})
+        for (std::size_t cut = 0; cut <= 60; cut += 5) {
+            CAPTURE(replay);
+            CAPTURE(cut);
+            std::vector<record> log(whole.written.begin(), whole.written.begin() + static_cast<std::ptrdiff_t>(cut));
+            if (cut > 0) log.push_back(log.front());                          // a duplicate
+            log.push_back({"of another task", schedule{{1}}, measurement{}}); // and a stranger
+            auto options = budget(60, 7);
+            options.replay = replay;
+            options.seed = replay ? 1234 : 42;
+            const auto rest = run(runner, options, log);
+            CHECK(rest.report.taken == cut);
+            CHECK(rest.report.duplicates == (cut > 0 ? 1 : 0));
+            CHECK(rest.report.foreign == 1);
+            CHECK(rest.summary.recorded == cut);
+            CHECK(rest.summary.measured == 60 - cut);
+            CHECK(rest.summary.trials == 60);
+            auto all = keys(rest.written);
+            CHECK(all.size() == 60 - cut);
+            for (std::size_t i = 0; i < cut; ++i) all.emplace(whole.written[i].task, augur::hash_schedule(whole.written[i].schedule));
+            CHECK(all.size() == 60);
+            if (!rest.model_sizes.empty()) CHECK(rest.model_sizes.back() == 60); // the model has learnt from the records as well
+        }
+}
+
+TEST_CASE("tuner: a larger budget goes on where the smaller one ended") {
+    augur::function_runner runner(measure_toy);
+    const auto part = run(runner, budget(40));
+    const auto whole = run(runner, budget(80));
+    const auto rest = run(runner, budget(80), part.written);
+    CHECK(rest.trials == whole.trials);
+}
+
+TEST_CASE("tuner: stopped, it has written all that was measured, and can be resumed") {
+    augur::function_runner runner(measure_toy);
+    const auto whole = run(runner, budget(60, 7));
+    for (const std::size_t after : {0U, 1U, 10U, 33U, 59U}) {
+        CAPTURE(after);
+        const auto part = run<augur::serial_executor>(runner, budget(60, 7), {}, nullptr, after);
+        CHECK(part.summary.interrupted);
+        CHECK(part.summary.measured == part.written.size());
+        CHECK(part.written.size() >= after);
+        CHECK(part.written.size() < after + 3); // the batch that ran was finished
+        const auto rest = run(runner, budget(60, 7), part.written);
+        CHECK(!rest.summary.interrupted);
+        CHECK(rest.trials == whole.trials);
+    }
+    // Stopped again while it replays: the summary knows the records.
+    const auto stopped = run<augur::serial_executor>(runner, budget(60, 7), whole.written, nullptr, 0);
+    CHECK(stopped.summary.interrupted);
+    CHECK(stopped.summary.trials == 60);
+    CHECK(stopped.summary.tasks[0].best_latency == whole.summary.tasks[0].best_latency);
+}
+
+TEST_CASE("tuner: a space smaller than the budget ends the run in good order") {
+    augur::function_runner runner(measure_toy);
+    const auto out = run(runner, budget(500), {}, static_cast<augur::serial_executor*>(nullptr), 1000000, toy::grid{3, 4});
+    CHECK(out.summary.exhausted);
+    CHECK(out.summary.trials == 128); // both tasks: 64 leaves
+    CHECK(keys(out.written).size() == 128);
+    const auto again = run(runner, budget(500), out.written, static_cast<augur::serial_executor*>(nullptr), 1000000, toy::grid{3, 4});
+    CHECK(again.summary.exhausted);
+    CHECK(again.summary.measured == 0);
+    CHECK(again.summary.trials == 128);
+}
+
+namespace {
+struct twins : toy::grid { // two decision vectors a schedule, and the space does not say so
+    [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
+        auto s = toy::grid::realise(p);
+        s->numbers[0] /= 2;
+        return s;
+    }
+};
+struct holes : toy::grid {
+    [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
+        if (p[0] % 4 == 1) return augur::error{augur::errc::illegal_schedule, "a hole"};
+        return toy::grid::realise(p);
+    }
+};
+struct troubled {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
+    int calls = 0;
+    augur::result<void> score(const task&, std::span<const schedule>, std::span<float> scores) {
+        if (++calls % 2 == 0) return augur::error{augur::errc::shape_mismatch, "no head for this target"};
+        std::fill(scores.begin(), scores.end(), std::nanf(""));
+        return {};
+    }
+    augur::result<void> update(std::span<const augur::observation<schedule, task>>) { return augur::error{augur::errc::limit, "diverged"}; }
+};
+struct slow_model : table_model {
+    double* now = nullptr;
+    augur::result<void> update(std::span<const augur::observation<schedule, task>> records) {
+        *now += 5;
+        return table_model::update(records);
+    }
+};
+template <class Space>
+augur::tuning_summary run_on(const Space& space, std::size_t trials, std::vector<record>& written) {
+    const std::vector<task> tasks(1);
+    const std::vector<Space> spaces(1, space);
+    std::vector<augur::random_search> strategies(1);
+    augur::tuner<schedule, task, Space, augur::random_search> t(tasks, spaces, strategies, budget(trials));
+    augur::function_runner runner(measure_toy);
+    log_sink sink;
+    auto summary = t.run(runner, sink);
+    REQUIRE(summary);
+    written = sink.records;
+    return *summary;
+}
+} // namespace
+
+TEST_CASE("tuner: equal schedules of different points are measured once; points without schedule are no trials") {
+    std::vector<record> written;
+    const auto t = run_on(twins{{3, 4}}, 32, written);
+    CHECK(t.trials == 32);
+    CHECK(t.repeated > 0);
+    CHECK(keys(written).size() == 32);
+    const auto h = run_on(holes{{3, 4}}, 48, written);
+    CHECK(h.trials == 48);
+    CHECK(h.unrealised > 0);
+    CHECK(keys(written).size() == 48);
+}
+
+TEST_CASE("tuner: a runner that lies is caught") {
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::random_search> strategies(1);
+    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(30, 6));
+    struct liar {
+        int call = 0;
+        std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
+            std::vector<measurement> out(candidates.size());
+            for (auto& m : out) {
+                m.status = outcome::ok;
+                constexpr double times[] = {0, -1, std::numeric_limits<double>::quiet_NaN(), inf, 1e-3};
+                m.seconds = {times[call % 5]};
+            }
+            if (call % 5 == 4) out.pop_back();
+            ++call;
+            return out;
+        }
+    } runner;
+    log_sink sink;
+    auto summary = t.run(runner, sink);
+    REQUIRE(summary);
+    CHECK(summary->trials == 30);
+    CHECK(summary->counts[static_cast<std::size_t>(outcome::unstable)] == 24);
+    CHECK(summary->counts[static_cast<std::size_t>(outcome::runner_error)] == 2);
+    CHECK(summary->counts[0] == 4);
+    CHECK(summary->tasks[0].best_latency == 1e-3);
+    for (const auto& r : sink.records) CHECK((r.outcome.ok() || !r.outcome.reason.empty()));
+}
+
+TEST_CASE("tuner: a model in trouble costs its scores, not the run") {
+    troubled model;
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::evolutionary<>> strategies(1, augur::evolutionary<>(small()));
+    augur::tuner<schedule, task, toy::grid, augur::evolutionary<>, troubled> t(tasks, spaces, strategies, model, budget(40));
+    augur::function_runner runner(measure_toy);
+    auto summary = t.run(runner, augur::discard_records{});
+    REQUIRE(summary);
+    CHECK(summary->trials == 40);
+    CHECK(summary->model_errors >= 5);
+    CHECK(summary->first_model_error == "no head for this target");
+}
+
+TEST_CASE("tuner: a sink that fails ends the run at once, and what was measured is still there") {
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::random_search> strategies(1);
+    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(30));
+    augur::function_runner runner(measure_toy);
+    int written = 0;
+    auto summary = t.run(runner, [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
+        if (++written == 11) return augur::error{augur::errc::io, "no space left on device"};
+        return {};
+    });
+    REQUIRE(!summary);
+    CHECK(summary.why().code == augur::errc::io);
+    CHECK(written == 11);
+    CHECK(t.trials().size() == 11);
+
+    // The others of its batch were measured, too.
+    std::vector<augur::random_search> anew(1);
+    auto in_fours = budget(30);
+    in_fours.batch = 4;
+    augur::tuner<schedule, task, toy::grid, augur::random_search> u(tasks, spaces, anew, in_fours);
+    written = 0;
+    const auto failed = u.run(runner, [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
+        if (++written == 10) return augur::error{augur::errc::io, "no space left on device"};
+        return {};
+    });
+    REQUIRE(!failed);
+    CHECK(written == 10);
+    CHECK(u.trials().size() == 12);
+}
+
+TEST_CASE("tuner: senseless options are refused") {
+    const auto tasks = two_tasks();
+    const std::vector<toy::grid> spaces(2);
+    augur::function_runner runner(measure_toy);
+    auto refused = [&](const augur::tuning_options& o) {
+        std::vector<augur::random_search> strategies(2);
+        augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, o);
+        auto summary = t.run(runner, augur::discard_records{});
+        REQUIRE(!summary);
+        CHECK(summary.why().code == augur::errc::invalid_argument);
+        return summary.why().detail;
+    };
+    CHECK(refused(budget(1)) == "tuning: expected at least one trial for each of 2 tasks, 1 came");
+    CHECK(refused(budget(10, 0)) == "tuning: round, batch and attempts must be at least 1");
+    auto shrinking = budget(10);
+    shrinking.train_growth = 0.5;
+    CHECK(refused(shrinking) == "tuning: expected train_growth of at least 1");
+    std::vector<augur::random_search> nobody;
+    augur::tuner<schedule, task, toy::grid, augur::random_search> none({}, {}, nobody, budget(10));
+    CHECK(!none.run(runner, augur::discard_records{}));
+}
+
+TEST_CASE("tuner: training after 64, 128, 256 records, and the time it takes by the clock given") {
+    slow_model model;
+    double now = 100;
+    model.now = &now;
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::evolutionary<>> strategies(1, augur::evolutionary<>(small()));
+    auto options = budget(300, 10);
+    options.train_first = 64;
+    options.train_growth = 2;
+    augur::tuner<schedule, task, toy::grid, augur::evolutionary<>, slow_model> t(tasks, spaces, strategies, model, options);
+    augur::function_runner runner([&](const task& x, const schedule& s) {
+        now += 0.1;
+        return measure_toy(x, s);
+    });
+    std::vector<augur::tuning_progress> seen;
+    auto summary = t.run(
+        runner, augur::discard_records{}, [&](const augur::tuning_progress& p) { seen.push_back(p); }, augur::never_stop{}, [&] { return now; });
+    REQUIRE(summary);
+    CHECK(model.sizes == std::vector<std::size_t>{70, 130, 260});
+    CHECK(summary->train_seconds == doctest::Approx(15));
+    CHECK(summary->measure_seconds == doctest::Approx(30));
+    CHECK(summary->propose_seconds == doctest::Approx(0).scale(1));
+    CHECK(summary->seconds == doctest::Approx(45));
+    CHECK(summary->training_share() == doctest::Approx(1.0 / 3));
+    REQUIRE(seen.size() == 300);
+    for (std::size_t i = 0; i < 300; ++i) {
+        CHECK(seen[i].trials == i + 1);
+        CHECK(seen[i].task_trials == i + 1);
+        CHECK(seen[i].trials_total == 300);
+        if (i > 0) CHECK(seen[i].best_latency <= seen[i - 1].best_latency);
+    }
+    CHECK(seen[149].seconds_left == doctest::Approx(seen[149].seconds).epsilon(0.01));
+    CHECK(seen.back().seconds_left == 0);
+    CHECK(seen.back().best_latency == summary->tasks[0].best_latency);
+}
+
+TEST_CASE("tuner: a task that only fails does not take the budget of the others") {
+    const auto tasks = two_tasks();
+    const std::vector<toy::grid> spaces(2);
+    std::vector<augur::random_search> strategies(2);
+    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(100));
+    augur::function_runner runner([](const task& x, const schedule& s) {
+        if (x.name == "dense") return measurement{};
+        return measure_toy(x, s);
+    });
+    auto summary = t.run(runner, augur::discard_records{});
+    REQUIRE(summary);
+    CHECK(summary->trials == 100);
+    CHECK(summary->tasks[1].trials == 24);
+    CHECK(summary->tasks[1].best_latency == inf);
+    CHECK(!summary->tasks[1].best_trial);
+}
+
+namespace {
+struct invertible : toy::grid {
+    [[nodiscard]] augur::result<augur::decision_vector> decide(const schedule& s) const {
+        if (s.numbers.size() != levels) return augur::error{augur::errc::not_found, "of another space"};
+        return augur::decision_vector(s.numbers.begin(), s.numbers.end());
+    }
+};
+struct spy { // proposes at random and keeps what it is told
+    augur::random_search inner;
+    std::vector<augur::measured_point> told;
+    template <augur::decision_tree P, augur::point_scorer F>
+    augur::result<std::vector<augur::decision_vector>> propose(const P& p, F& f, std::size_t n, augur::random& rng) {
+        return inner.propose(p, f, n, rng);
+    }
+    void observe(std::span<const augur::measured_point> points) {
+        told.insert(told.end(), points.begin(), points.end());
+        inner.observe(points);
+    }
+};
+} // namespace
+
+TEST_CASE("tuner: where the space can decide a schedule, the strategies get the recorded points") {
+    const std::vector<task> tasks(1);
+    const std::vector<invertible> spaces(1);
+    std::vector<record> log;
+    for (std::int64_t i = 0; i < 10; ++i) log.push_back({tasks[0].name, schedule{{i, 1, 2, 3, 4, 5}}, measure_toy(tasks[0], {{i, 1, 2, 3, 4, 5}})});
+    log.push_back({tasks[0].name, schedule{{1}}, measurement{}}); // no point of the space
+    std::vector<spy> strategies(1);
+    auto options = budget(11);
+    options.replay = false;
+    augur::tuner<schedule, task, invertible, spy> t(tasks, spaces, strategies, options);
+    CHECK(t.resume(log).taken == 11);
+    augur::function_runner runner(measure_toy);
+    auto summary = t.run(runner, augur::discard_records{});
+    REQUIRE(summary);
+    CHECK(summary->recorded == 11);
+    CHECK(summary->measured == 0);
+    REQUIRE(strategies[0].told.size() == 10);
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        CHECK(strategies[0].told[i].decisions == augur::decision_vector{i, 1, 2, 3, 4, 5});
+        CHECK(strategies[0].told[i].latency == log[i].outcome.latency());
+    }
+}
