@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TESTS_LOOPNEST_KERNELS_HPP
+#define AUGUR_TESTS_LOOPNEST_KERNELS_HPP
+
+// Every operator on shrunken extents, odd and prime ones included, with its result by the independent evaluator.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/hash.hpp>
+#include <augur/loopnest/operators.hpp>
+#include <augur/loopnest/program.hpp>
+#include <augur/loopnest/reference.hpp>
+#include <augur/schedule/steps_json.hpp>
+
+#include <doctest/doctest.h>
+
+inline constexpr std::array<std::string_view, 19> small_kernels{
+    "dense:m=5,n=7,k=11,bias,relu",
+    "dense:m=1,n=13,k=16",
+    "matmul:m=8,n=6,k=9",
+    "batch_matmul:b=3,m=4,n=5,k=7,transb=1",
+    "conv2d:n=1,h=7,w=9,c=3,f=5,k=3,stride=1,pad=1,layout=nhwc,bias,relu",
+    "conv2d:n=1,h=8,w=7,c=4,f=6,k=3,stride=2,pad=1,layout=nchw,bias",
+    "conv2d:n=1,h=9,w=9,c=2,f=3,k=3,stride=1,pad=2,dilation=2,layout=nhwc",
+    "conv2d:n=2,h=5,w=6,c=6,f=4,k=1,stride=2,pad=0,layout=nhwc,bias,add,relu",
+    "conv2d:n=1,h=5,w=5,c=4,f=6,k=3,stride=1,pad=1,groups=2,layout=nhwc",
+    "depthwise_conv2d:n=1,h=7,w=5,c=6,k=3,stride=1,pad=1,layout=nhwc,bias,relu6",
+    "depthwise_conv2d:n=1,h=7,w=7,c=3,k=3,stride=2,pad=1,layout=nchw",
+    "conv2d_transpose:n=1,h=4,w=3,c=3,f=2,k=4,stride=2,pad=1,layout=nchw,tanh",
+    "max_pool2d:n=1,h=9,w=7,c=5,k=3,stride=2,pad=1,layout=nhwc",
+    "avg_pool2d:n=1,h=6,w=6,c=3,k=2,stride=2,pad=0,layout=nchw",
+    "global_avg_pool2d:n=1,h=5,w=7,c=6,layout=nhwc",
+    "softmax:m=4,n=19",
+    "layer_norm:m=3,n=17",
+    "elementwise:n=1,h=3,w=5,c=7,layout=nhwc,scale,add,relu",
+    "dense:m=3,n=5,k=8,bias,gelu",
+};
+
+inline std::shared_ptr<const augur::compute_dag> dag_of(std::string_view text) {
+    const auto k = augur::kernel::parse(text);
+    if (!k) FAIL(k.why().detail);
+    auto dag = augur::build_dag(*k);
+    if (!dag) FAIL(dag.why().detail);
+    return std::make_shared<const augur::compute_dag>(std::move(*dag));
+}
+
+/// The inputs as every runner fills them, and the outputs by the evaluator.
+inline std::pair<std::vector<std::vector<float>>, std::vector<std::vector<float>>> evaluated(const augur::compute_dag& dag) {
+    std::vector<std::vector<float>> inputs;
+    std::vector<std::vector<float>> tensors;
+    for (const auto& op : dag.ops) {
+        std::vector<float> t(static_cast<std::size_t>(op.elements()));
+        if (op.placeholder()) {
+            augur::program_buffer b;
+            b.fill = static_cast<std::uint64_t>(op.id);
+            for (std::size_t i = 0; i < t.size(); ++i) t[i] = augur::program_input_value(b, static_cast<std::int64_t>(i));
+            inputs.push_back(t);
+        }
+        tensors.push_back(std::move(t));
+    }
+    const auto done = augur::evaluate(dag, tensors);
+    if (!done) FAIL(done.why().detail);
+    std::vector<std::vector<float>> outputs;
+    for (std::size_t i = 0; i < dag.ops.size(); ++i)
+        if (dag.is_output(i)) outputs.push_back(tensors[i]);
+    return {std::move(inputs), std::move(outputs)};
+}
+
+/// Largest |got - want| / (1 + |want|); infinity when some value is not finite.
+inline double largest_error(const std::vector<float>& got, const std::vector<float>& want) {
+    double worst = got.size() == want.size() ? 0 : HUGE_VAL;
+    for (std::size_t i = 0; i < want.size() && i < got.size(); ++i) {
+        const auto e = std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])) / (1 + std::abs(static_cast<double>(want[i])));
+        worst = e <= worst ? worst : (std::isfinite(e) ? e : HUGE_VAL);
+    }
+    return worst;
+}
+
+#endif
