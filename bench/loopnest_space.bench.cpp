@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How fast candidates are drawn, mutated and turned into steps. One thread; items are candidates.
+#include <augur/loopnest/space.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <augur/space/mutate.hpp>
+#include <augur/space/walk.hpp>
+
+#include "../tests/loopnest/dags.hpp"
+
+namespace {
+
+using augur::testing_dags::dag_ptr;
+
+augur::ansor_space space_of(const benchmark::State& state) {
+    const dag_ptr dag = state.range(0) == 0   ? augur::testing_dags::matmul(512, 512, 512)
+                        : state.range(0) == 1 ? augur::testing_dags::conv2d_nhwc_bias_relu(56, 56, 64, 64, 3, 1, 1)
+                                              : augur::testing_dags::softmax({128}, 768);
+    augur::ansor_options options;
+    options.num_cores = 2;
+    return *augur::ansor_space::create(dag, options);
+}
+
+std::vector<augur::decision_path> points(const augur::ansor_space& space) {
+    std::vector<augur::decision_path> out;
+    augur::random rng(1);
+    for (int i = 0; i < 256; ++i) out.push_back(augur::sample_path(space, rng));
+    return out;
+}
+
+void space_create(benchmark::State& state) {
+    for (auto _ : state) {
+        auto space = space_of(state);
+        benchmark::DoNotOptimize(space);
+    }
+}
+
+void space_sample(benchmark::State& state) {
+    const auto space = space_of(state);
+    augur::random rng(1);
+    for (auto _ : state) {
+        auto path = augur::sample_path(space, rng);
+        benchmark::DoNotOptimize(path);
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+void space_mutate(benchmark::State& state) {
+    const auto space = space_of(state);
+    const auto parents = points(space);
+    augur::random rng(2);
+    std::size_t i = 0;
+    for (auto _ : state) {
+        auto child = augur::mutate_path(space, parents[i++ % parents.size()], augur::mutation_weights::cpu(), rng);
+        benchmark::DoNotOptimize(child);
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+void space_realise(benchmark::State& state) {
+    const auto space = space_of(state);
+    const auto all = points(space);
+    std::size_t i = 0;
+    for (auto _ : state) {
+        auto steps = space.realise(all[i++ % all.size()].values);
+        benchmark::DoNotOptimize(steps);
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+void space_decide(benchmark::State& state) {
+    const auto space = space_of(state);
+    std::vector<augur::step_list> lists;
+    for (const auto& p : points(space)) lists.push_back(*space.realise(p.values));
+    std::size_t i = 0;
+    for (auto _ : state) {
+        auto decisions = space.decide(lists[i++ % lists.size()]);
+        benchmark::DoNotOptimize(decisions);
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+// 0: matmul 512, 1: conv 3x3 NHWC 64x56 with bias and relu, 2: softmax 128x768
+BENCHMARK(space_create)->ArgName("kernel")->DenseRange(0, 2);
+BENCHMARK(space_sample)->ArgName("kernel")->DenseRange(0, 2);
+BENCHMARK(space_mutate)->ArgName("kernel")->DenseRange(0, 2);
+BENCHMARK(space_realise)->ArgName("kernel")->DenseRange(0, 2);
+BENCHMARK(space_decide)->ArgName("kernel")->DenseRange(0, 2);
+
+} // namespace

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include <augur/record/line_reader.hpp>
+
+namespace examples {
+
+/// The table: a head, a row a kernel, the network. The last search is the one that counts; those before it are what it is compared with.
+std::vector<std::vector<std::string>> result_table(const session& s, std::span<const searched> searches) {
+    std::vector<std::vector<std::string>> rows{{"kernel", "uses", "naive ms", "untuned ms"}};
+    for (std::size_t k = 0; k + 1 < searches.size(); ++k) rows[0].push_back(searches[k].name + " ms");
+    for (const char* name : {"tuned ms", "speed-up", "GFLOP/s", "of limit"}) rows[0].emplace_back(name);
+    const auto times = [](double slow, double fast) { return slow > 0 && fast > 0 && std::isfinite(fast) ? text_of("%.1fx", slow / fast) : "-"; };
+    std::vector<double> total(searches.size());
+    double naive = 0, untuned = 0, flops = 0, least = 0;
+    const auto add = [](double& sum, double uses, double x) { sum += x > 0 ? uses * x : std::numeric_limits<double>::infinity(); };
+    for (std::size_t i = 0; i < s.baselines.size(); ++i) {
+        const baseline& b = s.baselines[i];
+        auto& row = rows.emplace_back(std::vector<std::string>{b.name, text_of("%g", b.uses), milliseconds(b.naive), milliseconds(b.untuned)});
+        for (std::size_t k = 0; k < searches.size(); ++k) {
+            row.push_back(milliseconds(searches[k].latency(i)));
+            add(total[k], b.uses, searches[k].latency(i));
+        }
+        const double tuned = searches.back().latency(i);
+        row.push_back(times(b.naive, tuned));
+        row.push_back(std::isfinite(tuned) && b.flops > 0 ? text_of("%.1f", b.flops / tuned * 1e-9) : "-");
+        row.push_back(std::isfinite(tuned) && b.least > 0 ? text_of("%.0f%% %s", 100 * b.least / tuned, b.by_memory ? "read" : "fma ") : "-");
+        add(naive, b.uses, b.naive);
+        add(untuned, b.uses, b.untuned);
+        add(least, b.uses, b.least);
+        flops += b.uses * b.flops;
+    }
+    auto& row = rows.emplace_back(std::vector<std::string>{s.with.work.name, "", milliseconds(naive), milliseconds(untuned)});
+    for (const double t : total) row.push_back(milliseconds(t));
+    const double tuned = total.back();
+    row.push_back(std::isfinite(naive) ? times(naive, tuned) : "-");
+    row.push_back(std::isfinite(tuned) ? text_of("%.1f", flops / tuned * 1e-9) : "-");
+    row.push_back(std::isfinite(tuned) && std::isfinite(least) ? text_of("%.0f%%     ", 100 * least / tuned) : "-");
+    return rows;
+}
+
+/// Where it ran, what compiled it, and what was asked for: name and text.
+std::vector<std::pair<std::string, std::string>> facts_of(const session& s) {
+    std::vector<std::pair<std::string, std::string>> facts;
+    const auto made = s.made_with();
+    facts.emplace_back("machine", s.on.cpu_name + ", " + std::to_string(s.on.processors) + " processors, vectors of " +
+                                      std::to_string(s.on.vector_bytes * 8) + " bits");
+    facts.emplace_back("compiler", made.compiler);
+    facts.emplace_back("flags", made.flags);
+    facts.emplace_back("threads", std::to_string(s.with.threads));
+    if (s.peak.flops_all > 0)
+        facts.emplace_back("limits measured", text_of("%.1f GFLOP/s of fused multiply-adds, %.1f GB/s read from memory", s.peak.flops_all * 1e-9,
+                                                      s.peak.read_all * 1e-9));
+    facts.emplace_back("work", s.with.work.name + ", " + std::to_string(s.tasks.size()) + " kernels, " + std::to_string(s.with.trials) +
+                                   " trials a kernel in rounds of " + std::to_string(round_of(s.with)));
+    facts.emplace_back("seed", std::to_string(s.with.seed));
+    if (!s.with.log.empty()) facts.emplace_back("log", s.with.log);
+    return facts;
+}
+
+/// How a search went, in sentences.
+std::vector<std::string> account_of(const searched& s) {
+    std::vector<std::string> lines;
+    if (s.summary) {
+        const auto& m = *s.summary;
+        const auto share = [&](double part) { return m.seconds > 0 ? 100 * part / m.seconds : 0; };
+        lines.push_back(s.name + ": " + std::to_string(m.trials) + " trials in " + clock_text(m.seconds) + ", " + std::to_string(m.measured) +
+                        " measured now" + (m.recorded > 0 ? ", " + std::to_string(m.recorded) + " taken from the log" : "") +
+                        text_of("; measuring %.0f%%, training %.1f%%, proposing %.1f%% of the time", share(m.measure_seconds), share(m.train_seconds),
+                                share(m.propose_seconds)));
+        if (m.interrupted) lines.push_back(s.name + ": interrupted");
+        if (m.exhausted) lines.push_back(s.name + ": ended early, no kernel has anything left to try");
+        if (m.model_errors > 0)
+            lines.push_back(s.name + ": " + std::to_string(m.model_errors) +
+                            " rounds went on without the model, the first because: " + m.first_model_error);
+    }
+    if (s.failed) lines.push_back(s.name + ": ended by an error: " + s.failed->detail);
+    for (std::size_t i = 1; i < s.counts.size(); ++i)
+        if (s.counts[i] > 0)
+            lines.push_back(s.name + ": " + std::to_string(s.counts[i]) + " trials ended as " +
+                            std::string(to_string(static_cast<augur::outcome>(i))) + ", the first: " + s.first_reason[i]);
+    for (const auto& n : s.notes) lines.push_back(n);
+    return lines;
+}
+
+/// Text for HTML, in content and in attributes. What is no printable ASCII becomes a number or a '?'.
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        switch (c) {
+        case '&': out += "&amp;"; break;
+        case '<': out += "&lt;"; break;
+        case '>': out += "&gt;"; break;
+        case '"': out += "&quot;"; break;
+        case '\'': out += "&#39;"; break;
+        default: out += c >= ' ' && c < 127 ? c : '?'; break;
+        }
+    }
+    return out;
+}
+
+/// The best latency so far over the trials of one kernel, a curve a search; logarithmic in time. Empty when nothing succeeded.
+std::string curve_svg(const session& s, std::span<const searched> searches, std::size_t kernel) {
+    constexpr double width = 520, height = 240, left = 64, right = 12, top = 12, bottom = 36;
+    double low = std::numeric_limits<double>::infinity(), high = 0;
+    std::size_t trials = 1;
+    const auto range = [&](double x) {
+        low = (std::min)(low, x);
+        high = (std::max)(high, x);
+    };
+    for (const auto& one : searches) {
+        double best = std::numeric_limits<double>::infinity();
+        trials = (std::max)(trials, one.latencies[kernel].size());
+        for (const double x : one.latencies[kernel]) {
+            best = (std::min)(best, x);
+            if (std::isfinite(best)) range(best);
+        }
+    }
+    if (!std::isfinite(low)) return {};
+    const double untuned = s.baselines[kernel].untuned;
+    if (untuned > 0) range(untuned);
+    low /= 1.1;
+    high *= 1.1;
+    const auto x_of = [&](double trial) { return left + (width - left - right) * trial / static_cast<double>(trials); };
+    const auto y_of = [&](double t) { return top + (height - top - bottom) * std::log(high / t) / std::log(high / low); };
+    std::string out = text_of("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"tuning curve\">\n", width, height);
+    for (int i = 0; i <= 4; ++i) {
+        const double t = high * std::pow(low / high, i / 4.0);
+        out += text_of("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", left, y_of(t),
+                       width - right, left - 6, y_of(t) + 4, milliseconds(t).c_str());
+        const auto trial = static_cast<double>(trials) * i / 4;
+        out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f</text>\n", x_of(trial), height - bottom + 16, trial);
+    }
+    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text><text x=\"6\" y=\"%.1f\">ms</text>\n", (left + width) / 2,
+                   height - 4, top + 4);
+    if (untuned > 0)
+        out += text_of("<path class=\"untuned\" d=\"M%.1f %.1fH%.1f\"><title>untuned %s ms</title></path>\n", left, y_of(untuned), width - right,
+                       milliseconds(untuned).c_str());
+    for (std::size_t k = 0; k < searches.size(); ++k) {
+        double best = std::numeric_limits<double>::infinity();
+        std::string path;
+        for (std::size_t i = 0; i < searches[k].latencies[kernel].size(); ++i) {
+            const double x = searches[k].latencies[kernel][i];
+            const double from = x_of(static_cast<double>(i)), to = x_of(static_cast<double>(i + 1));
+            if (std::isfinite(best)) path += text_of("H%.1f", from);
+            if (x < best) path += text_of(std::isfinite(best) ? "V%.1f" : "M%.1f %.1f", std::isfinite(best) ? y_of(x) : from, y_of(x));
+            best = (std::min)(best, x);
+            if (std::isfinite(best)) path += text_of("H%.1f", to);
+        }
+        const bool counts = k + 1 == searches.size();
+        out += "<path class=\"" + std::string(counts ? "tuned" : "other") + "\" d=\"" + path + "\"><title>" + escaped(searches[k].name) +
+               "</title></path>\n";
+    }
+    return out + "</svg>\n";
+}
+
+/// The whole report; refers to nothing outside.
+std::string report_html(const session& s, std::span<const searched> searches) {
+    std::string out = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>augur: tuning report</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; color: #222; background: #fff; }
+h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }
+table { border-collapse: collapse; } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+td:first-child, th:first-child { text-align: left; } tr:last-child td { font-weight: bold; border-bottom: 0; }
+dt { font-weight: bold; float: left; width: 9em; clear: left; } dd { margin: 0 0 0 9em; overflow-wrap: anywhere; }
+.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em; }
+figure { margin: 0; } figcaption { font-size: .9em; } svg { width: 100%; } svg text { font-size: 11px; fill: #555; }
+svg path { fill: none; } .grid { stroke: #e4e4e4; } .untuned { stroke: #999; stroke-dasharray: 2 4; stroke-width: 1.5; }
+.tuned { stroke: #0b62a4; stroke-width: 2.5; } .other { stroke: #d9822b; stroke-width: 2; stroke-dasharray: 6 3; }
+.key svg { width: 2.5em; height: .8em; vertical-align: middle; } .key span { margin-right: 1.5em; }
+</style>
+</head>
+<body>
+)";
+    out += "<h1>" + escaped(s.with.work.name) + "</h1>\n<dl>\n";
+    for (const auto& [name, text] : facts_of(s)) out += "<dt>" + escaped(name) + "</dt><dd>" + escaped(text) + "</dd>\n";
+    out += "</dl>\n<h2>Latency</h2>\n<table>\n";
+    const auto rows = result_table(s, searches);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        out += "<tr>";
+        for (const auto& cell : rows[r]) out += (r == 0 ? "<th>" : "<td>") + escaped(cell) + (r == 0 ? "</th>" : "</td>");
+        out += "</tr>\n";
+    }
+    out += "</table>\n<p>Naive: the loops of the definition on one thread. Untuned: the outermost loop parallel, the innermost one a vector. "
+           "The limit is the peak of fused multiply-adds (fma) or the read bandwidth for a working set of the kernel's size (read), measured in this "
+           "run. The last row is weighted by uses.</p>\n<h2>Best latency over trials</h2>\n<p class=\"key\">";
+    const auto key = [&](const char* look, const std::string& text) {
+        out += "<span><svg viewBox=\"0 0 30 8\"><path class=\"" + std::string(look) + "\" d=\"M0 4H30\"/></svg> " + escaped(text) + "</span>";
+    };
+    for (std::size_t k = 0; k < searches.size(); ++k) key(k + 1 == searches.size() ? "tuned" : "other", searches[k].name);
+    key("untuned", "untuned");
+    out += "</p>\n<div class=\"curves\">\n";
+    for (std::size_t i = 0; i < s.tasks.size(); ++i) {
+        const auto svg = curve_svg(s, searches, i);
+        out += "<figure>" + (svg.empty() ? std::string("<p>no trial succeeded</p>") : svg) + "<figcaption>" + escaped(s.baselines[i].name) +
+               "<br><code>" + escaped(s.tasks[i].what().text()) + "</code></figcaption></figure>\n";
+    }
+    out += "</div>\n<h2>The run</h2>\n<ul>\n";
+    for (const auto& one : searches)
+        for (const auto& line : account_of(one)) out += "<li>" + escaped(line) + "</li>\n";
+    return out + "</ul>\n</body>\n</html>\n";
+}
+
+augur::result<void> can_write(const std::string& path) {
+    std::FILE* const f = std::fopen(path.c_str(), "ae");
+    if (f == nullptr) return augur::detail::system_error(path, "cannot write");
+    std::fclose(f);
+    return {};
+}
+
+augur::result<void> write_file(const std::string& path, std::string_view text) {
+    std::FILE* const f = std::fopen(path.c_str(), "we");
+    if (f == nullptr) return augur::detail::system_error(path, "cannot write");
+    const bool whole = std::fwrite(text.data(), 1, text.size(), f) == text.size();
+    const bool closed = std::fclose(f) == 0;
+    if (!whole || !closed) return augur::detail::system_error(path, "cannot write all of it");
+    return {};
+}
+
+} // namespace examples

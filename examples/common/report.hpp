@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_REPORT_HPP
+#define AUGUR_EXAMPLES_REPORT_HPP
+
+/// @file
+/// What a session found, as a table of text and as one HTML file with the tuning curves in it.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "session.hpp"
+
+namespace examples {
+
+/// The table: a head, a row a kernel, the network. The last search is the one that counts; those before it are what it is compared with.
+[[nodiscard]] std::vector<std::vector<std::string>> result_table(const session& s, std::span<const searched> searches);
+
+/// Where it ran, what compiled it, and what was asked for: name and text.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> facts_of(const session& s);
+
+/// How a search went, in sentences.
+[[nodiscard]] std::vector<std::string> account_of(const searched& s);
+
+/// Text for HTML, in content and in attributes. What is no printable ASCII becomes a '?'.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// The whole report; refers to nothing outside.
+[[nodiscard]] std::string report_html(const session& s, std::span<const searched> searches);
+
+/// Can a file be written there? What it holds stays.
+[[nodiscard]] augur::result<void> can_write(const std::string& path);
+
+/// Writes the whole text or says why not.
+[[nodiscard]] augur::result<void> write_file(const std::string& path, std::string_view text);
+
+} // namespace examples
+
+#endif

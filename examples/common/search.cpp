@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "session.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <augur/model/tlp_online.hpp>
+#include <augur/model/tlp_weights.hpp>
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/tune/tuner.hpp>
+
+#ifdef AUGUR_EXAMPLES_TBB
+#include <augur/tbb/executor.hpp>
+#endif
+
+namespace examples {
+
+namespace {
+
+#ifdef AUGUR_EXAMPLES_TBB
+using executor = augur::tbb_executor;
+executor make_executor(int threads) { return executor(static_cast<std::size_t>(threads)); }
+#else
+using executor = augur::serial_executor;
+executor make_executor(int) { return {}; }
+#endif
+
+/// When TLP learns: first after one round of each kernel, then as in its defaults whenever the records have doubled.
+augur::tlp_online_options tlp_options(const settings& s) {
+    augur::tlp_online_options o;
+    o.seed = s.seed;
+    o.first_update = std::clamp(round_of(s) * s.work.kernels.size(), std::size_t{8}, std::size_t{64});
+    return o;
+}
+
+} // namespace
+
+template <class Tuner>
+void session::collect(const Tuner& tuner, searched& out) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    out.latencies.resize(tasks.size());
+    out.finalists.resize(tasks.size());
+    out.best_latency.assign(tasks.size(), infinity);
+    out.checked_latency.assign(tasks.size(), 0);
+    for (const auto& t : tuner.trials()) {
+        const double latency = t.outcome.latency();
+        out.latencies[t.task].push_back(latency);
+        const auto status = static_cast<std::size_t>(t.outcome.status);
+        ++out.counts[status];
+        if (out.first_reason[status].empty()) out.first_reason[status] = baselines[t.task].name + ": " + t.outcome.reason;
+        out.best_latency[t.task] = (std::min)(out.best_latency[t.task], latency);
+        auto& few = out.finalists[t.task];
+        if (!std::isfinite(latency)) continue;
+        const auto place = std::find_if(few.begin(), few.end(), [&](const auto& f) { return latency < f.first; });
+        few.insert(place, {latency, t.schedule});
+        if (few.size() > 4) few.pop_back();
+    }
+}
+
+std::vector<std::string> session::notes_of(const augur::logged_trials& old, std::size_t taken, std::size_t duplicates,
+                                           const std::string& first_bad) const {
+    std::vector<std::string> notes;
+    const auto note = [&](std::size_t n, const std::string& text) {
+        if (n > 0) notes.push_back(with.log + ": " + std::to_string(n) + " " + text);
+    };
+    if (taken == 0) notes.push_back(with.log + ": nothing to resume, starting anew");
+    note(taken, "records are taken over and not measured again");
+    note(duplicates, "records repeat a schedule and are passed over");
+    note(old.other_task, "records are of other kernels and are passed over");
+    note(old.other_target, "records are of other targets or another number of threads and are passed over");
+    note(old.other_toolchain, "records are of another compiler or other flags and are passed over");
+    note(old.log.bad, "lines are damaged and are passed over; the first: " + first_bad);
+    note(static_cast<std::size_t>(log_->bytes_cut()), "bytes of an unfinished record at the end were cut off");
+    return notes;
+}
+
+template <class Tuner>
+searched session::run(Tuner& tuner, const std::string& name, bool to_log, progress_line& progress) {
+    searched out;
+    out.name = name;
+    const bool logged = to_log && log_;
+    if (logged && with.resume) {
+        std::string first_bad;
+        augur::log_read_options read;
+        read.on_bad_line = [&](const augur::bad_line& b) {
+            if (first_bad.empty()) first_bad = b.text();
+        };
+        auto old = augur::read_trials(with.log, std::span<const augur::loopnest_task>(tasks), made_with_, read);
+        if (!old) {
+            out.failed = old.why();
+            collect(tuner, out);
+            return out;
+        }
+        const auto taken = tuner.resume(std::move(old->trials));
+        out.notes = notes_of(*old, taken.taken, taken.duplicates, first_bad);
+        for (const auto& n : out.notes) std::fprintf(stderr, "%s\n", n.c_str());
+    }
+    std::size_t shown = 0;
+    const auto report = [&](const augur::tuning_progress& p) {
+        const std::size_t failed = p.trials - p.counts[static_cast<std::size_t>(augur::outcome::ok)];
+        const bool important = p.trials == p.trials_total || p.trials >= shown + 8;
+        if (important) shown = p.trials;
+        progress.show(p.trials, p.trials_total,
+                      name + "  " + baselines[p.task].name + "  best " + milliseconds(p.best_latency) + " ms  " + std::to_string(failed) +
+                          " failed  " + clock_text(p.seconds_left) + " left",
+                      important);
+    };
+    const auto stop = [] { return stop_requested().load(); };
+    auto summary =
+        logged ? tuner.run(*this, augur::log_sink(*log_, made_with_), report, stop) : tuner.run(*this, augur::discard_records{}, report, stop);
+    progress.clear();
+    if (summary) out.summary = std::move(*summary);
+    else out.failed = summary.why();
+    if (logged) (void)static_cast<bool>(log_->flush()); // every record is in the file already; this is for a machine that crashes
+    collect(tuner, out);
+    return out;
+}
+
+searched session::search(const std::string& name, bool guided, bool to_log, progress_line& progress) {
+    augur::tuning_options options;
+    options.trials = with.trials * tasks.size();
+    options.round = round_of(with);
+    options.batch = 8;
+    options.seed = with.seed;
+    if (with.even) options.scheduler.strategy = augur::scheduling::round_robin;
+    if (!guided) {
+        std::vector<augur::random_search> strategies(tasks.size());
+        augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::random_search> t(tasks, spaces, strategies, options);
+        return run(t, name, to_log, progress);
+    }
+    executor threads = make_executor(with.threads);
+    std::vector<augur::evolutionary<executor>> strategies(tasks.size(), augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
+    using model_type = augur::tlp_online<augur::step_list, augur::loopnest_task, executor>;
+    std::optional<model_type> model;
+    if (start_) model.emplace(threads, *start_, tlp_options(with));
+    else model.emplace(threads, tlp_options(with));
+    augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<executor>, model_type, executor> t(
+        tasks, spaces, strategies, *model, threads, options);
+    auto out = run(t, name, to_log, progress);
+    if (model->model() != nullptr) learned_ = std::make_shared<const augur::tlp_model>(*model->model());
+    return out;
+}
+
+augur::result<void> session::load_model() {
+    auto model = augur::load_tlp(with.weights);
+    if (!model) return model.why();
+    start_ = std::make_shared<const augur::tlp_model>(std::move(*model));
+    return {};
+}
+
+augur::result<void> session::save_model(const std::string& path) const {
+    if (!learned_) return augur::error{augur::errc::not_found, path + ": there is no model to write, it has not learned anything yet"};
+    return augur::save_tlp(*learned_, path);
+}
+
+} // namespace examples

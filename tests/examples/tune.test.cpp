@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The program `tune` from outside: wrong arguments, Ctrl-C, kill -9, a second tuner, a full disk, a damaged log.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <augur/core/random.hpp>
+#include <augur/record/log.hpp>
+
+namespace {
+
+using strings = std::vector<std::string>;
+
+// A folder that is gone in the end.
+struct scratch {
+    std::string path;
+    scratch() {
+        const char* parent = std::getenv("TMPDIR");
+        path = std::string(parent != nullptr ? parent : "/tmp") + "/augur-tune-test-XXXXXX";
+        REQUIRE(::mkdtemp(path.data()) != nullptr);
+    }
+    ~scratch() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+    [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
+};
+
+std::string contents(const std::string& path) {
+    std::string text;
+    if (std::FILE* f = std::fopen(path.c_str(), "r")) {
+        char block[65536];
+        for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) text.append(block, n);
+        std::fclose(f);
+    }
+    return text;
+}
+void write_text(const std::string& path, const std::string& text) {
+    std::FILE* const f = std::fopen(path.c_str(), "w");
+    REQUIRE(f != nullptr);
+    CHECK(std::fwrite(text.data(), 1, text.size(), f) == text.size());
+    CHECK(std::fclose(f) == 0);
+}
+
+// One run of the program; its outputs go to files of the folder.
+class process {
+public:
+    process(const scratch& folder, strings arguments, rlim_t largest_file = RLIM_INFINITY)
+        : out_(folder / ("out" + std::to_string(next()))), err_(out_ + ".err") {
+        arguments.insert(arguments.begin(), AUGUR_TUNE_PROGRAM);
+        std::vector<char*> argv;
+        for (auto& a : arguments) argv.push_back(a.data());
+        argv.push_back(nullptr);
+        pid_ = ::fork();
+        REQUIRE(pid_ >= 0);
+        if (pid_ != 0) return;
+        const int out = ::open(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), err = ::open(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        const int null = ::open("/dev/null", O_RDONLY);
+        ::dup2(null, 0);
+        ::dup2(out, 1);
+        ::dup2(err, 2);
+        const rlimit limit{largest_file, largest_file};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        ::execv(argv[0], argv.data());
+        ::_exit(127);
+    }
+    ~process() {
+        if (pid_ <= 0) return;
+        ::kill(pid_, SIGKILL);
+        wait();
+    }
+    process(const process&) = delete;
+    process& operator=(const process&) = delete;
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    void send(int signal) const { ::kill(pid_, signal); }
+    // The exit code, or minus the signal.
+    int wait() {
+        int status = 0;
+        while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+        pid_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    [[nodiscard]] std::string out() const { return contents(out_); }
+    [[nodiscard]] std::string err() const { return contents(err_); }
+
+private:
+    std::string out_, err_;
+    pid_t pid_ = -1;
+    static int next() {
+        static int number = 0;
+        return number++;
+    }
+};
+
+// All records of a log; none is there twice, and their numbers have no gap.
+std::size_t records(const std::string& path, std::size_t bad = 0) {
+    auto reader = augur::log_reader::open(path);
+    if (!reader) return 0;
+    std::set<std::string> seen;
+    std::size_t n = 0;
+    for (augur::tuning_record r;; ++n) {
+        const auto more = reader->next(r);
+        REQUIRE(more);
+        if (!*more) break;
+        std::string steps;
+        augur::json_writer out(steps);
+        augur::write_steps(out, r.schedule);
+        CHECK(seen.insert(r.task.workload_key + steps).second);
+        if (bad == 0) CHECK(r.sequence == static_cast<std::int64_t>(n));
+    }
+    CHECK(reader->summary().bad == bad);
+    return n;
+}
+bool wait_for_records(const std::string& path, std::size_t n) {
+    for (int i = 0; i < 6000; ++i) {
+        const auto text = contents(path);
+        if (static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) >= 1 + 2 * n) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::string tiny = "dense:m=16,n=32,k=16,bias";
+
+strings collect(const scratch& folder, int n) { return {"--kernel", tiny, "--collect", std::to_string(n), "--log", folder / "log"}; }
+strings with(strings arguments, const strings& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+#ifdef AUGUR_TEST_SLOW
+constexpr int kills = 100;
+#else
+constexpr int kills = 4;
+#endif
+
+} // namespace
+
+TEST_CASE("every wrong argument is one sentence and exit code 2") {
+    const scratch folder;
+    write_text(folder / "text", "this is no log\n");
+    write_text(folder / "noise", std::string("\x10\0\0\0\0\0\0\0{\"a\": [nonsense", 24));
+    struct row {
+        strings arguments;
+        std::string says;
+    };
+    const std::vector<row> rows{
+        {{}, "give --network or --kernel"},
+        {{"resnet_18"}, "unexpected argument 'resnet_18'"},
+        {{"--netwrok", "resnet_18"}, "unknown flag '--netwrok'"},
+        {{"--"}, "unexpected argument '--'"},
+        {{"--network"}, "--network needs a value"},
+        {{"--network", "resnet_19"}, "network 'resnet_19' is unknown; known are resnet_18"},
+        {{"--kernel", ""}, "kernel '' is unknown"},
+        {{"--kernel", "conv3d:h=1"}, "kernel 'conv3d' is unknown"},
+        {{"--kernel", "dense:m=1,n=2"}, "'k' is missing"},
+        {{"--kernel", "dense:m=0,n=2,k=3"}, "'m' must be within"},
+        {{"--kernel", "conv2d:h=4,w=4,c=3,f=4,k=9"}, "no output is left"},
+        {{"--kernel", "dense:m=1,n=2,k=3;rm -rf"}, "--kernel: dense, column"},
+        {{"--kernel", tiny, "--trials", "0"}, "--trials: expected a whole number from 1"},
+        {{"--kernel", tiny, "--trials", "many"}, "got 'many'"},
+        {{"--kernel", tiny, "--trials", "12.5"}, "got '12.5'"},
+        {{"--kernel", tiny, "--trials", "99999999999999999999"}, "--trials: expected"},
+        {{"--kernel", tiny, "--trials", "3", "--trials", "4"}, "--trials is given twice"},
+        {{"--kernel", tiny, "--trials="}, "got ''"},
+        {{"--kernel", tiny, "--seed", "-1"}, "--seed: expected"},
+        {{"--kernel", tiny, "--threads", "0"}, "--threads: expected"},
+        {{"--kernel", tiny, "--round", "0"}, "--round: expected"},
+        {{"--kernel", tiny, "--search", "annealing"}, "expected evolutionary|random, got 'annealing'"},
+        {{"--kernel", tiny, "--search", "random", "--model", "tlp"}, "--search random asks no model"},
+        {{"--kernel", tiny, "--search", "evolutionary", "--model", "none"}, "needs a model"},
+        {{"--kernel", tiny, "--scheduler", "fair"}, "expected gradient|even"},
+        {{"--kernel", tiny, "--resume"}, "--resume needs --log"},
+        {{"--kernel", tiny, "--resume=yes", "--log", folder / "a"}, "--resume takes no value"},
+        {{"--kernel", tiny, "--collect", "3"}, "--collect needs --log"},
+        {{"--kernel", tiny, "--collect", "3", "--model", "tlp", "--log", folder / "a"}, "does not go with --model"},
+        {{"--kernel", tiny, "--model", "none", "--save-model", folder / "m"}, "--save-model needs a search with a model"},
+        {{"--kernel", tiny, "--model", folder / "none.safetensors"}, "none.safetensors"},
+        {{"--kernel", tiny, "--model", folder / "noise"}, "noise"},
+        {{"--kernel", tiny, "--log", folder / "text"}, "not a log of tuning records"},
+        {{"--kernel", tiny, "--log", folder.path}, folder.path},
+        {{"--kernel", tiny, "--log", folder / "no/such/log"}, "No such file"},
+        {{"--kernel", tiny, "--report", folder / "no/such/report.html"}, "No such file"},
+        {{"--kernel", tiny, "--compiler", "/no/such/cc"}, "cannot start '/no/such/cc'"},
+        {{"--kernel", tiny, "--compiler", "false"}, "'false --version' failed"},
+        {{"--\x1b[31m", "x"}, "unknown flag '--?[31m'"},
+    };
+    for (const auto& r : rows) {
+        process p(folder, r.arguments);
+        const int code = p.wait();
+        const auto said = p.err();
+        CAPTURE(r.says);
+        CAPTURE(said);
+        CHECK(code == 2);
+        CHECK(contains(said, r.says));
+        CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+        CHECK(p.out().empty());
+    }
+    CHECK(contents(folder / "text") == "this is no log\n");
+    process help(folder, {"--help"});
+    CHECK(help.wait() == 0);
+    CHECK(contains(help.out(), "--collect N"));
+}
+
+TEST_CASE("killed at any moment, resumed to the end: each record once") {
+    const scratch folder;
+    augur::random rng(3);
+    std::size_t before = 0;
+    constexpr int trials = 8 * kills + 8;
+    for (int i = 0; i < kills; ++i) {
+        process p(folder, with(collect(folder, trials), {"--resume", "--round", "4"}));
+        // Mostly after some records, now and then during the start.
+        if (rng.below(4) != 0) REQUIRE(wait_for_records(folder / "log", before + 1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(rng.below(600)));
+        p.send(SIGKILL);
+        CHECK((p.wait() == -SIGKILL || before + 8 >= trials));
+        const auto now = records(folder / "log");
+        CHECK(now >= before);
+        before = now;
+    }
+    process p(folder, with(collect(folder, trials), {"--resume"}));
+    CHECK(p.wait() == 0);
+    CAPTURE(p.err());
+    CHECK(records(folder / "log") == trials);
+    process again(folder, with(collect(folder, trials), {"--resume"}));
+    CHECK(again.wait() == 0);
+    CHECK(contains(again.out(), " 0 measured now, " + std::to_string(trials) + " taken from the log"));
+    CHECK(records(folder / "log") == trials);
+    process careless(folder, collect(folder, trials));
+    CHECK(careless.wait() == 2);
+    CHECK(contains(careless.err(), "give --resume"));
+}
+
+TEST_CASE("one tuner a log; Ctrl-C ends it with a summary, twice at once") {
+    const scratch folder;
+    {
+        process first(folder, {"--kernel", tiny, "--kernel", "dense:m=16,n=48,k=16", "--trials", "5000", "--model", "none", "--log", folder / "log",
+                               "--report", folder / "report.html"});
+        REQUIRE(wait_for_records(folder / "log", 1));
+        process second(folder, with(collect(folder, 5), {"--resume"}));
+        CHECK(second.wait() == 2);
+        CHECK(contains(second.err(), "process " + std::to_string(first.pid())));
+        first.send(SIGINT);
+        CHECK(first.wait() == 130);
+        const auto said = first.out();
+        CAPTURE(said);
+        CHECK(contains(said, "tuned ms"));
+        CHECK(contains(said, "interrupted"));
+        CHECK(contains(said, "fused multiply-adds"));
+        const auto report = contents(folder / "report.html");
+        CHECK(contains(report, "<svg"));
+        CHECK(contains(report, "</html>"));
+        CHECK_FALSE(contains(report, "<script"));
+        CHECK_FALSE(contains(report, "http"));
+        CHECK(records(folder / "log") >= 1);
+    }
+    // The second signal must not wait for the round; it may come late (the run has ended orderly) or merge with the first, so it is tried again.
+    int ended = 0;
+    for (int attempt = 0; attempt < 20 && ended != -SIGTERM; ++attempt) {
+        const auto before = records(folder / "log");
+        process stubborn(folder, with(collect(folder, 5000), {"--resume"}));
+        REQUIRE(wait_for_records(folder / "log", before + 1));
+        stubborn.send(SIGTERM);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5 * (attempt % 4)));
+        stubborn.send(SIGTERM);
+        ended = stubborn.wait();
+        CHECK((ended == -SIGTERM || ended == 130));
+        CHECK(records(folder / "log") >= before + 1);
+    }
+    CHECK(ended == -SIGTERM);
+}
+
+TEST_CASE("a full disk is told, and what was measured is kept") {
+    const scratch folder;
+    constexpr std::size_t limit = std::size_t{4} << 20U; // of a file; the compiler's are smaller
+    std::string filler = "# " + std::string(limit - 6000, 'x') + "\n";
+    write_text(folder / "log", augur::log_header() + filler);
+    {
+        process p(folder, collect(folder, 100), limit);
+        CHECK(p.wait() == 1);
+        CAPTURE(p.err());
+        CHECK(contains(p.err(), "cannot write a record"));
+        CHECK(contains(p.out(), "ended by an error"));
+    }
+    const auto kept = records(folder / "log");
+    CHECK(kept >= 1);
+    CHECK(kept < 16);
+    process on(folder, with(collect(folder, static_cast<int>(kept) + 4), {"--resume"}));
+    CHECK(on.wait() == 0);
+    CHECK(contains(on.out(), std::to_string(kept) + " taken from the log"));
+    CHECK(records(folder / "log") == kept + 4);
+}
+
+TEST_CASE("a damaged log is resumed with what is whole in it, and says so") {
+    const scratch folder;
+    {
+        process p(folder, collect(folder, 6));
+        REQUIRE(p.wait() == 0);
+    }
+    auto text = contents(folder / "log");
+    const auto third = text.find("{\"i\"", text.find("{\"i\"", text.find("{\"i\"") + 1) + 1);
+    text[third + 60] = '\x01';
+    write_text(folder / "log", text.substr(0, text.size() - 25)); // and torn at the end
+    process p(folder, with(collect(folder, 6), {"--resume"}));
+    CHECK(p.wait() == 0);
+    CAPTURE(p.out());
+    CHECK(contains(p.out(), "4 taken from the log"));
+    CHECK(contains(p.out(), "damaged"));
+    CHECK(contains(p.out(), "unfinished record at the end"));
+    CHECK(contains(p.out(), "2 measured now"));
+}
