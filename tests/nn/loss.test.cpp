@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/nn/loss.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include <augur/core/random.hpp>
 #include <doctest/doctest.h>
 
 #include "vectors.hpp"
@@ -48,6 +51,76 @@ TEST_CASE("lambda_rank: PyTorch's gradients in double, clamps included") {
         std::vector<double> gradient(score.size());
         CHECK(rank(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient)) ==
               doctest::Approx(c["loss_log2"].get<double>()).epsilon(1e-12));
+    }
+}
+
+namespace {
+/// The definition, pair by pair, in the wide type.
+long double lambda_rank_twin(const std::vector<double>& score, const std::vector<double>& label, std::vector<long double>& gradient) {
+    const std::size_t n = score.size();
+    std::vector<std::size_t> rank(n, 1);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) rank[i] += score[j] > score[i] || (score[j] == score[i] && j < i) ? 1U : 0U;
+    auto sorted = label;
+    std::sort(sorted.rbegin(), sorted.rend());
+    long double ideal = 0, loss = 0;
+    for (std::size_t r = 0; r < n; ++r) ideal += (std::exp2(static_cast<long double>(sorted[r])) - 1) / std::log2(static_cast<long double>(r + 2));
+    gradient.assign(n, 0);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) {
+            if (!(label[i] > label[j])) continue;
+            const auto discount = [&](std::size_t k) { return 1 / std::log2(static_cast<long double>(1 + rank[k])); };
+            const long double w = std::abs(discount(i) - discount(j)) *
+                (std::exp2(static_cast<long double>(label[i])) - std::exp2(static_cast<long double>(label[j]))) / ideal;
+            const long double x = static_cast<long double>(score[i]) - static_cast<long double>(score[j]), p = 1 / (1 + std::exp(-x));
+            const long double power = std::pow(std::max(p, 1e-10L), w);
+            loss -= std::log2(std::max(power, 1e-10L));
+            if (p < 1e-10L || power < 1e-10L) continue;
+            const long double pull = w / std::log(2.0L) / (1 + std::exp(x));
+            gradient[i] -= pull;
+            gradient[j] += pull;
+        }
+    return loss;
+}
+} // namespace
+
+TEST_CASE("lambda_rank: every pair by its definition, scores near and far, ties, all instruction sets") {
+    augur::random rng(11);
+    nn::lambda_rank rank;
+    for (const double spread : {0.01, 3.0, 40.0, 5000.0})
+        for (const std::size_t n : {1U, 2U, 7U, 8U, 9U, 131U}) {
+            CAPTURE(spread);
+            CAPTURE(n);
+            std::vector<double> score(n), label(n), gradient(n);
+            for (std::size_t i = 0; i < n; ++i) {
+                score[i] = i > 0 && rng.below(8) == 0 ? score[rng.below(i)] : rng.uniform(-spread, spread);
+                label[i] = i > 0 && rng.below(8) == 0 ? label[rng.below(i)] : rng.uniform();
+            }
+            std::vector<long double> expected;
+            const auto loss = static_cast<double>(lambda_rank_twin(score, label, expected));
+            const double got = rank(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient));
+            CHECK(got == doctest::Approx(loss).epsilon(1e-12));
+            for (std::size_t i = 0; i < n; ++i) CHECK(std::abs(gradient[i] - static_cast<double>(expected[i])) < 1e-12);
+        }
+    constexpr std::ptrdiff_t n = 64;
+    std::vector<double> score(n), power(n), gain(n), discount(n);
+    for (std::size_t r = 0; r < n; ++r) {
+        score[r] = 1 - static_cast<double>(r);
+        power[r] = std::exp(score[r] - 1);
+        gain[r] = rng.uniform();
+        discount[r] = 1 / std::log2(static_cast<double>(r) + 2);
+    }
+    for (std::ptrdiff_t a = 0; a < n; ++a) {
+        using nn::kernels::isa;
+        std::vector<double> first(n), other(n);
+        const nn::kernels::ranked_items items{score.data(), power.data(), gain.data(), discount.data()};
+        const double loss = nn::kernels::lambda_pairs(items, a, n, first.data(), isa::generic);
+        for (const isa level : {isa::avx2, isa::avx512}) {
+            if (level > nn::kernels::best_isa()) continue;
+            std::fill(other.begin(), other.end(), 0.0);
+            CHECK(nn::kernels::lambda_pairs(items, a, n, other.data(), level) == doctest::Approx(loss).epsilon(1e-13));
+            for (std::size_t b = 0; b < n; ++b) CHECK(std::abs(first[b] - other[b]) < 1e-14);
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <augur/core/config.hpp>
+#include <augur/nn/kernels/lambda_rank.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -46,17 +47,18 @@ public:
 
 private:
     std::vector<std::size_t> order_;
-    std::vector<double> score_, gain_, discount_, gradient_, ideal_;
+    std::vector<double> score_, power_, gain_, discount_, gradient_, ideal_;
 };
 
 template <class S>
 double lambda_rank::operator()(std::span<const S> score, std::span<const S> label, std::span<S> gradient) {
     AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "lambda_rank: shape");
     constexpr double eps = 1e-10;
-    constexpr double ln2 = 0.69314718055994530942;
-    const std::size_t n = score.size();
+    constexpr auto lanes = static_cast<std::size_t>(kernels::lambda_lanes);
+    const std::size_t n = score.size(), padded = (n + lanes - 1) / lanes * lanes;
     order_.resize(n);
-    for (auto* v : {&score_, &gain_, &discount_, &gradient_, &ideal_}) v->resize(n);
+    for (auto* v : {&score_, &power_, &gain_, &gradient_}) v->assign(padded, 0.0);
+    discount_.assign(padded, 1.0);
     for (std::size_t i = 0; i < n; ++i) order_[i] = i;
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return score[a] > score[b] || (score[a] == score[b] && a < b); });
 
@@ -65,37 +67,21 @@ double lambda_rank::operator()(std::span<const S> score, std::span<const S> labe
         score_[r] = static_cast<double>(score[order_[r]]);
         gain_[r] = std::exp2(y) - 1;
         discount_[r] = 1 / std::log2(static_cast<double>(r) + 2);
-        gradient_[r] = 0;
     }
-    ideal_ = gain_;
+    ideal_.assign(gain_.begin(), gain_.begin() + static_cast<std::ptrdiff_t>(n));
     std::sort(ideal_.begin(), ideal_.end(), [](double a, double b) { return a > b; });
     double best = 0;
     for (std::size_t r = 0; r < n; ++r) best += ideal_[r] * discount_[r];
     best = (std::max)(best, eps);
     for (double& g : gain_) g /= best;
 
+    const kernels::ranked_items items{score_.data(), power_.data(), gain_.data(), discount_.data()};
     double loss = 0;
     for (std::size_t a = 0; a + 1 < n; ++a) {
-        double own = 0;
-        for (std::size_t b = a + 1; b < n; ++b) {
-            const double gap = gain_[a] - gain_[b];
-            if (gap == 0) continue;
-            const double sign = gap > 0 ? 1 : -1; // the better of the two is a or b
-            const double sigmoid = 1 / (1 + std::exp(-sign * (score_[a] - score_[b])));
-            const double p = (std::max)(sigmoid, eps);
-            const double w = (discount_[a] - discount_[b]) * std::abs(gap); // a stands higher: its discount is larger
-            const double term = -w * std::log2(p);
-            if (term > -std::log2(eps)) { // p^w < eps: clamped, no gradient
-                loss -= std::log2(eps);
-                continue;
-            }
-            loss += term;
-            if (sigmoid < eps) continue;
-            const double lambda = sign * w / ln2 * (1 - p);
-            own -= lambda;
-            gradient_[b] += lambda;
-        }
-        gradient_[a] += own;
+        // one exponential an item instead of one a pair, from a base that moves along lest it underflow
+        if (a == 0 || power_[a] < 1e-20)
+            for (std::size_t b = a; b < n; ++b) power_[b] = score_[a] - score_[b] < 600 ? std::exp(score_[b] - score_[a]) : 0.0;
+        loss += kernels::lambda_pairs(items, static_cast<std::ptrdiff_t>(a), static_cast<std::ptrdiff_t>(padded), gradient_.data());
     }
     for (std::size_t r = 0; r < n; ++r) gradient[order_[r]] = static_cast<S>(gradient_[r]);
     return loss;
