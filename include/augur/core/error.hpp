@@ -29,6 +29,7 @@ enum class errc : std::uint8_t {
     invalid_argument = 9,  ///< a flag or parameter outside its domain
     busy = 10,             ///< another process holds it
     interrupted = 11,      ///< the user asked to stop
+    unsupported = 12,      ///< built without what this needs
 };
 
 /// The name of a code, as it stands in logs.
@@ -45,6 +46,7 @@ constexpr std::string_view to_string(errc code) noexcept {
     case errc::invalid_argument: return "invalid_argument";
     case errc::busy: return "busy";
     case errc::interrupted: return "interrupted";
+    case errc::unsupported: return "unsupported";
     }
     return "unknown";
 }
