@@ -120,7 +120,7 @@ TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a fail
     std::vector<float> short_of(2);
     const auto refused = scorer.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(short_of));
     CHECK(refused.why().code == augur::errc::shape_mismatch);
-    model->network.decoder.back().b(0) = std::numeric_limits<float>::quiet_NaN();
+    model->network.decoders.front().back().b(0) = std::numeric_limits<float>::quiet_NaN();
     for (const float s : scores_of(scorer, batch)) CHECK(s == -std::numeric_limits<float>::infinity());
 }
 

@@ -12,9 +12,11 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/random.hpp>
+#include <augur/model/tlp_bags.hpp>
 #include <augur/nn/attention.hpp>
 #include <augur/nn/init.hpp>
 #include <augur/nn/linear.hpp>
+#include <augur/nn/lstm.hpp>
 
 namespace augur::inline v0 {
 
@@ -24,25 +26,40 @@ enum class tlp_scaling : std::uint8_t {
     logarithm ///< x -> sign(x) log2(1 + |x|): a tile of twice the size is one more, a one-hot column stays as it is
 };
 
+/// What mixes the rows of a schedule (paper 4.4: both are suitable).
+enum class tlp_backbone : std::uint8_t {
+    attention, ///< self-attention, then a sum over the rows: blind to their order
+    lstm       ///< one layer of LSTM, the state behind the last row: the order of the rows counts
+};
+
 /// Shape of the network.
 struct tlp_config {
     nn::index columns = 0;                             ///< E, from the schema
     std::vector<nn::index> encoder{64, 128, 256, 256}; ///< widths; the last one is D
-    nn::index heads = 8;
+    tlp_backbone backbone = tlp_backbone::attention;
+    nn::index attention_layers = 1; ///< attention only
+    nn::index heads = 8;            ///< attention only
     nn::index residual_blocks = 2;
     std::vector<nn::index> decoder{256, 128, 64}; ///< widths before the last layer, which gives the score
+    nn::index outputs = 1;                        ///< decoders; MTL-TLP has one a platform, the target's first
     tlp_scaling scaling = tlp_scaling::logarithm;
     bool dead_layer = false; ///< the authors' layer `l0`, which no output depends on
 
     /// The authors' network: 676 161 parameters at E = 22, 65 792 of them dead.
     static tlp_config authors(nn::index columns);
+    /// The authors' LSTM: 873 537 parameters at E = 22.
+    static tlp_config authors_lstm(nn::index columns);
+    /// The authors' MTL-TLP: `authors` with a decoder for each platform, 107 009 parameters each.
+    static tlp_config authors_mtl(nn::index columns, nn::index platforms);
     /// As the authors', without the dead layer and with scaled inputs.
     static tlp_config full(nn::index columns);
     /// For some hundred measurements: a quarter of the width, one block.
     static tlp_config small(nn::index columns);
 
+    /// Does a score depend on the order of the rows?
+    [[nodiscard]] tlp_order order() const { return backbone == tlp_backbone::lstm ? tlp_order::kept : tlp_order::free; }
     [[nodiscard]] nn::index width() const { return encoder.empty() ? 0 : encoder.back(); }
-    /// Widths of at least 1 and below 16384, at most 16 layers in a stack, heads that divide D.
+    /// Widths of at least 1 and at most 16384, at most 16 layers in a stack, heads that divide D, 1 to 64 outputs.
     [[nodiscard]] result<void> check() const;
 
     friend bool operator==(const tlp_config&, const tlp_config&) = default;
@@ -50,23 +67,32 @@ struct tlp_config {
 
 /// Parameters of the network; a gradient and Adam's moments have this type as well.
 ///
-///     rows (T, E) -> encoder, each layer with ReLU -> (T, D) -> attention + itself -> residual blocks -> decoder -> (T, 1) -> sum over the rows
+///     rows (T, E) -> encoder, each layer with ReLU -> (T, D) -> [attention + itself]... -> residual blocks -> decoder -> (T, 1) -> sum over the rows
+///     rows (T, E) -> encoder, each layer with ReLU -> (T, D) -> LSTM, last state -> (1, D) -> residual blocks -> decoder -> (1, 1)
 ///
-/// The network itself has no positional encoding: a score depends on which rows a schedule has, not on their order (a schema may write the place
-/// into the row).
+/// With attention the network has no positional encoding: a score depends on which rows a schedule has, not on their order (a schema may write the
+/// place into the row). With several outputs all but the decoders is shared.
 template <nn::scalar S>
 struct tlp_network {
     tlp_config config;
     std::vector<nn::linear<S>> encoder;
-    nn::attention<S> attention;
-    std::vector<nn::linear<S>> dead; ///< none or one
+    std::vector<nn::attention<S>> attention; ///< attention_layers of them, or none
+    std::vector<nn::lstm<S>> lstm;           ///< none or one
+    std::vector<nn::linear<S>> dead;         ///< none or one
     std::vector<nn::residual<S>> blocks;
-    std::vector<nn::linear<S>> decoder;
+    std::vector<std::vector<nn::linear<S>>> decoders; ///< (outputs)
 
     /// pre: config.check()
     static tlp_network zeros(const tlp_config& config);
     /// torch's default initialisation.
     static tlp_network random_init(const tlp_config& config, random rng);
+
+    /// The network with one of its outputs alone: what an MTL network is for on that platform.   pre: output < config.outputs
+    [[nodiscard]] tlp_network only(std::size_t output) const;
+
+    /// The first affine map behind the encoder: what can still be computed once for each distinct row, (D, 3D) or (D, 4D).
+    [[nodiscard]] const nn::linear<S>& projection() const { return lstm.empty() ? attention.front().in_proj : lstm.front().input; }
+    [[nodiscard]] nn::linear<S>& projection() { return lstm.empty() ? attention.front().in_proj : lstm.front().input; }
 
     /// Walks the parameters of any number of equal networks together, in the order and by the names of the authors' state dictionary.
     /// A weight matrix here (in, out) is the transpose of torch's.

@@ -3,11 +3,12 @@
 #define AUGUR_MODEL_TLP_BAGS_HPP
 
 /// @file
-/// A batch of schedules as bags of rows.
+/// A batch of schedules as bags, or sequences, of rows.
 ///
 /// TLP does not see the order of the rows, and the schedules of one task are made of few distinct rows (0.2 to 1.5 % of all). So a batch is a table
-/// of distinct rows, and for each schedule which of them it has, and how often.
+/// of distinct rows, and for each schedule which of them it has, and how often. For a network that sees the order, which of them it has in turn.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,16 +17,23 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/random.hpp>
+#include <augur/feature/tlp_rows.hpp>
 #include <augur/nn/attention.hpp>
 #include <augur/nn/types.hpp>
 
 namespace augur::inline v0 {
 
+/// Does the order of a schedule's rows count?
+enum class tlp_order : std::uint8_t {
+    free, ///< equal rows of a schedule are told once, with how often
+    kept  ///< every row in its place, each once
+};
+
 /// Distinct rows and who has them. Grows to its largest batch and then allocates no more. A value.
 class tlp_bags {
 public:
     /// @param columns  E, the width of a row
-    explicit tlp_bags(std::size_t columns) : columns_(columns) { clear(); }
+    explicit tlp_bags(std::size_t columns, tlp_order order = tlp_order::free) : columns_(columns), order_(order) { clear(); }
 
     /// Forgets all; keeps the memory.
     void clear() {
@@ -34,11 +42,13 @@ public:
         ids_.clear();
         repeat_.clear();
         distinct_ = 0;
+        table_ = nullptr;
         ++epoch_;
         if (epoch_ == 0) { // 2^32 batches later: old marks would look new
-            for (slot& s : slots_) s = {};
+            for (auto* index : {&by_value_, &by_key_}) std::fill(index->slots.begin(), index->slots.end(), slot{});
             epoch_ = 1;
         }
+        by_value_.used = by_key_.used = 0;
     }
 
     /// Appends a schedule of rows (n, E), row-major. O(n E).
@@ -49,22 +59,43 @@ public:
         begin_.push_back(static_cast<nn::index>(ids_.size()));
     }
 
-    /// Appends schedule `n` of `other`.   pre: equal columns, another object
+    /// Appends schedule `n` of `other`.   pre: equal columns, the same order, another object
     void add(const tlp_bags& other, std::size_t n) {
-        AUGUR_ASSERT(other.columns_ == columns_ && &other != this, "tlp_bags: shape");
+        AUGUR_ASSERT(other.columns_ == columns_ && other.order_ == order_ && &other != this, "tlp_bags: shape");
         const std::size_t first = ids_.size();
         for (auto t = static_cast<std::size_t>(other.begin_[n]); t < static_cast<std::size_t>(other.begin_[n + 1]); ++t)
             put(first, find(other.rows_.data() + other.ids_[t] * columns_), other.repeat_[t]);
         begin_.push_back(static_cast<nn::index>(ids_.size()));
     }
 
+    /// Appends a schedule by the ids of its primitives: cropped, padded and placed as the table's schema has it, as `tlp_features` would. O(n),
+    /// without a look at the numbers of rows that the batch has already.
+    ///
+    /// @return false, and nothing is appended, when the vocabulary refuses a primitive (`table.check` says which)
+    /// @note   pre: every id is below table.size(); one table in all of a batch. A row that came as numbers before is told twice: slower, not wrong
+    [[nodiscard]] bool add(std::span<const primitive_id> schedule, const tlp_row_table& table) {
+        const tlp_schema& schema = table.schema();
+        AUGUR_ASSERT(schema.columns == columns_ && (table_ == nullptr || table_ == &table), "tlp_bags: one table a batch");
+        for (const primitive_id id : schedule)
+            if (table.row(id) == tlp_row_table::refused) return false;
+        table_ = &table;
+        const std::size_t first = ids_.size();
+        const std::size_t n = (std::min)(schedule.size(), schema.rows);
+        for (std::size_t i = 0; i < n; ++i)
+            put(first, find(table.row(schedule[i]), schema.positions == 0 ? 0 : 1 + (std::min)(i, schema.positions - 1)), 1);
+        if (schema.pad && n < schema.rows) put(first, find(tlp_row_table::padding, 0), static_cast<std::uint32_t>(schema.rows - n));
+        begin_.push_back(static_cast<nn::index>(ids_.size()));
+        return true;
+    }
+
     [[nodiscard]] std::size_t size() const { return begin_.size() - 1; }            ///< N, schedules
     [[nodiscard]] std::size_t distinct() const { return distinct_; }                ///< U, distinct rows
     [[nodiscard]] std::size_t columns() const { return columns_; }                  ///< E
+    [[nodiscard]] tlp_order order() const { return order_; }
     [[nodiscard]] std::span<const float> rows() const { return rows_; }             ///< (U, E)
     [[nodiscard]] std::span<const nn::index> begin() const { return begin_; }       ///< (N + 1), into ids and repeat
-    [[nodiscard]] std::span<const std::uint32_t> ids() const { return ids_; }       ///< (T) row of the table, distinct within a schedule
-    [[nodiscard]] std::span<const std::uint32_t> repeat() const { return repeat_; } ///< (T) how often
+    [[nodiscard]] std::span<const std::uint32_t> ids() const { return ids_; }       ///< (T) row of the table, distinct within a bag
+    [[nodiscard]] std::span<const std::uint32_t> repeat() const { return repeat_; } ///< (T) how often; 1 where the order is kept
 
 private:
     struct slot {
@@ -72,8 +103,17 @@ private:
         std::uint32_t id = 0;
         std::uint64_t hash = 0;
     };
+    struct slots_of { ///< open addressing, a power of two
+        std::vector<slot> slots;
+        std::size_t used = 0;
+    };
 
     void put(std::size_t first, std::uint32_t id, std::uint32_t times) {
+        if (order_ == tlp_order::kept) {
+            ids_.insert(ids_.end(), times, id);
+            repeat_.insert(repeat_.end(), times, 1);
+            return;
+        }
         for (std::size_t t = first; t < ids_.size(); ++t)
             if (ids_[t] == id) {
                 repeat_[t] += times;
@@ -83,8 +123,8 @@ private:
         repeat_.push_back(times);
     }
 
+    /// By its numbers.
     std::uint32_t find(const float* row) {
-        if (slots_.size() < 2 * (distinct_ + 1)) grow();
         std::uint64_t hash = columns_;
         for (std::size_t i = 0; i < columns_; i += 2) {
             std::uint64_t two = 0;
@@ -92,35 +132,61 @@ private:
             hash = (hash ^ two) * 0x9E3779B97F4A7C15ULL;
             hash ^= hash >> 29U;
         }
-        const std::size_t mask = slots_.size() - 1;
+        const auto same = [&](std::uint32_t id) { return std::memcmp(rows_.data() + id * columns_, row, columns_ * sizeof(float)) == 0; };
+        bool fresh = false;
+        const std::uint32_t id = seek(by_value_, hash, same, fresh);
+        if (fresh) rows_.insert(rows_.end(), row, row + columns_);
+        return id;
+    }
+
+    /// By its number in the table and its place, counted from 1; 0: no place.
+    std::uint32_t find(std::uint32_t row, std::size_t place) {
+        const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | place); // one to one: equal hashes are equal keys
+        bool fresh = false;
+        const std::uint32_t id = seek(by_key_, hash, [](std::uint32_t) { return true; }, fresh);
+        if (fresh) {
+            const auto values = table_->values(row);
+            rows_.insert(rows_.end(), values.begin(), values.end());
+            if (place > 0) rows_[rows_.size() - table_->schema().positions + place - 1] = 1;
+        }
+        return id;
+    }
+
+    template <class Same>
+    std::uint32_t seek(slots_of& index, std::uint64_t hash, const Same& same, bool& fresh) {
+        if (index.slots.size() < 2 * (index.used + 1)) grow(index.slots);
+        const std::size_t mask = index.slots.size() - 1;
         for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-            slot& s = slots_[at];
+            slot& s = index.slots[at];
             if (s.epoch != epoch_) {
                 s = {epoch_, static_cast<std::uint32_t>(distinct_++), hash};
-                rows_.insert(rows_.end(), row, row + columns_);
+                ++index.used;
+                fresh = true;
                 return s.id;
             }
-            if (s.hash == hash && std::memcmp(rows_.data() + s.id * columns_, row, columns_ * sizeof(float)) == 0) return s.id;
+            if (s.hash == hash && same(s.id)) return s.id;
         }
     }
 
-    void grow() {
-        std::vector<slot> old(slots_.empty() ? 1024 : 2 * slots_.size());
-        old.swap(slots_);
-        const std::size_t mask = slots_.size() - 1;
+    void grow(std::vector<slot>& slots) const {
+        std::vector<slot> old(slots.empty() ? 1024 : 2 * slots.size());
+        old.swap(slots);
+        const std::size_t mask = slots.size() - 1;
         for (const slot& s : old) {
             if (s.epoch != epoch_) continue;
             std::size_t at = s.hash & mask;
-            while (slots_[at].epoch == epoch_) at = (at + 1) & mask;
-            slots_[at] = s;
+            while (slots[at].epoch == epoch_) at = (at + 1) & mask;
+            slots[at] = s;
         }
     }
 
     std::size_t columns_;
+    tlp_order order_;
     std::vector<float> rows_;
     std::vector<nn::index> begin_;
     std::vector<std::uint32_t> ids_, repeat_;
-    std::vector<slot> slots_; ///< open addressing, a power of two
+    slots_of by_value_, by_key_;
+    const tlp_row_table* table_ = nullptr; ///< of this batch
     std::size_t distinct_ = 0;
     std::uint32_t epoch_ = 0;
 };

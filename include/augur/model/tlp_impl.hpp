@@ -27,6 +27,19 @@ inline tlp_config tlp_config::authors(nn::index columns) {
     return c;
 }
 
+inline tlp_config tlp_config::authors_lstm(nn::index columns) {
+    tlp_config c = full(columns);
+    c.scaling = tlp_scaling::raw;
+    c.backbone = tlp_backbone::lstm;
+    return c;
+}
+
+inline tlp_config tlp_config::authors_mtl(nn::index columns, nn::index platforms) {
+    tlp_config c = authors(columns);
+    c.outputs = platforms;
+    return c;
+}
+
 inline tlp_config tlp_config::small(nn::index columns) {
     tlp_config c;
     c.columns = columns;
@@ -46,6 +59,10 @@ inline result<void> tlp_config::check() const {
     for (const auto* stack : {&encoder, &decoder})
         for (const nn::index w : *stack)
             if (w < 1 || w > most) return wrong("expected a width of 1 to 16384, got " + std::to_string(w));
+    if (outputs < 1 || outputs > 64) return wrong("expected 1 to 64 outputs, got " + std::to_string(outputs));
+    if (attention_layers < 1 || attention_layers > 16)
+        return wrong("expected 1 to 16 attention layers, got " + std::to_string(attention_layers));
+    if (dead_layer && backbone == tlp_backbone::lstm) return wrong("the network with an LSTM has no dead layer");
     if (heads < 1 || width() % heads != 0)
         return wrong("expected heads that divide the width " + std::to_string(width()) + ", got " + std::to_string(heads));
     return {};
@@ -61,14 +78,17 @@ tlp_network<S> tlp_network<S>::zeros(const tlp_config& config) {
         net.encoder.push_back(nn::linear<S>::zeros(in, w));
         in = w;
     }
-    net.attention = nn::attention<S>::zeros(in, config.heads);
+    if (config.backbone == tlp_backbone::lstm) net.lstm.push_back(nn::lstm<S>::zeros(in, in));
+    else net.attention.assign(static_cast<std::size_t>(config.attention_layers), nn::attention<S>::zeros(in, config.heads));
     if (config.dead_layer) net.dead.push_back(nn::linear<S>::zeros(in, in));
     for (nn::index b = 0; b < config.residual_blocks; ++b) net.blocks.push_back(nn::residual<S>::zeros(in));
+    std::vector<nn::linear<S>> decoder;
     for (const nn::index w : config.decoder) {
-        net.decoder.push_back(nn::linear<S>::zeros(in, w));
+        decoder.push_back(nn::linear<S>::zeros(in, w));
         in = w;
     }
-    net.decoder.push_back(nn::linear<S>::zeros(in, 1));
+    decoder.push_back(nn::linear<S>::zeros(in, 1));
+    net.decoders.assign(static_cast<std::size_t>(config.outputs), decoder);
     return net;
 }
 
@@ -76,10 +96,21 @@ template <nn::scalar S>
 tlp_network<S> tlp_network<S>::random_init(const tlp_config& config, random rng) {
     tlp_network net = zeros(config);
     for (auto& layer : net.encoder) nn::init(layer, rng);
-    nn::init(net.attention, rng);
+    for (auto& layer : net.attention) nn::init(layer, rng);
+    for (auto& layer : net.lstm) nn::init(layer, rng);
     for (auto& layer : net.dead) nn::init(layer, rng);
     for (auto& block : net.blocks) nn::init(block, rng);
-    for (auto& layer : net.decoder) nn::init(layer, rng);
+    for (auto& decoder : net.decoders)
+        for (auto& layer : decoder) nn::init(layer, rng);
+    return net;
+}
+
+template <nn::scalar S>
+tlp_network<S> tlp_network<S>::only(std::size_t output) const {
+    AUGUR_ASSERT(output < decoders.size(), "tlp: no such output");
+    tlp_network net = *this;
+    net.config.outputs = 1;
+    net.decoders = {decoders[output]};
     return net;
 }
 
@@ -97,11 +128,18 @@ void tlp_network<S>::visit(F&& f, N&... nets) {
         };
         std::remove_const_t<std::remove_reference_t<std::tuple_element_t<0, std::tuple<decltype(layers)...>>>>::visit(named, layers...);
     };
-    for (std::size_t i = 0; i < first.encoder.size(); ++i) walk("encoder." + std::to_string(2 * i), nets.encoder[i]...);
-    walk("attention", nets.attention...);
+    const bool recurrent = !first.lstm.empty();
+    const std::string encoder = recurrent ? "lstm_linar_encoder." : "encoder."; // so spelt
+    for (std::size_t i = 0; i < first.encoder.size(); ++i) walk(encoder + std::to_string(2 * i), nets.encoder[i]...);
+    for (std::size_t i = 0; i < first.attention.size(); ++i) walk(i == 0 ? "attention" : "attention_" + std::to_string(i), nets.attention[i]...);
+    for (std::size_t i = 0; i < first.lstm.size(); ++i) walk("lstm", nets.lstm[i]...);
     for (std::size_t i = 0; i < first.dead.size(); ++i) walk("l0.0", nets.dead[i]...);
-    for (std::size_t i = 0; i < first.blocks.size(); ++i) walk("l_list." + std::to_string(i) + ".0", nets.blocks[i]...);
-    for (std::size_t i = 0; i < first.decoder.size(); ++i) walk("decoder." + std::to_string(2 * i), nets.decoder[i]...);
+    const std::string block = recurrent ? "l" : "l_list.";
+    for (std::size_t i = 0; i < first.blocks.size(); ++i) walk(block + std::to_string(i) + ".0", nets.blocks[i]...);
+    for (std::size_t h = 0; h < first.decoders.size(); ++h) {
+        const std::string decoder = first.decoders.size() == 1 ? "decoder." : "mtl_heads." + std::to_string(h) + ".";
+        for (std::size_t i = 0; i < first.decoders[h].size(); ++i) walk(decoder + std::to_string(2 * i), nets.decoders[h][i]...);
+    }
 }
 
 } // namespace augur::inline v0

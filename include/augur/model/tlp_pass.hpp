@@ -5,8 +5,9 @@
 /// @file
 /// TLP forward and backward over a batch, in parallel.
 ///
-/// What a row becomes before attention depends on the row alone, so it is computed once for each distinct row of the batch. Everything behind is done
-/// in pieces of a fixed number of schedules; the pieces' gradients are added in their order. So results do not depend on the number of threads.
+/// What a row becomes before attention or the LSTM depends on the row alone, so it is computed once for each distinct row of the batch. Everything
+/// behind is done in pieces of a fixed number of schedules; the pieces' gradients are added in their order. So results do not depend on the number of
+/// threads. With an LSTM the schedules of a piece begin alike, and a state is computed once for each distinct beginning.
 
 #include <algorithm>
 #include <atomic>
@@ -18,23 +19,35 @@
 #include <augur/core/executor.hpp>
 #include <augur/model/tlp.hpp>
 #include <augur/model/tlp_bags.hpp>
+#include <augur/model/tlp_prefixes.hpp>
 #include <augur/nn/optimiser.hpp>
 
 namespace augur::inline v0 {
 
 namespace detail {
 
-/// Activations of one piece: T rows of some schedules.
+/// The LSTM's states behind all beginnings of one length, n of them.
+template <nn::scalar S>
+struct tlp_states {
+    nn::buffer<S> gates, c, h; ///< (n, 4D), (n, D), (n, D)
+    nn::buffer<S> d_gates, d_c, d_h;
+};
+
+/// Activations of one piece: T rows of some schedules; with an LSTM T is the number of schedules.
 template <nn::scalar S>
 struct tlp_piece {
     std::vector<nn::index> begin;
-    nn::buffer<S> x; ///< (T, D) encoded rows
-    nn::attention_activation<S> attention;
-    std::vector<nn::buffer<S>> z;       ///< (T, D) behind attention, then behind each block
-    std::vector<nn::buffer<S>> hidden;  ///< (T, D) inside each block
-    std::vector<nn::buffer<S>> decoded; ///< (T, width) behind each decoder layer
-    nn::buffer<S> d_a, d_b, scratch;    ///< gradients on their way back
-    nn::buffer<S> d_x;                  ///< (T, D) by the encoded rows
+    std::vector<nn::buffer<S>> x; ///< (T, D) in front of each attention layer; the first is the encoded rows
+    std::vector<nn::attention_activation<S>> attention;
+    tlp_prefixes prefixes;             ///< LSTM: what there are states of
+    std::vector<tlp_states<S>> states; ///< by length; when nothing is kept, two that take turns
+    nn::buffer<S> h_before, c_before;  ///< (n, D)
+    nn::buffer<S> d_h_before, d_c_before;
+    std::vector<nn::buffer<S>> z;                    ///< (T, D) behind attention or LSTM, then behind each block
+    std::vector<nn::buffer<S>> hidden;               ///< (T, D) inside each block
+    std::vector<std::vector<nn::buffer<S>>> decoded; ///< (T, width) behind each layer of each decoder
+    nn::buffer<S> d_a, d_b, d_z, scratch;            ///< gradients on their way back
+    nn::buffer<S> d_x;                               ///< (T, D) by the encoded rows
 };
 
 } // namespace detail
@@ -43,23 +56,27 @@ struct tlp_piece {
 template <nn::scalar S>
 class tlp_pass {
 public:
-    /// Schedules a piece: small, so that a piece stays in the cache.
+    /// Schedules a piece: small, so that a piece stays in the cache; large with an LSTM, whose matrix does not.
     static constexpr std::size_t score_piece = 16;
     static constexpr std::size_t train_piece = 32;
+    static constexpr std::size_t lstm_piece = 256;
     static constexpr nn::index row_piece = 64;
 
-    /// scores[n] <- score of schedule n.   scores (N)
+    /// scores[n * outputs + k] <- score of schedule n by output k.   scores (N, outputs)
+    ///
+    /// pre: bags with their order kept if the network has an LSTM
     /// @note allocates nothing once it has seen a batch as large; a score is the same in every batch, to the last bit for float
     template <bulk_executor Executor>
     void forward(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, std::span<S> scores) {
         encode(net, bags, executor);
-        const std::size_t pieces = (bags.size() + score_piece - 1) / score_piece;
+        const std::size_t size = net.lstm.empty() ? score_piece : lstm_piece;
+        const std::size_t pieces = (bags.size() + size - 1) / size;
         const std::size_t workers = (std::min)(pieces, static_cast<std::size_t>(executor.concurrency()));
         if (pieces_.size() < workers) pieces_.resize(workers);
         std::atomic<std::size_t> next{0};
         executor.bulk(workers, [&](std::size_t w) {
             for (std::size_t p = next.fetch_add(1); p < pieces; p = next.fetch_add(1))
-                run(net, bags, p * score_piece, (std::min)(bags.size(), (p + 1) * score_piece), pieces_[w], scores);
+                run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[w], scores, false);
         });
     }
 
@@ -67,27 +84,41 @@ public:
     template <bulk_executor Executor>
     void forward_to_train(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, std::span<S> scores) {
         encode(net, bags, executor);
-        const std::size_t pieces = (bags.size() + train_piece - 1) / train_piece;
+        const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
+        const std::size_t pieces = (bags.size() + size - 1) / size;
         if (pieces_.size() < pieces) pieces_.resize(pieces);
-        executor.bulk(pieces,
-                      [&](std::size_t p) { run(net, bags, p * train_piece, (std::min)(bags.size(), (p + 1) * train_piece), pieces_[p], scores); });
+        executor.bulk(pieces, [&](std::size_t p) { run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], scores, true); });
     }
 
-    /// grad <- dL/d(parameters), given dL/d(score) (N).   pre: forward_to_train with the same arguments came before
+    /// grad <- dL/d(parameters), given dL/d(score) (N, outputs).   pre: forward_to_train with the same arguments came before
+    ///
+    /// A score without a label has gradient 0 (`mtl_loss`); an output without any label in a piece costs nothing there.
     template <bulk_executor Executor>
     void backward(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, std::span<const S> d_scores, tlp_network<S>& grad);
 
 private:
     template <bulk_executor Executor>
     void encode(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor);
-    void run(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, std::span<S> scores);
+
+    // the schedules [first, last) of the batch; with an LSTM, of `sorted_`
+    void run(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, std::span<S> scores,
+             bool keep) const;
+    void attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece) const;
+    void remember(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, bool keep) const;
     void run_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
-                  std::span<const S> d_scores, tlp_network<S>& grad);
+                  std::span<const S> d_scores, tlp_network<S>& grad) const;
+    static void attend_back(const tlp_network<S>& net, std::span<const std::uint32_t> repeat, detail::tlp_piece<S>& piece, nn::buffer<S>* now,
+                            nn::buffer<S>* next, tlp_network<S>& grad);
+    static void remember_back(const tlp_network<S>& net, detail::tlp_piece<S>& piece, const nn::buffer<S>& d_last, tlp_network<S>& grad);
+    static void before(const detail::tlp_prefixes::level& level, const detail::tlp_states<S>* from, nn::index width, detail::tlp_piece<S>& piece);
+
+    [[nodiscard]] std::size_t schedule(const tlp_network<S>& net, std::size_t n) const { return net.lstm.empty() ? n : sorted_[n]; }
 
     nn::buffer<S> rows_;                 ///< (U, E) scaled
     std::vector<nn::buffer<S>> encoded_; ///< (U, width) behind each encoder layer
-    nn::buffer<S> qkv_;                  ///< (U, 3D)
-    nn::buffer<S> d_encoded_, d_qkv_;    ///< (U, D), (U, 3D)
+    nn::buffer<S> projected_;            ///< (U, 3D) queries, keys, values or (U, 4D) gates
+    std::vector<std::uint32_t> sorted_;  ///< LSTM: schedules that begin alike side by side
+    nn::buffer<S> d_encoded_, d_projected_;
     std::vector<nn::buffer<S>> d_layer_; ///< (U, width) going back through the encoder
     std::vector<detail::tlp_piece<S>> pieces_;
     std::vector<tlp_network<S>> grads_; ///< one a piece

@@ -22,7 +22,10 @@ void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Execut
     encoded_.resize(net.encoder.size());
     rows_.shape(u, e);
     for (std::size_t l = 0; l < net.encoder.size(); ++l) encoded_[l].shape(u, net.encoder[l].W.cols());
-    qkv_.shape(u, 3 * net.config.width());
+    AUGUR_ASSERT(net.lstm.empty() || bags.order() == tlp_order::kept, "tlp: an LSTM needs the rows in order");
+    const nn::linear<S>& projection = net.projection();
+    projected_.shape(u, projection.W.cols());
+    if (!net.lstm.empty()) detail::tlp_prefixes::sort(bags, sorted_);
     const std::size_t pieces = static_cast<std::size_t>((u + row_piece - 1) / row_piece);
     executor.bulk(pieces, [&](std::size_t p) {
         const auto first = static_cast<nn::index>(p) * row_piece;
@@ -41,14 +44,12 @@ void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Execut
             else net.encoder[l].forward(encoded_[l - 1].view().middleRows(first, n), out.middleRows(first, n));
             nn::relu<S>(out.middleRows(first, n));
         }
-        auto qkv = qkv_.view();
-        net.attention.in_proj.forward(encoded_.back().view().middleRows(first, n), qkv.middleRows(first, n));
+        projection.forward(encoded_.back().view().middleRows(first, n), projected_.view().middleRows(first, n));
     });
 }
 
 template <nn::scalar S>
-void tlp_pass<S>::run(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
-                      std::span<S> scores) {
+void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece) const {
     const nn::index from = bags.begin()[first];
     const nn::index t = bags.begin()[last] - from;
     const nn::index d = net.config.width();
@@ -57,67 +58,208 @@ void tlp_pass<S>::run(const tlp_network<S>& net, const tlp_bags& bags, std::size
     const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
     const auto ids = bags.ids().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
 
-    auto x = piece.x.shape(t, d);
-    auto qkv = piece.attention.qkv.shape(t, 3 * d);
-    const auto table = std::as_const(encoded_).back().view();
-    const auto qkv_table = std::as_const(qkv_).view();
+    piece.x.resize(net.attention.size());
+    piece.attention.resize(net.attention.size());
+    auto x = piece.x[0].shape(t, d);
+    auto qkv = piece.attention[0].qkv.shape(t, 3 * d);
+    const auto table = encoded_.back().view();
+    const auto qkv_table = projected_.view();
     for (nn::index i = 0; i < t; ++i) {
         const auto id = static_cast<nn::index>(ids[static_cast<std::size_t>(i)]);
         std::copy_n(table.data() + id * d, d, x.data() + i * d);
         std::copy_n(qkv_table.data() + id * 3 * d, 3 * d, qkv.data() + i * 3 * d);
     }
-    net.attention.attend({piece.begin, repeat}, piece.attention);
+    for (std::size_t a = 0; a < net.attention.size(); ++a) {
+        const auto& layer = net.attention[a];
+        auto& kept = piece.attention[a];
+        if (a > 0) layer.in_proj.forward(piece.x[a].view(), kept.qkv.shape(t, 3 * d));
+        layer.attend({piece.begin, repeat}, kept);
+        auto out = (a + 1 < net.attention.size() ? piece.x[a + 1] : piece.z[0]).shape(t, d);
+        layer.out_proj.forward(kept.context.view(), out);
+        out += piece.x[a].view();
+    }
+}
 
+/// piece.h_before, piece.c_before <- the states that the beginnings of a level go on from; no states: zeros.
+template <nn::scalar S>
+void tlp_pass<S>::before(const detail::tlp_prefixes::level& level, const detail::tlp_states<S>* from, nn::index width, detail::tlp_piece<S>& piece) {
+    const auto n = static_cast<nn::index>(level.row.size());
+    auto h = piece.h_before.shape(n, width);
+    auto c = piece.c_before.shape(n, width);
+    if (from == nullptr) {
+        h.setZero();
+        c.setZero();
+        return;
+    }
+    const auto h_from = from->h.view();
+    const auto c_from = from->c.view();
+    for (nn::index i = 0; i < n; ++i) {
+        const auto parent = static_cast<nn::index>(level.parent[static_cast<std::size_t>(i)]);
+        std::copy_n(h_from.data() + parent * width, width, h.data() + i * width);
+        std::copy_n(c_from.data() + parent * width, width, c.data() + i * width);
+    }
+}
+
+template <nn::scalar S>
+void tlp_pass<S>::remember(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
+                           bool keep) const {
+    const nn::index d = net.config.width();
+    piece.prefixes.build(bags, std::span<const std::uint32_t>(sorted_).subspan(first, last - first));
+    const auto ends = piece.prefixes.ends();
+    const std::size_t depth = piece.prefixes.depth();
+    const auto state_at = [&](std::size_t l) -> detail::tlp_states<S>& { return piece.states[keep ? l : l % 2]; };
+    if (piece.states.size() < (keep ? depth : 2)) piece.states.resize(keep ? depth : 2);
+    auto z = piece.z[0].shape(static_cast<nn::index>(last - first), d);
+    z.setZero(); // an empty sequence
+    const auto gates_table = projected_.view();
+    for (std::size_t l = 0; l < depth; ++l) {
+        const auto& level = piece.prefixes.at(l);
+        const auto n = static_cast<nn::index>(level.row.size());
+        auto& now = state_at(l);
+        auto gates = now.gates.shape(n, 4 * d);
+        for (nn::index i = 0; i < n; ++i)
+            std::copy_n(gates_table.data() + static_cast<nn::index>(level.row[static_cast<std::size_t>(i)]) * 4 * d, 4 * d, gates.data() + i * 4 * d);
+        before(level, l == 0 ? nullptr : &state_at(l - 1), d, piece);
+        auto h = now.h.shape(n, d);
+        net.lstm.front().step(piece.h_before.view(), piece.c_before.view(), gates, now.c.shape(n, d), h);
+        for (std::size_t s = 0; s < ends.size(); ++s)
+            if (ends[s].depth == l + 1) z.row(static_cast<nn::index>(s)) = h.row(static_cast<nn::index>(ends[s].node));
+    }
+}
+
+template <nn::scalar S>
+void tlp_pass<S>::run(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
+                      std::span<S> scores, bool keep) const {
+    const nn::index d = net.config.width();
+    const std::size_t outputs = net.decoders.size();
     piece.z.resize(net.blocks.size() + 1);
     piece.hidden.resize(net.blocks.size());
-    piece.decoded.resize(net.decoder.size());
-    auto z = piece.z[0].shape(t, d);
-    net.attention.out_proj.forward(piece.attention.context.view(), z);
-    z += x;
+    piece.decoded.resize(outputs);
+    const bool recurrent = !net.lstm.empty();
+    if (recurrent) remember(net, bags, first, last, piece, keep);
+    else attend(net, bags, first, last, piece);
+    const nn::index t = std::as_const(piece.z[0]).view().rows();
     for (std::size_t b = 0; b < net.blocks.size(); ++b)
         net.blocks[b].forward(piece.z[b].view(), piece.hidden[b].shape(t, d), piece.z[b + 1].shape(t, d));
-    for (std::size_t l = 0; l < net.decoder.size(); ++l) {
-        auto out = piece.decoded[l].shape(t, net.decoder[l].W.cols());
-        net.decoder[l].forward(l == 0 ? piece.z.back().view() : piece.decoded[l - 1].view(), out);
-        if (l + 1 < net.decoder.size()) nn::relu<S>(out);
+    for (std::size_t k = 0; k < outputs; ++k) {
+        const auto& decoder = net.decoders[k];
+        auto& decoded = piece.decoded[k];
+        decoded.resize(decoder.size());
+        for (std::size_t l = 0; l < decoder.size(); ++l) {
+            auto out = decoded[l].shape(t, decoder[l].W.cols());
+            decoder[l].forward(l == 0 ? piece.z.back().view() : decoded[l - 1].view(), out);
+            if (l + 1 < decoder.size()) nn::relu<S>(out);
+        }
+        const S* out = std::as_const(decoded).back().view().data();
+        if (recurrent) {
+            for (std::size_t n = first; n < last; ++n) scores[schedule(net, n) * outputs + k] = out[n - first];
+            continue;
+        }
+        const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(bags.begin()[first]), static_cast<std::size_t>(t));
+        for (std::size_t n = first; n < last; ++n) {
+            S sum(0);
+            for (nn::index i = piece.begin[n - first]; i < piece.begin[n - first + 1]; ++i)
+                sum += S(static_cast<double>(repeat[static_cast<std::size_t>(i)])) * out[i];
+            scores[n * outputs + k] = sum;
+        }
     }
-    const S* out = std::as_const(piece.decoded).back().view().data();
-    for (std::size_t n = first; n < last; ++n) {
-        S sum(0);
-        for (nn::index i = piece.begin[n - first]; i < piece.begin[n - first + 1]; ++i)
-            sum += S(static_cast<double>(repeat[static_cast<std::size_t>(i)])) * out[i];
-        scores[n] = sum;
+}
+
+template <nn::scalar S>
+void tlp_pass<S>::attend_back(const tlp_network<S>& net, std::span<const std::uint32_t> repeat, detail::tlp_piece<S>& piece, nn::buffer<S>* now,
+                              nn::buffer<S>* next, tlp_network<S>& grad) {
+    const nn::index t = piece.x[0].view().rows(), d = net.config.width();
+    for (std::size_t a = net.attention.size(); a-- > 0;) {
+        const auto& layer = net.attention[a];
+        auto& kept = piece.attention[a];
+        layer.out_proj.backward(kept.context.view(), now->view(), kept.d_context.shape(t, d), grad.attention[a].out_proj);
+        layer.attend_backward({piece.begin, repeat}, kept);
+        if (a == 0) break;
+        auto d_input = next->shape(t, d);
+        layer.in_proj.backward(piece.x[a].view(), kept.d_qkv.view(), d_input, grad.attention[a].in_proj);
+        d_input += now->view();
+        std::swap(now, next);
+    }
+    piece.d_x.shape(t, d) = now->view(); // the residual path around attention
+}
+
+template <nn::scalar S>
+void tlp_pass<S>::remember_back(const tlp_network<S>& net, detail::tlp_piece<S>& piece, const nn::buffer<S>& d_last, tlp_network<S>& grad) {
+    const nn::index d = net.config.width();
+    const auto ends = piece.prefixes.ends();
+    const std::size_t depth = piece.prefixes.depth();
+    for (std::size_t l = 0; l < depth; ++l) {
+        const auto n = static_cast<nn::index>(piece.prefixes.at(l).row.size());
+        piece.states[l].d_h.shape(n, d).setZero();
+        piece.states[l].d_c.shape(n, d).setZero();
+    }
+    for (std::size_t s = 0; s < ends.size(); ++s)
+        if (ends[s].depth > 0)
+            piece.states[ends[s].depth - 1].d_h.view().row(static_cast<nn::index>(ends[s].node)) += d_last.view().row(static_cast<nn::index>(s));
+    for (std::size_t l = depth; l-- > 0;) {
+        const auto& level = piece.prefixes.at(l);
+        auto& now = piece.states[l];
+        const auto n = static_cast<nn::index>(level.row.size());
+        before(level, l == 0 ? nullptr : &piece.states[l - 1], d, piece);
+        auto d_h = piece.d_h_before.shape(n, d);
+        auto d_c = piece.d_c_before.shape(n, d);
+        net.lstm.front().step_backward(piece.h_before.view(), piece.c_before.view(), now.gates.view(), now.c.view(), now.d_h.view(), now.d_c.view(),
+                                       now.d_gates.shape(n, 4 * d), d_h, d_c, grad.lstm.front());
+        if (l == 0) break;
+        auto h_sum = piece.states[l - 1].d_h.view();
+        auto c_sum = piece.states[l - 1].d_c.view();
+        for (nn::index i = 0; i < n; ++i) {
+            const auto parent = static_cast<nn::index>(level.parent[static_cast<std::size_t>(i)]);
+            h_sum.row(parent) += d_h.row(i);
+            c_sum.row(parent) += d_c.row(i);
+        }
     }
 }
 
 template <nn::scalar S>
 void tlp_pass<S>::run_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
-                           std::span<const S> d_scores, tlp_network<S>& grad) {
-    const nn::index from = bags.begin()[first];
-    const nn::index t = bags.begin()[last] - from;
+                           std::span<const S> d_scores, tlp_network<S>& grad) const {
+    const bool recurrent = !net.lstm.empty();
+    const std::size_t outputs = net.decoders.size();
+    const nn::index t = std::as_const(piece.z[0]).view().rows();
     const nn::index d = net.config.width();
-    const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
-
-    auto d_out = piece.d_a.shape(t, 1);
-    for (std::size_t n = first; n < last; ++n)
-        for (nn::index i = piece.begin[n - first]; i < piece.begin[n - first + 1]; ++i)
-            d_out(i, 0) = S(static_cast<double>(repeat[static_cast<std::size_t>(i)])) * d_scores[n];
+    const auto repeat = recurrent ? std::span<const std::uint32_t>()
+                                  : bags.repeat().subspan(static_cast<std::size_t>(bags.begin()[first]), static_cast<std::size_t>(t));
     nn::buffer<S>* now = &piece.d_a; // dL/d(output of the layer)
     nn::buffer<S>* next = &piece.d_b;
-    for (std::size_t l = net.decoder.size(); l-- > 0;) {
-        const auto input = l == 0 ? piece.z.back().view() : piece.decoded[l - 1].view();
-        auto d_input = next->shape(t, input.cols());
-        net.decoder[l].backward(input, now->view(), d_input, grad.decoder[l]);
-        if (l > 0) nn::relu_backward<S>(input, d_input);
-        std::swap(now, next);
+    std::size_t heads = 0; // that have labels here
+    for (std::size_t k = 0; k < outputs; ++k) {
+        bool labelled = false;
+        for (std::size_t n = first; n < last && !labelled; ++n) labelled = !(d_scores[schedule(net, n) * outputs + k] == S(0));
+        if (!labelled) continue;
+        auto d_out = now->shape(t, 1);
+        for (std::size_t n = first; n < last; ++n) {
+            const S& d_score = d_scores[schedule(net, n) * outputs + k];
+            if (recurrent) d_out(static_cast<nn::index>(n - first), 0) = d_score;
+            else
+                for (nn::index i = piece.begin[n - first]; i < piece.begin[n - first + 1]; ++i)
+                    d_out(i, 0) = S(static_cast<double>(repeat[static_cast<std::size_t>(i)])) * d_score;
+        }
+        const auto& decoder = net.decoders[k];
+        for (std::size_t l = decoder.size(); l-- > 0;) {
+            const auto input = l == 0 ? piece.z.back().view() : piece.decoded[k][l - 1].view();
+            auto d_input = next->shape(t, input.cols());
+            decoder[l].backward(input, now->view(), d_input, grad.decoders[k][l]);
+            if (l > 0) nn::relu_backward<S>(input, d_input);
+            std::swap(now, next);
+        }
+        if (outputs > 1 && heads == 0) piece.d_z.shape(t, d) = now->view();
+        if (outputs > 1 && heads > 0) piece.d_z.view() += now->view();
+        ++heads;
     }
+    if (heads == 0) now->shape(t, d).setZero();
+    else if (outputs > 1) now->shape(t, d) = piece.d_z.view();
     for (std::size_t b = net.blocks.size(); b-- > 0;) {
         net.blocks[b].backward(piece.z[b].view(), piece.hidden[b].view(), now->view(), piece.scratch.shape(t, d), next->shape(t, d), grad.blocks[b]);
         std::swap(now, next);
     }
-    piece.d_x.shape(t, d) = now->view(); // the residual path around attention
-    net.attention.out_proj.backward(piece.attention.context.view(), now->view(), piece.attention.d_context.shape(t, d), grad.attention.out_proj);
-    net.attention.attend_backward({piece.begin, repeat}, piece.attention);
+    if (recurrent) remember_back(net, piece, *now, grad);
+    else attend_back(net, repeat, piece, now, next, grad);
 }
 
 template <nn::scalar S>
@@ -125,32 +267,43 @@ template <bulk_executor Executor>
 void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, std::span<const S> d_scores, tlp_network<S>& grad) {
     const auto u = static_cast<nn::index>(bags.distinct());
     const nn::index d = net.config.width();
-    const std::size_t pieces = (bags.size() + train_piece - 1) / train_piece;
+    const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
+    const std::size_t pieces = (bags.size() + size - 1) / size;
     while (grads_.size() < pieces || (!grads_.empty() && !(grads_.front().config == net.config))) {
         if (!grads_.empty() && !(grads_.front().config == net.config)) grads_.clear();
         grads_.push_back(tlp_network<S>::zeros(net.config));
     }
     executor.bulk(pieces, [&](std::size_t p) {
         nn::set_zero(grads_[p]);
-        run_back(net, bags, p * train_piece, (std::min)(bags.size(), (p + 1) * train_piece), pieces_[p], d_scores, grads_[p]);
+        run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[p]);
     });
 
-    // rows that schedules share: add their gradients up, in the order of the schedules, one slice of columns a call
+    // rows that schedules share: add their gradients up, in the order of the pieces, one slice of columns a call
     auto d_encoded = d_encoded_.shape(u, d);
-    auto d_qkv = d_qkv_.shape(u, 3 * d);
+    auto d_projected = d_projected_.shape(u, net.projection().W.cols());
     constexpr nn::index slices = 4;
-    executor.bulk(2 * slices, [&](std::size_t call) {
-        const bool is_qkv = call >= slices;
-        auto& sum = is_qkv ? d_qkv : d_encoded;
-        const nn::index low = sum.cols() * static_cast<nn::index>(call % slices) / slices;
-        const nn::index n = sum.cols() * static_cast<nn::index>(call % slices + 1) / slices - low;
+    const auto add_up = [&](auto& sum, std::size_t slice, const auto& parts) { // parts(p, add): add(gradients, the row of the table of each)
+        const nn::index low = sum.cols() * static_cast<nn::index>(slice) / slices;
+        const nn::index n = sum.cols() * static_cast<nn::index>(slice + 1) / slices - low;
         sum.middleCols(low, n).setZero();
-        for (std::size_t p = 0; p < pieces; ++p) {
-            const auto part = is_qkv ? pieces_[p].attention.d_qkv.view() : pieces_[p].d_x.view();
-            const nn::index from = bags.begin()[p * train_piece];
-            for (nn::index i = 0; i < part.rows(); ++i)
-                sum.row(static_cast<nn::index>(bags.ids()[static_cast<std::size_t>(from + i)])).segment(low, n) += part.row(i).segment(low, n);
-        }
+        for (std::size_t p = 0; p < pieces; ++p)
+            parts(p, [&](const auto& part, const std::uint32_t* rows) {
+                for (nn::index i = 0; i < part.rows(); ++i)
+                    sum.row(static_cast<nn::index>(rows[i])).segment(low, n) += part.row(i).segment(low, n);
+            });
+    };
+    const auto rows_from = [&](std::size_t p) { return bags.ids().data() + bags.begin()[p * size]; };
+    executor.bulk(2 * slices, [&](std::size_t call) {
+        const std::size_t slice = call % slices;
+        if (!net.lstm.empty() && call >= slices)
+            add_up(d_projected, slice, [&](std::size_t p, const auto& add) {
+                for (std::size_t l = 0; l < pieces_[p].prefixes.depth(); ++l)
+                    add(pieces_[p].states[l].d_gates.view(), pieces_[p].prefixes.at(l).row.data());
+            });
+        else if (call >= slices)
+            add_up(d_projected, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].attention.front().d_qkv.view(), rows_from(p)); });
+        else if (net.lstm.empty())
+            add_up(d_encoded, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].d_x.view(), rows_from(p)); });
     });
 
     // the encoder, its rows cut into as many parts as there are gradients
@@ -164,8 +317,8 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
         if (n == 0) return;
         auto& own = grads_[p];
         const auto rows_of = [&](auto&& m) { return m.middleRows(first, n); };
-        net.attention.in_proj.backward(rows_of(encoded_.back().view()), rows_of(d_qkv), rows_of(d_last), own.attention.in_proj);
-        rows_of(d_last) += rows_of(d_encoded);
+        net.projection().backward(rows_of(encoded_.back().view()), rows_of(d_projected), rows_of(d_last), own.projection());
+        if (net.lstm.empty()) rows_of(d_last) += rows_of(d_encoded);
         for (std::size_t l = net.encoder.size(); l-- > 0;) {
             auto d_out = d_layer_[l].view();
             nn::relu_backward<S>(rows_of(encoded_[l].view()), rows_of(d_out));

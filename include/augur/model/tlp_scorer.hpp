@@ -39,10 +39,17 @@ struct tlp_model {
         return tlp_model{std::move(schema), tlp_network<float>::random_init(config, rng)};
     }
 
-    /// A cost model on this one. Both this and the executor must outlive it; make one a thread.
+    /// The model of one output alone, e.g. an MTL model for its target.   pre: output < network.config.outputs
+    [[nodiscard]] tlp_model only(std::size_t output) const { return {schema, network.only(output)}; }
+
+    /// Bags, or sequences if the network sees the order.
+    [[nodiscard]] tlp_bags batch() const { return tlp_bags(schema.columns, network.config.order()); }
+
+    /// A cost model on this one, on one of its outputs. Both this and the executor must outlive it; make one a thread. `only` is faster where there
+    /// are many outputs.
     template <bulk_executor Executor>
-    [[nodiscard]] tlp_scorer<Executor> scorer(Executor& executor) const {
-        return tlp_scorer<Executor>(*this, executor);
+    [[nodiscard]] tlp_scorer<Executor> scorer(Executor& executor, std::size_t output = 0) const {
+        return tlp_scorer<Executor>(*this, executor, output);
     }
 };
 
@@ -52,7 +59,11 @@ class tlp_scorer {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    tlp_scorer(const tlp_model& model, Executor& executor) : model_(&model), executor_(&executor), bags_(model.schema.columns) {}
+    /// pre: output < model.network.config.outputs
+    tlp_scorer(const tlp_model& model, Executor& executor, std::size_t output = 0)
+        : model_(&model), executor_(&executor), output_(output), bags_(model.batch()) {
+        AUGUR_ASSERT(output < model.network.decoders.size(), "tlp_scorer: no such output");
+    }
 
     /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
     ///
@@ -73,7 +84,13 @@ public:
             if (!n) unknown_.push_back(i);
             bags_.add(std::span<const float>(rows_).first(n ? *n * schema.columns : 0));
         }
-        pass_.forward(model_->network, bags_, *executor_, scores);
+        if (const std::size_t outputs = model_->network.decoders.size(); outputs == 1) {
+            pass_.forward(model_->network, bags_, *executor_, scores);
+        } else {
+            all_.resize(batch.size() * outputs);
+            pass_.forward(model_->network, bags_, *executor_, all_);
+            for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = all_[i * outputs + output_];
+        }
         for (const std::size_t i : unknown_) scores[i] = -std::numeric_limits<float>::infinity();
         for (float& s : scores)
             if (std::isnan(s)) s = -std::numeric_limits<float>::infinity();
@@ -83,9 +100,10 @@ public:
 private:
     const tlp_model* model_;
     Executor* executor_;
+    std::size_t output_;
     tlp_bags bags_;
     tlp_pass<float> pass_;
-    std::vector<float> rows_;
+    std::vector<float> rows_, all_; ///< of one schedule; (N, outputs)
     std::vector<std::size_t> unknown_;
 };
 

@@ -46,8 +46,10 @@ inline std::string tlp_config_json(const tlp_config& c) {
     };
     out.begin_object().key("columns").value(c.columns).key("encoder");
     list(c.encoder);
+    out.key("backbone").value(static_cast<int>(c.backbone)).key("attention_layers").value(c.attention_layers);
     out.key("heads").value(c.heads).key("residual_blocks").value(c.residual_blocks).key("decoder");
     list(c.decoder);
+    out.key("outputs").value(c.outputs);
     out.key("scaling").value(static_cast<int>(c.scaling)).key("dead_layer").value(c.dead_layer ? 1 : 0).end_object();
     return text;
 }
@@ -117,7 +119,10 @@ inline result<tlp_config> read_tlp_config(std::string_view text) {
     while (in.next_member(key)) {
         if (key == "columns") read_bounded(in, c.columns, 16384);
         else if (key == "encoder") list(c.encoder);
+        else if (key == "backbone") read_bounded(in, c.backbone, 1);
+        else if (key == "attention_layers") read_bounded(in, c.attention_layers, 16);
         else if (key == "heads") read_bounded(in, c.heads, 16384);
+        else if (key == "outputs") read_bounded(in, c.outputs, 64);
         else if (key == "residual_blocks") read_bounded(in, c.residual_blocks, 16);
         else if (key == "decoder") list(c.decoder);
         else if (key == "scaling") read_bounded(in, c.scaling, 1);
@@ -129,12 +134,14 @@ inline result<tlp_config> read_tlp_config(std::string_view text) {
     return c;
 }
 
-/// torch's name tells the form: biases are vectors, weights are stored (out, in).
-inline bool is_bias(std::string_view name) { return name.size() >= 4 && name.substr(name.size() - 4) == "bias"; }
+/// Biases are row vectors here and vectors in a file; weights are (in, out) here and, as torch has it, (out, in) in a file.
+template <class P>
+inline constexpr bool is_vector = P::RowsAtCompileTime == 1;
 
 /// A bag that every schema can have: each kind once, with small numbers.
-inline tlp_bags tlp_probe(const tlp_schema& s) {
-    tlp_bags bags(s.columns);
+inline tlp_bags tlp_probe(const tlp_model& model) {
+    const tlp_schema& s = model.schema;
+    tlp_bags bags = model.batch();
     std::vector<float> rows;
     for (std::size_t r = 0; r < (std::min)(s.rows, std::size_t{8}); ++r) {
         rows.insert(rows.end(), s.columns, 0.0F);
@@ -145,12 +152,46 @@ inline tlp_bags tlp_probe(const tlp_schema& s) {
     bags.add(rows);
     return bags;
 }
+/// The sum over the outputs.
 inline float tlp_probe_score(const tlp_model& model, const tlp_bags& probe) {
     tlp_pass<float> pass;
     serial_executor serial;
-    float score = 0;
-    pass.forward(model.network, probe, serial, std::span<float>(&score, 1));
-    return score;
+    std::vector<float> scores(model.network.decoders.size());
+    pass.forward(model.network, probe, serial, scores);
+    float sum = 0;
+    for (const float s : scores) sum += s;
+    return sum;
+}
+
+/// What a network of this shape has, counted before it is made.
+struct tlp_size {
+    std::size_t tensors = 0;
+    double parameters = 0; ///< a double: it cannot overflow
+};
+inline tlp_size tlp_size_of(const tlp_config& c) {
+    tlp_size size;
+    const auto layer = [&](nn::index in, nn::index out) {
+        size.tensors += 2;
+        size.parameters += (static_cast<double>(in) + 1) * static_cast<double>(out);
+    };
+    nn::index in = c.columns;
+    for (const nn::index w : c.encoder) layer(std::exchange(in, w), w);
+    const nn::index d = in;
+    if (c.backbone == tlp_backbone::lstm) {
+        layer(d, 4 * d);
+        layer(d, 4 * d);
+    }
+    for (nn::index a = 0; c.backbone == tlp_backbone::attention && a < c.attention_layers; ++a) {
+        layer(d, 3 * d);
+        layer(d, d);
+    }
+    for (nn::index b = 0; b < c.residual_blocks + (c.dead_layer ? 1 : 0); ++b) layer(d, d);
+    for (nn::index k = 0; k < c.outputs; ++k) {
+        in = d;
+        for (const nn::index w : c.decoder) layer(std::exchange(in, w), w);
+        layer(in, 1);
+    }
+    return size;
 }
 
 } // namespace detail
@@ -162,7 +203,7 @@ inline std::string to_safetensors(const tlp_model& model) {
     out.metadata("version", "1");
     out.metadata("schema", detail::tlp_schema_json(model.schema));
     out.metadata("config", detail::tlp_config_json(model.network.config));
-    const tlp_bags probe = detail::tlp_probe(model.schema);
+    const tlp_bags probe = detail::tlp_probe(model);
     std::string score;
     append_number(score, static_cast<double>(detail::tlp_probe_score(model, probe)));
     out.metadata("probe_score", score);
@@ -172,7 +213,7 @@ inline std::string to_safetensors(const tlp_model& model) {
         [&](std::string_view name, const auto& p) {
             const auto rows = static_cast<std::uint64_t>(p.rows()), cols = static_cast<std::uint64_t>(p.cols());
             const auto n = static_cast<std::size_t>(p.size());
-            if (detail::is_bias(name)) {
+            if constexpr (detail::is_vector<std::remove_cvref_t<decltype(p)>>) {
                 out.tensor(name, std::array{cols}, {p.data(), n});
             } else {
                 const nn::matrix<float> transposed = p.transpose();
@@ -207,17 +248,12 @@ inline result<tlp_model> tlp_from_safetensors(std::string_view file, const nn::s
         return wrong(errc::shape_mismatch,
                      "the schema has " + std::to_string(schema->columns) + " columns, the config " + std::to_string(config->columns));
     // what the config asks for must be in the file before memory is taken for it
-    const std::size_t layers =
-        config->encoder.size() + config->decoder.size() + static_cast<std::size_t>(config->residual_blocks) + 3 + (config->dead_layer ? 1 : 0);
-    if (header->tensors.size() != 2 * layers + 1)
+    const detail::tlp_size need = detail::tlp_size_of(*config);
+    if (header->tensors.size() != need.tensors + 1)
         return wrong(errc::shape_mismatch,
-                     "the config needs " + std::to_string(2 * layers + 1) + " tensors, the file has " + std::to_string(header->tensors.size()));
-    const auto most = static_cast<double>(file.size()) / 4;
-    double need = 4.0 * static_cast<double>(config->width()) * static_cast<double>(config->width());
-    nn::index in = config->columns;
-    for (const auto* stack : {&config->encoder, &config->decoder})
-        for (const nn::index w : *stack) need += static_cast<double>(in) * static_cast<double>(std::exchange(in, w));
-    if (need > most) return wrong(errc::shape_mismatch, "the config needs more parameters than the file has bytes for");
+                     "the config needs " + std::to_string(need.tensors + 1) + " tensors, the file has " + std::to_string(header->tensors.size()));
+    if (need.parameters > static_cast<double>(file.size()) / 4)
+        return wrong(errc::shape_mismatch, "the config needs more parameters than the file has bytes for");
 
     tlp_model model{std::move(*schema), tlp_network<float>::zeros(*config)};
     result<void> outcome;
@@ -226,7 +262,7 @@ inline result<tlp_model> tlp_from_safetensors(std::string_view file, const nn::s
             if (!outcome) return;
             const auto rows = static_cast<std::uint64_t>(p.rows()), cols = static_cast<std::uint64_t>(p.cols());
             const auto n = static_cast<std::size_t>(p.size());
-            if (detail::is_bias(name)) {
+            if constexpr (detail::is_vector<std::remove_cvref_t<decltype(p)>>) {
                 outcome = nn::read_tensor(file, *header, name, std::array{cols}, {p.data(), n});
             } else {
                 nn::matrix<float> transposed(p.cols(), p.rows());
@@ -243,7 +279,7 @@ inline result<tlp_model> tlp_from_safetensors(std::string_view file, const nn::s
     std::vector<float> known(static_cast<std::size_t>(rows) * model.schema.columns);
     outcome = nn::read_tensor(file, *header, "probe.rows", std::array<std::uint64_t, 2>{rows, model.schema.columns}, known);
     if (!outcome) return outcome.why();
-    tlp_bags bags(model.schema.columns);
+    tlp_bags bags = model.batch();
     bags.add(known);
     const auto expected = parse_double(entry("probe_score"));
     const float got = detail::tlp_probe_score(model, bags);

@@ -80,6 +80,11 @@ struct dual {
         const T t = tanh(a.value);
         return {t, (T(1) - t * t) * a.tangent};
     }
+    friend dual erfc(const dual& a) {
+        using std::erfc;
+        using std::exp;
+        return {erfc(a.value), T(-1.12837916709551257390) * exp(-a.value * a.value) * a.tangent};
+    }
     friend dual abs(const dual& a) { return a.value < T(0) ? -a : a; }
 };
 

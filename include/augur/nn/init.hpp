@@ -9,7 +9,9 @@
 
 #include <augur/core/random.hpp>
 #include <augur/nn/attention.hpp>
+#include <augur/nn/layer_norm.hpp>
 #include <augur/nn/linear.hpp>
+#include <augur/nn/lstm.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -42,6 +44,20 @@ void init(attention<S>& layer, random& rng) {
     layer.in_proj.b.setZero();
     fill_uniform(layer.out_proj.W, 1 / std::sqrt(d), rng);
     layer.out_proj.b.setZero();
+}
+
+/// torch.nn.LSTM: everything uniform within 1 / sqrt(H).
+template <scalar S>
+void init(lstm<S>& layer, random& rng) {
+    const double bound = 1 / std::sqrt(static_cast<double>(layer.width()));
+    lstm<S>::visit([&](auto&&, auto& p) { fill_uniform(p, bound, rng); }, layer);
+}
+
+/// torch.nn.LayerNorm: the identity behind the normalisation.
+template <scalar S>
+void init(layer_norm<S>& layer, random&) {
+    layer.gamma.setOnes();
+    layer.beta.setZero();
 }
 
 } // namespace nn
