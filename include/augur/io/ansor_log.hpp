@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_IO_ANSOR_LOG_HPP
+#define AUGUR_IO_ANSOR_LOG_HPP
+
+/// @file
+/// Ansor logs at scale: TVM's (v0.2 to v0.6) and ours, plain or packed, many in parallel.
+///
+/// It accepts what record/log.hpp accepts, with the same values, and refuses the rest with the same words. It is faster because logs repeat: tasks and
+/// steps that were read before are recognised by their bytes, and only new ones are parsed. A line that is not spelled as TVM spells it goes to the
+/// strict reader.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/number.hpp>
+#include <augur/io/byte_source.hpp>
+#include <augur/io/text_cache.hpp>
+#include <augur/record/ansor_line.hpp>
+#include <augur/record/log.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/record/record.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/schedule/steps_json.hpp>
+
+namespace augur::inline v0 {
+
+/// One record of a log. Views last as long as the call that gives it.
+struct logged_trial {
+    const logged_task& task;
+    std::uint32_t task_number;            ///< what the sink said of the task
+    std::span<const std::uint32_t> steps; ///< what the sink said of each step
+    const measurement& measured;
+    std::string_view compiler, flags, version;
+    std::int64_t sequence;
+    bool foreign; ///< written by TVM; see tuning_record
+};
+
+/// What a reader gives its trials to.
+///
+/// Syntax      `k.task(const logged_task&)` and `k.step(const step_list&)`, a list of one step, give the numbers by which trials name them;
+///             `k.add(const logged_trial&) -> result<void>`
+/// Semantics   a task or step is shown before the first trial that has it, and perhaps again later: equal ones should get equal numbers.
+///             One may be shown whose trial then turns out damaged. An error of `add` ends the reading
+/// Cost        a task or step is shown about once for each spelling of it, `add` is called for each record
+/// Threads     one thread a sink
+template <class K>
+concept trial_sink = requires(K& k, const logged_task& task, const step_list& step, const logged_trial& trial) {
+    { k.task(task) } -> std::same_as<std::uint32_t>;
+    { k.step(step) } -> std::same_as<std::uint32_t>;
+    { k.add(trial) } -> std::same_as<result<void>>;
+};
+
+namespace detail {
+
+/// In each byte of a word: is it zero? The lowest high bit that is set is right, those above it may not be.
+inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    return (word - ones) & ~word & (ones * 0x80);
+}
+
+/// Where the step that begins at `at` seems to end, and the hash of what lies between: in front of `, ["`, or of the brackets that close the lists
+/// around it. A guess, to be looked up among texts that have been read: a wrong one costs time, no more.
+/// Behind `end` there are 16 bytes that can be read.
+struct step_guess {
+    const char* end = nullptr;
+    std::uint64_t hash = 0;
+
+    step_guess(const char* const at, const char* const line_end) noexcept {
+        constexpr std::uint64_t ones = 0x0101010101010101ULL;
+        word_hash words;
+        for (const char* p = at; p < line_end; p += 8) {
+            const std::uint64_t word = eight_bytes(p);
+            const std::uint64_t second = eight_bytes(p + 1);
+            const std::uint64_t third = eight_bytes(p + 2);
+            // offset by two, so that the end lies in this word: `, ["` is seen where its comma is
+            const std::uint64_t next = zero_bytes((third ^ (ones * '[')) | (eight_bytes(p + 3) ^ (ones * '"')));
+            const std::uint64_t last = zero_bytes((word ^ (ones * ']')) | (second ^ (ones * ']')) | (third ^ (ones * ']')));
+            const std::uint64_t found = next | last;
+            if (found == 0) {
+                words.add(word);
+                continue;
+            }
+            const char* const seen = p + (std::countr_zero(found) >> 3U);
+            if ((next & found & (~found + 1)) != 0) {
+                end = seen + (*seen == ']' ? 1 : 0); // `,["` in a log without spaces
+            } else {
+                const char* close = seen + 3;
+                while (*close == ']') ++close;
+                end = close - 3;
+            }
+            if (end >= p + 8) {
+                words.add(word);
+                p += 8;
+            }
+            if (end <= at || end > line_end) end = nullptr;
+            else hash = words.finish(eight_bytes(p), static_cast<std::size_t>(end - p));
+            return;
+        }
+    }
+};
+
+/// Steps through the text of a line that ends with a byte which is no part of a value, such as its newline.
+struct text_cursor {
+    const char* at;
+
+    bool eat(char c) noexcept {
+        while (*at == ' ') ++at;
+        if (*at != c) return false;
+        ++at;
+        return true;
+    }
+    bool eat_name(char c) noexcept { // a key of one letter
+        if (!eat('"') || at[0] != c || at[1] != '"') return false;
+        at += 2;
+        return eat(':');
+    }
+    /// The integer here, when it has at most 18 digits.
+    bool integer(std::int64_t& out) noexcept {
+        while (*at == ' ') ++at;
+        const char* p = at;
+        const bool negative = *p == '-';
+        if (negative) ++p;
+        const char* const first = p;
+        std::int64_t n = 0;
+        for (; is_digit(*p) && p - first < 19; ++p) n = n * 10 + (*p - '0');
+        if (p == first || p - first > 18 || (*first == '0' && p - first > 1) || *p == '.' || *p == 'e' || *p == 'E') return false;
+        out = negative ? -n : n;
+        at = p;
+        return true;
+    }
+    /// The number here, when one rounding gives it exactly (as in json_reader).
+    bool real(double& out) noexcept {
+        while (*at == ' ') ++at;
+        const char* p = at;
+        const bool negative = *p == '-';
+        if (negative) ++p;
+        const char* const first = p;
+        std::uint64_t mantissa = 0;
+        std::int64_t scale = 0;
+        for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
+        std::int64_t digits = p - first;
+        if (digits == 0 || (*first == '0' && digits > 1)) return false;
+        if (*p == '.') {
+            const char* const point = ++p;
+            for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
+            scale = point - p;
+            if (scale == 0) return false;
+            digits -= scale;
+        }
+        if (*p == 'e' || *p == 'E') {
+            ++p;
+            const bool down = *p == '-';
+            if (*p == '-' || *p == '+') ++p;
+            if (!is_digit(*p)) return false;
+            std::int64_t e = 0;
+            for (; is_digit(*p); ++p)
+                if (e < 1000) e = e * 10 + (*p - '0');
+            scale += down ? -e : e;
+        }
+        if (digits > 19 || mantissa > (std::uint64_t{1} << 53U) || scale < -22 || scale > 22) return false;
+        const auto m = static_cast<double>(mantissa);
+        const double magnitude = scale < 0 ? m / powers_of_ten[static_cast<std::size_t>(-scale)] : m * powers_of_ten[static_cast<std::size_t>(scale)];
+        out = negative ? -magnitude : magnitude;
+        at = p;
+        return true;
+    }
+
+    static constexpr std::array<double, 23> powers_of_ten = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                                             1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+};
+
+/// Reads lines with records in them, TVM's first line of the two of ours included, and remembers tasks and steps.
+template <trial_sink K>
+class ansor_line_parser {
+public:
+    /// A record and what the sink said of its parts. `rest` has no task and no schedule of its own.
+    struct entry {
+        std::shared_ptr<const logged_task> task;
+        std::uint32_t task_number = 0;
+        std::vector<std::uint32_t> steps;
+        tuning_record rest;
+    };
+
+    ansor_line_parser(K& sink, const log_read_options& options) : sink_(&sink), limits_(options.limits), most_steps_(options.steps) {
+        step_limits_ = limits_;
+        step_limits_.depth = (std::min)(limits_.depth, 1024) - 4; // a step lies in four containers
+    }
+
+    /// Behind the line there is one byte that is no part of a value, and 16 more that can be read.
+    /// Like parse_ansor_line, errors included, which then are in `why`.
+    [[nodiscard]] bool parse(std::string_view line, std::size_t number, entry& out, bad_line& why) {
+        if (!out.rest.foreign) out.rest = {}; // else it has nothing that is not overwritten
+        out.rest.foreign = true;
+        if (quick(line, out)) return true;
+        return strict(line, number, out, why);
+    }
+    [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+
+private:
+    struct known_task {
+        std::shared_ptr<const logged_task> task;
+        std::uint32_t number;
+    };
+    struct new_step { ///< to be shown to the sink when its line has turned out good
+        std::size_t place;
+        std::uint64_t hash;
+        std::string_view text;
+        step_list step;
+    };
+
+    bool quick(std::string_view line, entry& out) {
+        const char* const end = line.data() + line.size();
+        new_steps_.clear();
+        new_task_ = nullptr;
+        text_cursor at{line.data()};
+        if (!task(line, at, out) || !steps(at, end, out) || !at.eat(']') || !at.eat(']') || !at.eat(',') || !measured(at, out) || !at.eat(',') ||
+            !at.eat_name('v') || !version(at, end, out) || !at.eat('}'))
+            return false;
+        while (*at.at == ' ' || *at.at == '\r') ++at.at;
+        if (at.at != end) return false;
+        commit(out);
+        return true;
+    }
+
+    /// `{"i": [[task], [[], [`, up to and with the bracket of the steps.
+    bool task(std::string_view line, text_cursor& at, entry& out) {
+        if (last_task_.size() < line.size() && std::memcmp(line.data(), last_task_.data(), last_task_.size()) == 0 && !last_task_.empty()) {
+            at.at += last_task_.size();
+            if (out.task != last_known_.task) out.task = last_known_.task;
+            out.task_number = last_known_.number;
+            return true;
+        }
+        constexpr std::string_view stages = "[[], [";
+        if (const auto guess = line.find(stages); guess != std::string_view::npos) {
+            const std::string_view text = line.substr(0, guess + stages.size());
+            const auto known = task_texts_.find(hash_words(text), text);
+            if (known != text_cache::none) {
+                last_task_ = text;
+                last_known_ = known_tasks_[known];
+                return task(line, at, out);
+            }
+        }
+        json_reader in(line, limits_);
+        auto made = std::make_shared<logged_task>();
+        if (!in.begin_object() || !member(in, "i") || !in.begin_array() || !more(in, "") || !read_task(in, *made)) return false;
+        if (!more(in, "") || !in.begin_array() || !more(in, "") || !in.begin_array() || !no_more(in, "") || !more(in, "") || !in.begin_array())
+            return false;
+        new_task_ = made;
+        new_task_text_ = line.substr(0, in.offset());
+        out.task = std::move(made);
+        at.at += in.offset();
+        return true;
+    }
+
+    bool steps(text_cursor& at, const char* end, entry& out) {
+        out.steps.clear();
+        do {
+            while (*at.at == ' ') ++at.at;
+            if (*at.at != '[' || out.steps.size() == most_steps_) return false;
+            const step_guess guess(at.at, end);
+            if (guess.end != nullptr) {
+                const auto known = step_texts_.find(guess.hash, {at.at, static_cast<std::size_t>(guess.end - at.at)});
+                if (known != text_cache::none) {
+                    out.steps.push_back(known);
+                    at.at = guess.end;
+                    continue;
+                }
+            }
+            json_reader in({at.at, static_cast<std::size_t>(end - at.at)}, step_limits_);
+            new_step made{out.steps.size(), 0, {}, {}};
+            if (!read_step(in, made.step.steps.emplace_back(), scratch_)) return false;
+            made.text = in.since(0);
+            made.hash = hash_words(made.text);
+            at.at += made.text.size();
+            new_steps_.push_back(std::move(made));
+            out.steps.push_back(0);
+        } while (at.eat(','));
+        return at.eat(']');
+    }
+
+    bool measured(text_cursor& at, entry& out) {
+        measurement& m = out.rest.measured;
+        std::int64_t error = 0;
+        m.seconds.clear();
+        if (!at.eat_name('r') || !at.eat('[') || !at.eat('[')) return false;
+        do
+            if (!at.real(m.seconds.emplace_back())) return false;
+        while (at.eat(','));
+        if (!at.eat(']') || !at.eat(',') || !at.integer(error) || !at.eat(',') || !at.real(m.total_seconds) || !at.eat(',') || !at.integer(m.timestamp) ||
+            !at.eat(']'))
+            return false;
+        judge(m, error);
+        return true;
+    }
+
+    /// As to_record does it, in place.
+    static void judge(measurement& m, std::int64_t error) {
+        m.status = outcome_of_ansor_error(error);
+        m.reason.clear();
+        if (!m.ok()) {
+            m.seconds.clear();
+            m.reason = "error_no " + std::to_string(error);
+            return;
+        }
+        for (const double s : m.seconds)
+            if (!(s > 0 && s < ansor_failed_cost)) m.status = outcome::unstable;
+        if (!m.ok()) m.reason = "no error, but not a positive time";
+    }
+
+    bool version(text_cursor& at, const char* end, entry& out) {
+        while (*at.at == ' ') ++at.at;
+        const auto left = static_cast<std::size_t>(end - at.at);
+        if (last_version_.empty() || left < last_version_.size() || std::memcmp(at.at, last_version_.data(), last_version_.size()) != 0) {
+            json_reader in({at.at, left}, limits_);
+            if (!in.read(version_)) return false;
+            last_version_ = in.since(0);
+        }
+        if (out.rest.version != version_) out.rest.version = version_;
+        at.at += last_version_.size();
+        return true;
+    }
+
+    /// The line is good: what is new on it gets its number, and is remembered.
+    void commit(entry& out) {
+        if (new_task_ != nullptr) {
+            out.task_number = sink_->task(*new_task_);
+            last_task_ = new_task_text_;
+            last_known_ = {new_task_, out.task_number};
+            if (known_tasks_.size() >= most_tasks) {
+                task_texts_.clear();
+                known_tasks_.clear();
+            }
+            if (last_task_.size() <= text_cache::longest) {
+                task_texts_.insert(hash_words(new_task_text_), new_task_text_, static_cast<std::uint32_t>(known_tasks_.size()));
+                known_tasks_.push_back(last_known_);
+            }
+        }
+        for (const new_step& made : new_steps_) {
+            out.steps[made.place] = sink_->step(made.step);
+            if (out.steps[made.place] != text_cache::none) step_texts_.insert(made.hash, made.text, out.steps[made.place]);
+        }
+    }
+
+    bool strict(std::string_view line, std::size_t number, entry& out, bad_line& why) {
+        json_reader in(line, limits_, number);
+        ansor_line parsed;
+        if (!read_ansor_line(in, parsed, most_steps_) || !in.finish()) {
+            reason_ = in.reason();
+            why.line = in.where().line;
+            why.column = in.where().column;
+            why.code = in.code();
+            why.reason = reason_;
+            return false;
+        }
+        out.rest = to_record(std::move(parsed));
+        out.task = std::make_shared<logged_task>(std::move(out.rest.task));
+        out.task_number = sink_->task(*out.task);
+        out.steps.clear();
+        step_list one;
+        for (auto& step : out.rest.schedule.steps) {
+            one.steps.assign(1, std::move(step));
+            out.steps.push_back(sink_->step(one));
+        }
+        out.rest.task = {};
+        out.rest.schedule.steps.clear();
+        return true;
+    }
+
+    static constexpr std::size_t most_tasks = 4096;
+
+    K* sink_;
+    json_limits limits_, step_limits_;
+    std::size_t most_steps_;
+    text_cache task_texts_, step_texts_;
+    std::vector<known_task> known_tasks_; ///< by the number in task_texts_
+    std::string last_task_;               ///< the text of the task read last
+    known_task last_known_{};
+    std::string last_version_, version_; ///< its text, its value
+    std::shared_ptr<logged_task> new_task_;
+    std::string_view new_task_text_;
+    std::vector<new_step> new_steps_;
+    std::vector<std::int64_t> scratch_;
+    std::string reason_;
+};
+
+} // namespace detail
+
+/// Reads one log into a sink.
+///
+/// Memory     the longest line, at least a block of 256 KiB; the texts of distinct tasks and steps, up to 64 MiB, then they are forgotten
+/// Threads    one thread a reader
+template <trial_sink K>
+class ansor_log_reader {
+public:
+    /// `name` is for messages.
+    ansor_log_reader(std::string name, K& sink, log_read_options options = {}, std::size_t block = std::size_t{1} << 18U)
+        : name_(std::move(name)), options_(std::move(options)), parser_(sink, options_), sink_(&sink), buffer_(block + padding) {}
+
+    /// Reads all that `source.read(char*, size_t) -> result<size_t>` gives, until `stop()`.
+    /// A packed file that is damaged is told as a bad line, where it breaks off.
+    /// Errors: io; version_mismatch (a log of another version of ours); what the sink says; when strict, the first bad line, or a torn tail.
+    template <class Source, class Stop>
+    [[nodiscard]] result<void> read(Source& source, const Stop& stop) {
+        for (bool open = true; open && failed_.code == errc{} && !stop();) {
+            make_room();
+            const auto got = source.read(buffer_.data() + end_, buffer_.size() - padding - end_);
+            open = got && *got > 0;
+            if (got) bytes_ += *got;
+            end_ += got ? *got : 0;
+            lines();
+            if (!got) {
+                if (got.why().code != errc::parse) return got.why();
+                refuse(number_ + 1, 1, errc::parse, got.why().detail);
+            }
+        }
+        if (failed_.code == errc{} && !stop()) last_line();
+        if (failed_.code != errc{}) return failed_;
+        return {};
+    }
+    template <class Source>
+    [[nodiscard]] result<void> read(Source& source) {
+        return read(source, [] { return false; });
+    }
+
+    [[nodiscard]] const log_summary& summary() const noexcept { return summary_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; } ///< read, unpacked
+
+private:
+    using entry = typename detail::ansor_line_parser<K>::entry;
+    static constexpr std::size_t padding = 64;
+
+    /// Moves what is left to the front, and sees that there is room behind it.
+    void make_room() {
+        if (has_pending_ && pending_line_.data() != kept_line_.data()) {
+            kept_line_.assign(pending_line_);
+            pending_line_ = kept_line_;
+        }
+        if (end_ - begin_ > options_.limits.document) { // a limit, not a buffer: forget what was seen of the line
+            dropping_ = true;
+            begin_ = end_ = searched_ = 0;
+        }
+        if (begin_ > 0) {
+            std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+            end_ -= std::exchange(begin_, 0);
+        }
+        if (end_ + padding >= buffer_.size()) buffer_.resize(2 * buffer_.size());
+    }
+
+    void lines() {
+        while (failed_.code == errc{}) {
+            char* const from = buffer_.data() + begin_;
+            const std::size_t held = end_ - begin_;
+            const void* const newline = held > searched_ ? std::memchr(from + searched_, '\n', held - searched_) : nullptr;
+            if (newline == nullptr) {
+                searched_ = held;
+                return;
+            }
+            const auto length = static_cast<std::size_t>(static_cast<const char*>(newline) - from);
+            searched_ = 0;
+            begin_ += length + 1;
+            line({from, length});
+        }
+    }
+    void last_line() {
+        const std::string_view text(buffer_.data() + begin_, end_ - begin_);
+        if (!text.empty() || dropping_) {
+            buffer_[end_] = '\n';
+            unended_ = !dropping_ && text.size() <= options_.limits.document;
+            line(text);
+        }
+        if (failed_.code == errc{}) finish();
+    }
+    void line(std::string_view text) {
+        ++number_;
+        if (std::exchange(dropping_, false) || text.size() > options_.limits.document) {
+            damage_pending();
+            refuse(number_, 1, errc::limit, "a line beyond the limit of " + std::to_string(options_.limits.document) + " bytes");
+            return;
+        }
+        accept(text);
+    }
+
+    // From here on it is log_reader (record/log.hpp), which says why.
+
+    void accept(std::string_view line) {
+        if (line.empty() || line == "\r") return;
+        if (line.front() == '{') return record(line);
+        if (line.starts_with(record_comment_prefix)) return complete(line);
+        if (line.starts_with(log_header_prefix)) return header(line);
+        if (unended_ && (summary_.ours || log_header().starts_with(line))) return tear();
+        damage_pending();
+        if (line.front() != '#' && line.front() != ' ') refuse(number_, 1, errc::parse, "neither a record nor a comment");
+    }
+
+    void record(std::string_view line) {
+        bad_line why;
+        const bool good = parser_.parse(line, number_, current_, why);
+        if (unended_ && (summary_.ours || !good)) {
+            if (has_pending_) give_pending();
+            return tear();
+        }
+        if (!good) {
+            damage_pending();
+            return refuse(why.line, why.column, why.code, std::string(why.reason));
+        }
+        if (has_pending_) give_pending();
+        std::swap(pending_, current_);
+        pending_line_ = line;
+        pending_number_ = number_;
+        has_pending_ = true;
+    }
+
+    void complete(std::string_view line) {
+        if (has_pending_) {
+            const auto read = read_record_comment(pending_line_, line, pending_.rest, number_);
+            if (read) {
+                summary_.ours = true;
+                summary_.last_sequence = (std::max)(summary_.last_sequence, pending_.rest.sequence);
+                return give_pending();
+            }
+            if (!unended_) {
+                drop_pending();
+                return refuse(number_, 1, read.why().code, read.why().detail);
+            }
+        }
+        if (unended_) tear();
+        else refuse(number_, 1, errc::parse, "a comment without its record");
+    }
+
+    void header(std::string_view line) {
+        damage_pending();
+        if (has_pending_) give_pending();
+        const auto check = check_log_header(line, number_);
+        if (check) {
+            summary_.ours = true;
+        } else if (check.why().code == errc::version_mismatch) {
+            if (failed_.code == errc{}) failed_ = {errc::version_mismatch, name_ + ":" + check.why().detail};
+        } else if (unended_) {
+            tear();
+        } else {
+            summary_.ours = true;
+            refuse(number_, 1, errc::parse, check.why().detail);
+        }
+    }
+
+    void finish() {
+        if (!has_pending_ || summary_.torn) return;
+        if (summary_.ours) tear();
+        else give_pending();
+    }
+    void give_pending() {
+        has_pending_ = false;
+        ++summary_.records;
+        const tuning_record& r = pending_.rest;
+        if (r.foreign) ++summary_.foreign;
+        const logged_trial trial{*pending_.task, pending_.task_number, pending_.steps, r.measured,  r.compiler,
+                                 r.flags,        r.version,            r.sequence,     r.foreign};
+        if (auto added = sink_->add(trial); !added && failed_.code == errc{}) failed_ = added.why();
+    }
+    void drop_pending() {
+        has_pending_ = false;
+        pending_.rest.foreign = false; // a comment may have left traces
+    }
+    void damage_pending() {
+        if (!has_pending_ || !summary_.ours) return;
+        has_pending_ = false;
+        refuse(pending_number_, 1, errc::parse, "a record whose comment is damaged");
+    }
+    void tear() {
+        has_pending_ = false;
+        summary_.torn = true;
+        tell(number_, 1, errc::parse, "the log ends within a record");
+    }
+    void refuse(std::size_t line, std::size_t column, errc code, const std::string& reason) {
+        ++summary_.bad;
+        tell(line, column, code, reason);
+    }
+    void tell(std::size_t line, std::size_t column, errc code, const std::string& reason) {
+        const bad_line bad{name_, line, column, code, reason};
+        if (options_.on_bad_line) options_.on_bad_line(bad);
+        if (options_.strict && failed_.code == errc{}) failed_ = {code, bad.text()};
+    }
+
+    std::string name_;
+    log_read_options options_;
+    detail::ansor_line_parser<K> parser_;
+    K* sink_;
+    std::vector<char> buffer_;
+    std::size_t begin_ = 0, end_ = 0; ///< what of the buffer is still to be read
+    std::size_t searched_ = 0;        ///< of that, what has no newline
+    std::size_t number_ = 0;          ///< of the line read last, from 1
+    std::uint64_t bytes_ = 0;
+    log_summary summary_;
+    entry current_, pending_;
+    std::string_view pending_line_; ///< in the buffer or in kept_line_
+    std::string kept_line_;
+    std::size_t pending_number_ = 0;
+    bool has_pending_ = false, unended_ = false, dropping_ = false;
+    error failed_{};
+};
+
+/// What was read of one file.
+struct log_file_report {
+    std::string path;
+    log_summary summary;
+    std::uint64_t bytes = 0; ///< unpacked
+};
+
+/// Reads many logs, file by file on the threads of `executor`, each into the sink that `sink_of(i)` gives for `paths[i]`. What a sink is given does
+/// not depend on the number of threads. `options.on_bad_line` is called by one thread at a time, in order within a file.
+///
+/// Errors: those of byte_source::open and ansor_log_reader::read; of several files that fail, the first in the list. Then the reading stops.
+template <bulk_executor E, class SinkOf>
+[[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, SinkOf&& sink_of,
+                                                                  log_read_options options = {}) {
+    std::vector<log_file_report> reports(paths.size());
+    std::vector<error> errors(paths.size());
+    std::atomic<std::size_t> first_failed{paths.size()};
+    std::mutex one_at_a_time;
+    if (options.on_bad_line)
+        options.on_bad_line = [&one_at_a_time, tell = std::move(options.on_bad_line)](const bad_line& bad) {
+            const std::scoped_lock lock(one_at_a_time);
+            tell(bad);
+        };
+    executor.bulk(paths.size(), [&](std::size_t i) {
+        const auto stop = [&] { return first_failed.load(std::memory_order_relaxed) < i; };
+        const auto run = [&]() -> result<void> {
+            reports[i].path = paths[i];
+            if (stop()) return {};
+            auto source = byte_source::open(paths[i]);
+            if (!source) return source.why();
+            auto& sink = sink_of(i);
+            ansor_log_reader<std::remove_reference_t<decltype(sink)>> reader(paths[i], sink, options);
+            auto done = reader.read(*source, stop);
+            reports[i].summary = reader.summary();
+            reports[i].bytes = reader.bytes();
+            return done;
+        };
+        if (auto done = run(); !done) {
+            errors[i] = done.why();
+            auto before = first_failed.load();
+            while (i < before && !first_failed.compare_exchange_weak(before, i)) {}
+        }
+    });
+    if (const auto failed = first_failed.load(); failed < paths.size()) return errors[failed];
+    return reports;
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/io/ansor_log.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <augur/record/record.hpp>
+#include <doctest/doctest.h>
+
+#include "../record/logs.hpp"
+#include "../search/threads.hpp"
+#include "same.hpp"
+
+using namespace augur;
+
+namespace {
+
+same::outcome compare_text(const std::string& text, const log_read_options& options = {}, std::size_t block = std::size_t{1} << 18U) {
+    same::memory_source source{text};
+    const same::memory_file file(text);
+    return same::compare(source, file.fd, options, block);
+}
+
+std::string tvm_line(std::int64_t i) { return to_json(to_ansor_line(logs::record(i))); }
+
+/// Lines in every spelling that is known to exist, and some that should not.
+std::vector<std::string> odd_lines() {
+    std::vector<std::string> lines;
+    const auto line = [&](std::string_view task, std::string_view steps, std::string_view measured, std::string_view version = R"("v0.6")") {
+        lines.push_back("{\"i\": [" + std::string(task) + ", [[], " + std::string(steps) + "]], \"r\": " + std::string(measured) + ", \"v\": " +
+                        std::string(version) + "}");
+    };
+    const std::string_view steps = R"([["CHW", 3, "local"], ["SP", 3, 0, 128, [4, 2], 1], ["RE", 3, [0, 5]], ["PR", 5, 0, "auto_unroll_max_step$16"]])";
+    const std::string_view measured = "[[0.000238006, 2.5e-05], 0, 0.219506, 1606961782]";
+    for (const char* task :
+         {R"(["k", "llvm"])", R"(["k", "llvm", [1, 2, 3, 4, 5, 6, 7, 8]])", R"(["k", "llvm", [1, 2, 3, 4, 5, 6, 7, 8], "", 1])",
+          R"(["k", "llvm", [1, 2, 3, 4, 5, 6, 7, 8], "", 1, []])", R"(["k", "llvm", [1, 2, 3, 4, 5, 6, 7, -8], "h", 0, ["a", "b"]])",
+          R"(["[\"f\", [1, [2, 3]], \"x\\\\y\"]", "llvm "])", R"(["[[], [[\"SP\", 1", "], \"r\": [[1"])", R"(["\u00e9\ud83d\ude00é", "t"])",
+          R"(["k"])", R"([1, 2])", R"(["k", "llvm", [1, 2]])", R"(["k", "llvm", [1, 2, 3, 4, 5, 6, 7, 8], ""])", R"(["k" , "llvm" ])"})
+        line(task, steps, measured);
+    for (const char* list :
+         {"[]", R"([["PPT"]])", R"([["PPT", "x"], ["CI", 1]])", R"([["SPC", 1, [2, [3, ["SP"]]]], ["X", {"a": [["CI", 1]]}], ["CI", 2]])",
+          R"([["CI",1],["CI",2],["SP",3,0,128,[4,2],1],["PR",5,0,"x"]])", R"([["CI", 1] ,  [ "CI", 1 ]])", R"([["CI", 1], ["CI", 01]])",
+          R"([["CI", -1]])", R"([["SA", 1, 2, 3, -4]])", R"([["CI", 1, 2]])", R"([["CI"]])", R"([[]])", R"([["CI", 1],])", R"([["CI", 1] ["CI", 2]])",
+          R"([["PR", 5, 0, "], [\"CI\", 1"], ["CI", 1]])", R"([["PR", 5, 0, "a]]]b"], ["CI", 1]])", R"([["PR", 5, 0, "]]], \"r\": "]])",
+          R"([["CI", 9223372036854775807], ["CI", 9223372036854775808]])", R"([["CI", 1.0]])", R"([["AN", 1, 2, 12]])", R"([["AN", 1, 2, 11]])",
+          R"([["RE", 1, []]])", R"([["CHR", 1, "sha\u0072ed", [1, 2]]])", R"([["\u0043I", 1]])", R"([["CI", 1], 2])", R"([["CI", 1], "x"])"})
+        line(R"(["k", "llvm"])", list, measured);
+    for (const char* r :
+         {"[[1e+10], 1, 0.37, 5]", "[[10000000000.0], 4, 1.0, 5]", "[[], 0, 1, 5]", "[[0], 0, 1, 5]", "[[-0.0], 0, 1, 5]", "[[-1e-5], 0, 1, 5]",
+          "[[1e10], 0, 1, 5]", "[[1e-400], 0, 1, 5]", "[[1e400], 0, 1, 5]", "[[1e23], 0, 1, 5]", "[[123456789012345678901234567890], 0, 1, 5]",
+          "[[0.1234567890123456789], 0, 1, 5]", "[[9007199254740993], 0, 1, 5]", "[[9007199254740991e22], 0, 1, 5]", "[[1E5, 1e5, 1E+5, 1E-5], 0, 1, 5]",
+          "[[01], 0, 1, 5]", "[[1.], 0, 1, 5]", "[[.5], 0, 1, 5]", "[[1e], 0, 1, 5]", "[[+1], 0, 1, 5]", "[[-], 0, 1, 5]", "[[1, 2,], 0, 1, 5]",
+          "[[NaN], 0, 1, 5]", "[[1], 0.0, 1, 5]", "[[1], -0, 1, 5]", "[[1], 1234567890123456789, 1, 5]", "[[1], 99999999999999999999, 1, 5]",
+          "[[1], 8, -0.5, -5]", "[[1], 2, 1, 5, 6]", "[[1], 2, 1]", "[ [ 1 , 2 ] , 0 , 1 , 5 ]", "[[1],0,1,5]", "[[\"1\"], 0, 1, 5]", "[[4.9e-324], 0, 1, 5]",
+          "[[0.00000000000000000000000000000000001], 0, 1, 5]", "[[1], 00, 1, 5]", "[[1], 0, 1, 1e9]"})
+        line(R"(["k", "llvm"])", steps, r);
+    for (const char* v : {R"("v0.2")", R"("")", R"("v\u0030")", "6", "null", R"("v0.6", "w": 1)", R"("v0.6" )", R"("v0.6)"}) line(R"(["k", "llvm"])", steps, measured, v);
+    const std::string whole = tvm_line(0);
+    for (const char* behind : {"\r", " ", "  \r", "x", "}", "\t", ", ", "\f"}) lines.push_back(whole + behind);
+    for (const char* other : {"", "\r", "#", "# a remark", " indented", "{", "{}", "[]", "garbage", "\t", "# {\"augur\": \"record\", ", "# {\"augur\": \"log\", "})
+        lines.emplace_back(other);
+    lines.push_back(" " + whole);
+    lines.push_back(R"({"\u0069": )" + whole.substr(5));
+    lines.push_back("{ \"i\" : " + whole.substr(6));
+    return lines;
+}
+
+/// A log of such lines, ours among them, in an order of chance; sometimes damaged.
+std::string random_log(augur::random& rng, const std::vector<std::string>& odd) {
+    std::string text;
+    const auto lines = rng.below(12);
+    for (std::uint64_t i = 0; i < lines; ++i) switch (rng.below(8)) {
+        case 0: text += log_header(); break;
+        case 1:
+        case 2: text += to_text(logs::record(static_cast<std::int64_t>(rng.below(6)))); break;
+        case 3:
+        case 4: text += tvm_line(static_cast<std::int64_t>(rng.below(6))) + "\n"; break;
+        default: text += odd[rng.below(odd.size())] + "\n";
+        }
+    if (rng.below(3) == 0 && !text.empty()) text.resize(rng.below(text.size()));
+    for (auto n = rng.below(3); n > 0 && !text.empty(); --n) {
+        constexpr std::string_view bytes = "\n\r \t\"\\[]{},:#0123456789-.eE\0\xFF";
+        const auto at = rng.below(text.size());
+        switch (rng.below(3)) {
+        case 0: text[at] = bytes[rng.below(bytes.size())]; break;
+        case 1: text.insert(at, 1, bytes[rng.below(bytes.size())]); break;
+        default: text.erase(at, 1 + rng.below(9));
+        }
+    }
+    return text;
+}
+
+struct counting_sink {
+    std::vector<std::string> steps; ///< distinct, as JSON
+    std::string trials;             ///< what was given, as a text
+    std::uint32_t tasks = 0;
+    std::size_t stop_at = 0;
+    std::uint32_t task(const logged_task&) { return tasks++; }
+    std::uint32_t step(const step_list& one) {
+        const std::string json = to_json(one);
+        const auto at = std::find(steps.begin(), steps.end(), json);
+        if (at == steps.end()) steps.push_back(json);
+        return static_cast<std::uint32_t>(std::find(steps.begin(), steps.end(), json) - steps.begin());
+    }
+    result<void> add(const logged_trial& trial) {
+        if (stop_at > 0 && --stop_at == 0) return error{errc::limit, "enough"};
+        trials += trial.task.workload_key;
+        for (const auto n : trial.steps) trials += " " + std::to_string(n);
+        for (const double s : trial.measured.seconds) append_number(trials += " ", s);
+        trials += '\n';
+        return {};
+    }
+};
+static_assert(trial_sink<counting_sink>);
+
+} // namespace
+
+TEST_CASE("ansor_log: every spelling is read, or refused, as the strict reader does") {
+    const auto lines = odd_lines();
+    std::size_t good = 0;
+    for (const auto& line : lines) {
+        const auto seen = compare_text(line + "\n" + tvm_line(1) + "\n" + line + "\n");
+        CAPTURE(line);
+        CHECK(seen.difference.empty());
+        good += seen.summary.records == 3 ? 1 : 0;
+        CHECK(compare_text(line).difference.empty()); // without a newline: torn?
+        CHECK(compare_text(log_header() + line).difference.empty());
+    }
+    CHECK(good > 40);
+    CHECK(good < lines.size() - 30);
+}
+
+TEST_CASE("ansor_log: logs of chance, damaged, in blocks of any size, read as the strict reader does") {
+    auto rng = augur::random(11);
+    const auto odd = odd_lines();
+    std::size_t records = 0;
+    std::size_t bad = 0;
+#ifdef AUGUR_TEST_SLOW
+    constexpr int rounds = 200'000;
+#else
+    constexpr int rounds = 5000;
+#endif
+    for (int i = 0; i < rounds; ++i) {
+        const std::string text = random_log(rng, odd);
+        log_read_options options;
+        options.strict = rng.below(10) == 0;
+        if (rng.below(8) == 0) options.limits.document = 100 + rng.below(900);
+        if (rng.below(8) == 0) options.limits.string = rng.below(40);
+        if (rng.below(8) == 0) options.limits.depth = static_cast<int>(rng.below(9));
+        if (rng.below(8) == 0) options.steps = rng.below(4);
+        const auto seen = compare_text(text, options, 1 + rng.below(i % 2 == 0 ? 200 : 5000));
+        CAPTURE(text);
+        REQUIRE(seen.difference.empty());
+        records += seen.summary.records;
+        bad += seen.summary.bad;
+    }
+    MESSAGE(records << " records, " << bad << " bad lines");
+    CHECK(records > static_cast<std::size_t>(rounds));
+    CHECK(bad > static_cast<std::size_t>(rounds));
+}
+
+TEST_CASE("ansor_log: what repeats is shown once") {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += tvm_line(i % 4) + "\n";
+    counting_sink sink;
+    same::memory_source source{text};
+    ansor_log_reader<counting_sink> reader("log", sink);
+    REQUIRE(reader.read(source));
+    CHECK(reader.summary().records == 1000);
+    CHECK(reader.bytes() == text.size());
+    CHECK(sink.tasks == 4);
+    CHECK(sink.steps.size() == 5);
+
+    sink = {};
+    sink.stop_at = 10;
+    same::memory_source again{text};
+    ansor_log_reader<counting_sink> stopped("log", sink);
+    const auto done = stopped.read(again);
+    REQUIRE(!done);
+    CHECK(done.why().detail == "enough");
+    CHECK(stopped.summary().records == 10);
+}
+
+TEST_CASE("ansor_log: the steps of a refused line are not shown") {
+    const std::string bad = R"({"i": [["k", "llvm"], [[], [["CI", 77]]]], "r": [[0.1], 0, 1, x], "v": "v0.6"})";
+    counting_sink sink;
+    same::memory_source source{bad};
+    const std::string text = bad + "\n" + tvm_line(0) + "\n";
+    source.rest = text;
+    ansor_log_reader<counting_sink> reader("log", sink);
+    REQUIRE(reader.read(source));
+    CHECK(reader.summary().bad == 1);
+    CHECK(sink.steps.size() == 2);
+    CHECK(sink.tasks == 1);
+}
+
+TEST_CASE("ansor_log: more distinct steps and tasks than are remembered") {
+    std::string text;
+    for (int i = 0; i < 5000; ++i)
+        text += R"({"i": [["key )" + std::to_string(i) + R"(", "llvm"], [[], [["CI", )" + std::to_string(i) + R"(], ["SP", 1, 1, )" + std::to_string(7 * i) +
+                R"(, [1, 2], 1]]]], "r": [[0.1], 0, 1, 2], "v": "v0.6"})" + "\n";
+    const auto seen = compare_text(text + text);
+    CHECK(seen.difference.empty());
+    CHECK(seen.distinct_steps >= 10'000); // shown again only where the cache forgot
+    CHECK(seen.distinct_steps < 10'050);
+}
+
+TEST_CASE("ansor_log: many files on many threads, as on one; the first that fails is told") {
+    const logs::folder tmp;
+    std::vector<std::string> paths;
+    auto rng = augur::random(3);
+    for (int file = 0; file < 12; ++file) {
+        std::string text;
+        for (int i = 0; i < 300; ++i) text += tvm_line(static_cast<std::int64_t>(rng.below(50))) + "\n";
+        if (file % 3 == 1) text += "garbage\n";
+        paths.push_back(tmp / ("log" + std::to_string(file)).c_str());
+        logs::write(paths.back(), text);
+    }
+    const auto read = [&](auto executor, const log_read_options& options, std::vector<counting_sink>& sinks) {
+        sinks.assign(paths.size(), {});
+        return read_ansor_logs(paths, executor, [&](std::size_t i) -> counting_sink& { return sinks[i]; }, options);
+    };
+    std::vector<counting_sink> one;
+    std::vector<counting_sink> four;
+    std::vector<std::string> bad;
+    log_read_options options;
+    options.on_bad_line = [&](const bad_line& line) { bad.push_back(line.text()); };
+    const auto serial = read(serial_executor(), options, one);
+    const auto parallel = read(toy::threads{4}, options, four);
+    REQUIRE(serial);
+    REQUIRE(parallel);
+    CHECK(bad.size() == 8);
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        CHECK((*serial)[i].path == paths[i]);
+        CHECK((*serial)[i].summary.records == 300);
+        CHECK(same::equal((*serial)[i].summary, (*parallel)[i].summary));
+        CHECK(one[i].trials == four[i].trials);
+    }
+    options.strict = true;
+    for (int round = 0; round < 20; ++round) {
+        const auto failed = read(toy::threads{4}, options, four);
+        REQUIRE(!failed);
+        CHECK(failed.why().detail == paths[1] + ":301:1: neither a record nor a comment");
+    }
+    paths[2] = tmp / "none";
+    options.strict = false;
+    CHECK(read(toy::threads{4}, options, four).why().code == errc::not_found);
+}
+
+#ifdef AUGUR_HAS_ZLIB
+TEST_CASE("ansor_log: real logs give what the strict reader gives") {
+    const auto files = logs::ansor_files();
+    if (files.empty()) {
+        MESSAGE("skipped: no data (AUGUR_DATA)");
+        return;
+    }
+    std::size_t records = 0;
+    for (const auto& file : files) {
+#ifndef AUGUR_TEST_SLOW
+        if (std::filesystem::file_size(file) > 100'000) continue;
+#endif
+        auto source = byte_source::open(file.string());
+        REQUIRE(source);
+        const logs::unpacked slow(file);
+        const auto seen = same::compare(*source, slow.fd());
+        CAPTURE(file.string());
+        CHECK(seen.difference.empty());
+        CHECK(seen.bad.empty());
+        records += seen.summary.records;
+    }
+    MESSAGE(records << " records");
+    CHECK(records > 10'000);
+}
+#endif
