@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -35,8 +36,9 @@ inline augur::step_list steps_of(const std::string& line) {
     return list;
 }
 
-inline augur::tlp_bags bags_of(const std::vector<augur::step_list>& schedules, const augur::tlp_schema& schema, float scale = 1) {
-    augur::tlp_bags bags(schema.columns);
+inline augur::tlp_bags bags_of(const std::vector<augur::step_list>& schedules, const augur::tlp_schema& schema, float scale = 1,
+                               augur::tlp_order order = augur::tlp_order::free) {
+    augur::tlp_bags bags(schema.columns, order);
     std::vector<float> rows(schema.rows * schema.columns);
     for (const auto& s : schedules) {
         const auto n = augur::tlp_features(s, schema, rows);
@@ -49,12 +51,12 @@ inline augur::tlp_bags bags_of(const std::vector<augur::step_list>& schedules, c
 
 /// The weights of the reference file: a hash of the place of each element, in torch's order (out, in).
 template <class S>
-augur::tlp_network<S> reference_network(augur::nn::index columns) {
-    auto net = augur::tlp_network<S>::zeros(augur::tlp_config::authors(columns));
+augur::tlp_network<S> reference_network(const augur::tlp_config& config) {
+    auto net = augur::tlp_network<S>::zeros(config);
     std::uint32_t k = 0;
     augur::tlp_network<S>::visit(
         [&](std::string_view, auto& p) {
-            const bool is_matrix = p.rows() > 1 || (k % 2 == 0);
+            constexpr bool is_matrix = std::remove_cvref_t<decltype(p)>::RowsAtCompileTime != 1;
             const auto in = p.rows(); // ours is (in, out)
             for (augur::nn::index i = 0; i < p.size(); ++i) {
                 std::uint32_t h = static_cast<std::uint32_t>(i) + 0x9E3779B9U * (k + 1);
@@ -72,6 +74,10 @@ augur::tlp_network<S> reference_network(augur::nn::index columns) {
         },
         net);
     return net;
+}
+template <class S>
+augur::tlp_network<S> reference_network(augur::nn::index columns) {
+    return reference_network<S>(augur::tlp_config::authors(columns));
 }
 
 /// A random tiled matrix product, much as Ansor's: some of the rows are shared by many.

@@ -42,6 +42,8 @@ enum class tlp_unknown : std::uint8_t {
     other,  ///< a kind: the column behind the known ones; a name: the number behind its last '$' plus 1, or -1
 };
 
+struct tlp_learn_options; // tlp_learn.hpp
+
 /// How schedules become matrices: vocabulary, sizes and rules. A model is bound to the schema it was trained with.
 struct tlp_schema {
     std::string name;               ///< for a reader
@@ -61,7 +63,11 @@ struct tlp_schema {
     /// Ansor's whole step language for CPU and GPU alike, room for kinds to come, places, no padding; a pragma counts by its number, not by a table.
     static tlp_schema ansor(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
 
-    /// Sizes that fit together: every kind (and `other`) has a column, and L and E are at least 1.
+    /// A vocabulary of somebody else's language: the kinds and names that these schedules use. Defined in tlp_learn.hpp.
+    template <schedule S>
+    static result<tlp_schema> learn(std::span<const S> schedules, const tlp_learn_options& options);
+
+    /// Sizes that fit together: every kind (and `other`) has a column, L and E are at least 1, and there are at most 2^24 features.
     [[nodiscard]] result<void> check() const;
     /// Equal for equal encodings, whatever the name; written to weights files.
     [[nodiscard]] std::uint64_t hash() const;
@@ -205,6 +211,9 @@ inline result<void> tlp_schema::check() const {
     if (rows == 0 || columns == 0 || rows > 65536 || columns > 65536)
         return error{errc::shape_mismatch, "tlp schema '" + name + "': expected 1 to 65536 rows and columns, got " + std::to_string(rows) + " x " +
                                                std::to_string(columns)};
+    if (rows * columns > std::size_t{1} << 24U) // a reader takes memory for them
+        return error{errc::limit,
+                     "tlp schema '" + name + "': " + std::to_string(rows) + " x " + std::to_string(columns) + " features, the limit is 16777216"};
     if (positions > columns)
         return error{errc::shape_mismatch, "tlp schema '" + name + "': " + std::to_string(positions) + " positions do not fit into " +
                                                std::to_string(columns) + " columns"};
@@ -223,6 +232,40 @@ inline std::uint64_t tlp_schema::hash() const {
     for (const std::size_t n : {kind_columns, rows, columns, positions, static_cast<std::size_t>(unknown), static_cast<std::size_t>(pad)})
         add(std::to_string(n));
     return fnv1a64(text);
+}
+
+/// Are two schemas the same encoding (their names may differ)? A model and what it is given must agree in it.
+///
+/// @param a_from, b_from  where each comes from, e.g. a file; said in the error
+/// @return                errors: version_mismatch, with what both have where they differ first
+inline result<void> same_schema(const tlp_schema& a, std::string_view a_from, const tlp_schema& b, std::string_view b_from) {
+    const auto differ = [&](const std::string& of_a, const std::string& of_b) {
+        const auto side = [](const tlp_schema& s, std::string_view from, const std::string& has) {
+            return "'" + std::string(from) + "' (schema '" + s.name + "') has " + has;
+        };
+        return error{errc::version_mismatch, "tlp schema: " + side(a, a_from, of_a) + ", " + side(b, b_from, of_b)};
+    };
+    const auto crop = [](const tlp_schema& s) { return std::to_string(s.rows) + " x " + std::to_string(s.columns) + " features"; };
+    if (a.rows != b.rows || a.columns != b.columns) return differ(crop(a), crop(b));
+    const auto kind = [](const tlp_schema& s, std::size_t i) {
+        return i < s.kinds.size() ? "kind " + std::to_string(i) + " '" + s.kinds[i] + "'" : std::to_string(s.kinds.size()) + " kinds";
+    };
+    for (std::size_t i = 0; i < (std::max)(a.kinds.size(), b.kinds.size()); ++i)
+        if (i >= a.kinds.size() || i >= b.kinds.size() || a.kinds[i] != b.kinds[i]) return differ(kind(a, i), kind(b, i));
+    const auto word = [](const tlp_schema& s, std::size_t i) {
+        if (i >= s.words.size()) return std::to_string(s.words.size()) + " names";
+        std::string text = "name '" + s.words[i].kind + "." + s.words[i].text + "' = ";
+        append_number(text, static_cast<double>(s.words[i].value));
+        return text;
+    };
+    for (std::size_t i = 0; i < (std::max)(a.words.size(), b.words.size()); ++i)
+        if (i >= a.words.size() || i >= b.words.size() || !(a.words[i] == b.words[i])) return differ(word(a, i), word(b, i));
+    const auto rules = [](const tlp_schema& s) {
+        return std::to_string(s.kind_columns) + " columns for kinds, " + std::to_string(s.positions) + " for places, rule " +
+               std::to_string(static_cast<int>(s.unknown)) + " for the unknown and " + (s.pad ? "padding" : "no padding");
+    };
+    if (rules(a) != rules(b)) return differ(rules(a), rules(b));
+    return {};
 }
 
 } // namespace augur::inline v0

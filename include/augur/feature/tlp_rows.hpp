@@ -53,10 +53,10 @@ public:
     }
 
     [[nodiscard]] const tlp_schema& schema() const { return schema_; }
-    [[nodiscard]] std::size_t size() const { return rows_.size(); }                              ///< primitives
-    [[nodiscard]] std::size_t distinct() const { return values_.size() / schema_.columns; }      ///< rows, the padding among them
-    [[nodiscard]] std::uint32_t row(primitive_id id) const { return rows_[id]; }                 ///< pre: id < size()
-    [[nodiscard]] std::span<const float> values(std::uint32_t row) const {                       ///< (E) pre: row < distinct()
+    [[nodiscard]] std::size_t size() const { return rows_.size(); }                         ///< primitives
+    [[nodiscard]] std::size_t distinct() const { return values_.size() / schema_.columns; } ///< rows, the padding among them
+    [[nodiscard]] std::uint32_t row(primitive_id id) const { return rows_[id]; }            ///< pre: id < size()
+    [[nodiscard]] std::span<const float> values(std::uint32_t row) const {                  ///< (E) pre: row < distinct()
         return std::span<const float>(values_).subspan(row * schema_.columns, schema_.columns);
     }
 

@@ -88,9 +88,9 @@ public:
         return true;
     }
 
-    [[nodiscard]] std::size_t size() const { return begin_.size() - 1; }            ///< N, schedules
-    [[nodiscard]] std::size_t distinct() const { return distinct_; }                ///< U, distinct rows
-    [[nodiscard]] std::size_t columns() const { return columns_; }                  ///< E
+    [[nodiscard]] std::size_t size() const { return begin_.size() - 1; } ///< N, schedules
+    [[nodiscard]] std::size_t distinct() const { return distinct_; }     ///< U, distinct rows
+    [[nodiscard]] std::size_t columns() const { return columns_; }       ///< E
     [[nodiscard]] tlp_order order() const { return order_; }
     [[nodiscard]] std::span<const float> rows() const { return rows_; }             ///< (U, E)
     [[nodiscard]] std::span<const nn::index> begin() const { return begin_; }       ///< (N + 1), into ids and repeat
@@ -143,7 +143,8 @@ private:
     std::uint32_t find(std::uint32_t row, std::size_t place) {
         const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | place); // one to one: equal hashes are equal keys
         bool fresh = false;
-        const std::uint32_t id = seek(by_key_, hash, [](std::uint32_t) { return true; }, fresh);
+        const std::uint32_t id = seek(
+            by_key_, hash, [](std::uint32_t) { return true; }, fresh);
         if (fresh) {
             const auto values = table_->values(row);
             rows_.insert(rows_.end(), values.begin(), values.end());

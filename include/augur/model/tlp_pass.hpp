@@ -6,7 +6,7 @@
 /// TLP forward and backward over a batch, in parallel.
 ///
 /// What a row becomes before attention or the LSTM depends on the row alone, so it is computed once for each distinct row of the batch. Everything
-/// behind is done in pieces of a fixed number of schedules; the pieces' gradients are added in their order. So results do not depend on the number of
+/// behind is done in pieces of a fixed number of schedules; gradients are added in the order of the pieces. So results do not depend on the number of
 /// threads. With an LSTM the schedules of a piece begin alike, and a state is computed once for each distinct beginning.
 
 #include <algorithm>
@@ -58,7 +58,8 @@ class tlp_pass {
 public:
     /// Schedules a piece: small, so that a piece stays in the cache; large with an LSTM, whose matrix does not.
     static constexpr std::size_t score_piece = 16;
-    static constexpr std::size_t train_piece = 32;
+    static constexpr std::size_t train_piece = 16;
+    static constexpr std::size_t most_gradients = 16; ///< parts of a batch that can be trained on at the same time
     static constexpr std::size_t lstm_piece = 256;
     static constexpr nn::index row_piece = 64;
 
@@ -121,7 +122,7 @@ private:
     nn::buffer<S> d_encoded_, d_projected_;
     std::vector<nn::buffer<S>> d_layer_; ///< (U, width) going back through the encoder
     std::vector<detail::tlp_piece<S>> pieces_;
-    std::vector<tlp_network<S>> grads_; ///< one a piece
+    std::vector<tlp_network<S>> grads_; ///< one a part
 };
 
 } // namespace augur::inline v0

@@ -269,13 +269,13 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
     const nn::index d = net.config.width();
     const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
     const std::size_t pieces = (bags.size() + size - 1) / size;
-    while (grads_.size() < pieces || (!grads_.empty() && !(grads_.front().config == net.config))) {
-        if (!grads_.empty() && !(grads_.front().config == net.config)) grads_.clear();
-        grads_.push_back(tlp_network<S>::zeros(net.config));
-    }
-    executor.bulk(pieces, [&](std::size_t p) {
-        nn::set_zero(grads_[p]);
-        run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[p]);
+    const std::size_t parts = (std::min)(pieces, most_gradients); // of neighbouring pieces, each with a gradient of its own
+    if (!grads_.empty() && !(grads_.front().config == net.config)) grads_.clear();
+    while (grads_.size() < parts) grads_.push_back(tlp_network<S>::zeros(net.config));
+    executor.bulk(parts, [&](std::size_t g) {
+        nn::set_zero(grads_[g]);
+        for (std::size_t p = pieces * g / parts; p < pieces * (g + 1) / parts; ++p)
+            run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g]);
     });
 
     // rows that schedules share: add their gradients up, in the order of the pieces, one slice of columns a call
@@ -288,8 +288,7 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
         sum.middleCols(low, n).setZero();
         for (std::size_t p = 0; p < pieces; ++p)
             parts(p, [&](const auto& part, const std::uint32_t* rows) {
-                for (nn::index i = 0; i < part.rows(); ++i)
-                    sum.row(static_cast<nn::index>(rows[i])).segment(low, n) += part.row(i).segment(low, n);
+                for (nn::index i = 0; i < part.rows(); ++i) sum.row(static_cast<nn::index>(rows[i])).segment(low, n) += part.row(i).segment(low, n);
             });
     };
     const auto rows_from = [&](std::size_t p) { return bags.ids().data() + bags.begin()[p * size]; };
@@ -302,18 +301,16 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
             });
         else if (call >= slices)
             add_up(d_projected, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].attention.front().d_qkv.view(), rows_from(p)); });
-        else if (net.lstm.empty())
-            add_up(d_encoded, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].d_x.view(), rows_from(p)); });
+        else if (net.lstm.empty()) add_up(d_encoded, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].d_x.view(), rows_from(p)); });
     });
 
     // the encoder, its rows cut into as many parts as there are gradients
     d_layer_.resize(net.encoder.size());
     for (std::size_t l = 0; l + 1 < net.encoder.size(); ++l) d_layer_[l].shape(u, net.encoder[l].W.cols());
-    const nn::index share = pieces == 0 ? 1 : (u + static_cast<nn::index>(pieces) - 1) / static_cast<nn::index>(pieces);
     auto d_last = d_layer_.back().shape(u, d);
-    executor.bulk(pieces, [&](std::size_t p) {
-        const nn::index first = (std::min)(u, static_cast<nn::index>(p) * share);
-        const nn::index n = (std::min)(share, u - first);
+    executor.bulk(parts, [&](std::size_t p) {
+        const nn::index first = u * static_cast<nn::index>(p) / static_cast<nn::index>(parts);
+        const nn::index n = u * static_cast<nn::index>(p + 1) / static_cast<nn::index>(parts) - first;
         if (n == 0) return;
         auto& own = grads_[p];
         const auto rows_of = [&](auto&& m) { return m.middleRows(first, n); };
@@ -331,8 +328,8 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
         }
     });
 
-    nn::set_zero(grad);
-    for (std::size_t p = 0; p < pieces; ++p) nn::add_to(grad, grads_[p]);
+    if (parts == 0) nn::set_zero(grad);
+    else nn::sum_of(grad, std::span<const tlp_network<S>>(grads_).first(parts), executor);
 }
 
 } // namespace augur::inline v0

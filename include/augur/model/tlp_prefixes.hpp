@@ -5,7 +5,7 @@
 /// @file
 /// The common beginnings of many sequences, each once.
 ///
-/// A recurrent network's state depends on the beginning of a sequence alone. Candidates of one task share their first steps, so the states form a tree.
+/// A recurrent network's state depends on the beginning of a sequence alone. Candidates of one task share their first steps: the states form a tree.
 
 #include <algorithm>
 #include <cstddef>

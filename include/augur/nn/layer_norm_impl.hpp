@@ -16,7 +16,7 @@ void layer_norm<S>::forward(in<S> x, out<S> normal, out<S> deviation, out<S> y) 
     const index d = gamma.cols();
     AUGUR_ASSERT(x.cols() == d && normal.rows() == x.rows() && normal.cols() == d && deviation.rows() == x.rows() && y.rows() == x.rows(),
                  "layer_norm: shape");
-    const S count(static_cast<double>(d));
+    const S count = static_cast<S>(static_cast<double>(d));
     for (index t = 0; t < x.rows(); ++t) {
         S mean(0), squares(0);
         for (index i = 0; i < d; ++i) mean += x(t, i);
@@ -35,7 +35,7 @@ template <scalar S>
 void layer_norm<S>::backward(in<S> normal, in<S> deviation, in<S> dy, out<S> dx, layer_norm& grad) const {
     const index d = gamma.cols();
     AUGUR_ASSERT(dy.cols() == d && dx.rows() == dy.rows() && dx.cols() == d && normal.rows() == dy.rows(), "layer_norm: shape");
-    const S count(static_cast<double>(d));
+    const S count = static_cast<S>(static_cast<double>(d));
     for (index t = 0; t < dy.rows(); ++t) {
         S mean(0), along(0); // of g = gamma dy, and of g times the normalised row
         for (index i = 0; i < d; ++i) {
