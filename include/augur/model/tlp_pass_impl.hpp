@@ -282,12 +282,12 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
     auto d_encoded = d_encoded_.shape(u, d);
     auto d_projected = d_projected_.shape(u, net.projection().W.cols());
     constexpr nn::index slices = 4;
-    const auto add_up = [&](auto& sum, std::size_t slice, const auto& parts) { // parts(p, add): add(gradients, the row of the table of each)
+    const auto add_up = [&](auto& sum, std::size_t slice, const auto& sources) { // sources(p, add): add(gradients, the row of the table of each)
         const nn::index low = sum.cols() * static_cast<nn::index>(slice) / slices;
         const nn::index n = sum.cols() * static_cast<nn::index>(slice + 1) / slices - low;
         sum.middleCols(low, n).setZero();
         for (std::size_t p = 0; p < pieces; ++p)
-            parts(p, [&](const auto& part, const std::uint32_t* rows) {
+            sources(p, [&](const auto& part, const std::uint32_t* rows) {
                 for (nn::index i = 0; i < part.rows(); ++i) sum.row(static_cast<nn::index>(rows[i])).segment(low, n) += part.row(i).segment(low, n);
             });
     };
