@@ -300,8 +300,8 @@ TEST_CASE("dataset: real logs") {
         REQUIRE(!kept.empty());
         const std::size_t distinct = builder.primitives().size();
         const dataset data = std::move(builder).finish({.merge_equal = false});
-        MESSAGE(std::string(name) << ": " << data.size() << " records, " << data.tasks() << " tasks, " << steps << " steps, " << distinct << " distinct, "
-                     << data.report().bytes_a_record() << " bytes a record");
+        MESSAGE(std::string(name) << ": " << data.size() << " records, " << data.tasks() << " tasks, " << steps << " steps, " << distinct
+                                  << " distinct, " << data.report().bytes_a_record() << " bytes a record");
         REQUIRE(data.size() + data.report().not_finite + data.report().not_positive == kept.size());
         CHECK(data.report().ids == steps);
         if (data.size() == kept.size() && data.tasks() == 1)

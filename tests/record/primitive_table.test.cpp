@@ -111,8 +111,8 @@ TEST_CASE("primitive_table: equal calls have one id, others have another; a map 
 }
 
 TEST_CASE("primitive_table: the steps of a step list") {
-    const step_list s{{split_step{2, 0, 512, {8, 4}, true}, annotate_step{2, 0, loop_annotation::parallel}, pragma_step{1, 0, "auto_unroll_max_step$64"},
-                       split_step{2, 0, 512, {8, 4}, true}, foreign_step{"PPT", "[\"PPT\"]"}}};
+    const step_list s{{split_step{2, 0, 512, {8, 4}, true}, annotate_step{2, 0, loop_annotation::parallel},
+                       pragma_step{1, 0, "auto_unroll_max_step$64"}, split_step{2, 0, 512, {8, 4}, true}, foreign_step{"PPT", "[\"PPT\"]"}}};
     primitive_table table;
     std::vector<primitive_id> ids;
     REQUIRE(intern(table, s, ids));

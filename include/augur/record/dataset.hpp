@@ -100,9 +100,9 @@ struct id_list {
 /// A task as it is stored.
 struct task_row {
     std::array<std::int64_t, 8> hardware{};
-    std::uint64_t first = 0, last = 0;                 ///< records
-    std::uint64_t first_source = 0, last_source = 0;   ///< in the list of all tasks' sources
-    std::uint32_t key = 0, target = 0;                 ///< names
+    std::uint64_t first = 0, last = 0;               ///< records
+    std::uint64_t first_source = 0, last_source = 0; ///< in the list of all tasks' sources
+    std::uint32_t key = 0, target = 0;               ///< names
 };
 
 /// What a data set holds. The arrays are owned, or lie in the file that `mapping` keeps open; the ids lie in `blocks` or at `mapped_ids`.
@@ -217,12 +217,13 @@ public:
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, std::span<const primitive_id> ids, double seconds, outcome status) {
         AUGUR_ASSERT(task < tasks_.size() && source < store_.sources.size(), "dataset_builder::add: task or source of another builder");
         auto& sources = tasks_[task].sources;
-        if (const auto at = std::lower_bound(sources.begin(), sources.end(), source); at == sources.end() || *at != source) sources.insert(at, source);
+        if (const auto at = std::lower_bound(sources.begin(), sources.end(), source); at == sources.end() || *at != source)
+            sources.insert(at, source);
         if (status == outcome::ok && !std::isfinite(seconds)) return ++report_.not_finite, result<void>();
         if (status == outcome::ok && !(seconds > 0)) return ++report_.not_positive, result<void>();
         if (ids.size() > detail::id_list::longest)
-            return error{errc::limit, "a schedule of " + std::to_string(ids.size()) + " primitives, the limit is " +
-                                          std::to_string(detail::id_list::longest)};
+            return error{errc::limit,
+                         "a schedule of " + std::to_string(ids.size()) + " primitives, the limit is " + std::to_string(detail::id_list::longest)};
         if (rows_.size() >= most) return error{errc::limit, "more than 2^32 - 2 records in one data set"};
         const std::uint64_t place = store_.blocks.reserve(ids.size());
         if (place + ids.size() > detail::id_list::farthest) return error{errc::limit, "more than 2^44 primitives in all records of one data set"};

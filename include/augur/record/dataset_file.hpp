@@ -308,7 +308,8 @@ struct dataset_file_access {
         for (std::size_t r = 0; r < records; ++r) {
             const bool ok = a.status[r] == outcome::ok;
             const bool latency = ok ? std::isfinite(a.seconds[r]) && a.seconds[r] > 0 : a.seconds[r] == std::numeric_limits<double>::infinity();
-            if (a.status[r] > outcome::unstable || !latency) return wrong("record " + std::to_string(r) + " has an outcome and a latency that do not fit");
+            if (a.status[r] > outcome::unstable || !latency)
+                return wrong("record " + std::to_string(r) + " has an outcome and a latency that do not fit");
             if (a.lists[r].place() != place || a.lists[r].length() > a.ids.size() - place)
                 return wrong("the primitives of record " + std::to_string(r) + " do not follow those of the one before");
             place += a.lists[r].length();
@@ -393,10 +394,13 @@ struct dataset_file_access {
         return true;
     };
     hash.add(head.counts.data(), sizeof head.counts);
-    bool good = put(&head, sizeof head) && dataset_file_access::emit(data, [&](const void* from, std::size_t n) {
-        hash.add(from, n);
-        return put(from, n);
-    }) && send(buffer.data(), buffer.size());
+    bool good = put(&head, sizeof head) &&
+                dataset_file_access::emit(data,
+                                          [&](const void* from, std::size_t n) {
+                                              hash.add(from, n);
+                                              return put(from, n);
+                                          }) &&
+                send(buffer.data(), buffer.size());
     head.content = hash.value();
     head.seal = head.seal_of();
     good = good && ::lseek(file.get(), 0, SEEK_SET) == 0 && send(reinterpret_cast<const char*>(&head), sizeof head) && ::fsync(file.get()) == 0 &&

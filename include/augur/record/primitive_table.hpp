@@ -231,7 +231,8 @@ public:
     /// Errors: illegal_schedule (an item in front of the first primitive), limit (2^32 primitives or items). Then `ids` may hold a part of it.
     [[nodiscard]] result<void> finish() {
         close();
-        if (std::exchange(orphan_, false)) return error{errc::illegal_schedule, "a visit must begin with primitive(), it began with a number or a name"};
+        if (std::exchange(orphan_, false))
+            return error{errc::illegal_schedule, "a visit must begin with primitive(), it began with a number or a name"};
         if (std::exchange(full_, false)) return error{errc::limit, "more than 2^32 - 2 primitives or items in one table"};
         return {};
     }
