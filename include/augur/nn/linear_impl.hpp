@@ -5,6 +5,9 @@
 /// @file
 /// Bodies of linear.hpp.
 
+#include <concepts>
+
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/linear.hpp>
 #include <augur/nn/product.hpp>
 
@@ -27,6 +30,7 @@ template <scalar S>
 void linear<S>::backward(in<S> x, in<S> dy, linear& grad) const {
     AUGUR_ASSERT(x.cols() == W.rows() && dy.rows() == x.rows() && dy.cols() == W.cols(), "linear: shape");
     multiply_outer<S>(x, dy, grad.W, true); // (I,T)(T,O)
+    if constexpr (std::same_as<S, float>) return kernels::add_rows(dy.data(), dy.outerStride(), dy.rows(), dy.cols(), grad.b.data());
     for (index t = 0; t < dy.rows(); ++t) { // row by row: the order of the sum is the same everywhere
         const S* const row = dy.data() + t * dy.outerStride();
         for (index o = 0; o < dy.cols(); ++o) grad.b[o] += row[o];
@@ -41,6 +45,9 @@ void linear<S>::backward(in<S> x, in<S> dy, out<S> dx, linear& grad) const {
 
 template <scalar S>
 void relu(out<S> x) {
+    if constexpr (std::same_as<S, float>) {
+        if (x.outerStride() == x.cols()) return kernels::relu(x.data(), x.size());
+    }
     for (index t = 0; t < x.rows(); ++t) {
         S* const row = x.data() + t * x.outerStride();
         for (index i = 0; i < x.cols(); ++i) row[i] = row[i] > S(0) ? row[i] : S(0);
@@ -50,6 +57,9 @@ void relu(out<S> x) {
 template <scalar S>
 void relu_backward(in<S> y, out<S> dy) {
     AUGUR_ASSERT(y.rows() == dy.rows() && y.cols() == dy.cols(), "relu: shape");
+    if constexpr (std::same_as<S, float>) {
+        if (y.outerStride() == y.cols() && dy.outerStride() == dy.cols()) return kernels::relu_backward(y.data(), dy.data(), dy.data(), dy.size());
+    }
     for (index t = 0; t < dy.rows(); ++t) {
         const S* const value = y.data() + t * y.outerStride();
         S* const row = dy.data() + t * dy.outerStride();
@@ -57,9 +67,24 @@ void relu_backward(in<S> y, out<S> dy) {
     }
 }
 
+namespace detail {
+/// to <- to + x
+template <scalar S>
+void add(in<S> x, out<S> to) {
+    if constexpr (std::same_as<S, float>) {
+        if (x.outerStride() == x.cols() && to.outerStride() == to.cols()) return kernels::add(x.data(), to.data(), to.size());
+    }
+    to += x;
+}
+} // namespace detail
+
 template <scalar S>
 void residual<S>::forward(in<S> x, out<S> hidden, out<S> y) const {
     inner.forward(x, hidden);
+    if constexpr (std::same_as<S, float>) {
+        if (x.outerStride() == x.cols() && hidden.outerStride() == x.cols() && y.outerStride() == x.cols())
+            return kernels::relu_add(x.data(), hidden.data(), y.data(), y.size());
+    }
     relu<S>(hidden);
     y = hidden + x;
 }
@@ -69,7 +94,7 @@ void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<
     scratch = dy;
     relu_backward<S>(hidden, scratch);
     inner.backward(x, scratch, dx, grad.inner);
-    dx += dy;
+    detail::add<S>(dy, dx);
 }
 
 } // namespace nn

@@ -7,9 +7,15 @@
 ///
 /// A model M offers `M::visit(f, models...)`, which calls `f(name, parameters...)` for each parameter of all models together.
 
+#include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
+#include <span>
+#include <type_traits>
 
+#include <augur/core/executor.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/types.hpp>
 
 namespace augur::inline v0 {
@@ -35,13 +41,34 @@ void add_to(M& sum, const M& part) {
     M::visit([](auto&&, auto& s, const auto& p) { s += p; }, sum, part);
 }
 
+/// sum <- the sum of the parts (at least 1), in their order for each parameter, whatever the executor.
+template <class M, bulk_executor Executor>
+void sum_of(M& sum, std::span<const M> parts, Executor& executor) {
+    constexpr index slices = 16;
+    executor.bulk(static_cast<std::size_t>(slices), [&](std::size_t slice) {
+        const auto s = static_cast<index>(slice);
+        for (const M& part : parts)
+            M::visit(
+                [&](auto&&, auto& to, const auto& from) {
+                    const index first = to.size() * s / slices, n = to.size() * (s + 1) / slices - first;
+                    using S = typename std::remove_cvref_t<decltype(to)>::Scalar;
+                    if (&part == parts.data()) std::copy_n(from.data() + first, n, to.data() + first);
+                    else if constexpr (std::same_as<S, float>) kernels::add(from.data() + first, to.data() + first, n);
+                    else
+                        for (index i = first; i < first + n; ++i) to.data()[i] += from.data()[i];
+                },
+                sum, part);
+    });
+}
+
 /// Scales the gradient so that its Euclidean norm is at most `limit` (torch's clip_grad_norm_). Returns the norm before.
 template <class M>
 double clip_norm(M& gradient, double limit) {
     double squares = 0;
     M::visit(
         [&](auto&&, const auto& p) {
-            for (index i = 0; i < p.size(); ++i) squares += static_cast<double>(p.data()[i]) * static_cast<double>(p.data()[i]);
+            if constexpr (std::same_as<typename std::remove_cvref_t<decltype(p)>::Scalar, float>) squares += kernels::square_sum(p.data(), p.size());
+            else for (index i = 0; i < p.size(); ++i) squares += static_cast<double>(p.data()[i]) * static_cast<double>(p.data()[i]);
         },
         gradient);
     const double norm = std::sqrt(squares);
@@ -85,6 +112,13 @@ public:
         M::visit(
             [&](auto&&, auto& p, const auto& g, auto& m, auto& v) {
                 using S = typename std::remove_reference_t<decltype(p)>::Scalar;
+                if constexpr (std::same_as<S, float>) {
+                    const auto narrow = [](double x) { return static_cast<float>(x); };
+                    const kernels::adam_constants c{narrow(options_.beta1), narrow(1 - options_.beta1),   narrow(options_.beta2),
+                                                    narrow(1 - options_.beta2), narrow(options_.weight_decay), narrow(rate),
+                                                    narrow(1 / root), narrow(options_.epsilon)};
+                    return kernels::adam(c, g.data(), m.data(), v.data(), p.data(), p.size());
+                }
                 const S b1 = static_cast<S>(options_.beta1), b2 = static_cast<S>(options_.beta2), decay = static_cast<S>(options_.weight_decay);
                 const S lr = static_cast<S>(rate), bias = static_cast<S>(root), eps = static_cast<S>(options_.epsilon);
                 for (index i = 0; i < p.size(); ++i) {

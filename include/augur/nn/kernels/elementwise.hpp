@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_KERNELS_ELEMENTWISE_HPP
+#define AUGUR_NN_KERNELS_ELEMENTWISE_HPP
+
+/// @file
+/// What is done number by number, in float: vectors although the compiler's flags ask for none. No element depends on another, so only `adam` and
+/// `square_sum` may differ between instruction sets, by a rounding.
+
+#include <cmath>
+#include <cstddef>
+
+#include <augur/nn/kernels/gemm.hpp>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace augur::inline v0 {
+namespace nn::kernels {
+
+// The text of a kernel is repeated in a function for each instruction set, in the vector extensions of gcc and clang.
+#define AUGUR_NN_LANES(LANES) typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias))
+#define AUGUR_NN_READ(P) (*reinterpret_cast<const lanes*>(P))
+#define AUGUR_NN_WRITE(P) (*reinterpret_cast<lanes*>(P))
+#if defined(__x86_64__)
+#define AUGUR_NN_KERNEL(NAME, TEXT, PARAMETERS, ...)                                                                                                 \
+    namespace detail {                                                                                                                               \
+    inline void NAME##_generic PARAMETERS noexcept { TEXT(4) }                                                                                       \
+    __attribute__((target("avx2,fma"))) inline void NAME##_avx2 PARAMETERS noexcept { TEXT(8) }                                                      \
+    __attribute__((target("avx512f"))) inline void NAME##_avx512 PARAMETERS noexcept { TEXT(16) }                                                    \
+    }                                                                                                                                                \
+    inline void NAME PARAMETERS noexcept {                                                                                                           \
+        const isa level = best_isa();                                                                                                                \
+        if (level == isa::avx512) return detail::NAME##_avx512(__VA_ARGS__);                                                                         \
+        if (level == isa::avx2) return detail::NAME##_avx2(__VA_ARGS__);                                                                             \
+        detail::NAME##_generic(__VA_ARGS__);                                                                                                         \
+    }
+#else
+#define AUGUR_NN_KERNEL(NAME, TEXT, PARAMETERS, ...)                                                                                                 \
+    inline void NAME PARAMETERS noexcept { TEXT(4) }
+#endif
+
+// x <- max(x, 0)
+#define AUGUR_NN_RELU(LANES)                                                                                                                         \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    const lanes zero = {};                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) = AUGUR_NN_READ(x + i) > zero ? AUGUR_NN_READ(x + i) : zero;                        \
+    for (; i < n; ++i) x[i] = x[i] > 0 ? x[i] : 0;
+AUGUR_NN_KERNEL(relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
+
+// to <- from where y > 0, else 0; to may be from
+#define AUGUR_NN_RELU_BACKWARD(LANES)                                                                                                                \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    const lanes zero = {};                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) = AUGUR_NN_READ(y + i) > zero ? AUGUR_NN_READ(from + i) : zero;                    \
+    for (; i < n; ++i) to[i] = y[i] > 0 ? from[i] : 0;
+AUGUR_NN_KERNEL(relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
+
+// to <- to + x
+#define AUGUR_NN_ADD(LANES)                                                                                                                          \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) += AUGUR_NN_READ(x + i);                                                           \
+    for (; i < n; ++i) to[i] += x[i];
+AUGUR_NN_KERNEL(add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
+
+// hidden <- max(hidden, 0), y <- hidden + x
+#define AUGUR_NN_RELU_ADD(LANES)                                                                                                                     \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    const lanes zero = {};                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
+        const lanes h = AUGUR_NN_READ(hidden + i) > zero ? AUGUR_NN_READ(hidden + i) : zero;                                                         \
+        AUGUR_NN_WRITE(hidden + i) = h;                                                                                                              \
+        AUGUR_NN_WRITE(y + i) = h + AUGUR_NN_READ(x + i);                                                                                            \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        hidden[i] = hidden[i] > 0 ? hidden[i] : 0;                                                                                                   \
+        y[i] = hidden[i] + x[i];                                                                                                                     \
+    }
+AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, float* y, std::ptrdiff_t n), x, hidden, y, n)
+
+// sums (cols) <- sums + the rows of x (rows, cols), one after the other
+#define AUGUR_NN_ADD_ROWS(LANES)                                                                                                                     \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= cols; i += (LANES)) {                                                                                                      \
+        lanes sum = AUGUR_NN_READ(sums + i);                                                                                                         \
+        for (std::ptrdiff_t r = 0; r < rows; ++r) sum += AUGUR_NN_READ(x + r * stride + i);                                                          \
+        AUGUR_NN_WRITE(sums + i) = sum;                                                                                                              \
+    }                                                                                                                                                \
+    for (; i < cols; ++i)                                                                                                                            \
+        for (std::ptrdiff_t r = 0; r < rows; ++r) sums[i] += x[r * stride + i];
+AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums),
+                x, stride, rows, cols, sums)
+
+/// The constants of one step of Adam.
+struct adam_constants {
+    float beta1, rest1, beta2, rest2; ///< rest = 1 - beta, from double: in float 1 - 0.999 is off by 1e-5
+    float decay, rate, inverse_root, epsilon;
+};
+
+// mean <- b1 mean + (1 - b1) d, square <- b2 square + (1 - b2) d d, p <- p - rate mean / (sqrt(square) inverse_root + epsilon), d = g + decay p
+#define AUGUR_NN_ADAM_ONE(I)                                                                                                                         \
+    const float d = g[I] + c.decay * p[I];                                                                                                           \
+    mean[I] = c.beta1 * mean[I] + c.rest1 * d;                                                                                                       \
+    square[I] = c.beta2 * square[I] + c.rest2 * d * d;                                                                                               \
+    p[I] -= c.rate * mean[I] / (std::sqrt(square[I]) * c.inverse_root + c.epsilon);
+#define AUGUR_NN_ADAM(V, P, ROOT, LANES)                                                                                                             \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    const V b1 = P##_set1_ps(c.beta1), b2 = P##_set1_ps(c.beta2), rest1 = P##_set1_ps(c.rest1), rest2 = P##_set1_ps(c.rest2);                          \
+    const V decay = P##_set1_ps(c.decay), rate = P##_set1_ps(c.rate), root = P##_set1_ps(c.inverse_root), eps = P##_set1_ps(c.epsilon);              \
+    for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
+        const V at = P##_loadu_ps(p + i);                                                                                                            \
+        const V d = P##_fmadd_ps(decay, at, P##_loadu_ps(g + i));                                                                                    \
+        const V m = P##_fmadd_ps(b1, P##_loadu_ps(mean + i), P##_mul_ps(rest1, d));                                                                  \
+        const V v = P##_fmadd_ps(b2, P##_loadu_ps(square + i), P##_mul_ps(P##_mul_ps(rest2, d), d));                                                 \
+        P##_storeu_ps(mean + i, m);                                                                                                                  \
+        P##_storeu_ps(square + i, v);                                                                                                                \
+        P##_storeu_ps(p + i, P##_sub_ps(at, P##_div_ps(P##_mul_ps(rate, m), P##_fmadd_ps(ROOT(v), root, eps))));                                     \
+    }                                                                                                                                                \
+    for (; i < n; ++i) { AUGUR_NN_ADAM_ONE(i) }
+
+namespace detail {
+inline void adam_generic(const adam_constants& c, const float* g, float* mean, float* square, float* p, std::ptrdiff_t n) noexcept {
+    for (std::ptrdiff_t i = 0; i < n; ++i) { AUGUR_NN_ADAM_ONE(i) }
+}
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) inline void adam_avx2(const adam_constants& c, const float* g, float* mean, float* square, float* p,
+                                                          std::ptrdiff_t n) noexcept {
+    AUGUR_NN_ADAM(__m256, _mm256, _mm256_sqrt_ps, 8)
+}
+__attribute__((target("avx512f"))) inline void adam_avx512(const adam_constants& c, const float* g, float* mean, float* square, float* p,
+                                                           std::ptrdiff_t n) noexcept {
+#define AUGUR_NN_SQRT(X) _mm512_maskz_sqrt_ps(0xFFFF, X) // gcc 12 warns of _mm512_sqrt_ps itself
+    AUGUR_NN_ADAM(__m512, _mm512, AUGUR_NN_SQRT, 16)
+#undef AUGUR_NN_SQRT
+}
+#endif
+} // namespace detail
+/// One step of Adam for n parameters.
+inline void adam(const adam_constants& c, const float* g, float* mean, float* square, float* p, std::ptrdiff_t n) noexcept {
+#if defined(__x86_64__)
+    const isa level = best_isa();
+    if (level == isa::avx512) return detail::adam_avx512(c, g, mean, square, p, n);
+    if (level == isa::avx2) return detail::adam_avx2(c, g, mean, square, p, n);
+#endif
+    detail::adam_generic(c, g, mean, square, p, n);
+}
+
+/// The sum of squares, in double, in eight chains.
+inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
+    double chain[8] = {};
+    std::ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::ptrdiff_t j = 0; j < 8; ++j) chain[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
+    for (; i < n; ++i) chain[i % 8] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    return ((chain[0] + chain[1]) + (chain[2] + chain[3])) + ((chain[4] + chain[5]) + (chain[6] + chain[7]));
+}
+
+#undef AUGUR_NN_ADAM
+#undef AUGUR_NN_ADAM_ONE
+#undef AUGUR_NN_ADD_ROWS
+#undef AUGUR_NN_RELU_ADD
+#undef AUGUR_NN_ADD
+#undef AUGUR_NN_RELU_BACKWARD
+#undef AUGUR_NN_RELU
+#undef AUGUR_NN_KERNEL
+#undef AUGUR_NN_WRITE
+#undef AUGUR_NN_READ
+#undef AUGUR_NN_LANES
+
+} // namespace nn::kernels
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/nn/kernels/elementwise.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <doctest/doctest.h>
+
+namespace kernels = augur::nn::kernels;
+
+namespace {
+std::vector<float> numbers(std::size_t n, augur::random& rng) {
+    std::vector<float> x(n);
+    for (float& v : x) v = rng.below(5) == 0 ? 0.0F : static_cast<float>(rng.uniform(-2, 2));
+    return x;
+}
+} // namespace
+
+TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
+    augur::random rng(4);
+    for (std::size_t n = 0; n < 70; ++n) {
+        CAPTURE(n);
+        const auto size = static_cast<std::ptrdiff_t>(n);
+        const auto x = numbers(n, rng), y = numbers(n, rng);
+        auto a = x, b = x, c = y, d = x, hidden = x, sum = std::vector<float>(n);
+        kernels::relu(a.data(), size);
+        kernels::relu_backward(y.data(), b.data(), b.data(), size);
+        kernels::add(x.data(), c.data(), size);
+        kernels::relu_add(y.data(), hidden.data(), sum.data(), size);
+        double squares = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            CHECK(a[i] == (x[i] > 0 ? x[i] : 0.0F));
+            CHECK(b[i] == (y[i] > 0 ? x[i] : 0.0F));
+            CHECK(c[i] == y[i] + x[i]);
+            CHECK(hidden[i] == a[i]);
+            CHECK(sum[i] == a[i] + y[i]);
+            squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+        }
+        CHECK(kernels::square_sum(x.data(), size) == doctest::Approx(squares).epsilon(1e-14));
+        // three rows that lie n + 1 apart
+        const auto rows = numbers(3 * (n + 1), rng);
+        kernels::add_rows(rows.data(), size + 1, 3, size, d.data());
+        for (std::size_t i = 0; i < n; ++i) CHECK(d[i] == ((x[i] + rows[i]) + rows[n + 1 + i]) + rows[2 * (n + 1) + i]);
+    }
+}
+
+TEST_CASE("elementwise: Adam's step in double") {
+    augur::random rng(5);
+    for (const std::size_t n : {1U, 7U, 16U, 37U}) {
+        auto p = numbers(n, rng), m = numbers(n, rng), v = numbers(n, rng);
+        const auto g = numbers(n, rng);
+        for (float& s : v) s *= s;
+        const auto p0 = p, m0 = m, v0 = v;
+        const kernels::adam_constants c{0.9F, 0.1F, 0.999F, 0.001F, 0.01F, 0.001F, 1.5F, 1e-8F};
+        kernels::adam(c, g.data(), m.data(), v.data(), p.data(), static_cast<std::ptrdiff_t>(n));
+        for (std::size_t i = 0; i < n; ++i) {
+            const double d = static_cast<double>(g[i]) + 0.01 * static_cast<double>(p0[i]);
+            const double mean = 0.9 * static_cast<double>(m0[i]) + 0.1 * d, square = 0.999 * static_cast<double>(v0[i]) + 0.001 * d * d;
+            CHECK(static_cast<double>(m[i]) == doctest::Approx(mean).epsilon(1e-5));
+            CHECK(static_cast<double>(v[i]) == doctest::Approx(square).epsilon(1e-5));
+            const double moved = 0.001 * mean / (std::sqrt(square) * 1.5 + 1e-8);
+            CHECK(std::abs(static_cast<double>(p[i]) - (static_cast<double>(p0[i]) - moved)) < 1e-6 * (1 + std::abs(moved)));
+        }
+    }
+}
