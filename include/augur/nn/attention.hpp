@@ -19,6 +19,7 @@ namespace nn {
 struct sequences {
     std::span<const index> begin;          ///< (N + 1), begin[0] = 0
     std::span<const std::uint32_t> repeat; ///< (T) how often each row occurs in its sequence; empty: once. 0: never attended to, i.e. masked
+    bool causal = false;                   ///< a row attends to itself and the rows before it only
 
     [[nodiscard]] index count() const { return static_cast<index>(begin.size()) - 1; }
     [[nodiscard]] index rows() const { return begin.back(); }

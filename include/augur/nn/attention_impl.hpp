@@ -21,18 +21,21 @@ S square_root(index n) {
     return sqrt(S(static_cast<double>(n)));
 }
 
-/// Rows of `scores` (l, l) <- softmax of scale * scores, where key j counts repeat[j] times.
+/// Rows of `scores` (l, l) <- softmax of scale * scores, where key j counts repeat[j] times, and causally a later key not at all.
 template <scalar S>
-void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> repeat) {
+void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> repeat, bool causal = false) {
     const index l = scores.rows();
     S* const all = scores.data();
-    const auto times = [&](index j) { return repeat.empty() ? 1U : repeat[static_cast<std::size_t>(j)]; };
+    const auto times = [&](index i, index j) {
+        if (causal && j > i) return 0U;
+        return repeat.empty() ? 1U : repeat[static_cast<std::size_t>(j)];
+    };
     for (index i = 0; i < l; ++i) {
         S* const row = all + i * l;
         bool any = false;
         S top(0);
         for (index j = 0; j < l; ++j) {
-            if (times(j) == 0) continue;
+            if (times(i, j) == 0) continue;
             if (!any || row[j] > top) top = row[j];
             any = true;
         }
@@ -50,7 +53,7 @@ void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> 
         S* const row = all + i * l;
         S sum(0);
         for (index j = 0; j < l; ++j) {
-            if (times(j) != 1) row[j] *= S(static_cast<double>(times(j)));
+            if (times(i, j) != 1) row[j] *= S(static_cast<double>(times(i, j)));
             sum += row[j];
         }
         const S share = sum > S(0) ? S(1) / sum : S(0);
@@ -95,7 +98,7 @@ void attention<S>::attend(const sequences& which, attention_activation<S>& kept)
             const auto k = qkv.block(first, width + h * head, l, head);
             const auto v = qkv.block(first, 2 * width + h * head, l, head);
             multiply_transposed<S>(q, k, weights); // (l,d)(d,l)
-            detail::softmax_rows<S>(weights, scale, repeat);
+            detail::softmax_rows<S>(weights, scale, repeat, which.causal);
             multiply<S>(weights, v, context.block(first, h * head, l, head)); // (l,l)(l,d)
         }
     }

@@ -9,9 +9,11 @@
 
 #include <augur/core/random.hpp>
 #include <augur/nn/attention.hpp>
+#include <augur/nn/embedding.hpp>
 #include <augur/nn/layer_norm.hpp>
 #include <augur/nn/linear.hpp>
 #include <augur/nn/lstm.hpp>
+#include <augur/nn/transformer.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -58,6 +60,25 @@ template <scalar S>
 void init(layer_norm<S>& layer, random&) {
     layer.gamma.setOnes();
     layer.beta.setZero();
+}
+
+/// torch.nn.TransformerEncoderLayer: its parts by their own defaults.
+template <scalar S, class F>
+void init(transformer_layer<S, F>& layer, random& rng) {
+    init(layer.attention, rng);
+    init(layer.expand, rng);
+    init(layer.contract, rng);
+    init(layer.norm_1, rng);
+    init(layer.norm_2, rng);
+}
+
+/// Normal with this deviation; GPT-2 and BERT take 0.02 (torch's own default is 1).
+template <scalar S>
+void init(embedding<S>& layer, random& rng, double deviation = 0.02) {
+    for (index i = 0; i < layer.W.size(); ++i) { // Box, Muller 1958
+        const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
+        layer.W.data()[i] = static_cast<S>(deviation * radius * std::cos(6.28318530717958647693 * rng.uniform()));
+    }
 }
 
 } // namespace nn

@@ -15,6 +15,15 @@
 namespace augur::inline v0 {
 namespace nn {
 
+namespace detail {
+/// For float the one that the forward kernel takes.
+template <scalar S>
+S cell_tanh(const S& x) {
+    if constexpr (std::same_as<S, float>) return kernels::detail::tanh(x);
+    else return hyperbolic_tangent(x);
+}
+} // namespace detail
+
 template <scalar S>
 void lstm<S>::step(in<S> h_before, in<S> c_before, out<S> gates, out<S> c, out<S> h) const {
     const index d = width();
@@ -54,7 +63,7 @@ void lstm<S>::step_backward(in<S> h_before, in<S> c_before, in<S> gates, in<S> c
     for (index n = 0; n < gates.rows(); ++n)
         for (index j = 0; j < d; ++j) {
             const S i = gates(n, j), f = gates(n, d + j), g = gates(n, 2 * d + j), o = gates(n, 3 * d + j);
-            const S t = hyperbolic_tangent(S(c(n, j)));
+            const S t = detail::cell_tanh<S>(c(n, j));
             const S d_cell = dc(n, j) + dh(n, j) * o * (S(1) - t * t);
             d_gates(n, j) = d_cell * g * i * (S(1) - i);
             d_gates(n, d + j) = d_cell * c_before(n, j) * f * (S(1) - f);
