@@ -12,7 +12,9 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <augur/core/executor.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
@@ -104,13 +106,28 @@ public:
     [[nodiscard]] options& settings() { return options_; }
     [[nodiscard]] std::size_t steps() const { return steps_; }
 
+    [[nodiscard]] const M& first() const { return first_; }   ///< mean of the gradients
+    [[nodiscard]] const M& second() const { return second_; } ///< mean of their squares
+    /// Goes on where another one stopped.
+    void restore(M first, M second, std::size_t steps) {
+        first_ = std::move(first);
+        second_ = std::move(second);
+        steps_ = steps;
+    }
+
     /// One step along `gradient`. No allocation.
     void step(M& model, const M& gradient) {
+        step(model, gradient, [](std::string_view) { return true; });
+    }
+    /// The same for the parameters whose names `moves(name)` is true of; the others stay as they are.
+    template <class Filter>
+    void step(M& model, const M& gradient, const Filter& moves) {
         ++steps_;
         const double rate = options_.learning_rate / (1 - std::pow(options_.beta1, static_cast<double>(steps_)));
         const double root = std::sqrt(1 - std::pow(options_.beta2, static_cast<double>(steps_)));
         M::visit(
-            [&](auto&&, auto& p, const auto& g, auto& m, auto& v) {
+            [&](auto&& name, auto& p, const auto& g, auto& m, auto& v) {
+                if (!moves(std::string_view(name))) return;
                 using S = typename std::remove_reference_t<decltype(p)>::Scalar;
                 if constexpr (std::same_as<S, float>) {
                     const auto narrow = [](double x) { return static_cast<float>(x); };

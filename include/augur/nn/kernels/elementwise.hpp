@@ -110,7 +110,7 @@ struct adam_constants {
     p[I] -= c.rate * mean[I] / (std::sqrt(square[I]) * c.inverse_root + c.epsilon);
 #define AUGUR_NN_ADAM(V, P, ROOT, LANES)                                                                                                             \
     std::ptrdiff_t i = 0;                                                                                                                            \
-    const V b1 = P##_set1_ps(c.beta1), b2 = P##_set1_ps(c.beta2), rest1 = P##_set1_ps(c.rest1), rest2 = P##_set1_ps(c.rest2);                          \
+    const V b1 = P##_set1_ps(c.beta1), b2 = P##_set1_ps(c.beta2), rest1 = P##_set1_ps(c.rest1), rest2 = P##_set1_ps(c.rest2);                        \
     const V decay = P##_set1_ps(c.decay), rate = P##_set1_ps(c.rate), root = P##_set1_ps(c.inverse_root), eps = P##_set1_ps(c.epsilon);              \
     for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
         const V at = P##_loadu_ps(p + i);                                                                                                            \

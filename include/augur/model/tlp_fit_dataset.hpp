@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_FIT_DATASET_HPP
+#define AUGUR_MODEL_TLP_FIT_DATASET_HPP
+
+/// @file
+/// Trains TLP on a data set: as the authors did, or better; validated, resumable, the same bits for any number of threads.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/random.hpp>
+#include <augur/feature/tlp_rows.hpp>
+#include <augur/model/tlp_bags.hpp>
+#include <augur/model/tlp_checkpoint.hpp>
+#include <augur/model/tlp_fit_samples.hpp>
+#include <augur/model/tlp_mtl.hpp>
+#include <augur/model/tlp_pass.hpp>
+#include <augur/model/tlp_weights.hpp>
+#include <augur/nn/loss.hpp>
+#include <augur/nn/optimiser.hpp>
+#include <augur/record/top_k.hpp>
+
+namespace augur::inline v0 {
+
+enum class tlp_loss : std::uint8_t { lambda_rank, mse };
+
+/// How the learning rate falls.
+enum class tlp_rate : std::uint8_t {
+    constant,
+    step,  ///< times `rate_factor` every `rate_every` epochs
+    cosine ///< along half a cosine to a hundredth, over all epochs
+};
+
+/// How to train. The defaults rank the schedules of a task among themselves; `faithful` is the authors' code (scripts/tlp_train.py).
+struct tlp_training_options {
+    tlp_loss loss = tlp_loss::lambda_rank;
+    bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
+    std::size_t list = 64;  ///< at least 2
+    std::size_t batch = 1024;
+    std::size_t epochs = 50;
+    double learning_rate = 7e-4;
+    double weight_decay = 1e-6;
+    double clip = 0.5; ///< largest norm of the gradient
+    tlp_rate rate = tlp_rate::cosine;
+    std::size_t rate_every = 16;
+    double rate_factor = 0.5;
+    std::vector<double> output_weights; ///< of the outputs' losses; empty: 1 each
+    bool decoders_only = false;         ///< fine-tuning of the head: all else stays as it is
+    std::size_t judged_output = 0;      ///< whose top-1 and top-5 decide
+    std::size_t patience = 0;           ///< stop after so many epochs without a better validation; 0: never
+    std::uint64_t seed = 1;
+    std::string checkpoint; ///< file, written after every epoch, from which an equal call goes on; empty: none
+
+    /// All tasks in one list, a constant rate.
+    static tlp_training_options faithful() {
+        tlp_training_options o;
+        o.by_task = false;
+        o.rate = tlp_rate::constant;
+        return o;
+    }
+    /// Errors: invalid_argument.
+    [[nodiscard]] result<void> check(std::size_t outputs) const {
+        const auto wrong = [](const std::string& what) { return error{errc::invalid_argument, "tlp training: expected " + what}; };
+        if (list < 2 || batch < 2 || epochs < 1 || rate_every < 1) return wrong("a list and a batch of at least 2, at least one epoch");
+        if (!(learning_rate > 0) || !(clip > 0) || !(weight_decay >= 0) || !(rate_factor > 0)) return wrong("a positive rate, clip and factor");
+        if (!output_weights.empty() && output_weights.size() != outputs)
+            return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(output_weights.size()));
+        for (const double w : output_weights)
+            if (!(w >= 0) || !std::isfinite(w)) return wrong("weights of at least 0");
+        if (judged_output >= outputs)
+            return wrong("an output below " + std::to_string(outputs) + " to judge by, got " + std::to_string(judged_output));
+        return {};
+    }
+};
+
+/// Told after every epoch.
+struct tlp_progress {
+    std::size_t epoch = 0, epochs = 0; ///< done, planned
+    tlp_epoch last;
+    double seconds = 0, seconds_left = 0; ///< of this call
+};
+
+/// What came of a training.
+struct tlp_training_report {
+    std::vector<tlp_epoch> history;
+    std::size_t best = 0;         ///< the epoch, from 0, whose weights were kept: the best by top-1 + top-5, without validation the last
+    std::size_t steps = 0;
+    std::size_t refused = 0;      ///< training samples that the vocabulary does not know
+    std::size_t resumed_from = 0; ///< epochs that the checkpoint had
+    bool stopped = false;         ///< by the caller
+};
+
+/// scores (N, K) <- the network's scores of records; -infinity where the vocabulary does not know a primitive.
+///
+/// pre: `table` has all primitives of `data`, and as many columns as the network
+template <bulk_executor Executor>
+[[nodiscard]] std::vector<float> tlp_record_scores(const tlp_network<float>& net, const tlp_row_table& table, const dataset& data,
+                                                   std::span<const std::uint32_t> records, Executor& executor, tlp_pass<float>& pass) {
+    constexpr std::size_t block = 1024;
+    const std::size_t outputs = net.decoders.size();
+    std::vector<float> scores(records.size() * outputs);
+    tlp_bags bags(table.schema().columns, net.config.order());
+    for (std::size_t first = 0; first < records.size(); first += block) {
+        const std::size_t n = (std::min)(block, records.size() - first);
+        const auto part = std::span<float>(scores).subspan(first * outputs, n * outputs);
+        std::vector<std::size_t> unknown;
+        bags.clear();
+        for (std::size_t i = 0; i < n; ++i) {
+            if (bags.add(data.schedule(records[first + i]), table)) continue;
+            bags.add(std::span<const float>());
+            unknown.push_back(i);
+        }
+        pass.forward(net, bags, executor, part);
+        for (const std::size_t i : unknown)
+            std::fill_n(part.begin() + static_cast<std::ptrdiff_t>(i * outputs), outputs, -std::numeric_limits<float>::infinity());
+    }
+    return scores;
+}
+
+/// Judges one output of a network by the samples that have a label for it, every task with weight 1.
+template <bulk_executor Executor>
+[[nodiscard]] top_k_score tlp_judge(const tlp_network<float>& net, const tlp_row_table& table, const dataset& data, const tlp_samples& samples,
+                                    std::size_t output, Executor& executor, tlp_pass<float>& pass, std::vector<std::size_t> ks = {1, 5}) {
+    AUGUR_ASSERT(samples.outputs == net.decoders.size() && output < samples.outputs, "tlp_judge: outputs");
+    top_k_score sum(std::move(ks));
+    const auto all = tlp_record_scores(net, table, data, samples.records, executor, pass);
+    std::vector<float> scores, labels;
+    for (std::size_t i = 0; i < samples.size();) {
+        const std::uint32_t group = samples.groups[i];
+        scores.clear();
+        labels.clear();
+        for (; i < samples.size() && samples.groups[i] == group; ++i) {
+            const std::size_t at = i * samples.outputs + output;
+            if (samples.known[at] == 0) continue;
+            scores.push_back(all[at]);
+            labels.push_back(samples.labels[at]);
+        }
+        if (!labels.empty())
+            sum.add(std::span<const float>(scores), std::span<const float>(labels), samples.least[group * samples.outputs + output]);
+    }
+    return sum;
+}
+
+namespace detail {
+
+/// Which samples make a list, and which lists an epoch.
+class tlp_lists {
+public:
+    /// Without by_task, or where the loss does not rank, all samples together; else lists of one group whose labels differ.
+    tlp_lists(const tlp_samples& samples, const std::vector<std::uint32_t>& usable, const tlp_training_options& options)
+        : ranked_(options.by_task && options.loss == tlp_loss::lambda_rank), most_(ranked_ ? options.list : options.batch) {
+        const std::size_t outputs = samples.outputs;
+        for (std::size_t i = 0; i < usable.size();) {
+            std::size_t end = i;
+            bool differ = !ranked_;
+            std::vector<float> seen(outputs, -1.0F);
+            for (; end < usable.size() && (!ranked_ || samples.groups[usable[end]] == samples.groups[usable[i]]); ++end)
+                for (std::size_t k = 0; k < outputs; ++k) {
+                    const std::size_t at = usable[end] * outputs + k;
+                    if (samples.known[at] == 0) continue;
+                    differ = differ || (seen[k] >= 0 && seen[k] != samples.labels[at]);
+                    seen[k] = samples.labels[at];
+                }
+            if (differ) {
+                groups_.push_back({order_.size(), order_.size() + (end - i)});
+                order_.insert(order_.end(), usable.begin() + static_cast<std::ptrdiff_t>(i), usable.begin() + static_cast<std::ptrdiff_t>(end));
+            }
+            i = end;
+        }
+    }
+
+    [[nodiscard]] std::size_t size() const { return order_.size(); } ///< samples an epoch
+    [[nodiscard]] bool ranked() const { return ranked_; }
+
+    /// The lists of one epoch, which depend on the random numbers alone.
+    [[nodiscard]] std::span<const std::span<std::uint32_t>> draw(random rng) {
+        drawn_ = order_;
+        lists_.clear();
+        for (const auto& [first, last] : groups_) {
+            const auto all = std::span(drawn_).subspan(first, last - first);
+            rng.shuffle(all);
+            const std::size_t n = all.size(), parts = (n + most_ - 1) / most_;
+            for (std::size_t p = 0; p < parts; ++p) // near-equal parts of a task; whole batches of all of them
+                lists_.push_back(ranked_ ? all.subspan(n * p / parts, n * (p + 1) / parts - n * p / parts)
+                                         : all.subspan(p * most_, (std::min)(most_, n - p * most_)));
+        }
+        if (ranked_) rng.shuffle(std::span(lists_));
+        return lists_;
+    }
+
+private:
+    bool ranked_;
+    std::size_t most_;
+    std::vector<std::uint32_t> order_, drawn_;
+    std::vector<std::pair<std::size_t, std::size_t>> groups_; ///< into order_
+    std::vector<std::span<std::uint32_t>> lists_;
+};
+
+/// Is there a task with a valid record?
+inline bool tlp_can_judge(const tlp_samples& samples, std::size_t output) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const double least = samples.least[samples.groups[i] * samples.outputs + output];
+        if (samples.known[i * samples.outputs + output] != 0 && std::isfinite(least)) return true;
+    }
+    return false;
+}
+
+/// Of all that decides what a training gives.
+inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table& table, const dataset& data, const tlp_samples& train,
+                             const tlp_samples& validation, const tlp_training_options& o) {
+    const auto bytes = [](const auto& v) { return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(v[0])); };
+    std::uint64_t hash = mix64(table.schema().hash());
+    hash = fnv1a64(tlp_config_json(net.config), hash);
+    tlp_network<float>::visit(
+        [&](std::string_view, const auto& p) {
+            hash = fnv1a64({reinterpret_cast<const char*>(p.data()), static_cast<std::size_t>(p.size()) * sizeof(float)}, hash);
+        },
+        net);
+    for (const tlp_samples* s : {&train, &validation}) {
+        for (const std::uint32_t r : s->records) hash = mix64(hash ^ fnv1a64(bytes(data.schedule(r))));
+        hash = fnv1a64(bytes(s->least), fnv1a64(bytes(s->known), fnv1a64(bytes(s->labels), fnv1a64(bytes(s->groups), hash))));
+    }
+    const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.loss), static_cast<std::uint64_t>(o.by_task), o.list, o.batch,
+                                           o.rate == tlp_rate::cosine ? o.epochs : 0, // elsewhere a run may be made longer
+                                           static_cast<std::uint64_t>(o.rate), o.rate_every, static_cast<std::uint64_t>(o.decoders_only),
+                                           o.judged_output, o.seed};
+    std::vector<double> numbers{o.learning_rate, o.weight_decay, o.clip, o.rate_factor};
+    numbers.insert(numbers.end(), o.output_weights.begin(), o.output_weights.end());
+    return fnv1a64(bytes(numbers), fnv1a64(bytes(words), hash));
+}
+
+} // namespace detail
+
+/// Trains a network on samples, in place, and leaves the weights of the best epoch.
+///
+/// Equal arguments give equal bits whatever the executor, and whether or not the run was interrupted: with `options.checkpoint` an epoch that was
+/// finished is not done again.
+///
+/// @param table       the rows of all primitives of `data` under the model's schema
+/// @param train       of as many outputs as the network has
+/// @param validation  judged after each epoch; may have no samples
+/// @param progress    `progress(tlp_progress)`, false to stop after this epoch
+/// Errors: invalid_argument, shape_mismatch, not_found (no sample that teaches anything), limit (the loss is no number any more), io; those of
+/// `load_tlp_checkpoint`, version_mismatch when the file is of another run
+template <bulk_executor Executor, class Progress>
+result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_row_table& table, const dataset& data, const tlp_samples& train,
+                                            const tlp_samples& validation, Executor& executor, const tlp_training_options& options,
+                                            Progress&& progress) {
+    using clock = std::chrono::steady_clock;
+    const auto start = clock::now();
+    const std::size_t outputs = net.decoders.size();
+    if (auto fits = options.check(outputs); !fits) return fits.why();
+    if (train.outputs != outputs || (validation.size() > 0 && validation.outputs != outputs))
+        return error{errc::shape_mismatch, "tlp training: the network has " + std::to_string(outputs) + " outputs, the samples " +
+                                               std::to_string(train.outputs) + " and " + std::to_string(validation.outputs)};
+    if (table.schema().columns != static_cast<std::size_t>(net.config.columns) || table.size() < data.primitives().size())
+        return error{errc::shape_mismatch, "tlp training: rows of " + std::to_string(table.schema().columns) + " columns for " +
+                                               std::to_string(table.size()) + " primitives, expected " + std::to_string(net.config.columns) +
+                                               " for " + std::to_string(data.primitives().size())};
+    tlp_training_report report;
+    std::vector<std::uint32_t> usable;
+    for (std::size_t i = 0; i < train.size(); ++i) {
+        const auto ids = data.schedule(train.records[i]);
+        const bool known = std::none_of(ids.begin(), ids.end(), [&](primitive_id id) { return table.row(id) == tlp_row_table::refused; });
+        if (known) usable.push_back(static_cast<std::uint32_t>(i));
+    }
+    report.refused = train.size() - usable.size();
+    detail::tlp_lists lists(train, usable, options);
+    if (lists.size() == 0) return error{errc::not_found, "tlp training: none of " + std::to_string(train.size()) + " samples teaches anything"};
+
+    tlp_checkpoint at;
+    at.run = options.checkpoint.empty() ? 0 : detail::tlp_run(net, table, data, train, validation, options);
+    nn::adam<tlp_network<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
+    bool there = false;
+    if (!options.checkpoint.empty()) {
+        if (std::FILE* const file = std::fopen(options.checkpoint.c_str(), "rbe")) there = std::fclose(file) == 0;
+    }
+    if (there) {
+        auto from = load_tlp_checkpoint(options.checkpoint, net.config, at.run);
+        if (!from) return from.why();
+        at = *std::move(from);
+        adam.restore(at.first, at.second, at.steps);
+        report.resumed_from = at.epochs();
+    } else {
+        at.network = at.best_network = net;
+    }
+
+    tlp_network<float>& now = at.network;
+    auto grad = tlp_network<float>::zeros(net.config);
+    tlp_pass<float> pass;
+    nn::lambda_rank rank;
+    mtl_loss<float> loss;
+    tlp_bags bags(table.schema().columns, net.config.order());
+    std::vector<float> scores, d_scores, labels;
+    std::vector<std::uint8_t> known;
+    std::vector<std::size_t> ends;
+    const auto is_decoder = [](std::string_view name) { return name.starts_with("decoder.") || name.starts_with("mtl_heads."); };
+    const auto worth = [&](std::size_t epoch) { return at.history[epoch].top_1 + at.history[epoch].top_5; };
+    const auto one_list = [&](std::span<const float> s, std::span<const float> y, std::span<float> d) {
+        return options.loss == tlp_loss::mse ? static_cast<double>(nn::mse(s, y, d)) : rank(s, y, d);
+    };
+
+    const bool validated = detail::tlp_can_judge(validation, options.judged_output);
+    while (at.epochs() < options.epochs && !(options.patience > 0 && validated && at.epochs() > at.best + options.patience)) {
+        const std::size_t epoch = at.epochs();
+        const auto drawn = lists.draw(random(options.seed).stream(epoch));
+        double sum = 0;
+        for (std::size_t next = 0; next < drawn.size();) {
+            const double done = (static_cast<double>(epoch) + static_cast<double>(next) / static_cast<double>(drawn.size())) /
+                static_cast<double>(options.epochs);
+            bags.clear();
+            labels.clear();
+            known.clear();
+            ends.clear();
+            while (next < drawn.size() && (ends.empty() || bags.size() + drawn[next].size() <= options.batch)) {
+                for (const std::uint32_t i : drawn[next]) {
+                    if (!bags.add(data.schedule(train.records[i]), table)) continue; // `usable` has none of them
+                    for (std::size_t k = i * outputs; k < (i + 1) * outputs; ++k) {
+                        labels.push_back(train.labels[k]);
+                        known.push_back(train.known[k]);
+                    }
+                }
+                ends.push_back(bags.size());
+                ++next;
+            }
+            scores.resize(labels.size());
+            d_scores.resize(labels.size());
+            pass.forward_to_train(now, bags, executor, scores);
+            std::size_t begin = 0;
+            for (const std::size_t end : ends) {
+                const std::size_t first = begin * outputs, n = (end - begin) * outputs;
+                const auto d = std::span<float>(d_scores).subspan(first, n);
+                const double value = loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
+                                          std::span<const std::uint8_t>(known).subspan(first, n), options.output_weights, outputs, one_list, d);
+                // a task's list by its mean, the step by the mean of its lists: a task with many records weighs as many but not their square
+                const double share = lists.ranked() ? 1 / static_cast<double>(end - begin) : 1;
+                sum += value * share;
+                if (lists.ranked())
+                    for (float& x : d) x *= static_cast<float>(share / static_cast<double>(ends.size()));
+                begin = end;
+            }
+            pass.backward(now, bags, executor, std::span<const float>(d_scores), grad);
+            if (options.decoders_only)
+                tlp_network<float>::visit(
+                    [&](std::string_view name, auto& g) {
+                        if (!is_decoder(name)) g.setZero();
+                    },
+                    grad);
+            nn::clip_norm(grad, options.clip);
+            double& rate = adam.settings().learning_rate;
+            rate = options.learning_rate;
+            if (options.rate == tlp_rate::step) rate *= std::pow(options.rate_factor, static_cast<double>(epoch / options.rate_every));
+            if (options.rate == tlp_rate::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
+            adam.step(now, grad, [&](std::string_view name) { return !options.decoders_only || is_decoder(name); });
+        }
+        if (!std::isfinite(sum))
+            return error{errc::limit, "tlp training: the loss of epoch " + std::to_string(epoch + 1) + " is not finite: lower the learning rate"};
+
+        tlp_epoch last{lists.ranked() ? sum / static_cast<double>(drawn.size()) : sum, 0, 0};
+        if (validated) {
+            const auto judged = tlp_judge(now, table, data, validation, options.judged_output, executor, pass);
+            last = {last.loss, judged.score(0), judged.score(1)};
+        }
+        at.history.push_back(last);
+        at.steps = adam.steps();
+        if (!validated || epoch == 0 || worth(epoch) > worth(at.best)) {
+            at.best = epoch;
+            at.best_network = now;
+        }
+        if (!options.checkpoint.empty()) {
+            at.first = adam.first();
+            at.second = adam.second();
+            if (auto saved = save_tlp_checkpoint(at, options.checkpoint); !saved) return saved.why();
+        }
+        const double seconds = std::chrono::duration<double>(clock::now() - start).count();
+        const auto epochs_done = static_cast<double>(at.epochs() - report.resumed_from);
+        const double left = seconds / epochs_done * static_cast<double>(options.epochs - at.epochs());
+        const tlp_progress told{at.epochs(), options.epochs, last, seconds, left};
+        if (!progress(told)) {
+            report.stopped = at.epochs() < options.epochs;
+            break;
+        }
+    }
+    net = at.best_network;
+    report.history = std::move(at.history);
+    report.best = at.best;
+    report.steps = at.steps;
+    return report;
+}
+
+/// The same without a listener.
+template <bulk_executor Executor>
+result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_row_table& table, const dataset& data, const tlp_samples& train,
+                                            const tlp_samples& validation, Executor& executor, const tlp_training_options& options = {}) {
+    return tlp_fit_dataset(net, table, data, train, validation, executor, options, [](const tlp_progress&) { return true; });
+}
+
+} // namespace augur::inline v0
+
+#endif
