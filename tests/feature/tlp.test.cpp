@@ -135,4 +135,41 @@ TEST_CASE("tlp schema: equal means equal hash, and sizes are checked") {
     b.positions = 3;
     CHECK(a.hash() != b.hash());
     CHECK(augur::tlp_schema::authors_cpu(0, 22).check().why().code == augur::errc::shape_mismatch);
+    CHECK(augur::tlp_schema::authors_cpu(65536, 65536).check().why().code == augur::errc::limit);
+}
+
+TEST_CASE("tlp schema: a mismatch says which has what") {
+    using augur::same_schema;
+    const auto cpu = augur::tlp_schema::authors_cpu();
+    auto other = cpu;
+    other.name = "renamed";
+    CHECK(same_schema(cpu, "a.safetensors", other, "b.augur"));
+    const auto why = [&] { return same_schema(cpu, "a.safetensors", other, "b.augur").why(); };
+    CHECK(same_schema(cpu, "a", augur::tlp_schema::authors_cpu(54, 40), "b").why().code == augur::errc::version_mismatch);
+    other = augur::tlp_schema::authors_cpu(54, 40);
+    CHECK(why().detail == "tlp schema: 'a.safetensors' (schema 'authors-cpu') has 25 x 22 features, "
+                          "'b.augur' (schema 'authors-cpu') has 54 x 40 features");
+    other = cpu;
+    other.kinds[2] = "XX";
+    CHECK(why().detail == "tlp schema: 'a.safetensors' (schema 'authors-cpu') has kind 2 'AN', 'b.augur' (schema 'authors-cpu') has kind 2 'XX'");
+    other = cpu;
+    other.kinds.pop_back();
+    CHECK(why().detail.find("has kind 10 'PR', 'b.augur' (schema 'authors-cpu') has 10 kinds") != std::string::npos);
+    other = cpu;
+    other.words[1].value = 2.5F;
+    CHECK(
+        why().detail.find("has name 'PR.auto_unroll_max_step$0' = 2, 'b.augur' (schema 'authors-cpu') has name 'PR.auto_unroll_max_step$0' = 2.5") !=
+        std::string::npos);
+    other = cpu;
+    other.words.clear();
+    CHECK(why().detail.find("has 0 names") != std::string::npos);
+    other = cpu;
+    other.pad = false;
+    CHECK(why().detail.find("and no padding") != std::string::npos);
+    for (auto change : {&augur::tlp_schema::kind_columns, &augur::tlp_schema::positions}) { // equal hash and equal words agree
+        other = cpu;
+        ++(other.*change);
+        CHECK(!same_schema(cpu, "a", other, "b"));
+        CHECK(cpu.hash() != other.hash());
+    }
 }
