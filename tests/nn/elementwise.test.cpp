@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/nn/kernels/elementwise.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -39,6 +40,13 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
             squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
         }
         CHECK(kernels::square_sum(x.data(), size) == doctest::Approx(squares).epsilon(1e-14));
+        auto shifted = x, back = x;
+        kernels::softmax_backward(y.data(), 0.25F, 0.5F, back.data(), size);
+        if (n > 0) kernels::softmax_shift(0.5F, shifted.data(), size);
+        for (std::size_t i = 0; i < n; ++i) {
+            CHECK(back[i] == y[i] * (x[i] - 0.25F) * 0.5F);
+            CHECK(shifted[i] == (x[i] - *std::max_element(x.begin(), x.end())) * 0.5F);
+        }
         // three rows that lie n + 1 apart
         const auto rows = numbers(3 * (n + 1), rng);
         kernels::add_rows(rows.data(), size + 1, 3, size, d.data());

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <augur/core/executor.hpp>
@@ -48,6 +49,19 @@ struct tlp_piece {
     std::vector<std::vector<nn::buffer<S>>> decoded; ///< (T, width) behind each layer of each decoder
     nn::buffer<S> d_a, d_b, d_z, scratch;            ///< gradients on their way back
     nn::buffer<S> d_x;                               ///< (T, D) by the encoded rows
+
+    /// Exchanges the memory that a piece needs on its way back and not after it: it stays in the cache from one piece to the next.
+    void swap_scratch(tlp_piece& other) {
+        if (&other == this) return;
+        std::swap(d_a, other.d_a);
+        std::swap(d_b, other.d_b);
+        std::swap(d_z, other.d_z);
+        std::swap(scratch, other.scratch);
+        for (std::size_t a = 0; a < (std::min)(attention.size(), other.attention.size()); ++a) {
+            std::swap(attention[a].d_context, other.attention[a].d_context);
+            std::swap(attention[a].scratch, other.attention[a].scratch);
+        }
+    }
 };
 
 } // namespace detail

@@ -274,8 +274,11 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
     while (grads_.size() < parts) grads_.push_back(tlp_network<S>::zeros(net.config));
     executor.bulk(parts, [&](std::size_t g) {
         nn::set_zero(grads_[g]);
-        for (std::size_t p = pieces * g / parts; p < pieces * (g + 1) / parts; ++p)
+        const std::size_t first = pieces * g / parts, last = pieces * (g + 1) / parts;
+        for (std::size_t p = first; p < last; ++p) {
+            pieces_[p].swap_scratch(pieces_[p == first ? last - 1 : p - 1]);
             run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g]);
+        }
     });
 
     // rows that schedules share: add their gradients up, in the order of the pieces, one slice of columns a call

@@ -5,9 +5,11 @@
 /// @file
 /// Bodies of attention.hpp.
 
+#include <algorithm>
 #include <concepts>
 
 #include <augur/nn/attention.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/product.hpp>
 
@@ -30,8 +32,15 @@ void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> 
         if (causal && j > i) return 0U;
         return repeat.empty() ? 1U : repeat[static_cast<std::size_t>(j)];
     };
+    const bool unmasked = !causal && std::find(repeat.begin(), repeat.end(), 0U) == repeat.end();
     for (index i = 0; i < l; ++i) {
         S* const row = all + i * l;
+        if constexpr (std::same_as<S, float>) {
+            if (unmasked) {
+                kernels::softmax_shift(scale, row, l);
+                continue;
+            }
+        }
         bool any = false;
         S top(0);
         for (index j = 0; j < l; ++j) {
@@ -128,8 +137,13 @@ void attention<S>::attend_backward(const sequences& which, attention_activation<
             multiply_transposed<S>(dc, v, d_scores); // dP (l,l)
             for (index i = 0; i < l; ++i) {          // dS = P (dP - sum_j P dP) / sqrt(d)
                 S mean(0);                           // a plain loop: a vectorised sum would depend on where the row lies in memory
-                for (index j = 0; j < l; ++j) mean += weights(i, j) * d_scores(i, j);
-                for (index j = 0; j < l; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;
+                const S* const p = weights.data() + i * l;
+                const S* const dp = d_scores.data() + i * l;
+                for (index j = 0; j < l; ++j) mean += p[j] * dp[j];
+                if constexpr (std::same_as<S, float>)
+                    kernels::softmax_backward(p, mean, scale, d_scores.data() + i * l, l);
+                else
+                    for (index j = 0; j < l; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;
             }
             multiply<S>(d_scores, k, d_qkv.block(first, h * head, l, head));
             multiply_outer<S>(d_scores, q, d_qkv.block(first, width + h * head, l, head));

@@ -96,6 +96,37 @@ AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, flo
 AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums),
                 x, stride, rows, cols, sums)
 
+// to <- y (to - shift) scale: what a row of softmax weights y makes of the gradient by them
+#define AUGUR_NN_SOFTMAX_BACKWARD(LANES)                                                                                                             \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) = AUGUR_NN_READ(y + i) * (AUGUR_NN_READ(to + i) - shift) * scale;                  \
+    for (; i < n; ++i) to[i] = y[i] * (to[i] - shift) * scale;
+AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, float shift, float scale, float* to, std::ptrdiff_t n),
+                y, shift, scale, to, n)
+
+// x <- min((x - the largest of x) scale, 0): what softmax takes the exponential of
+#define AUGUR_NN_SOFTMAX_SHIFT(LANES)                                                                                                                \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    const lanes zero = {};                                                                                                                           \
+    float top = x[0];                                                                                                                                \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    if (n >= (LANES)) {                                                                                                                              \
+        lanes most = AUGUR_NN_READ(x);                                                                                                               \
+        for (i = (LANES); i + (LANES) <= n; i += (LANES)) most = AUGUR_NN_READ(x + i) > most ? AUGUR_NN_READ(x + i) : most;                          \
+        for (int j = 0; j < (LANES); ++j) top = most[j] > top ? most[j] : top;                                                                       \
+    }                                                                                                                                                \
+    for (; i < n; ++i) top = x[i] > top ? x[i] : top;                                                                                                \
+    for (i = 0; i + (LANES) <= n; i += (LANES)) {                                                                                                    \
+        const lanes below = (AUGUR_NN_READ(x + i) - top) * scale;                                                                                    \
+        AUGUR_NN_WRITE(x + i) = below > zero ? zero : below;                                                                                         \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        const float below = (x[i] - top) * scale;                                                                                                    \
+        x[i] = below > 0 ? 0 : below;                                                                                                                \
+    }
+AUGUR_NN_KERNEL(softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, std::ptrdiff_t n), scale, x, n)
+
 /// The constants of one step of Adam.
 struct adam_constants {
     float beta1, rest1, beta2, rest2; ///< rest = 1 - beta, from double: in float 1 - 0.999 is off by 1e-5
@@ -162,6 +193,8 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 
 #undef AUGUR_NN_ADAM
 #undef AUGUR_NN_ADAM_ONE
+#undef AUGUR_NN_SOFTMAX_SHIFT
+#undef AUGUR_NN_SOFTMAX_BACKWARD
 #undef AUGUR_NN_ADD_ROWS
 #undef AUGUR_NN_RELU_ADD
 #undef AUGUR_NN_ADD
