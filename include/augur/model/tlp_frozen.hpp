@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_FROZEN_HPP
+#define AUGUR_MODEL_TLP_FROZEN_HPP
+
+/// @file
+/// A trained TLP in its inference form: packed weights, a table of rows that outlives a batch, kernels chosen by what the processor has.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/executor.hpp>
+#include <augur/feature/tlp.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/model/tlp_frozen_pass.hpp>
+#include <augur/model/tlp_frozen_rows.hpp>
+#include <augur/model/tlp_scorer.hpp>
+
+namespace augur::inline v0 {
+
+/// Numbers behind attention; before it they are float, and sums are float in both.
+enum class tlp_precision : std::uint8_t {
+    single, ///< float
+    bf16    ///< 8 bits of mantissa: twice as fast where the processor has AVX512_BF16, else it is taken for `single`
+};
+
+struct tlp_freeze_options {
+    tlp_precision precision = tlp_precision::single;
+    std::size_t output = 0;                              ///< of a network with several
+    std::size_t rows = 1536;                             ///< most distinct rows that a scorer keeps; 22 kB each at the authors' widths
+    nn::kernels::isa level = nn::kernels::best_isa();    ///< for tests: a lesser instruction set
+    bool portable_bf16 = false;                          ///< for tests: bf16 in plain C++ where the processor has none; slow
+};
+
+template <bulk_executor Executor>
+class frozen_tlp_scorer;
+
+/// An immutable model that scores and does not learn. Cheap to copy: copies share the weights.
+class frozen_tlp {
+public:
+    [[nodiscard]] const tlp_schema& schema() const { return *schema_; }
+    /// What it computes in: `single` where bf16 was asked for and the processor has none.
+    [[nodiscard]] tlp_precision precision() const { return half_ ? tlp_precision::bf16 : tlp_precision::single; }
+
+    /// A cost model on this one. The executor must outlive it, this need not; make one a thread.
+    template <bulk_executor Executor>
+    [[nodiscard]] frozen_tlp_scorer<Executor> scorer(Executor& executor) const {
+        return frozen_tlp_scorer<Executor>(*this, executor);
+    }
+
+private:
+    friend result<frozen_tlp> freeze(const tlp_model& model, const tlp_freeze_options& options);
+    template <bulk_executor Executor>
+    friend class frozen_tlp_scorer;
+    frozen_tlp() = default;
+
+    std::shared_ptr<const tlp_schema> schema_;
+    std::shared_ptr<const detail::frozen_network<float>> single_; ///< one of the two
+    std::shared_ptr<const detail::frozen_network<nn::kernels::bf16>> half_;
+    std::size_t rows_ = 0;
+};
+
+/// The inference form of a model.
+///
+/// @note errors: unsupported for a backbone other than one layer of attention; invalid_argument for an output that is not there; shape_mismatch for a
+///       model whose parts do not fit; a parameter that is no finite number, named. About 20 ms at the authors' size.
+[[nodiscard]] inline result<frozen_tlp> freeze(const tlp_model& model, const tlp_freeze_options& options = {}) {
+    const auto& config = model.network.config;
+    if (auto fits = model.schema.check(); !fits) return fits.why();
+    if (auto fits = config.check(); !fits) return fits.why();
+    if (config.columns != static_cast<nn::index>(model.schema.columns))
+        return error{errc::shape_mismatch, "tlp freeze: a network for " + std::to_string(config.columns) + " columns, a schema of " +
+                                               std::to_string(model.schema.columns)};
+    if (config.backbone != tlp_backbone::attention || config.attention_layers != 1)
+        return error{errc::unsupported, "tlp freeze: expected one layer of attention, got " +
+                                            (config.backbone == tlp_backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
+    if (options.output >= model.network.decoders.size())
+        return error{errc::invalid_argument, "tlp freeze: expected an output below " + std::to_string(model.network.decoders.size()) + ", got " +
+                                                 std::to_string(options.output)};
+    std::string bad;
+    tlp_network<float>::visit(
+        [&](std::string_view name, const auto& p) {
+            if (bad.empty() && !p.allFinite()) bad = name;
+        },
+        model.network);
+    if (!bad.empty()) return error{errc::invalid_argument, "tlp freeze: expected finite parameters, '" + bad + "' has a NaN or an infinity"};
+
+    namespace k = nn::kernels;
+    frozen_tlp out;
+    out.schema_ = std::make_shared<const tlp_schema>(model.schema);
+    out.rows_ = options.rows;
+    const bool native = k::has_bf16() && options.level == k::isa::avx512;
+    if (options.precision == tlp_precision::bf16 && (native || options.portable_bf16))
+        out.half_ = std::make_shared<const detail::frozen_network<k::bf16>>(model.network, options.output, options.level, k::bf16_panels(native));
+    else
+        out.single_ =
+            std::make_shared<const detail::frozen_network<float>>(model.network, options.output, options.level, k::float_panels(options.level));
+    return out;
+}
+
+/// Scores schedules with a frozen TLP. Models `cost_model` for every schedule and task.
+///
+/// Scores are those of `tlp_scorer` up to rounding (1e-4 relative in float). The same batch gives the same scores to the last bit, whatever was
+/// scored before and however many threads there are; beside other neighbours a score may differ by rounding, since the batch decides which of two
+/// equal forms is computed.
+///
+/// Memory: at most `rows` rows are kept. A larger batch is scored in parts, each with its own table.
+template <bulk_executor Executor>
+class frozen_tlp_scorer {
+public:
+    static constexpr score_meaning meaning = score_meaning::rank;
+
+    frozen_tlp_scorer(frozen_tlp model, Executor& executor)
+        : model_(std::move(model)), executor_(&executor), rows_(model_.schema(), model_.rows_) {
+        if (model_.half_) half_.emplace(*model_.half_, rows_);
+        else single_.emplace(*model_.single_, rows_);
+    }
+    frozen_tlp_scorer(const frozen_tlp_scorer&) = delete; // its parts point to each other
+    frozen_tlp_scorer& operator=(const frozen_tlp_scorer&) = delete;
+
+    /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
+    /// Allocates nothing once it has seen a batch as large with as many distinct rows, apart from what the executor does.
+    /// Errors: shape_mismatch when the spans differ in length.
+    template <schedule S, task Task>
+    result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {
+        if (batch.size() != scores.size())
+            return error{errc::shape_mismatch,
+                         "tlp: " + std::to_string(batch.size()) + " schedules, but room for " + std::to_string(scores.size()) + " scores"};
+        start_part();
+        unknown_.clear();
+        bool fresh = rows_.size() == 0;
+        std::size_t first = 0;
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            if (!rows_.has_room()) {
+                if (fresh) { // larger than the table: score what there is
+                    forward(scores.subspan(first, i - first));
+                    first = i;
+                } else { // only now is the cut where it would be without rows from before
+                    i = 0;
+                    unknown_.clear();
+                }
+                fresh = true;
+                clear();
+                start_part();
+            }
+            if (!rows_.add(batch[i], ids_, times_)) unknown_.push_back(i);
+            begin_.push_back(ids_.size());
+        }
+        forward(scores.subspan(first));
+        for (const std::size_t i : unknown_) scores[i] = -std::numeric_limits<float>::infinity();
+        for (float& s : scores)
+            if (std::isnan(s)) s = -std::numeric_limits<float>::infinity();
+        return {};
+    }
+
+    /// Forgets the rows of earlier batches; scores do not change.
+    void clear() {
+        rows_.clear();
+        if (half_) half_->clear();
+        if (single_) single_->clear();
+    }
+
+private:
+    void start_part() {
+        begin_.assign(1, 0);
+        ids_.clear();
+        times_.clear();
+    }
+    void forward(std::span<float> scores) {
+        if (half_) half_->forward(begin_, ids_, times_, *executor_, scores);
+        else single_->forward(begin_, ids_, times_, *executor_, scores);
+    }
+
+    frozen_tlp model_;
+    Executor* executor_;
+    tlp_frozen_rows rows_;
+    std::optional<detail::frozen_pass<float>> single_; ///< one of the two
+    std::optional<detail::frozen_pass<nn::kernels::bf16>> half_;
+    std::vector<std::size_t> begin_;
+    std::vector<std::uint32_t> ids_;
+    std::vector<float> times_;
+    std::vector<std::size_t> unknown_;
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_FROZEN_IMPL_HPP
+#define AUGUR_MODEL_TLP_FROZEN_IMPL_HPP
+
+/// @file
+/// Bodies of tlp_frozen_pass.hpp.
+
+#include <augur/model/tlp_frozen_pass.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+template <class T>
+frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t output, nn::kernels::isa isa, nn::kernels::panel_kernels<T> kernels)
+    : single(nn::kernels::float_panels(isa)), context(nn::kernels::float_panels(isa == nn::kernels::isa::avx512 ? nn::kernels::isa::avx2 : isa)),
+      tail(kernels), lanes_of(nn::kernels::head_lane_functions(isa)), level(isa) {
+    namespace k = nn::kernels;
+    const auto& attention = net.attention.front();
+    const auto& layers = net.decoders[output];
+    logarithm = net.config.scaling == tlp_scaling::logarithm;
+    columns = net.config.columns;
+    width = net.config.width();
+    heads = attention.heads;
+    head = width / heads;
+    head_room = k::whole_blocks(head, context.width);
+    groups = (heads + k::head_lanes - 1) / k::head_lanes;
+    lanes = groups * k::head_lanes;
+    has_block = !net.blocks.empty();
+
+    const auto layer_of = [](const auto& kernels_of, const nn::linear<float>& l) {
+        return k::packed_panels(kernels_of, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); });
+    };
+    for (const auto& l : net.encoder) encoder.push_back(layer_of(single, l));
+
+    // q and k with one lane a head, v with each head in whole panels
+    q_at = 0;
+    const index qk = lanes * head;
+    const float scale = 1 / std::sqrt(static_cast<float>(head));
+    const auto column_of = [&](index c) { // of in_proj; -1 where there is nothing
+        if (c < 2 * qk) {
+            const index lane = c % k::head_lanes, d = c % qk / k::head_lanes % head, h = c % qk / (k::head_lanes * head) * k::head_lanes + lane;
+            return h < heads ? c / qk * width + h * head + d : index{-1};
+        }
+        const index h = (c - 2 * qk) / head_room, d = (c - 2 * qk) % head_room;
+        return d < head ? 2 * width + h * head + d : index{-1};
+    };
+    project.emplace_back(
+        single, width, 2 * qk + heads * head_room,
+        [&](index i, index c) {
+            const index from = column_of(c);
+            return from < 0 ? 0.0F : attention.in_proj.W(i, from) * (c < qk ? scale : 1.0F);
+        },
+        [&](index c) {
+            const index from = column_of(c);
+            return from < 0 ? 0.0F : attention.in_proj.b(from) * (c < qk ? scale : 1.0F);
+        });
+
+    // [Wo | Wo W1], halves alternating
+    half = has_block ? tail.width / 2 : tail.width;
+    fold_panels = (width + half - 1) / half;
+    fold_columns = fold_panels * tail.width;
+    nn::matrix<double> folded;
+    if (has_block) {
+        first.push_back(layer_of(single, net.blocks.front().inner));
+        folded = attention.out_proj.W.template cast<double>() * net.blocks.front().inner.W.template cast<double>();
+    }
+    const auto fold = [&](index i, index c) {
+        const index z = c / tail.width * half + c % tail.width % half;
+        if (z >= width) return 0.0F;
+        return c % tail.width < half ? attention.out_proj.W(i, z) : static_cast<float>(folded(i, z));
+    };
+    const auto no_bias = [](index) { return 0.0F; };
+    for (index h = 0; h < heads; ++h)
+        fold_value.emplace_back(single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
+    fold_context.emplace_back(
+        tail, heads * head_room, fold_columns,
+        [&](index i, index c) { return i % head_room < head ? fold(i / head_room * head + i % head_room, c) : 0.0F; }, no_bias);
+
+    for (std::size_t b = 1; b < net.blocks.size(); ++b) blocks.push_back(layer_of(tail, net.blocks[b].inner));
+    for (std::size_t l = 0; l + 1 < layers.size(); ++l) decoder.push_back(layer_of(tail, layers[l]));
+    out_bias.assign(attention.out_proj.b.data(), attention.out_proj.b.data() + width);
+    const auto& end = layers.back();
+    last.assign(static_cast<std::size_t>(k::whole_blocks(end.W.rows(), 8)), 0.0F);
+    for (index i = 0; i < end.W.rows(); ++i) last[static_cast<std::size_t>(i)] = end.W(i, 0);
+    last_bias = end.b(0);
+
+    q_at = fold_columns;
+    k_at = q_at + qk;
+    v_at = k_at + qk;
+    const index projected = project.front().panels * single.width;
+    row_size = k::whole_blocks(q_at + projected, 16);
+    head_steps = (heads + tail.pair - 1) / tail.pair;
+    // entries at an odd multiple of 512 bytes: else the same panel of all rows would fall into few sets of the cache
+    constexpr auto step = static_cast<index>(512 / sizeof(T));
+    values_size = k::whole_blocks(fold_panels * head_steps * tail.width * tail.pair, step);
+    if (values_size / step % 2 == 0) values_size += step;
+    widest = fold_panels * half;
+    for (const auto* stack : {&blocks, &decoder})
+        for (const auto& l : *stack) widest = (std::max)(widest, l.panels * tail.width);
+}
+
+template <class T>
+void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const auto n = static_cast<index>(to - from);
+    index ld = net.columns;
+    for (const auto& l : net.encoder) ld = (std::max)(ld, l.panels * net.single.width);
+    for (const auto& l : net.first) ld = (std::max)(ld, l.panels * net.single.width);
+    float* x = w.a.reserve(row_block * static_cast<std::size_t>(ld));
+    float* y = w.b.reserve(row_block * static_cast<std::size_t>(ld));
+    for (index r = 0; r < n; ++r) {
+        float* const row = x + r * ld;
+        rows_->write(from + static_cast<std::size_t>(r), row);
+        if (net.logarithm)
+            for (index c = 0; c < net.columns; ++c)
+                if (row[c] != 0) row[c] = std::copysign(1.44269504F * std::log1p(std::abs(row[c])), row[c]);
+    }
+    for (const auto& l : net.encoder) {
+        k::panel_layer<float>(net.single, k::panel_end::relu, n, x, ld, l, y, ld);
+        std::swap(x, y);
+    }
+    float* const to_table = entry(from);
+    k::panel_layer<float>(net.single, k::panel_end::linear, n, x, ld, net.project.front(), to_table + net.q_at, net.row_size);
+    for (index r = 0; r < n; ++r)
+        for (index c = 0; c < net.width; ++c) x[r * ld + c] += net.out_bias[static_cast<std::size_t>(c)];
+    for (const auto& l : net.first) k::panel_layer<float>(net.single, k::panel_end::linear, n, x, ld, l, y, ld);
+    for (index r = 0; r < n; ++r)
+        for (index c = 0; c < net.width; c += net.half) {
+            float* const base = to_table + r * net.row_size + c / net.half * net.tail.width;
+            const index some = (std::min)(net.half, net.width - c);
+            std::copy_n(x + r * ld + c, some, base);
+            if (net.has_block) std::copy_n(y + r * ld + c, some, base + net.half);
+        }
+}
+
+template <class T>
+void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const auto n = static_cast<index>(to - from);
+    const index ld = k::whole_blocks(net.fold_columns, net.single.width), columns = net.tail.width, pair = net.tail.pair;
+    float* const y = w.a.reserve(row_block * static_cast<std::size_t>(ld));
+    for (index h = 0; h < net.heads; ++h) {
+        k::panel_layer<float>(net.single, k::panel_end::linear, n, entry(from) + net.v_at + h * net.head_room, net.row_size,
+                              net.fold_value[static_cast<std::size_t>(h)], y, ld);
+        for (index r = 0; r < n; ++r)
+            for (index p = 0; p < net.fold_panels; ++p) {
+                const float* const panel = y + r * ld + p * columns;
+                T* const out = values_of(from) + r * net.values_size + (p * net.head_steps + h / pair) * columns * pair;
+                if constexpr (std::is_same_v<T, float>) std::copy_n(panel, columns, out);
+                else
+                    for (index c = 0; c < columns; ++c) out[c * pair + h % pair] = k::to_bf16(panel[c]);
+            }
+    }
+}
+
+template <class T>
+void frozen_pass<T>::score_pairs(worker& w, std::size_t from, std::size_t to) {
+    const auto& net = *net_;
+    const auto keys = static_cast<index>(present_.size());
+    const auto first = static_cast<index>(from);
+    float* const out = pairs_.data() + first * pair_row_;
+    net.lanes_of.scores(pair_q_.data() + first, static_cast<index>(to) - first, pair_k_.data(), keys, net.head, net.groups, out, pair_row_);
+    for (index i = 0; i < static_cast<index>(to) - first; ++i) {
+        float* const row = out + i * pair_row_;
+        w.safe = net.lanes_of.shift(row, keys, net.lanes) < 80 && w.safe; // else a weight might be too small for a float
+        nn::kernels::exp_nonpositive(row, keys * net.lanes, net.level);
+    }
+}
+
+template <class T>
+void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::span<const std::size_t> begin, std::span<const std::uint32_t> ids,
+                          std::span<const float> times, std::span<float> scores) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const std::size_t from = begin[first];
+    const auto m = static_cast<index>(begin[last] - from);
+    w.base.clear();
+    w.values.clear();
+    w.v.clear();
+    for (std::size_t t = from; t < begin[last]; ++t) {
+        const float* const e = entry(ids[t]);
+        w.base.push_back(e);
+        if (use_values_) w.values.push_back(values_of(ids[t]));
+        else w.v.push_back(e + net.v_at);
+    }
+
+    // attention weights of every candidate
+    index at = 0;
+    for (std::size_t c = first; c < last; ++c) {
+        const auto n = static_cast<index>(begin[c + 1] - begin[c]);
+        const index row = k::whole_blocks(n, k::key_block) * net.lanes;
+        float* const weights = w.weights.data() + at;
+        if (use_pairs_) {
+            for (index i = 0; i < n; ++i)
+                net.lanes_of.normalise(pairs_.data() + at_[begin[c] + static_cast<std::size_t>(i)] * pair_row_, at_.data() + begin[c],
+                                       times.data() + begin[c], n, net.lanes, weights + i * row);
+        } else if (n > 0) {
+            w.q.clear();
+            w.k.clear();
+            for (index i = 0; i < k::whole_blocks(n, k::query_block * k::key_block); ++i) {
+                const float* const e = w.base[begin[c] - from + static_cast<std::size_t>((std::min)(i, n - 1))];
+                w.q.push_back(e + net.q_at);
+                w.k.push_back(e + net.k_at);
+            }
+            net.lanes_of.scores(w.q.data(), n, w.k.data(), n, net.head, net.groups, weights, row);
+            for (index i = 0; i < n; ++i) {
+                net.lanes_of.shift(weights + i * row, n, net.lanes);
+                k::exp_nonpositive(weights + i * row, n * net.lanes, net.level);
+                net.lanes_of.normalise(weights + i * row, nullptr, times.data() + begin[c], n, net.lanes, weights + i * row);
+            }
+        }
+        at += k::whole_blocks(n, k::query_block) * row;
+    }
+
+    // z behind attention and the first residual block
+    T* y = w.y0.data();
+    T* next = w.y1.data();
+    const auto end = net.has_block ? k::panel_end::fold : k::panel_end::linear;
+    k::panel_tile<T> t;
+    t.init_next = 1;
+    t.y_row = net.widest;
+    if (use_values_) {
+        const T* weights = nullptr;
+        if constexpr (std::is_same_v<T, float>) {
+            weights = w.weights.data();
+        } else {
+            T* const narrow = w.narrow.data();
+            for (index i = 0; i < at; ++i) narrow[i] = k::to_bf16(w.weights.data()[i]);
+            weights = narrow;
+        }
+        t.steps = net.head_steps;
+        t.a_segment = net.lanes;
+        for (index p = 0; p < net.fold_panels; ++p) {
+            t.a = weights;
+            t.offset = p * net.head_steps * net.tail.width * net.tail.pair;
+            t.init_offset = p * net.tail.width;
+            for (std::size_t c = first; c < last; ++c) {
+                const auto n = static_cast<index>(begin[c + 1] - begin[c]);
+                const auto r = static_cast<index>(begin[c] - from);
+                t.a_row = k::whole_blocks(n, k::key_block) * net.lanes;
+                t.segments = w.values.data() + r;
+                t.count = n;
+                t.init = w.base.data() + r;
+                t.y = y + r * net.widest + p * net.half;
+                net.tail(end, n, t);
+                t.a += k::whole_blocks(n, k::query_block) * t.a_row;
+            }
+        }
+    } else {
+        const index ld = net.heads * net.head_room;
+        float* const context = w.a.data();
+        static constexpr float zeros[64] = {};
+        const float* const none = zeros;
+        k::panel_tile<float> heads;
+        heads.a_segment = net.lanes;
+        heads.steps = 1;
+        heads.init = &none;
+        heads.y_row = ld;
+        const float* weights = w.weights.data();
+        for (std::size_t c = first; c < last; ++c) {
+            const auto n = static_cast<index>(begin[c + 1] - begin[c]);
+            const auto r = static_cast<index>(begin[c] - from);
+            heads.a_row = k::whole_blocks(n, k::key_block) * net.lanes;
+            heads.segments = w.v.data() + r;
+            heads.count = n;
+            for (index p = 0; p < ld; p += net.context.width) {
+                heads.a = weights + p / net.head_room;
+                heads.offset = p;
+                heads.y = context + r * ld + p;
+                net.context(k::panel_end::linear, n, heads);
+            }
+            weights += k::whole_blocks(n, k::query_block) * heads.a_row;
+        }
+        if constexpr (std::is_same_v<T, float>) {
+            t.a = context;
+        } else {
+            T* const narrow = w.narrow.data();
+            for (index i = 0; i < m * ld; ++i) narrow[i] = k::to_bf16(context[i]);
+            t.a = narrow;
+        }
+        const auto& fold = net.fold_context.front();
+        const T* const segment = fold.weights.data();
+        t.a_row = ld;
+        t.segments = &segment;
+        t.steps = fold.steps;
+        t.init = w.base.data();
+        for (index p = 0; p < net.fold_panels; ++p) {
+            t.offset = p * fold.panel_size;
+            t.init_offset = p * net.tail.width;
+            t.y = y + p * net.half;
+            net.tail(end, m, t);
+        }
+    }
+
+    for (const auto& l : net.blocks) {
+        k::panel_layer<T>(net.tail, k::panel_end::residual, m, y, net.widest, l, next, net.widest, y, net.widest);
+        std::swap(y, next);
+    }
+    for (const auto& l : net.decoder) {
+        k::panel_layer<T>(net.tail, k::panel_end::relu, m, y, net.widest, l, next, net.widest);
+        std::swap(y, next);
+    }
+    for (std::size_t c = first; c < last; ++c) {
+        float score = 0;
+        for (std::size_t i = begin[c]; i < begin[c + 1]; ++i) {
+            const T* const row = y + static_cast<index>(i - from) * net.widest;
+            float sum[8] = {};
+            for (std::size_t j = 0; j < net.last.size(); j += 8)
+                for (std::size_t e = 0; e < 8; ++e) sum[e] += k::to_float(row[j + e]) * net.last[j + e];
+            score += times[i] * (((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + net.last_bias);
+        }
+        scores[c] = score;
+    }
+}
+
+template <class T>
+template <bulk_executor Executor>
+void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times,
+                             Executor& executor, std::span<float> scores) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const std::size_t candidates = begin.size() - 1;
+    if (workers_.size() < static_cast<std::size_t>(executor.concurrency())) workers_.resize(static_cast<std::size_t>(executor.concurrency()));
+
+    // which rows are here
+    ++batch_;
+    present_.clear();
+    at_.resize((std::max)(at_.size(), ids.size()));
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        if (stamp_[ids[t]] != batch_) {
+            stamp_[ids[t]] = batch_;
+            local_[ids[t]] = static_cast<std::uint32_t>(present_.size());
+            present_.push_back(ids[t]);
+        }
+        at_[t] = local_[ids[t]];
+    }
+
+    // multiplications that the table of values saves, and those that it costs; the batch alone decides, not what is known already
+    double saved = 0, pairs = 0;
+    const auto d = static_cast<double>(net.width), u = static_cast<double>(present_.size());
+    for (std::size_t c = 0; c < candidates; ++c) {
+        const auto n = static_cast<double>(begin[c + 1] - begin[c]);
+        saved += n * (2 * d * d + n * d) - n * n * static_cast<double>(net.heads) * 2 * d;
+        pairs += n * n;
+    }
+    use_values_ = saved > u * 2 * d * d;
+    use_pairs_ = 2 * u * u <= pairs && u * u * static_cast<double>(net.lanes) <= 4.0 * (1 << 20);
+
+    // tiles, and room for the largest
+    tiles_.assign(1, 0);
+    std::size_t rows = 0, weights = 0, most_rows = 0, most_weights = 0;
+    for (std::size_t c = 0; c < candidates; ++c) {
+        const std::size_t n = begin[c + 1] - begin[c];
+        if (rows > 0 && rows + n > static_cast<std::size_t>(tile_rows)) {
+            tiles_.push_back(c);
+            rows = weights = 0;
+        }
+        rows += n;
+        const auto whole = static_cast<index>(n);
+        weights += static_cast<std::size_t>(k::whole_blocks(whole, k::query_block) * k::whole_blocks(whole, k::key_block) * net.lanes);
+        most_rows = (std::max)(most_rows, rows);
+        most_weights = (std::max)(most_weights, weights);
+    }
+    tiles_.push_back(candidates);
+    const auto context = use_values_ ? 0 : most_rows * static_cast<std::size_t>(net.heads * net.head_room);
+    for (worker& w : workers_) {
+        w.safe = true;
+        w.weights.reserve(most_weights);
+        if (!std::is_same_v<T, float>) w.narrow.reserve((std::max)(most_weights, context));
+        w.a.reserve(context);
+        w.y0.reserve(most_rows * static_cast<std::size_t>(net.widest));
+        w.y1.reserve(most_rows * static_cast<std::size_t>(net.widest));
+        for (auto* list : {&w.q, &w.k}) list->reserve(most_rows + k::query_block * k::key_block);
+        for (auto* list : {&w.base, &w.v}) list->reserve(most_rows);
+        w.values.reserve(most_rows);
+    }
+
+    // entries of new rows, then their values
+    const std::size_t known = rows_->size();
+    table_.resize((std::max)(table_.size(), (known + row_block - 1) / row_block));
+    values_.resize(table_.size());
+    has_values_.resize((std::max)(has_values_.size(), table_.size() * row_block));
+    const auto pieces = [&](std::size_t from, const auto& wanted) {
+        pieces_.clear();
+        for (std::size_t id = from; id < known; ++id) {
+            if (!wanted(id)) continue;
+            if (!pieces_.empty() && pieces_.back().second == id && id % row_block != 0) ++pieces_.back().second;
+            else pieces_.emplace_back(id, id + 1);
+        }
+    };
+    pieces(encoded_, [](std::size_t) { return true; });
+    for (const auto& p : pieces_) table_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.row_size));
+    spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { encode(w, pieces_[i].first, pieces_[i].second); });
+    encoded_ = known;
+    if (use_values_) {
+        pieces(0, [&](std::size_t id) { return stamp_[id] == batch_ && has_values_[id] == 0; });
+        for (const auto& p : pieces_) {
+            values_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.values_size));
+            std::fill(has_values_.begin() + static_cast<index>(p.first), has_values_.begin() + static_cast<index>(p.second), std::uint8_t{1});
+        }
+        spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { make_values(w, pieces_[i].first, pieces_[i].second); });
+    }
+    if (use_pairs_) {
+        const auto queries = k::whole_blocks(static_cast<index>(present_.size()), k::query_block * k::key_block);
+        pair_q_.clear();
+        pair_k_.clear();
+        for (index i = 0; i < queries; ++i) {
+            const float* const e = entry(present_[(std::min)(static_cast<std::size_t>(i), present_.size() - 1)]);
+            pair_q_.push_back(e + net.q_at);
+            pair_k_.push_back(e + net.k_at);
+        }
+        pair_row_ = queries * net.lanes;
+        pairs_.reserve(static_cast<std::size_t>(queries * pair_row_));
+        constexpr std::size_t piece = 8 * k::query_block;
+        spread(executor, (present_.size() + piece - 1) / piece,
+               [&](worker& w, std::size_t i) { score_pairs(w, i * piece, (std::min)(present_.size(), (i + 1) * piece)); });
+        for (const worker& w : workers_) use_pairs_ = use_pairs_ && w.safe;
+    }
+    spread(executor, tiles_.size() - 1, [&](worker& w, std::size_t i) { tile(w, tiles_[i], tiles_[i + 1], begin, ids, times, scores); });
+}
+
+} // namespace detail
+
+} // namespace augur::inline v0
+
+#endif

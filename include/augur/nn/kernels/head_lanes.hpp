@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_KERNELS_HEAD_LANES_HPP
+#define AUGUR_NN_KERNELS_HEAD_LANES_HPP
+
+/// @file
+/// Attention weights with one vector lane a head: eight heads are scored by one fused multiply-add, without a broadcast and without a sum across
+/// lanes.
+///
+/// A query or key of H heads of width d is laid out (G, d, 8) with G = ceil(H / 8) groups of heads; heads beyond H are zero. Scores and weights are
+/// (query, key, 8 G).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <augur/nn/kernels/exp.hpp>
+#include <augur/nn/kernels/gemm.hpp>
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define AUGUR_NN_X86 1
+#include <immintrin.h>
+#else
+#define AUGUR_NN_X86 0
+#endif
+
+#if defined(__clang__)
+#define AUGUR_NN_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define AUGUR_NN_UNROLL _Pragma("GCC unroll 8")
+#else
+#define AUGUR_NN_UNROLL
+#endif
+
+namespace augur::inline v0 {
+namespace nn::kernels {
+
+inline constexpr std::ptrdiff_t head_lanes = 8;
+inline constexpr std::ptrdiff_t query_block = 4; ///< queries are scored four at a time: room and pointers for whole blocks are needed
+inline constexpr std::ptrdiff_t key_block = 3;
+
+/// Rows up to the next whole block.
+constexpr std::ptrdiff_t whole_blocks(std::ptrdiff_t n, std::ptrdiff_t block) noexcept { return (n + block - 1) / block * block; }
+
+namespace detail {
+
+struct generic_lanes {
+    struct vec {
+        float x[8];
+    };
+    static vec load(const float* p) {
+        vec v;
+        for (int i = 0; i < 8; ++i) v.x[i] = p[i];
+        return v;
+    }
+    static vec all(float a) {
+        vec v;
+        for (float& x : v.x) x = a;
+        return v;
+    }
+    static vec fma(const vec& a, const vec& b, vec s) {
+        for (int i = 0; i < 8; ++i) s.x[i] += a.x[i] * b.x[i];
+        return s;
+    }
+    static vec add(vec a, const vec& b) {
+        for (int i = 0; i < 8; ++i) a.x[i] += b.x[i];
+        return a;
+    }
+    static vec subtract(vec a, const vec& b) {
+        for (int i = 0; i < 8; ++i) a.x[i] -= b.x[i];
+        return a;
+    }
+    static vec multiply(vec a, const vec& b) {
+        for (int i = 0; i < 8; ++i) a.x[i] *= b.x[i];
+        return a;
+    }
+    static vec divide(vec a, const vec& b) {
+        for (int i = 0; i < 8; ++i) a.x[i] /= b.x[i];
+        return a;
+    }
+    static vec larger(vec a, const vec& b) {
+        for (int i = 0; i < 8; ++i) a.x[i] = a.x[i] > b.x[i] ? a.x[i] : b.x[i];
+        return a;
+    }
+    static void store(float* p, const vec& v) {
+        for (int i = 0; i < 8; ++i) p[i] = v.x[i];
+    }
+};
+
+#if AUGUR_NN_X86
+#define AUGUR_NN_OP __attribute__((target("avx2,fma"), always_inline)) static inline
+struct avx2_lanes {
+    using vec = __m256;
+    AUGUR_NN_OP vec load(const float* p) { return _mm256_loadu_ps(p); }
+    AUGUR_NN_OP vec all(float a) { return _mm256_set1_ps(a); }
+    AUGUR_NN_OP vec fma(vec a, vec b, vec s) { return _mm256_fmadd_ps(a, b, s); }
+    AUGUR_NN_OP vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
+    AUGUR_NN_OP vec subtract(vec a, vec b) { return _mm256_sub_ps(a, b); }
+    AUGUR_NN_OP vec multiply(vec a, vec b) { return _mm256_mul_ps(a, b); }
+    AUGUR_NN_OP vec divide(vec a, vec b) { return _mm256_div_ps(a, b); }
+    AUGUR_NN_OP vec larger(vec a, vec b) { return _mm256_max_ps(a, b); }
+    AUGUR_NN_OP void store(float* p, vec v) { _mm256_storeu_ps(p, v); }
+};
+#undef AUGUR_NN_OP
+#endif
+
+// One body for every instruction set, as in panel.hpp.
+#define AUGUR_NN_HEAD_LANES(prefix, P, attributes)                                                                                                   \
+    attributes void prefix##_scores(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d,     \
+                                    std::ptrdiff_t groups, float* out, std::ptrdiff_t out_row) {                                                     \
+        for (std::ptrdiff_t i = 0; i < queries; i += query_block)                                                                                    \
+            for (std::ptrdiff_t j = 0; j < keys; j += key_block)                                                                                     \
+                for (std::ptrdiff_t g = 0; g < groups; ++g) {                                                                                        \
+                    const float *q0 = q[i] + g * d * 8, *q1 = q[i + 1] + g * d * 8, *q2 = q[i + 2] + g * d * 8, *q3 = q[i + 3] + g * d * 8;          \
+                    const float *k0 = k[j] + g * d * 8, *k1 = k[j + 1] + g * d * 8, *k2 = k[j + 2] + g * d * 8;                                      \
+                    P::vec s[4][3];                                                                                                                  \
+                    AUGUR_NN_UNROLL                                                                                                                  \
+                    for (int a = 0; a < 4; ++a) {                                                                                                    \
+                        AUGUR_NN_UNROLL                                                                                                              \
+                        for (int b = 0; b < 3; ++b) s[a][b] = P::all(0);                                                                             \
+                    }                                                                                                                                \
+                    for (std::ptrdiff_t c = 0; c < 8 * d; c += 8) {                                                                                  \
+                        const P::vec key[3] = {P::load(k0 + c), P::load(k1 + c), P::load(k2 + c)};                                                   \
+                        const float* const query[4] = {q0 + c, q1 + c, q2 + c, q3 + c};                                                              \
+                        AUGUR_NN_UNROLL                                                                                                              \
+                        for (int a = 0; a < 4; ++a) {                                                                                                \
+                            const P::vec x = P::load(query[a]);                                                                                      \
+                            AUGUR_NN_UNROLL                                                                                                          \
+                            for (int b = 0; b < 3; ++b) s[a][b] = P::fma(x, key[b], s[a][b]);                                                        \
+                        }                                                                                                                            \
+                    }                                                                                                                                \
+                    AUGUR_NN_UNROLL                                                                                                                  \
+                    for (int a = 0; a < 4; ++a) {                                                                                                    \
+                        AUGUR_NN_UNROLL                                                                                                              \
+                        for (int b = 0; b < 3; ++b) P::store(out + (i + a) * out_row + ((j + b) * groups + g) * 8, s[a][b]);                         \
+                    }                                                                                                                                \
+                }                                                                                                                                    \
+    }                                                                                                                                                \
+    attributes float prefix##_shift(float* row, std::ptrdiff_t keys, std::ptrdiff_t lanes) {                                                         \
+        float range = 0;                                                                                                                             \
+        for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                              \
+            P::vec top = P::load(row + g), low = P::multiply(P::all(-1), top);                                                                       \
+            for (std::ptrdiff_t j = 1; j < keys; ++j) {                                                                                              \
+                const P::vec s = P::load(row + j * lanes + g);                                                                                       \
+                top = P::larger(s, top);                                                                                                             \
+                low = P::larger(P::multiply(P::all(-1), s), low);                                                                                    \
+            }                                                                                                                                        \
+            for (std::ptrdiff_t j = 0; j < keys; ++j) P::store(row + j * lanes + g, P::subtract(P::load(row + j * lanes + g), top));                 \
+            float spread[8];                                                                                                                         \
+            P::store(spread, P::add(top, low));                                                                                                      \
+            for (const float s : spread) range = range < s ? s : range;                                                                              \
+        }                                                                                                                                            \
+        return range;                                                                                                                                \
+    }                                                                                                                                                \
+    attributes void prefix##_normalise(const float* from, const std::uint32_t* at, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes,    \
+                                       float* row) {                                                                                                 \
+        for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                              \
+            P::vec sum = P::all(0);                                                                                                                  \
+            for (std::ptrdiff_t j = 0; j < keys; ++j) {                                                                                              \
+                const std::ptrdiff_t key = at == nullptr ? j : static_cast<std::ptrdiff_t>(at[j]);                                                   \
+                const P::vec w = P::multiply(P::load(from + key * lanes + g), P::all(times[j]));                                                     \
+                sum = P::add(sum, w);                                                                                                                \
+                P::store(row + j * lanes + g, w);                                                                                                    \
+            }                                                                                                                                        \
+            const P::vec share = P::divide(P::all(1), sum);                                                                                          \
+            for (std::ptrdiff_t j = 0; j < keys; ++j) P::store(row + j * lanes + g, P::multiply(P::load(row + j * lanes + g), share));               \
+        }                                                                                                                                            \
+    }
+
+AUGUR_NN_HEAD_LANES(generic, generic_lanes, inline)
+#if AUGUR_NN_X86
+AUGUR_NN_HEAD_LANES(avx2, avx2_lanes, __attribute__((target("avx2,fma"))) inline)
+#endif
+#undef AUGUR_NN_HEAD_LANES
+
+} // namespace detail
+
+/// The three steps of a softmax over keys. AVX-512 machines use AVX2 here: eight lanes are what there is.
+struct head_lane_kernels {
+    /// out (queries, keys, 8 groups) <- q k. Pointers and room for whole blocks: queries to a multiple of 4, keys to one of 3.
+    void (*scores)(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d, std::ptrdiff_t groups,
+                   float* out, std::ptrdiff_t out_row);
+    /// Subtracts each lane's largest score from a row (keys, lanes); gives the largest difference of two scores of a lane.   pre: keys > 0
+    float (*shift)(float* row, std::ptrdiff_t keys, std::ptrdiff_t lanes);
+    /// row (keys, lanes) <- shares of times[j] * from[at[j]]; without `at`, of from[j], which may be `row` itself.
+    void (*normalise)(const float* from, const std::uint32_t* at, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes, float* row);
+};
+
+/// pre: the processor has `level`
+inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
+#if AUGUR_NN_X86
+    if (level != isa::generic) return {&detail::avx2_scores, &detail::avx2_shift, &detail::avx2_normalise};
+#endif
+    (void)level;
+    return {&detail::generic_scores, &detail::generic_shift, &detail::generic_normalise};
+}
+
+} // namespace nn::kernels
+} // namespace augur::inline v0
+
+#undef AUGUR_NN_UNROLL
+#undef AUGUR_NN_X86
+
+#endif
