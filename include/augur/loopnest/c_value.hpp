@@ -38,6 +38,7 @@ protected:
         bool vector = false;
     };
     std::vector<std::pair<std::string, value_text>> loaded_; ///< reads already in a local variable of the straight line being written
+    std::vector<int> tile_terms_;                            ///< loops whose iterations share what does not move with them; empty: do not care
 
     affine at_lane(const affine& a, const lanes& l, int lane) {
         if (l.term < 0) return known(a);
@@ -66,7 +67,9 @@ protected:
             for (const auto& [k, v] : loaded_)
                 if (k == key) return v;
             value_text v{fresh("x"), vector};
-            line("const " + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
+            const bool held = vector && l.width > 2 && !tile_terms_.empty() && !depends_on(index, tile_terms_);
+            line((held ? "" : "const ") + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
+            if (held) line("aug_hold" + std::to_string(l.width) + "(" + v.text + ");");
             loaded_.emplace_back(std::move(key), v);
             return v;
         };
@@ -184,7 +187,9 @@ protected:
             if (!guarded) return read(e.buffer, e.index, l);
             const auto before = loaded_.size();
             const auto code = scopes_.back().code.size();
+            const auto terms = std::exchange(tile_terms_, {});
             auto v = read(e.buffer, e.index, l);
+            tile_terms_ = terms;
             if (loaded_.size() > before) { // a new variable: use its text in place instead
                 loaded_.resize(before);
                 auto& text = scopes_.back().code;

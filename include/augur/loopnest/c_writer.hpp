@@ -6,13 +6,15 @@
 /// Lowered kernels as C with GNU vector types.
 ///
 /// The space loops behind the last reduce loop are a register tile: their results live in local vectors while the reduce loops around them run,
-/// whatever the schedule's unroll pragma says (LLVM does the same for TVM). A tile larger than the register file is cut, and the outer part of the
-/// cut moves outside the reduce loops, which is legal since no two elements of a space loop meet.
+/// whatever the schedule's unroll pragma says (LLVM does the same for TVM). A tile larger than the register file is cut, evenly or not, into the
+/// shape that is computed fastest, and the outer part of the cut moves outside the reduce loops, which is legal since no two elements of a space loop
+/// meet. Where a tile has too few sums to hide their latency, several partial ones of each take turns.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,12 +145,11 @@ private:
         return loops.size();
     }
 
-    /// A vector loop too long for the registers: `whole` times `chunk` lanes, then `rest`.
-    struct lane_cut {
+    /// A loop of the tile too long for the registers: whole parts, then what is left.
+    struct cut {
         lowered_loop loop;
-        std::int64_t chunk = 0;
-        std::int64_t whole = 0;
-        std::int64_t rest = 0;
+        std::int64_t part = 0;
+        std::size_t at = 0; ///< the place in `plan::outer` where the parts are counted
     };
 
     /// How a core is written: loops, then reduce loops around the tile, then the tile.
@@ -160,9 +161,68 @@ private:
         lowered_loop lanes;               ///< term -1: scalars
         lowered_loop sum_lanes;           ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
         bool neutral_in_registers = false;
-        std::size_t cut_at = loop_state::npos; ///< the place in `outer` where the vector loop is cut; npos: it is not
-        lane_cut cut;
+        std::vector<cut> cuts; ///< still to be written, in the order of `at`; their loops have the whole extent until then
     };
+
+    /// Lanes that are computed at once, and iterations of each other loop of the tile.
+    struct tile_shape {
+        std::int64_t lanes = 1;
+        std::vector<std::int64_t> parts;
+    };
+
+    /// Registers beside those of one operand, which is broadcast to each row, and of the other one, a row of vectors; a single row needs no register
+    /// for that one.
+    [[nodiscard]] std::int64_t room(std::int64_t rows, std::int64_t vectors) const {
+        return options_.vector_registers - 1 - (rows > 1 ? vectors : 0);
+    }
+
+    /// Partial sums of each result of a tile: eight in all hide the latency of four cycles. A short reduction of `steps` needs none, since the
+    /// processor has begun the next tile before it ends.
+    [[nodiscard]] std::int64_t turns(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
+        const auto sums = rows * vectors;
+        if (sums * steps < 256) return 1;
+        return (std::max)((std::min)((8 + sums - 1) / sums, room(rows, vectors) / sums), std::int64_t{1});
+    }
+
+    /// Cycles of one reduce step of a tile, at two multiply-adds and two loads a cycle (Intel since Haswell, AMD since Zen 2).
+    [[nodiscard]] double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
+        const auto r = static_cast<double>(rows);
+        const auto v = static_cast<double>(vectors);
+        const auto waits = rows * vectors * steps < 256 ? 0.0 : 4.0 / static_cast<double>(turns(rows, vectors, steps));
+        return (std::max)({r * v / 2, (r + v) / 2, waits});
+    }
+
+    /// The shape that computes `across` lanes times all of `extents` in the fewest cycles; each result is a sum over `steps`.
+    [[nodiscard]] tile_shape best_shape(std::int64_t across, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
+        tile_shape best;
+        auto least = std::numeric_limits<double>::infinity();
+        for (std::int64_t width = 8; width >= 1; --width) { // of equal ones the widest: it reads the broadcast operand least often
+            tile_shape shape{(std::min)(across, width * options_.vector_floats), extents};
+            const auto vectors = static_cast<std::int64_t>(segments(shape.lanes).size());
+            const auto left = static_cast<std::int64_t>(segments(across % shape.lanes).size());
+            auto most = (std::max)(room(2, vectors) / vectors, std::int64_t{1});
+            std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and how many tiles have so many
+            for (std::size_t i = extents.size(); i-- > 0;) {
+                const auto parts = (extents[i] + most - 1) / most;
+                const auto part = shape.parts[i] = (extents[i] + parts - 1) / parts;
+                for (std::size_t k = tiles.size(); k-- > 0;) {
+                    const auto [rows, count] = tiles[k];
+                    tiles[k] = {rows * part, count * (extents[i] / part)};
+                    if (extents[i] % part > 0) tiles.emplace_back(rows * (extents[i] % part), count);
+                }
+                most /= part;
+            }
+            double cycles = 0;
+            for (const auto& [rows, count] : tiles)
+                cycles += static_cast<double>(count) * (static_cast<double>(across / shape.lanes) * step_cycles(rows, vectors, steps) +
+                                                        (left > 0 ? step_cycles(rows, left, steps) : 0));
+            cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each is code of its own
+            if (cycles >= least) continue;
+            least = cycles;
+            best = std::move(shape);
+        }
+        return best;
+    }
 
     /// Writes the loops from `depth` on; none of them carries attached stages.
     void core(const lowered_nest& n, std::size_t depth) {
@@ -187,89 +247,86 @@ private:
         while (group > 0 && loops[group - 1].reduce) --group;
 
         p.nest = n;
-        const auto W = static_cast<std::int64_t>(options_.vector_floats);
-        std::int64_t chunk = 1;
-        if (v < loops.size()) {
+        const bool tiled = behind > 0 && p.sum_lanes.term < 0;
+        std::vector<std::int64_t> extents;
+        for (std::size_t i = behind; tiled && i < loops.size(); ++i)
+            if (i != v && loops[i].annotation != loop_annotation::parallel) extents.push_back(loops[i].extent);
+        tile_shape shape;
+        if (tiled) {
+            std::int64_t steps = 1;
+            for (std::size_t i = group; i < behind; ++i) steps *= loops[i].extent;
+            shape = best_shape(v < loops.size() ? loops[v].extent : 1, extents, steps);
+        } else if (v < loops.size()) {
+            const auto W = static_cast<std::int64_t>(options_.vector_floats);
             const auto e = loops[v].extent;
-            chunk = e <= 4 * W ? e : 4 * W;
-            if (e > 4 * W && e % W == 0) chunk = W * divisor(e / W, 4) >= 2 * W ? W * divisor(e / W, 4) : chunk;
+            shape.lanes = (std::min)(e, 4 * W);
+            if (e > 4 * W && e % W == 0 && divisor(e / W, 4) > 1) shape.lanes = W * divisor(e / W, 4);
         }
-        const std::int64_t registers = options_.vector_registers >= 32 ? options_.vector_registers - 4 : options_.vector_registers - 3;
-        auto budget = registers / static_cast<std::int64_t>((std::max)(segments(chunk).size(), std::size_t{1}));
 
-        std::vector<lowered_loop> moved; // outer parts of what does not fit
-        for (std::size_t i = loops.size(); i-- > behind;) {
-            if (i == v) continue;
-            auto l = loops[i];
-            const bool tile = behind > 0 && p.sum_lanes.term < 0 && l.annotation != loop_annotation::parallel;
-            const auto keep = tile ? divisor(l.extent, (std::max)(budget, std::int64_t{1})) : 1;
-            if (keep == l.extent) {
-                p.tile.insert(p.tile.begin(), l);
-            } else if (keep == 1) {
-                moved.insert(moved.begin(), l);
+        if (v < loops.size()) {
+            p.lanes = loops[v];
+            p.lanes.attached.clear();
+        }
+        auto next = shape.parts.begin();
+        for (std::size_t i = 0; i < loops.size(); ++i) {
+            const auto& l = loops[i];
+            if (i == v) {
+                if (shape.lanes < l.extent) p.cuts.push_back({p.lanes, shape.lanes, p.outer.size()});
+            } else if (i >= group && i < behind) {
+                p.around.push_back(l);
+            } else if (const bool inside = tiled && i >= behind && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
+                p.tile.push_back(l);
+                if (next[-1] < l.extent) p.cuts.push_back({l, next[-1], p.outer.size()});
             } else {
-                auto inner = l;
-                inner.extent = keep;
-                inner.term = kernel_.terms.loop(keep);
-                l.extent /= keep;
-                const auto old = std::exchange(l.term, kernel_.terms.loop(l.extent));
-                substitute(p.nest, old, term_table::value(l.term) * keep + term_table::value(inner.term));
-                moved.insert(moved.begin(), l);
-                p.tile.insert(p.tile.begin(), inner);
+                p.outer.push_back(l);
             }
-            budget /= keep;
         }
-        std::size_t lanes_at = loop_state::npos; // where in `outer` the outer part of the vector loop stands
-        for (std::size_t i = 0; i < group; ++i) {
-            if (i == v) lanes_at = p.outer.size();
-            else p.outer.push_back(loops[i]);
-        }
-        const auto before_moved = p.outer.size();
-        p.outer.insert(p.outer.end(), moved.begin(), moved.end());
-        for (std::size_t i = group; i < behind; ++i) p.around.push_back(loops[i]);
+        if (tiled) unroll(p, shape);
         p.neutral_in_registers =
             n.combine != reducer::none && !begun &&
             std::none_of(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(group), [](const lowered_loop& l) { return l.reduce; });
-        if (v >= loops.size()) return write(p, 0);
-        if (lanes_at == loop_state::npos) {
-            lanes_at = before_moved; // as near to the outside as its place among the loops behind the reduction allows
-            for (std::size_t i = 0; i < moved.size(); ++i)
-                for (std::size_t k = behind; k < v; ++k)
-                    if (moved[i].term == loops[k].term) lanes_at = before_moved + i + 1;
-        }
-        p.lanes = loops[v];
-        p.lanes.attached.clear();
-        if (chunk == loops[v].extent) return write(p, 0);
-
-        // whole chunks, then what is left
-        const auto whole = loops[v].extent / chunk;
-        const auto rest = loops[v].extent % chunk;
-        p.cut_at = lanes_at;
-        p.cut = {loops[v], chunk, whole, rest};
         write(p, 0);
     }
 
+    /// Splits the innermost reduce loop when it is too long to be written out as a whole, so that some of its steps are.
+    void unroll(plan& p, const tile_shape& shape) {
+        auto sums = static_cast<std::int64_t>(segments(shape.lanes).size());
+        for (const auto part : shape.parts) sums *= part;
+        if (p.around.empty() || p.around.back().extent * sums <= most_written_out(p.nest)) return;
+        const auto whole = p.around.back();
+        auto inner = whole;
+        inner.extent = divisor(whole.extent, std::clamp(most_written_out(p.nest) / sums, std::int64_t{1}, std::int64_t{8}));
+        if (inner.extent == 1) return;
+        auto& outer = p.around.back();
+        outer.extent = whole.extent / inner.extent;
+        outer.term = kernel_.terms.loop(outer.extent);
+        inner.term = kernel_.terms.loop(inner.extent);
+        substitute(p.nest, whole.term, term_table::value(outer.term) * inner.extent + term_table::value(inner.term));
+        p.around.push_back(inner);
+    }
+
+    /// `count` parts of `size` iterations of a loop that was cut, from iteration `first` on.
+    void write_parts(plan p, const lowered_loop& whole, std::int64_t first, std::int64_t count, std::int64_t size, std::size_t depth) {
+        const int outer = count > 1 ? kernel_.terms.loop(count) : -1;
+        auto inner = whole;
+        inner.extent = size;
+        inner.term = kernel_.terms.loop(size);
+        substitute(p.nest, whole.term,
+                   affine(first) + (outer >= 0 ? term_table::value(outer) * size : affine()) + term_table::value(inner.term));
+        if (p.lanes.term == whole.term) p.lanes = inner;
+        for (auto& l : p.tile)
+            if (l.term == whole.term) l = inner;
+        loop(outer, count, whole.annotation == loop_annotation::parallel, [&] { write(p, depth); });
+    }
+
     void write(const plan& p, std::size_t depth) {
-        if (depth == p.cut_at) {
-            const auto& cut = p.cut;
-            plan q = p;
-            q.cut_at = loop_state::npos;
-            q.lanes.extent = cut.chunk;
-            q.lanes.term = kernel_.terms.loop(cut.chunk);
-            auto outer = cut.loop;
-            outer.extent = cut.whole;
-            outer.term = cut.whole > 1 ? kernel_.terms.loop(cut.whole) : -1;
-            affine base = outer.term >= 0 ? term_table::value(outer.term) * cut.chunk : affine();
-            substitute(q.nest, cut.loop.term, base + term_table::value(q.lanes.term));
-            loop(outer.term, outer.extent, outer.annotation == loop_annotation::parallel, [&] { write(q, depth); });
-            if (cut.rest > 0) {
-                q = p;
-                q.cut_at = loop_state::npos;
-                q.lanes.extent = cut.rest;
-                q.lanes.term = kernel_.terms.loop(cut.rest);
-                substitute(q.nest, cut.loop.term, affine(cut.whole * cut.chunk) + term_table::value(q.lanes.term));
-                block([&] { write(q, depth); });
-            }
+        if (!p.cuts.empty() && p.cuts.front().at == depth) {
+            auto q = p;
+            q.cuts.erase(q.cuts.begin());
+            const auto& c = p.cuts.front();
+            const auto left = c.loop.extent % c.part;
+            write_parts(q, c.loop, 0, c.loop.extent / c.part, c.part, depth);
+            if (left > 0) write_parts(q, c.loop, c.loop.extent - left, 1, left, depth);
             return;
         }
         if (depth == p.outer.size()) return tile(p);
@@ -345,6 +402,11 @@ private:
         line("if (" + whole + ") {\n" + fast + "}" + (slow.empty() ? "" : " else {\n" + slow + "}"));
     }
 
+    /// Vector operations of a reduction that may be written one behind the other.
+    [[nodiscard]] std::int64_t most_written_out(const lowered_nest& n) const {
+        return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
+    }
+
     /// The tile in registers.
     void vectors(const plan& p, const std::vector<affine>& guards) {
         loaded_.clear();
@@ -363,18 +425,34 @@ private:
         });
         loaded_.clear();
         if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
-        const auto body = [&] {
-            std::size_t i = 0;
-            each_vector(p, 0, [&](const lanes& l) {
-                const auto v = value(n.value, l);
-                line(combined(n.combine, sums[i++], v, l.width));
-            });
-        };
-        const auto limit = (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
+        const auto results = sums.size();
+        const auto limit = most_written_out(n);
         std::size_t first_written_out = p.around.size();
         auto steps = static_cast<std::int64_t>(sums.size());
         while (first_written_out > 0 && guards.empty() && steps * p.around[first_written_out - 1].extent <= limit)
             steps *= p.around[--first_written_out].extent;
+        const auto width = p.lanes.term < 0 ? std::size_t{1} : segments(p.lanes.extent).size();
+        std::int64_t length = 1;
+        for (const auto& l : p.around) length *= l.extent;
+        const auto wished = turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
+        const auto partial = (std::min)(static_cast<std::size_t>(wished), static_cast<std::size_t>(steps) / results);
+        for (std::size_t k = 1; k < partial; ++k)
+            each_vector(p, 0, [&](const lanes& l) {
+                sums.push_back(fresh("a"));
+                line(type(l) + " " + sums.back() + " = " + widened({number(identity_of(n.combine)), false}, l.width) + ";");
+            });
+        std::size_t turn = 0; // how many steps are written
+        const auto body = [&] {
+            std::size_t i = turn++ % partial * results;
+            tile_terms_.clear();
+            for (const auto& l : p.tile)
+                if (width > 1) tile_terms_.push_back(l.term);
+            each_vector(p, 0, [&](const lanes& l) {
+                const auto v = value(n.value, l);
+                line(combined(n.combine, sums[i++], v, l.width));
+            });
+            tile_terms_.clear();
+        };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
             if (depth == p.around.size()) {
                 if (guards.empty()) return body();
@@ -403,7 +481,10 @@ private:
         enter(enter, 0);
         loaded_.clear();
         std::size_t i = 0;
-        each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {sums[i++], l.width > 1}); });
+        each_vector(p, 0, [&](const lanes& l) {
+            for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
+            store(n.buffer, n.index, l, {sums[i++], l.width > 1});
+        });
         loaded_.clear();
     }
 

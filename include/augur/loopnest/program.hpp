@@ -79,6 +79,42 @@ AUG_INLINE float aug_erf1(float x) {
 }
 static float aug_zero[4096] __attribute__((unused));
 static const float aug_lowest[4096] __attribute__((unused)) = {[0 ... 4095] = -3.402823466e+38f};
+#if defined(__x86_64__) && !defined(__clang__) /* gcc would read it from memory again for each use; only what one register holds */
+#define AUG_HOLD(x) __asm__("" : "+v"(x))
+#else
+#define AUG_HOLD(x) ((void)0)
+#endif
+#define aug_hold4 AUG_HOLD
+#ifdef __AVX__
+#define aug_hold8 AUG_HOLD
+#else
+#define aug_hold8(x) ((void)0)
+#endif
+#ifdef __AVX512F__
+#define aug_hold16 AUG_HOLD
+#else
+#define aug_hold16(x) ((void)0)
+#endif
+#define AUG_MAX2(a, b) aug_pick2(a > b, a, b)
+#define AUG_MIN2(a, b) aug_pick2(a < b, a, b)
+#if defined(__AVX__) && !defined(__clang__) /* gcc compares and blends where one instruction does; clang sees it */
+#define AUG_MAX4(a, b) __builtin_ia32_maxps(a, b)
+#define AUG_MIN4(a, b) __builtin_ia32_minps(a, b)
+#define AUG_MAX8(a, b) __builtin_ia32_maxps256(a, b)
+#define AUG_MIN8(a, b) __builtin_ia32_minps256(a, b)
+#else
+#define AUG_MAX4(a, b) aug_pick4(a > b, a, b)
+#define AUG_MIN4(a, b) aug_pick4(a < b, a, b)
+#define AUG_MAX8(a, b) aug_pick8(a > b, a, b)
+#define AUG_MIN8(a, b) aug_pick8(a < b, a, b)
+#endif
+#if defined(__AVX512F__) && !defined(__clang__)
+#define AUG_MAX16(a, b) __builtin_ia32_maxps512_mask(a, b, a, (uint16_t)-1, 4)
+#define AUG_MIN16(a, b) __builtin_ia32_minps512_mask(a, b, a, (uint16_t)-1, 4)
+#else
+#define AUG_MAX16(a, b) aug_pick16(a > b, a, b)
+#define AUG_MIN16(a, b) aug_pick16(a < b, a, b)
+#endif
 #define AUG_VECTOR(N, B) \
     typedef float aug_v##N __attribute__((vector_size(B), may_alias)); \
     typedef float aug_u##N __attribute__((vector_size(B), aligned(4), may_alias)); \
@@ -87,8 +123,8 @@ static const float aug_lowest[4096] __attribute__((unused)) = {[0 ... 4095] = -3
     AUG_INLINE void aug_store##N(float *p, aug_v##N x) { *(aug_u##N *)p = x; } \
     AUG_INLINE aug_v##N aug_pick##N(aug_i##N m, aug_v##N a, aug_v##N b) { return (aug_v##N)((m & (aug_i##N)a) | (~m & (aug_i##N)b)); } \
     AUG_INLINE aug_v##N aug_set##N(float x) { return x - (aug_v##N){}; } \
-    AUG_INLINE aug_v##N aug_max##N(aug_v##N a, aug_v##N b) { return aug_pick##N(a > b, a, b); } \
-    AUG_INLINE aug_v##N aug_min##N(aug_v##N a, aug_v##N b) { return aug_pick##N(a < b, a, b); } \
+    AUG_INLINE aug_v##N aug_max##N(aug_v##N a, aug_v##N b) { return AUG_MAX##N(a, b); } \
+    AUG_INLINE aug_v##N aug_min##N(aug_v##N a, aug_v##N b) { return AUG_MIN##N(a, b); } \
     AUG_INLINE aug_v##N aug_sqrt##N(aug_v##N a) { for (int i = 0; i < N; ++i) a[i] = sqrtf(a[i]); return a; } \
     AUG_INLINE aug_v##N aug_exp##N(aug_v##N x) { \
         x = aug_min##N(aug_max##N(x, aug_set##N(-87.3f)), aug_set##N(88.7f)); \
