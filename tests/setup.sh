@@ -31,9 +31,12 @@ base | ninja          | ninja-build      | ninja-build            | ninja
 base | c++            | g++              | gcc-c++                | -
 base | -              | libeigen3-dev    | eigen3-devel           | eigen
 base | -              | libtbb-dev       | tbb-devel              | tbb
+base | -              | zlib1g-dev       | zlib-devel             | zlib
+base | -              | libzstd-dev      | libzstd-devel          | zstd
 test | -              | doctest-dev      | doctest-devel          | doctest
 test | -              | nlohmann-json3-dev | json-devel           | nlohmann-json
 test | -              | libsimdjson-dev  | simdjson-devel         | simdjson
+test | zstd           | zstd             | zstd                   | zstd
 test | clang++-19     | ?clang-19        | -                      | -
 test | llvm-config-19 | ?llvm-19-dev     | -                      | -
 test | -              | ?libc++-19-dev   | -                      | -

@@ -41,8 +41,8 @@ struct memory_file {
     memory_file& operator=(const memory_file&) = delete;
     ~memory_file() { ::close(fd); }
     void set(std::string_view text) const {
-        const bool good = ::ftruncate(fd, 0) == 0 && ::lseek(fd, 0, SEEK_SET) == 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                          ::lseek(fd, 0, SEEK_SET) == 0;
+        const bool good = ::ftruncate(fd, 0) == 0 && ::lseek(fd, 0, SEEK_SET) == 0 &&
+                          ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::lseek(fd, 0, SEEK_SET) == 0;
         if (!good) __builtin_trap();
     }
 };
@@ -57,7 +57,8 @@ inline bool equal(const augur::measurement& a, const augur::measurement& b) {
            a.timestamp == b.timestamp && a.reason == b.reason;
 }
 inline bool equal(const augur::log_summary& a, const augur::log_summary& b) {
-    return a.records == b.records && a.foreign == b.foreign && a.bad == b.bad && a.torn == b.torn && a.ours == b.ours && a.last_sequence == b.last_sequence;
+    return a.records == b.records && a.foreign == b.foreign && a.bad == b.bad && a.torn == b.torn && a.ours == b.ours &&
+           a.last_sequence == b.last_sequence;
 }
 
 /// Holds each trial against the next record of a log_reader. Equal steps may have several numbers here: one a spelling.

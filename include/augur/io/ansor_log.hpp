@@ -5,9 +5,9 @@
 /// @file
 /// Ansor logs at scale: TVM's (v0.2 to v0.6) and ours, plain or packed, many in parallel.
 ///
-/// It accepts what record/log.hpp accepts, with the same values, and refuses the rest with the same words. It is faster because logs repeat: tasks and
-/// steps that were read before are recognised by their bytes, and only new ones are parsed. A line that is not spelled as TVM spells it goes to the
-/// strict reader.
+/// It accepts what record/log.hpp accepts, with the same values, and refuses the rest with the same words. It is faster because logs repeat: tasks
+/// and steps that were read before are recognised by their bytes, and only new ones are parsed. A line that is not spelled as TVM spells it goes to
+/// the strict reader.
 
 #include <algorithm>
 #include <array>
@@ -75,6 +75,15 @@ inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
     return (word - ones) & ~word & (ones * 0x80);
 }
 
+/// The number that eight digits spell, if these are eight digits; else a number of more than eight.
+inline std::uint64_t eight_digits(std::uint64_t text) noexcept {
+    constexpr std::uint64_t high = 0xF0F0F0F0F0F0F0F0ULL;
+    if ((text & high) != 0x3030303030303030ULL || ((text + 0x0606060606060606ULL) & high) != 0x3030303030303030ULL) return 100'000'000;
+    text = (text & 0x0F0F0F0F0F0F0F0FULL) * 2561U >> 8U; // pairs: 10 a + b
+    text = (text & 0x00FF00FF00FF00FFULL) * 6553601U >> 16U;
+    return (text & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32U;
+}
+
 /// Where the step that begins at `at` seems to end, and the hash of what lies between: in front of `, ["`, or of the brackets that close the lists
 /// around it. A guess, to be looked up among texts that have been read: a wrong one costs time, no more.
 /// Behind `end` there are 16 bytes that can be read.
@@ -139,8 +148,8 @@ struct text_cursor {
         if (negative) ++p;
         const char* const first = p;
         std::int64_t n = 0;
-        for (; is_digit(*p) && p - first < 19; ++p) n = n * 10 + (*p - '0');
-        if (p == first || p - first > 18 || (*first == '0' && p - first > 1) || *p == '.' || *p == 'e' || *p == 'E') return false;
+        for (; is_digit(*p) && p - first < 18; ++p) n = n * 10 + (*p - '0');
+        if (p == first || is_digit(*p) || (*first == '0' && p - first > 1) || *p == '.' || *p == 'e' || *p == 'E') return false;
         out = negative ? -n : n;
         at = p;
         return true;
@@ -159,6 +168,10 @@ struct text_cursor {
         if (digits == 0 || (*first == '0' && digits > 1)) return false;
         if (*p == '.') {
             const char* const point = ++p;
+            if (const auto eight = eight_digits(eight_bytes(p)); eight < 100'000'000) {
+                mantissa = mantissa * 100'000'000 + eight;
+                p += 8;
+            }
             for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
             scale = point - p;
             if (scale == 0) return false;
@@ -176,7 +189,8 @@ struct text_cursor {
         }
         if (digits > 19 || mantissa > (std::uint64_t{1} << 53U) || scale < -22 || scale > 22) return false;
         const auto m = static_cast<double>(mantissa);
-        const double magnitude = scale < 0 ? m / powers_of_ten[static_cast<std::size_t>(-scale)] : m * powers_of_ten[static_cast<std::size_t>(scale)];
+        const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
+        const double magnitude = scale < 0 ? m / power : m * power;
         out = negative ? -magnitude : magnitude;
         at = p;
         return true;
@@ -303,9 +317,8 @@ private:
         do
             if (!at.real(m.seconds.emplace_back())) return false;
         while (at.eat(','));
-        if (!at.eat(']') || !at.eat(',') || !at.integer(error) || !at.eat(',') || !at.real(m.total_seconds) || !at.eat(',') || !at.integer(m.timestamp) ||
-            !at.eat(']'))
-            return false;
+        if (!at.eat(']') || !at.eat(',') || !at.integer(error) || !at.eat(',') || !at.real(m.total_seconds) || !at.eat(',')) return false;
+        if (!at.integer(m.timestamp) || !at.eat(']')) return false;
         judge(m, error);
         return true;
     }
@@ -511,7 +524,7 @@ private:
 
     void record(std::string_view line) {
         bad_line why;
-        const bool good = parser_.parse(line, number_, current_, why);
+        const bool good = parser_.parse(line, number_, entries_[1 - pending_], why);
         if (unended_ && (summary_.ours || !good)) {
             if (has_pending_) give_pending();
             return tear();
@@ -521,7 +534,7 @@ private:
             return refuse(why.line, why.column, why.code, std::string(why.reason));
         }
         if (has_pending_) give_pending();
-        std::swap(pending_, current_);
+        pending_ = 1 - pending_;
         pending_line_ = line;
         pending_number_ = number_;
         has_pending_ = true;
@@ -529,10 +542,10 @@ private:
 
     void complete(std::string_view line) {
         if (has_pending_) {
-            const auto read = read_record_comment(pending_line_, line, pending_.rest, number_);
+            const auto read = read_record_comment(pending_line_, line, waiting().rest, number_);
             if (read) {
                 summary_.ours = true;
-                summary_.last_sequence = (std::max)(summary_.last_sequence, pending_.rest.sequence);
+                summary_.last_sequence = (std::max)(summary_.last_sequence, waiting().rest.sequence);
                 return give_pending();
             }
             if (!unended_) {
@@ -568,15 +581,16 @@ private:
     void give_pending() {
         has_pending_ = false;
         ++summary_.records;
-        const tuning_record& r = pending_.rest;
+        const entry& e = waiting();
+        const tuning_record& r = e.rest;
         if (r.foreign) ++summary_.foreign;
-        const logged_trial trial{*pending_.task, pending_.task_number, pending_.steps, r.measured,  r.compiler,
-                                 r.flags,        r.version,            r.sequence,     r.foreign};
+        const logged_trial trial{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign};
         if (auto added = sink_->add(trial); !added && failed_.code == errc{}) failed_ = added.why();
     }
+    entry& waiting() noexcept { return entries_[pending_]; }
     void drop_pending() {
         has_pending_ = false;
-        pending_.rest.foreign = false; // a comment may have left traces
+        waiting().rest.foreign = false; // a comment may have left traces
     }
     void damage_pending() {
         if (!has_pending_ || !summary_.ours) return;
@@ -608,7 +622,8 @@ private:
     std::size_t number_ = 0;          ///< of the line read last, from 1
     std::uint64_t bytes_ = 0;
     log_summary summary_;
-    entry current_, pending_;
+    std::array<entry, 2> entries_; ///< one that waits for what follows it, one to read into
+    std::size_t pending_ = 0;      ///< the one that waits
     std::string_view pending_line_; ///< in the buffer or in kept_line_
     std::string kept_line_;
     std::size_t pending_number_ = 0;
@@ -627,7 +642,7 @@ struct log_file_report {
 /// not depend on the number of threads. `options.on_bad_line` is called by one thread at a time, in order within a file.
 ///
 /// Errors: those of byte_source::open and ansor_log_reader::read; of several files that fail, the first in the list. Then the reading stops.
-template <bulk_executor E, class SinkOf>
+template <bulk_executor E, std::invocable<std::size_t> SinkOf>
 [[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, SinkOf&& sink_of,
                                                                   log_read_options options = {}) {
     std::vector<log_file_report> reports(paths.size());

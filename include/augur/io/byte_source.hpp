@@ -201,8 +201,7 @@ public:
             if (!got) return got.why();
             more = *got;
         }
-        using namespace std::string_view_literals;
-        if (in.rest().starts_with("\x1f\x8b"sv)) {
+        if (in.rest().starts_with("\x1f\x8b")) {
 #ifdef AUGUR_HAS_ZLIB
             return byte_source(std::move(in), packing::gzip, std::make_unique<detail::gzip_decoder>());
 #else

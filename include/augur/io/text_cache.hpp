@@ -33,7 +33,7 @@ struct word_hash {
     void add(std::uint64_t word) noexcept { state = (std::rotl(state, 23) ^ word) * 0x9FB21C651E98DF25ULL; }
     [[nodiscard]] std::uint64_t finish(std::uint64_t word, std::size_t n) noexcept {
         add(first_bytes(word, n) + (n << 60U));
-        return state ^ (state >> 32U);
+        return state ^ (state << 32U); // the upper half decides
     }
 };
 
@@ -48,7 +48,7 @@ inline std::uint64_t hash_words(std::string_view text) noexcept {
 
 /// A cache from texts to numbers. It may forget: a text that many others collide with, or everything when it is full.
 ///
-/// Memory     at most 32 MiB of text and 24 MiB of slots
+/// Memory     at most 32 MiB of text and 32 MiB of slots
 /// Threads    one thread a cache
 class text_cache {
 public:
@@ -57,11 +57,9 @@ public:
 
     /// The number of the text, or `none`. Behind the text eight more bytes must be readable.
     [[nodiscard]] std::uint32_t find(std::uint64_t hash, std::string_view text) const noexcept {
-        for (std::size_t i = 0; i < reach; ++i) {
-            const slot& s = slots_[place(hash) + i];
-            if (s.hash == hash && s.size == text.size() && same(bytes_.data() + s.first, text)) return s.number;
-            if (s.number == none) break;
-        }
+        const slot* s = slots_.data() + place(tag(hash));
+        for (const slot* const last = s + reach; s < last && s->number != none; ++s)
+            if (s->tag == tag(hash) && s->size == text.size() && same(bytes_.data() + s->first, text)) return s->number;
         return none;
     }
 
@@ -71,7 +69,7 @@ public:
         const std::size_t padded = (text.size() + 7) / 8 * 8;
         if (bytes_.size() + padded > most_bytes || used_ == most_texts) clear();
         if (2 * (used_ + 1) > slots_.size() - reach) grow();
-        const slot made{hash, static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(text.size()), number};
+        const slot made{tag(hash), static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(text.size()), number};
         bytes_.insert(bytes_.end(), text.begin(), text.end());
         bytes_.resize(made.first + padded);
         put(made);
@@ -86,7 +84,7 @@ public:
 
 private:
     struct slot {
-        std::uint64_t hash = 0;
+        std::uint32_t tag = 0;
         std::uint32_t first = 0; ///< of its bytes
         std::uint32_t size = 0;
         std::uint32_t number = none;
@@ -96,7 +94,8 @@ private:
     static constexpr std::size_t most_bytes = std::size_t{1} << 25U;
     static constexpr std::size_t most_texts = std::size_t{1} << 19U;
 
-    [[nodiscard]] std::size_t place(std::uint64_t hash) const noexcept { return hash & (slots_.size() - reach - 1); }
+    static std::uint32_t tag(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32U); }
+    [[nodiscard]] std::size_t place(std::uint32_t tag_of) const noexcept { return tag_of & (slots_.size() - reach - 1); }
 
     /// `kept` is filled up with zeros to whole words.
     static bool same(const char* kept, std::string_view text) noexcept {
@@ -107,7 +106,7 @@ private:
         return left == 0 || word_hash::first_bytes(eight_bytes(at), left) == eight_bytes(kept);
     }
     void put(const slot& made) {
-        std::size_t i = place(made.hash);
+        std::size_t i = place(made.tag);
         const std::size_t last = i + reach - 1;
         while (i < last && slots_[i].number != none) ++i;
         if (slots_[i].number == none) ++used_;

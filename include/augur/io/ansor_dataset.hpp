@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_IO_ANSOR_DATASET_HPP
+#define AUGUR_IO_ANSOR_DATASET_HPP
+
+/// @file
+/// Ansor logs into a data set.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/io/ansor_log.hpp>
+#include <augur/record/dataset.hpp>
+#include <augur/record/measurement.hpp>
+
+namespace augur::inline v0 {
+
+/// Puts trials into a builder, which must outlive it, all from one source.
+///
+/// A trial without error whose times are not all positive and finite is set aside: the builder's report counts it.
+class dataset_sink {
+public:
+    dataset_sink(dataset_builder& builder, std::string_view source) : builder_(&builder), source_(builder.source(source)) {}
+
+    std::uint32_t task(const logged_task& task) {
+        auto number = builder_->task(task.workload_key, task.target, task.hardware);
+        return number ? *number : fail(number.why());
+    }
+    std::uint32_t step(const step_list& one) {
+        ids_.clear();
+        if (auto done = intern(builder_->primitives(), one, ids_); !done) return fail(done.why());
+        return ids_.front();
+    }
+    /// Errors: limit, from the builder.
+    [[nodiscard]] result<void> add(const logged_trial& trial) {
+        if (failed_.code != errc{}) return failed_;
+        const measurement& m = trial.measured;
+        if (m.status == outcome::unstable) {
+            const auto least = std::min_element(m.seconds.begin(), m.seconds.end());
+            const bool not_positive = least != m.seconds.end() && *least <= 0;
+            return builder_->add(trial.task_number, source_, trial.steps, not_positive ? *least : infinity, outcome::ok);
+        }
+        double sum = 0;
+        for (const double s : m.seconds) sum += s;
+        return builder_->add(trial.task_number, source_, trial.steps, m.ok() ? sum / static_cast<double>(m.seconds.size()) : infinity, m.status);
+    }
+
+private:
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+    std::uint32_t fail(const error& why) {
+        if (failed_.code == errc{}) failed_ = why;
+        return detail::text_cache::none;
+    }
+
+    dataset_builder* builder_;
+    std::uint32_t source_;
+    std::vector<primitive_id> ids_;
+    error failed_{};
+};
+static_assert(trial_sink<dataset_sink>);
+
+/// What the records of a file are said to come from: `logs/resnet_50.jsonl.gz` gives `resnet_50`.
+[[nodiscard]] inline std::string_view source_name(std::string_view path) noexcept {
+    path.remove_prefix(path.rfind('/') + 1); // npos + 1 is 0
+    for (const std::string_view packed : {".gz", ".zst"})
+        if (path.ends_with(packed)) path.remove_suffix(packed.size());
+    const auto dot = path.rfind('.');
+    return dot == 0 ? path : path.substr(0, dot);
+}
+
+/// Reads many logs into `builder`, in parallel; the result is that of reading one after the other. The source of a record is its file's name.
+///
+/// Memory     what the builder holds, and the largest file's part of it once more
+/// Errors     those of the other `read_ansor_logs`, and of the builder; then `builder` is as it was, or, after `limit`, of no more use
+template <bulk_executor E>
+[[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, dataset_builder& builder,
+                                                                  const log_read_options& options = {}) {
+    std::vector<dataset_builder> parts(paths.size());
+    std::vector<dataset_sink> sinks;
+    sinks.reserve(paths.size());
+    for (std::size_t i = 0; i < paths.size(); ++i) sinks.emplace_back(parts[i], source_name(paths[i]));
+    auto reports = read_ansor_logs(paths, executor, [&](std::size_t i) -> dataset_sink& { return sinks[i]; }, options);
+    if (!reports) return reports;
+    for (auto& part : parts)
+        if (auto merged = builder.merge(std::move(part)); !merged) return merged.why();
+    return reports;
+}
+
+} // namespace augur::inline v0
+
+#endif
