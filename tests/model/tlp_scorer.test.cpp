@@ -106,6 +106,45 @@ TEST_CASE("tlp scorer: nothing is allocated after the first batch, and neighbour
     CHECK(scores_of(parallel, batch) == scores);
 }
 
+TEST_CASE("tlp scorer: with an LSTM nothing is allocated after the first batch either") {
+    auto config = augur::tlp_config::small(0);
+    config.backbone = augur::tlp_backbone::lstm;
+    const auto model = augur::tlp_model::random_init(augur::tlp_schema::ansor(), config, augur::random(3));
+    REQUIRE(model);
+    augur::serial_executor serial;
+    auto scorer = model->scorer(serial);
+    const auto batch = tlp_data::random_schedules(600, 5); // three pieces
+    std::vector<float> scores(600), again(600);
+    const kernel k{"a"};
+    REQUIRE(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(scores)));
+    const std::size_t before = allocations;
+    const bool fine = static_cast<bool>(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(again)));
+    CHECK(allocations == before);
+    CHECK(fine);
+    CHECK(again == scores);
+    two_threads threads;
+    auto parallel = model->scorer(threads);
+    CHECK(scores_of(parallel, batch) == scores);
+}
+
+TEST_CASE("tlp scorer: one output of several is the model of that output") {
+    auto config = augur::tlp_config::small(0);
+    config.outputs = 3;
+    const auto model = augur::tlp_model::random_init(augur::tlp_schema::ansor(), config, augur::random(3));
+    REQUIRE(model);
+    augur::serial_executor serial;
+    const auto batch = tlp_data::random_schedules(50, 5);
+    std::vector<std::vector<float>> all;
+    for (std::size_t k = 0; k < 3; ++k) {
+        auto scorer = model->scorer(serial, k);
+        const auto alone = model->only(k);
+        auto scorer_alone = alone.scorer(serial);
+        all.push_back(scores_of(scorer, batch));
+        CHECK(all.back() == scores_of(scorer_alone, batch));
+    }
+    CHECK(all[0] != all[1]);
+}
+
 TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a failure of the batch") {
     auto model = augur::tlp_model::random_init(augur::tlp_schema::authors_cpu(), augur::tlp_config::small(0), augur::random(3));
     REQUIRE(model);

@@ -109,7 +109,7 @@ private:
     }
 
     void train(std::span<const observation<S, Task>> records) {
-        tlp_bags data(options_.schema.columns);
+        tlp_bags data(options_.schema.columns, options_.config.order());
         std::vector<float> labels;
         std::vector<std::uint32_t> groups;
         std::vector<double> latency;
