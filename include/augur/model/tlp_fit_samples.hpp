@@ -73,13 +73,14 @@ struct tlp_samples {
 
     struct entry {
         std::uint32_t group, output, record;
+        std::size_t place;
     };
     std::vector<entry> entries;
     std::vector<double> least(numbers.size() * outputs, none);
     for (std::uint32_t k = 0; k < outputs; ++k) {
         for (const std::uint32_t r : records[k]) {
             const std::uint32_t group = workload_of[task_of[r]];
-            entries.push_back({group, k, r});
+            entries.push_back({group, k, r, entries.size()});
             if (options.least_of_given) least[group * outputs + k] = (std::min)(least[group * outputs + k], cost(r));
         }
         if (options.least_of_given) continue;
@@ -92,7 +93,9 @@ struct tlp_samples {
             for (std::uint64_t i = data.task(t).first; i < data.task(t).last; ++i) low = (std::min)(low, cost(static_cast<std::uint32_t>(i)));
         }
     }
-    std::stable_sort(entries.begin(), entries.end(), [](const entry& a, const entry& b) { return a.group < b.group; });
+    // not std::stable_sort: clang warns of what libstdc++ 12 makes it of
+    const auto earlier = [](const entry& a, const entry& b) { return a.group != b.group ? a.group < b.group : a.place < b.place; };
+    std::sort(entries.begin(), entries.end(), earlier);
 
     std::unordered_multimap<std::uint64_t, std::uint32_t> index; // of the schedules of the present group
     std::uint32_t last = 0;
