@@ -104,6 +104,7 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
     augur::serial_executor one;
     std::vector<double> seconds(batches.size(), 0.0);
     std::vector<float> scores;
+    double rates = 0;
     const auto run = [&](auto& executor) {
         auto scorer = frozen->scorer(executor);
         for (auto _ : state) {
@@ -117,12 +118,12 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
                 seconds[b] += took;
                 logs += std::log(took / static_cast<double>(batches[b].size()));
             }
-            state.SetIterationTime(std::exp(logs / static_cast<double>(batches.size())) * 1e3);
+            rates += std::exp(-logs / static_cast<double>(batches.size()));
         }
     };
     if (threads == 1) run(one);
     else run(many);
-    state.SetItemsProcessed(state.iterations() * 1000);
+    state.counters["items_per_second"] = rates / static_cast<double>(state.iterations());
     double logs = 0;
     for (std::size_t b = 0; b < batches.size(); ++b)
         logs += std::log(dense_flop(model, batches[b]) * static_cast<double>(state.iterations()) / seconds[b]);
@@ -165,19 +166,19 @@ constexpr auto bf16 = augur::tlp_precision::bf16;
 // one pass over all rounds is an iteration
 [[maybe_unused]] const bool registered = [] {
     const auto add = [](const char* name, auto&& f) {
-        return benchmark::RegisterBenchmark(name, f)->UseManualTime()->Unit(benchmark::kMillisecond);
+        benchmark::RegisterBenchmark(name, f)->Unit(benchmark::kMillisecond);
     };
     for (const bool faithful : {false, true}) {
         const std::string group = faithful ? "tlp/faithful/" : "tlp/score/";
         for (const auto precision : {f32, bf16}) {
             const std::string name = group + (precision == f32 ? "real/f32" : "real/bf16");
-            add(name.c_str(), [=](benchmark::State& s) { score(s, faithful, precision, rounds()); })->Iterations(1);
-            add((name + "/threads:2").c_str(), [=](benchmark::State& s) { score(s, faithful, precision, rounds(), 2); })->Iterations(1);
+            add(name.c_str(), [=](benchmark::State& s) { score(s, faithful, precision, rounds()); });
+            add((name + "/threads:2").c_str(), [=](benchmark::State& s) { score(s, faithful, precision, rounds(), 2); });
         }
-        add((group + "dense/f32").c_str(), [=](benchmark::State& s) { dense(s, faithful); })->Iterations(3);
+        add((group + "dense/f32").c_str(), [=](benchmark::State& s) { dense(s, faithful); });
     }
-    add("tlp/score/batch1/f32", [](benchmark::State& s) { batch1(s, false); })->Iterations(5);
-    add("tlp/score/batch1_warm/f32", [](benchmark::State& s) { batch1(s, true); })->Iterations(5);
+    add("tlp/score/batch1/f32", [](benchmark::State& s) { batch1(s, false); });
+    add("tlp/score/batch1_warm/f32", [](benchmark::State& s) { batch1(s, true); });
     benchmark::RegisterBenchmark("tlp/features/steps", features);
     return true;
 }();

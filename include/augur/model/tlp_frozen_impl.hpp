@@ -34,7 +34,6 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     for (const auto& l : net.encoder) encoder.push_back(layer_of(single, l));
 
     // q and k with one lane a head, v with each head in whole panels
-    q_at = 0;
     const index qk = lanes * head;
     const float scale = 1 / std::sqrt(static_cast<float>(head));
     const auto column_of = [&](index c) { // of in_proj; -1 where there is nothing
@@ -73,11 +72,11 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     const auto no_bias = [](index) { return 0.0F; };
     for (index h = 0; h < heads; ++h)
         fold_value.emplace_back(single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
-    fold_context.emplace_back(
-        tail, heads * head_room, fold_columns,
-        [&](index i, index c) { return i % head_room < head ? fold(i / head_room * head + i % head_room, c) : 0.0F; }, no_bias);
+    combine.emplace_back(
+        tail, heads * head_room, width,
+        [&](index i, index c) { return i % head_room < head ? attention.out_proj.W(i / head_room * head + i % head_room, c) : 0.0F; }, no_bias);
 
-    for (std::size_t b = 1; b < net.blocks.size(); ++b) blocks.push_back(layer_of(tail, net.blocks[b].inner));
+    for (const auto& b : net.blocks) blocks.push_back(layer_of(tail, b.inner));
     for (std::size_t l = 0; l + 1 < layers.size(); ++l) decoder.push_back(layer_of(tail, layers[l]));
     out_bias.assign(attention.out_proj.b.data(), attention.out_proj.b.data() + width);
     const auto& end = layers.back();
@@ -85,7 +84,7 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     for (index i = 0; i < end.W.rows(); ++i) last[static_cast<std::size_t>(i)] = end.W(i, 0);
     last_bias = end.b(0);
 
-    q_at = fold_columns;
+    q_at = combine.front().panels * tail.width;
     k_at = q_at + qk;
     v_at = k_at + qk;
     const index projected = project.front().panels * single.width;
@@ -96,7 +95,7 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     values_size = k::whole_blocks(fold_panels * head_steps * tail.width * tail.pair, step);
     if (values_size / step % 2 == 0) values_size += step;
     widest = fold_panels * half;
-    for (const auto* stack : {&blocks, &decoder})
+    for (const auto* stack : {&combine, &blocks, &decoder})
         for (const auto& l : *stack) widest = (std::max)(widest, l.panels * tail.width);
 }
 
@@ -107,7 +106,6 @@ void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
     const auto n = static_cast<index>(to - from);
     index ld = net.columns;
     for (const auto& l : net.encoder) ld = (std::max)(ld, l.panels * net.single.width);
-    for (const auto& l : net.first) ld = (std::max)(ld, l.panels * net.single.width);
     float* x = w.a.reserve(row_block * static_cast<std::size_t>(ld));
     float* y = w.b.reserve(row_block * static_cast<std::size_t>(ld));
     for (index r = 0; r < n; ++r) {
@@ -124,15 +122,7 @@ void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
     float* const to_table = entry(from);
     k::panel_layer<float>(net.single, k::panel_end::linear, n, x, ld, net.project.front(), to_table + net.q_at, net.row_size);
     for (index r = 0; r < n; ++r)
-        for (index c = 0; c < net.width; ++c) x[r * ld + c] += net.out_bias[static_cast<std::size_t>(c)];
-    for (const auto& l : net.first) k::panel_layer<float>(net.single, k::panel_end::linear, n, x, ld, l, y, ld);
-    for (index r = 0; r < n; ++r)
-        for (index c = 0; c < net.width; c += net.half) {
-            float* const base = to_table + r * net.row_size + c / net.half * net.tail.width;
-            const index some = (std::min)(net.half, net.width - c);
-            std::copy_n(x + r * ld + c, some, base);
-            if (net.has_block) std::copy_n(y + r * ld + c, some, base + net.half);
-        }
+        for (index c = 0; c < net.width; ++c) to_table[r * net.row_size + c] = x[r * ld + c] + net.out_bias[static_cast<std::size_t>(c)];
 }
 
 template <class T>
@@ -140,8 +130,16 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
     namespace k = nn::kernels;
     const auto& net = *net_;
     const auto n = static_cast<index>(to - from);
-    const index ld = k::whole_blocks(net.fold_columns, net.single.width), columns = net.tail.width, pair = net.tail.pair;
+    const index ld = k::whole_blocks(net.fold_columns, net.single.width) + net.single.width, columns = net.tail.width, pair = net.tail.pair;
     float* const y = w.a.reserve(row_block * static_cast<std::size_t>(ld));
+    for (const auto& l : net.first) k::panel_layer<float>(net.single, k::panel_end::linear, n, entry(from), net.row_size, l, y, ld);
+    for (index r = 0; r < n; ++r)
+        for (index c = 0; c < net.width; c += net.half) {
+            float* const base = base_of(from) + r * net.fold_columns + c / net.half * columns;
+            const index some = (std::min)(net.half, net.width - c);
+            std::copy_n(entry(from) + r * net.row_size + c, some, base);
+            if (net.has_block) std::copy_n(y + r * ld + c, some, base + net.half);
+        }
     for (index h = 0; h < net.heads; ++h) {
         k::panel_layer<float>(net.single, k::panel_end::linear, n, entry(from) + net.v_at + h * net.head_room, net.row_size,
                               net.fold_value[static_cast<std::size_t>(h)], y, ld);
@@ -178,13 +176,14 @@ void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::s
     const std::size_t from = begin[first];
     const auto m = static_cast<index>(begin[last] - from);
     w.base.clear();
+    w.z0.clear();
     w.values.clear();
     w.v.clear();
     for (std::size_t t = from; t < begin[last]; ++t) {
-        const float* const e = entry(ids[t]);
-        w.base.push_back(e);
+        if (use_values_) w.base.push_back(base_of(ids[t]));
         if (use_values_) w.values.push_back(values_of(ids[t]));
-        else w.v.push_back(e + net.v_at);
+        w.z0.push_back(entry(ids[t]));
+        w.v.push_back(entry(ids[t]) + net.v_at);
     }
 
     // attention weights of every candidate
@@ -201,7 +200,7 @@ void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::s
             w.q.clear();
             w.k.clear();
             for (index i = 0; i < k::whole_blocks(n, k::query_block * k::key_block); ++i) {
-                const float* const e = w.base[begin[c] - from + static_cast<std::size_t>((std::min)(i, n - 1))];
+                const float* const e = w.z0[begin[c] - from + static_cast<std::size_t>((std::min)(i, n - 1))];
                 w.q.push_back(e + net.q_at);
                 w.k.push_back(e + net.k_at);
             }
@@ -218,7 +217,6 @@ void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::s
     // z behind attention and the first residual block
     T* y = w.y0.data();
     T* next = w.y1.data();
-    const auto end = net.has_block ? k::panel_end::fold : k::panel_end::linear;
     k::panel_tile<T> t;
     t.init_next = 1;
     t.y_row = net.widest;
@@ -233,21 +231,22 @@ void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::s
         }
         t.steps = net.head_steps;
         t.a_segment = net.lanes;
-        for (index p = 0; p < net.fold_panels; ++p) {
-            t.a = weights;
-            t.offset = p * net.head_steps * net.tail.width * net.tail.pair;
-            t.init_offset = p * net.tail.width;
-            for (std::size_t c = first; c < last; ++c) {
-                const auto n = static_cast<index>(begin[c + 1] - begin[c]);
-                const auto r = static_cast<index>(begin[c] - from);
-                t.a_row = k::whole_blocks(n, k::key_block) * net.lanes;
-                t.segments = w.values.data() + r;
-                t.count = n;
-                t.init = w.base.data() + r;
+        t.a = weights;
+        t.ahead = net.head_steps * net.tail.width * net.tail.pair;
+        for (std::size_t c = first; c < last; ++c) {
+            const auto n = static_cast<index>(begin[c + 1] - begin[c]);
+            const auto r = static_cast<index>(begin[c] - from);
+            t.a_row = k::whole_blocks(n, k::key_block) * net.lanes;
+            t.segments = w.values.data() + r;
+            t.count = n;
+            t.init = w.base.data() + r;
+            for (index p = 0; p < net.fold_panels; ++p) {
+                t.offset = p * t.ahead;
+                t.init_offset = p * net.tail.width;
                 t.y = y + r * net.widest + p * net.half;
-                net.tail(end, n, t);
-                t.a += k::whole_blocks(n, k::query_block) * t.a_row;
+                net.tail(net.has_block ? k::panel_end::fold : k::panel_end::linear, n, t);
             }
+            t.a += k::whole_blocks(n, k::query_block) * t.a_row;
         }
     } else {
         const index ld = net.heads * net.head_room;
@@ -281,22 +280,22 @@ void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::s
             for (index i = 0; i < m * ld; ++i) narrow[i] = k::to_bf16(context[i]);
             t.a = narrow;
         }
-        const auto& fold = net.fold_context.front();
-        const T* const segment = fold.weights.data();
+        const auto& combine = net.combine.front();
+        const T* const segment = combine.weights.data();
         t.a_row = ld;
         t.segments = &segment;
-        t.steps = fold.steps;
-        t.init = w.base.data();
-        for (index p = 0; p < net.fold_panels; ++p) {
-            t.offset = p * fold.panel_size;
+        t.steps = combine.steps;
+        t.init = w.z0.data();
+        for (index p = 0; p < combine.panels; ++p) {
+            t.offset = p * combine.panel_size;
             t.init_offset = p * net.tail.width;
-            t.y = y + p * net.half;
-            net.tail(end, m, t);
+            t.y = y + p * net.tail.width;
+            net.tail(k::panel_end::linear, m, t);
         }
     }
 
-    for (const auto& l : net.blocks) {
-        k::panel_layer<T>(net.tail, k::panel_end::residual, m, y, net.widest, l, next, net.widest, y, net.widest);
+    for (std::size_t b = use_values_ ? 1 : 0; b < net.blocks.size(); ++b) {
+        k::panel_layer<T>(net.tail, k::panel_end::residual, m, y, net.widest, net.blocks[b], next, net.widest, y, net.widest);
         std::swap(y, next);
     }
     for (const auto& l : net.decoder) {
@@ -374,7 +373,7 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
         w.y0.reserve(most_rows * static_cast<std::size_t>(net.widest));
         w.y1.reserve(most_rows * static_cast<std::size_t>(net.widest));
         for (auto* list : {&w.q, &w.k}) list->reserve(most_rows + k::query_block * k::key_block);
-        for (auto* list : {&w.base, &w.v}) list->reserve(most_rows);
+        for (auto* list : {&w.base, &w.z0, &w.v}) list->reserve(most_rows);
         w.values.reserve(most_rows);
     }
 
@@ -382,6 +381,7 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
     const std::size_t known = rows_->size();
     table_.resize((std::max)(table_.size(), (known + row_block - 1) / row_block));
     values_.resize(table_.size());
+    bases_.resize(table_.size());
     has_values_.resize((std::max)(has_values_.size(), table_.size() * row_block));
     const auto pieces = [&](std::size_t from, const auto& wanted) {
         pieces_.clear();
@@ -399,6 +399,7 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
         pieces(0, [&](std::size_t id) { return stamp_[id] == batch_ && has_values_[id] == 0; });
         for (const auto& p : pieces_) {
             values_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.values_size));
+            bases_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.fold_columns));
             std::fill(has_values_.begin() + static_cast<index>(p.first), has_values_.begin() + static_cast<index>(p.second), std::uint8_t{1});
         }
         spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { make_values(w, pieces_[i].first, pieces_[i].second); });

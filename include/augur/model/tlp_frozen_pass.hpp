@@ -7,14 +7,14 @@
 ///
 /// What a row becomes before attention depends on the row alone, so it is kept in a table:
 ///
-///     base     z0 = encoder(row) + bo  and  r0 = W1 z0 + b1, where W1 is the first residual layer
+///     z0       encoder(row) + bo
 ///     q, k, v  its projections; q and k one lane a head
-///     values   for each head h: Wo_h v_h  and  W1 Wo_h v_h
+///     values   for each head h: Wo_h v_h  and  W1 Wo_h v_h, where W1 is the first residual layer; and base, which is z0 and W1 z0 + b1
 ///
 /// Behind attention a row of a candidate is z = z0 + sum over heads and keys of (attention weight) Wo_h v_h, and W1 z + b1 the same sum over the
 /// second halves: one product with rows that are gathered from the table ("values"), without the output projection and the first residual layer.
-/// Columns of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is made in registers. Where candidates share too few rows for the
-/// table to pay, the same folded matrix is applied to the heads' results.
+/// Columns of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is made in registers. Values are made only where the candidates of a
+/// batch share so many rows that they pay.
 
 #include <algorithm>
 #include <atomic>
@@ -52,7 +52,7 @@ struct frozen_network {
     bool has_block = false;
     index half = 0;        ///< columns of z in a panel of the fold: half of W, or W without a residual block
     index fold_panels = 0, fold_columns = 0;
-    index q_at = 0, k_at = 0, v_at = 0, row_size = 0; ///< in a row's entry; `base` is at 0
+    index q_at = 0, k_at = 0, v_at = 0, row_size = 0; ///< in a row's entry; z0 is at 0
     index head_steps = 0, values_size = 0;            ///< of a row: (fold_panels, head_steps, W [, 2])
     index widest = 0;                                 ///< columns of an activation
 
@@ -60,8 +60,8 @@ struct frozen_network {
     std::vector<nn::kernels::packed_panels<float>> project;    ///< one: q | k | v
     std::vector<nn::kernels::packed_panels<float>> first;      ///< W1 and b1, or none
     std::vector<nn::kernels::packed_panels<float>> fold_value; ///< one a head: v_h -> [Wo_h v | W1 Wo_h v]
-    std::vector<nn::kernels::packed_panels<T>> fold_context;   ///< one: the heads' results -> the same
-    std::vector<nn::kernels::packed_panels<T>> blocks;         ///< from the second on
+    std::vector<nn::kernels::packed_panels<T>> combine;        ///< one: Wo alone
+    std::vector<nn::kernels::packed_panels<T>> blocks;
     std::vector<nn::kernels::packed_panels<T>> decoder;        ///< without the last
     std::vector<float> out_bias;                               ///< bo
     std::vector<float> last;                                   ///< weights of the last layer, zeros up to a multiple of 8
@@ -100,13 +100,15 @@ private:
         nn::kernels::line_buffer<float> weights;          ///< (rows, keys, lanes) attention weights of a tile
         nn::kernels::line_buffer<T> narrow;               ///< the same in T
         nn::kernels::line_buffer<T> y0, y1;               ///< (rows, widest) behind the layers
-        std::vector<const float*> q, k, base, v;          ///< by row of the tile
+        std::vector<const float*> q, k, z0, base, v;      ///< by row of the tile
         std::vector<const T*> values;
         bool safe = true; ///< no pair's weight would vanish
     };
 
     float* entry(std::size_t id) { return table_[id / row_block].data() + static_cast<index>(id % row_block) * net_->row_size; }
     T* values_of(std::size_t id) { return values_[id / row_block].data() + static_cast<index>(id % row_block) * net_->values_size; }
+
+    float* base_of(std::size_t id) { return bases_[id / row_block].data() + static_cast<index>(id % row_block) * net_->fold_columns; }
 
     void encode(worker& w, std::size_t first, std::size_t last);
     void make_values(worker& w, std::size_t first, std::size_t last);
@@ -128,6 +130,7 @@ private:
     const tlp_frozen_rows* rows_;
     std::vector<nn::kernels::line_buffer<float>> table_; ///< row_block entries each
     std::vector<nn::kernels::line_buffer<T>> values_;
+    std::vector<nn::kernels::line_buffer<float>> bases_;
     std::vector<std::uint8_t> has_values_;
     std::size_t encoded_ = 0; ///< rows with an entry
     std::vector<worker> workers_;
