@@ -301,6 +301,16 @@ inline result<tlp_model> load_tlp(const std::string& path, const nn::safetensors
     return model;
 }
 
+/// The same for one schema only, e.g. that of a data set: `expected_from` is the file that has it.
+/// Errors: also version_mismatch, which says what each of the two files has.
+inline result<tlp_model> load_tlp(const std::string& path, const tlp_schema& expected, std::string_view expected_from,
+                                  const nn::safetensors_limits& limits = {}) {
+    auto model = load_tlp(path, limits);
+    if (!model) return model;
+    if (auto same = same_schema(model->schema, path, expected, expected_from); !same) return same.why();
+    return model;
+}
+
 } // namespace augur::inline v0
 
 #endif
