@@ -18,8 +18,8 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     namespace k = nn::kernels;
     const auto& attention = net.attention.front();
     const auto& layers = net.decoders[output];
-    logarithm = net.config.scaling == tlp_scaling::logarithm;
-    columns = net.config.columns;
+    config = net.config;
+    columns = net.config.inputs();
     width = net.config.width();
     heads = attention.heads;
     head = width / heads;
@@ -108,12 +108,10 @@ void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
     for (const auto& l : net.encoder) ld = (std::max)(ld, l.panels * net.single.width);
     float* x = w.a.reserve(row_block * static_cast<std::size_t>(ld));
     float* y = w.b.reserve(row_block * static_cast<std::size_t>(ld));
+    float* const row = w.input.reserve(static_cast<std::size_t>(net.config.columns));
     for (index r = 0; r < n; ++r) {
-        float* const row = x + r * ld;
         rows_->write(from + static_cast<std::size_t>(r), row);
-        if (net.logarithm)
-            for (index c = 0; c < net.columns; ++c)
-                if (row[c] != 0) row[c] = std::copysign(1.44269504F * std::log1p(std::abs(row[c])), row[c]);
+        tlp_input(net.config, row, x + r * ld);
     }
     for (const auto& l : net.encoder) {
         k::panel_layer<float>(net.single, k::panel_end::relu, n, x, ld, l, y, ld);

@@ -9,12 +9,13 @@
 ///
 ///     z0       encoder(row) + bo
 ///     q, k, v  its projections; q and k one lane a head
-///     values   for each head h: Wo_h v_h  and  W1 Wo_h v_h, where W1 is the first residual layer; and base, which is z0 and W1 z0 + b1
+///     values   for each head h: Wo_h v_h  and  W1 Wo_h v_h, where W1 is the first residual layer
+///     base     z0  and  W1 z0 + b1
 ///
 /// Behind attention a row of a candidate is z = z0 + sum over heads and keys of (attention weight) Wo_h v_h, and W1 z + b1 the same sum over the
 /// second halves: one product with rows that are gathered from the table ("values"), without the output projection and the first residual layer.
-/// Columns of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is made in registers. Values are made only where the candidates of a
-/// batch share so many rows that they pay.
+/// Columns of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is made in registers. Values and base are made only where the
+/// candidates of a batch share so many rows that they pay.
 
 #include <algorithm>
 #include <atomic>
@@ -29,6 +30,7 @@
 #include <augur/core/executor.hpp>
 #include <augur/model/tlp.hpp>
 #include <augur/model/tlp_frozen_rows.hpp>
+#include <augur/model/tlp_input.hpp>
 #include <augur/nn/kernels/head_lanes.hpp>
 #include <augur/nn/kernels/panel.hpp>
 
@@ -46,8 +48,8 @@ struct frozen_network {
     nn::kernels::head_lane_kernels lanes_of;
     nn::kernels::isa level;
 
-    bool logarithm = false;
-    index columns = 0, width = 0, heads = 0;          ///< E, D, H
+    tlp_config config;
+    index columns = 0, width = 0, heads = 0;          ///< inputs of the first layer, D, H
     index head = 0, head_room = 0, groups = 0, lanes = 0; ///< D / H, the same in whole panels, ceil(H / 8), 8 of them
     bool has_block = false;
     index half = 0;        ///< columns of z in a panel of the fold: half of W, or W without a residual block

@@ -5,6 +5,7 @@
 /// @file
 /// Bodies of tlp.hpp.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -13,6 +14,14 @@
 #include <augur/model/tlp.hpp>
 
 namespace augur::inline v0 {
+
+inline tlp_config tlp_config::of(const tlp_schema& schema) const {
+    tlp_config c = *this;
+    c.columns = static_cast<nn::index>(schema.columns);
+    c.numbers_at = static_cast<nn::index>((std::min)(schema.kind_columns, schema.columns - (std::min)(schema.positions, schema.columns)));
+    c.numbers = static_cast<nn::index>(schema.columns - (std::min)(schema.positions, schema.columns)) - c.numbers_at;
+    return c;
+}
 
 inline tlp_config tlp_config::full(nn::index columns) {
     tlp_config c;
@@ -54,6 +63,9 @@ inline result<void> tlp_config::check() const {
     const auto wrong = [](std::string what) { return error{errc::shape_mismatch, "tlp config: " + std::move(what)}; };
     constexpr nn::index most = 16384;
     if (columns < 1 || columns > most) return wrong("expected 1 to 16384 columns, got " + std::to_string(columns));
+    if (numbers_at < 0 || numbers < 0 || numbers_at > columns || numbers > columns - numbers_at)
+        return wrong("numbers in columns " + std::to_string(numbers_at) + " to " + std::to_string(numbers_at + numbers) + " of " +
+                     std::to_string(columns));
     if (encoder.empty() || encoder.size() > 16 || decoder.size() > 16 || residual_blocks < 0 || residual_blocks > 16)
         return wrong("expected 1 to 16 encoder layers and 0 to 16 residual blocks and decoder layers");
     for (const auto* stack : {&encoder, &decoder})
@@ -72,7 +84,7 @@ tlp_network<S> tlp_network<S>::zeros(const tlp_config& config) {
     AUGUR_ASSERT(config.check(), "tlp: config");
     tlp_network net;
     net.config = config;
-    nn::index in = config.columns;
+    nn::index in = config.inputs();
     for (const nn::index w : config.encoder) {
         net.encoder.push_back(nn::linear<S>::zeros(in, w));
         in = w;

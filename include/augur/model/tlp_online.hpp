@@ -53,7 +53,7 @@ public:
 
     /// Without knowledge: every score is 0 until the first training.   pre: the options' schema and config check
     tlp_online(Executor& executor, tlp_online_options options = {}) : executor_(&executor), options_(std::move(options)) {
-        options_.config.columns = static_cast<nn::index>(options_.schema.columns);
+        options_.config = options_.config.of(options_.schema);
         AUGUR_ASSERT(options_.schema.check() && options_.config.check() && options_.growth > 1 && options_.first_update > 0, "tlp_online: options");
     }
     /// From weights, e.g. of an earlier run or of another network: scores from the first record on, each training starts from them.

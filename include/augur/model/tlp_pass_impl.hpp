@@ -9,6 +9,7 @@
 #include <cmath>
 #include <utility>
 
+#include <augur/model/tlp_input.hpp>
 #include <augur/model/tlp_pass.hpp>
 
 namespace augur::inline v0 {
@@ -20,7 +21,7 @@ void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Execut
     const auto e = static_cast<nn::index>(bags.columns());
     AUGUR_ASSERT(e == net.config.columns, "tlp: rows of another width than the network's");
     encoded_.resize(net.encoder.size());
-    rows_.shape(u, e);
+    rows_.shape(u, net.config.inputs());
     for (std::size_t l = 0; l < net.encoder.size(); ++l) encoded_[l].shape(u, net.encoder[l].W.cols());
     AUGUR_ASSERT(net.lstm.empty() || bags.order() == tlp_order::kept, "tlp: an LSTM needs the rows in order");
     const nn::linear<S>& projection = net.projection();
@@ -31,13 +32,7 @@ void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Execut
         const auto first = static_cast<nn::index>(p) * row_piece;
         const nn::index n = (std::min)(row_piece, u - first);
         auto rows = rows_.view();
-        const float* from = bags.rows().data() + first * e;
-        S* to = rows.data() + first * e;
-        if (net.config.scaling == tlp_scaling::raw)
-            for (nn::index i = 0; i < n * e; ++i) to[i] = static_cast<S>(from[i]);
-        else
-            for (nn::index i = 0; i < n * e; ++i)
-                to[i] = static_cast<S>(from[i] == 0 ? 0.0F : std::copysign(1.44269504F * std::log1p(std::abs(from[i])), from[i]));
+        for (nn::index i = first; i < first + n; ++i) tlp_input(net.config, bags.rows().data() + i * e, rows.data() + i * rows.cols());
         for (std::size_t l = 0; l < net.encoder.size(); ++l) {
             auto out = encoded_[l].view();
             if (l == 0) net.encoder[l].forward(rows.middleRows(first, n), out.middleRows(first, n));

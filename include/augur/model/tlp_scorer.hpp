@@ -31,10 +31,10 @@ struct tlp_model {
     tlp_schema schema;
     tlp_network<float> network;
 
-    /// An untrained model. Errors: schema or config that do not fit together; `config.columns` is taken from the schema.
+    /// An untrained model. Errors: schema or config that do not fit together; the config is taken `of` the schema.
     static result<tlp_model> random_init(tlp_schema schema, tlp_config config, random rng) {
-        config.columns = static_cast<nn::index>(schema.columns);
         if (auto fits = schema.check(); !fits) return fits.why();
+        config = config.of(schema);
         if (auto fits = config.check(); !fits) return fits.why();
         return tlp_model{std::move(schema), tlp_network<float>::random_init(config, rng)};
     }

@@ -50,6 +50,7 @@ inline std::string tlp_config_json(const tlp_config& c) {
     out.key("heads").value(c.heads).key("residual_blocks").value(c.residual_blocks).key("decoder");
     list(c.decoder);
     out.key("outputs").value(c.outputs);
+    out.key("numbers_at").value(c.numbers_at).key("numbers").value(c.numbers);
     out.key("scaling").value(static_cast<int>(c.scaling)).key("dead_layer").value(c.dead_layer ? 1 : 0).end_object();
     return text;
 }
@@ -125,7 +126,9 @@ inline result<tlp_config> read_tlp_config(std::string_view text) {
         else if (key == "outputs") read_bounded(in, c.outputs, 64);
         else if (key == "residual_blocks") read_bounded(in, c.residual_blocks, 16);
         else if (key == "decoder") list(c.decoder);
-        else if (key == "scaling") read_bounded(in, c.scaling, 1);
+        else if (key == "numbers_at") read_bounded(in, c.numbers_at, 16384);
+        else if (key == "numbers") read_bounded(in, c.numbers, 16384);
+        else if (key == "scaling") read_bounded(in, c.scaling, 2);
         else if (key == "dead_layer") read_bounded(in, c.dead_layer, 1);
         else in.fail(errc::parse, "unknown key '" + std::string(key.substr(0, 40)) + "'");
     }
@@ -174,7 +177,7 @@ inline tlp_size tlp_size_of(const tlp_config& c) {
         size.tensors += 2;
         size.parameters += (static_cast<double>(in) + 1) * static_cast<double>(out);
     };
-    nn::index in = c.columns;
+    nn::index in = c.inputs();
     for (const nn::index w : c.encoder) layer(std::exchange(in, w), w);
     const nn::index d = in;
     if (c.backbone == tlp_backbone::lstm) {
