@@ -255,21 +255,11 @@ private:
 
     /// `{"i": [[task], [[], [`, up to and with the bracket of the steps.
     bool task(std::string_view line, text_cursor& at, entry& out) {
-        if (last_task_.size() < line.size() && std::memcmp(line.data(), last_task_.data(), last_task_.size()) == 0 && !last_task_.empty()) {
+        if (is_last_task(line) || recall_task(line)) {
             at.at += last_task_.size();
             if (out.task != last_known_.task) out.task = last_known_.task;
             out.task_number = last_known_.number;
             return true;
-        }
-        constexpr std::string_view stages = "[[], [";
-        if (const auto guess = line.find(stages); guess != std::string_view::npos) {
-            const std::string_view text = line.substr(0, guess + stages.size());
-            const auto known = task_texts_.find(hash_words(text), text);
-            if (known != text_cache::none) {
-                last_task_ = text;
-                last_known_ = known_tasks_[known];
-                return task(line, at, out);
-            }
         }
         json_reader in(line, limits_);
         auto made = std::make_shared<logged_task>();
@@ -280,6 +270,19 @@ private:
         new_task_text_ = line.substr(0, in.offset());
         out.task = std::move(made);
         at.at += in.offset();
+        return true;
+    }
+
+    [[nodiscard]] bool is_last_task(std::string_view line) const noexcept { return !last_task_.empty() && line.starts_with(last_task_); }
+    bool recall_task(std::string_view line) {
+        constexpr std::string_view stages = "[[], ["; // most likely they end it; if they stand elsewhere the text is not found
+        const auto guess = line.find(stages);
+        if (guess == std::string_view::npos) return false;
+        const std::string_view text = line.substr(0, guess + stages.size());
+        const auto known = task_texts_.find(hash_words(text), text);
+        if (known == text_cache::none) return false;
+        last_task_ = text;
+        last_known_ = known_tasks_[known];
         return true;
     }
 
