@@ -122,8 +122,11 @@ private:
     void end_primitive() {
         if (steps_ > 0) longest_primitive_ = (std::max)(longest_primitive_, items_);
     }
-    static std::vector<count> sorted(std::vector<count> all) { // stable: the maps are in the order of the texts
-        std::stable_sort(all.begin(), all.end(), [](const count& a, const count& b) { return a.times > b.times; });
+    static std::vector<count> sorted(std::vector<count> all) {
+        std::sort(all.begin(), all.end(), [](const count& a, const count& b) {
+            if (a.times != b.times) return a.times > b.times;
+            return a.kind != b.kind ? a.kind < b.kind : a.text < b.text;
+        });
         return all;
     }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tlp/score/lstm/f32: candidates a second of the paper's LSTM on real rounds. Features, rows and network, as a search calls it.
+//
+// of_fma is the dense network's multiply-adds (every row encoded, every state computed) a second, over those of limit/fma_f32 in the same run.
+#include <augur/model/tlp_scorer.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "limits.hpp"
+#include "tlp_rounds.hpp"
+
+namespace {
+
+/// Floating-point operations of the dense network for one schedule of n rows.
+double dense_flop(const augur::tlp_config& c, double n) {
+    double a_row = 0, behind = 0;
+    auto in = c.columns;
+    for (const auto w : c.encoder) a_row += static_cast<double>(std::exchange(in, w) * w);
+    const auto d = static_cast<double>(in);
+    a_row += 2 * d * 4 * d;
+    behind += static_cast<double>(c.residual_blocks) * d * d;
+    for (const auto w : c.decoder) behind += static_cast<double>(std::exchange(in, w) * w);
+    return 2 * (n * a_row + behind + static_cast<double>(in));
+}
+
+void tlp_score_lstm(benchmark::State& state, bool faithful) {
+    auto config = faithful ? augur::tlp_config::authors_lstm(0) : augur::tlp_config::full(0);
+    config.backbone = augur::tlp_backbone::lstm;
+    auto model = augur::tlp_model::random_init(faithful ? augur::tlp_schema::authors_cpu() : augur::tlp_schema::ansor(), config, augur::random(1));
+    if (!model) std::abort();
+    model->schema.unknown = augur::tlp_unknown::zeros; // our sampler speaks more words than the authors' logs
+    std::vector<std::vector<augur::step_list>> rounds;
+    for (const auto& k : tlp_rounds::convolutions()) rounds.push_back(tlp_rounds::round_of(k, 2048));
+    augur::serial_executor serial;
+    auto scorer = model->scorer(serial);
+    std::vector<float> scores;
+    std::vector<double> seconds(rounds.size(), 0.0), flop(rounds.size(), 0.0);
+    for (std::size_t r = 0; r < rounds.size(); ++r)
+        for (const auto& s : rounds[r]) {
+            const std::size_t rows = model->schema.pad ? model->schema.rows : (std::min)(s.steps.size(), model->schema.rows);
+            flop[r] += dense_flop(model->network.config, static_cast<double>(rows));
+        }
+    for (auto _ : state) {
+        double logs = 0;
+        for (std::size_t r = 0; r < rounds.size(); ++r) {
+            scores.resize(rounds[r].size());
+            const double start = limits::thread_seconds();
+            if (!scorer.score(tlp_rounds::any_task{}, std::span<const augur::step_list>(rounds[r]), std::span<float>(scores))) std::abort();
+            const double took = limits::thread_seconds() - start;
+            seconds[r] += took;
+            logs += std::log(took / static_cast<double>(rounds[r].size()));
+        }
+        state.SetIterationTime(std::exp(logs / static_cast<double>(rounds.size())) * 1e3); // of 1000 candidates, geometric mean over the kernels
+    }
+    state.SetItemsProcessed(state.iterations() * 1000);
+    double logs = 0;
+    for (std::size_t r = 0; r < rounds.size(); ++r) logs += std::log(flop[r] * static_cast<double>(state.iterations()) / seconds[r]);
+    state.counters["of_fma"] = limits::fma_f32() > 0 ? std::exp(logs / static_cast<double>(rounds.size())) / limits::fma_f32() : 0;
+}
+
+} // namespace
+
+BENCHMARK_CAPTURE(tlp_score_lstm, default, false)->Name("tlp/score/lstm/f32")->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(tlp_score_lstm, faithful, true)->Name("tlp/faithful/lstm/f32")->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
