@@ -12,36 +12,10 @@
 
 #include <doctest/doctest.h>
 
+#include "counted_memory.hpp"
 #include "tlp_data.hpp"
 
-namespace {
-std::atomic<std::size_t> allocations{0}, live{0}, peak{0};
-constexpr std::size_t header = 64; ///< keeps what follows aligned, and holds the size
-
-void* take(std::size_t n) {
-    ++allocations;
-    const std::size_t now = live += n;
-    if (now > peak) peak = now;
-    void* p = std::aligned_alloc(header, (n + 2 * header - 1) / header * header);
-    if (p == nullptr) std::abort();
-    *static_cast<std::size_t*>(p) = n;
-    return static_cast<char*>(p) + header;
-}
-void give(void* p) {
-    if (p == nullptr) return;
-    p = static_cast<char*>(p) - header;
-    live -= *static_cast<std::size_t*>(p);
-    std::free(p);
-}
-} // namespace
-// not inlined: GCC would see free() meet a new-expression and warn
-#define AUGUR_TEST_NOINLINE __attribute__((noinline))
-AUGUR_TEST_NOINLINE void* operator new(std::size_t n) { return take(n); }
-AUGUR_TEST_NOINLINE void* operator new(std::size_t n, std::align_val_t) { return take(n); }
-AUGUR_TEST_NOINLINE void operator delete(void* p) noexcept { give(p); }
-AUGUR_TEST_NOINLINE void operator delete(void* p, std::size_t) noexcept { give(p); }
-AUGUR_TEST_NOINLINE void operator delete(void* p, std::align_val_t) noexcept { give(p); }
-AUGUR_TEST_NOINLINE void operator delete(void* p, std::size_t, std::align_val_t) noexcept { give(p); }
+using counted_memory::allocations, counted_memory::live, counted_memory::peak;
 
 namespace {
 
@@ -107,7 +81,7 @@ struct unshared {
 std::vector<std::size_t> best_first(const std::vector<float>& scores) {
     std::vector<std::size_t> order(scores.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] > scores[b]; });
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
     return order;
 }
 

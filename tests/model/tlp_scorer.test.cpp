@@ -11,20 +11,10 @@
 
 #include <doctest/doctest.h>
 
+#include "counted_memory.hpp"
 #include "tlp_data.hpp"
 
-namespace {
-std::atomic<std::size_t> allocations{0};
-}
-// not inlined: GCC would see free() meet a new-expression and warn
-#define AUGUR_TEST_NOINLINE __attribute__((noinline))
-AUGUR_TEST_NOINLINE void* operator new(std::size_t n) {
-    ++allocations;
-    if (void* p = std::malloc(n == 0 ? 1 : n)) return p;
-    std::abort();
-}
-AUGUR_TEST_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
-AUGUR_TEST_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+using counted_memory::allocations;
 
 namespace {
 
