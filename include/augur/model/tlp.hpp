@@ -37,7 +37,7 @@ enum class tlp_backbone : std::uint8_t {
 /// Shape of the network.
 struct tlp_config {
     nn::index columns = 0;                             ///< E; this and the next two: `of`
-    nn::index numbers_at = 0, numbers = 0;             ///< the columns that hold numbers, not one-hots; for bands, which leaves others as logarithm does
+    nn::index numbers_at = 0, numbers = 0;             ///< columns that hold numbers, not one-hots: those that bands split up
     std::vector<nn::index> encoder{64, 128, 256, 256}; ///< widths; the last one is D
     tlp_backbone backbone = tlp_backbone::attention;
     nn::index attention_layers = 1; ///< attention only
