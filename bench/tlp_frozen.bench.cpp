@@ -43,7 +43,7 @@ augur::tlp_model model_of(bool faithful) {
 /// Floating-point operations of the dense network on n rows.
 double dense_flop(const augur::tlp_config& c, double n) {
     double macs = 0;
-    auto in = c.columns;
+    auto in = c.inputs();
     for (const auto w : c.encoder) {
         macs += static_cast<double>(in * w);
         in = w;
@@ -89,8 +89,8 @@ double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady
 
 /// Each batch by itself, its rows unknown before; the figure is the geometric mean over the batches.
 template <class S>
-void score(benchmark::State& state, bool faithful, augur::tlp_precision precision, const std::vector<std::vector<S>>& batches, std::size_t threads = 1,
-           bool warm = false) {
+void score(benchmark::State& state, bool faithful, augur::tlp_precision precision, const std::vector<std::vector<S>>& batches,
+           std::size_t threads = 1, bool warm = false) {
     const auto model = model_of(faithful);
     augur::tlp_freeze_options options;
     options.precision = precision;

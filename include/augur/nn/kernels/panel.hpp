@@ -220,7 +220,7 @@ struct avx512_bf16_panel {
                 for (int v = 0; v < V; ++v) {                                                                                                        \
                     w[v] = P::weights(b + v * P::pair * P::lanes);                                                                                   \
                     if constexpr (End == panel_end::fold) { /* its rows are gathered: the processor does not see where the next ones lie */          \
-                        if (v * sizeof w[0] % 64 == 0) __builtin_prefetch(b + ahead + v * P::pair * P::lanes);                                       \
+                        if (v * static_cast<int>(sizeof w[0]) % 64 == 0) __builtin_prefetch(b + ahead + v * P::pair * P::lanes);                     \
                     }                                                                                                                                \
                 }                                                                                                                                    \
                 AUGUR_NN_UNROLL                                                                                                                      \

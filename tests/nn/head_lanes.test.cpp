@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/nn/kernels/head_lanes.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <doctest/doctest.h>
+
+namespace k = augur::nn::kernels;
+
+TEST_CASE("head lanes: softmax with multiplicities against a double loop") {
+    for (const auto level : {k::isa::generic, k::isa::avx2, k::isa::avx512}) {
+        if (level > k::best_isa()) continue;
+        const auto f = k::head_lane_functions(level);
+        for (const std::ptrdiff_t n : {1, 3, 4, 13})
+            for (const std::ptrdiff_t heads : {3, 8, 12}) {
+                const std::ptrdiff_t d = 5, groups = (heads + 7) / 8, lanes = 8 * groups, size = lanes * d;
+                const auto at = [](std::ptrdiff_t i) { return static_cast<std::size_t>(i); };
+                augur::random rng(7);
+                std::vector<float> q(at(n * size)), key(at(n * size)), times(at(n));
+                for (float& x : q) x = static_cast<float>(rng.uniform(-3, 3));
+                for (float& x : key) x = static_cast<float>(rng.uniform(-3, 3));
+                for (float& x : times) x = static_cast<float>(1 + rng.below(3));
+                const std::ptrdiff_t row = k::whole_blocks(n, k::key_block) * lanes;
+                std::vector<const float*> qs, ks;
+                for (std::ptrdiff_t i = 0; i < k::whole_blocks(n, k::query_block * k::key_block); ++i) {
+                    qs.push_back(q.data() + (std::min)(i, n - 1) * size);
+                    ks.push_back(key.data() + (std::min)(i, n - 1) * size);
+                }
+                std::vector<float> w(at(k::whole_blocks(n, k::query_block) * row)), gathered(at(row));
+                f.scores(qs.data(), n, ks.data(), n, d, groups, w.data(), row);
+                std::vector<std::uint32_t> back(at(n));
+                for (std::size_t j = 0; j < back.size(); ++j) back[j] = static_cast<std::uint32_t>(back.size() - 1 - j);
+                double worst = 0, worst_range = 0;
+                for (std::ptrdiff_t i = 0; i < n; ++i) {
+                    const float range = f.shift(w.data() + i * row, n, lanes);
+                    k::exp_nonpositive(w.data() + i * row, n * lanes, level);
+                    std::vector<float> there(times.rbegin(), times.rend());
+                    f.normalise(w.data() + i * row, back.data(), there.data(), n, lanes, gathered.data()); // the keys in reverse
+                    f.normalise(w.data() + i * row, nullptr, times.data(), n, lanes, w.data() + i * row);
+                    double want_range = 0;
+                    for (std::ptrdiff_t h = 0; h < heads; ++h) {
+                        std::vector<double> e;
+                        double sum = 0, low = 1e9, high = -1e9;
+                        for (std::ptrdiff_t j = 0; j < n; ++j) {
+                            double s = 0;
+                            for (std::ptrdiff_t c = 0; c < d; ++c) {
+                                const std::ptrdiff_t place = (h / 8 * d + c) * 8 + h % 8;
+                                s += static_cast<double>(q[at(i * size + place)]) * static_cast<double>(key[at(j * size + place)]);
+                            }
+                            low = std::min(low, s);
+                            high = std::max(high, s);
+                            e.push_back(static_cast<double>(times[at(j)]) * std::exp(s));
+                            sum += e.back();
+                        }
+                        want_range = std::max(want_range, high - low);
+                        for (std::ptrdiff_t j = 0; j < n; ++j) {
+                            const double want = e[at(j)] / sum;
+                            worst = std::max(worst, std::abs(want - static_cast<double>(w[at(i * row + j * lanes + h)])));
+                            worst = std::max(worst, std::abs(want - static_cast<double>(gathered[at((n - 1 - j) * lanes + h)])));
+                        }
+                    }
+                    if (heads % 8 == 0) worst_range = std::max(worst_range, std::abs(want_range - static_cast<double>(range)));
+                }
+                CAPTURE(n);
+                CAPTURE(heads);
+                CHECK(worst < 3e-6);
+                CHECK(worst_range < 1e-4);
+            }
+    }
+}

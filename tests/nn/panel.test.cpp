@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/nn/kernels/panel.hpp>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <doctest/doctest.h>
+
+namespace k = augur::nn::kernels;
+
+namespace {
+
+std::vector<double> draw(std::ptrdiff_t n, std::uint64_t seed) {
+    augur::random rng(seed);
+    std::vector<double> v(static_cast<std::size_t>(n));
+    for (double& x : v) x = static_cast<double>(k::to_float(k::to_bf16(static_cast<float>(rng.uniform(-1, 1))))); // exact in both types
+    return v;
+}
+template <class T>
+T as(double x) {
+    if constexpr (std::is_same_v<T, float>) return static_cast<float>(x);
+    else return k::to_bf16(static_cast<float>(x));
+}
+
+/// Products, gathered rows and all four ends against a double loop.
+template <class T>
+void check(const k::panel_kernels<T>& kernels, double tolerance) {
+    const std::ptrdiff_t w = kernels.width;
+    for (const std::ptrdiff_t m : {1, 5, 6, 7, 22})
+        for (const std::ptrdiff_t n : {w, 3 * w - 7})
+            for (const std::ptrdiff_t depth : {1, 8, 31, 256}) {
+                const std::ptrdiff_t room = (depth + 1) / 2 * 2, out = (n + w - 1) / w * w;
+                const auto a = draw(m * depth, 1), b = draw(depth * n, 2), bias = draw(n, 3), x = draw(m * out, 4);
+                const auto at = [](std::ptrdiff_t i) { return static_cast<std::size_t>(i); };
+                const k::packed_panels<T> packed(
+                    kernels, depth, n, [&](auto i, auto c) { return static_cast<float>(b[at(i * n + c)]); },
+                    [&](auto c) { return static_cast<float>(bias[at(c)]); });
+                std::vector<T> A(at(m * room)), X(x.size()), Y(at(m * out));
+                for (std::ptrdiff_t i = 0; i < m * depth; ++i) A[at(i / depth * room + i % depth)] = as<T>(a[at(i)]);
+                for (std::size_t i = 0; i < x.size(); ++i) X[i] = as<T>(x[i]);
+                std::vector<double> sum(at(m * n));
+                for (std::ptrdiff_t i = 0; i < m * n; ++i) {
+                    sum[at(i)] = bias[at(i % n)];
+                    for (std::ptrdiff_t p = 0; p < depth; ++p) sum[at(i)] += a[at(i / n * depth + p)] * b[at(p * n + i % n)];
+                }
+                CAPTURE(m);
+                CAPTURE(n);
+                CAPTURE(depth);
+                for (const auto end : {k::panel_end::linear, k::panel_end::relu, k::panel_end::residual}) {
+                    CAPTURE(static_cast<int>(end));
+                    k::panel_layer<T>(kernels, end, m, A.data(), room, packed, Y.data(), out, X.data(), out);
+                    double worst = 0;
+                    for (std::ptrdiff_t i = 0; i < m * n; ++i) {
+                        double want = sum[at(i)];
+                        if (end != k::panel_end::linear) want = std::max(want, 0.0);
+                        if (end == k::panel_end::residual) want += x[at(i / n * out + i % n)];
+                        worst = std::max(worst, std::abs(want - static_cast<double>(k::to_float(Y[at(i / n * out + i % n)]))) / (1 + std::abs(want)));
+                    }
+                    CHECK(worst < tolerance);
+                }
+                // the panel in segments that lie in another order, a start for each row, and the fold of two halves
+                if (depth % 8 != 0 || n < w) continue;
+                const std::ptrdiff_t segments = depth / 8, size = 8 * w;
+                std::vector<T> scattered(at(segments * size));
+                std::vector<const T*> where(at(segments));
+                for (std::ptrdiff_t s = 0; s < segments; ++s) {
+                    where[at(s)] = scattered.data() + (segments - 1 - s) * size;
+                    std::copy_n(packed.weights.data() + s * size, size, scattered.data() + (segments - 1 - s) * size);
+                }
+                const auto start = draw(m * w, 5);
+                std::vector<float> starts(start.begin(), start.end());
+                std::vector<const float*> init(at(m));
+                for (std::ptrdiff_t r = 0; r < m; ++r) init[at(r)] = starts.data() + (m - 1 - r) * w;
+                k::panel_tile<T> t;
+                t.a = A.data();
+                t.a_row = room;
+                t.a_segment = 8;
+                t.segments = where.data();
+                t.count = segments;
+                t.steps = 8 / kernels.pair;
+                t.init = init.data();
+                t.init_next = 1;
+                t.y = Y.data();
+                t.y_row = out;
+                kernels(k::panel_end::fold, m, t);
+                double worst = 0;
+                for (std::ptrdiff_t r = 0; r < m; ++r)
+                    for (std::ptrdiff_t c = 0; c < w / 2; ++c) {
+                        const auto of = [&](std::ptrdiff_t column) {
+                            return sum[at(r * n + column)] - bias[at(column)] + start[at((m - 1 - r) * w + column)];
+                        };
+                        const double want = std::max(of(c + w / 2), 0.0) + of(c);
+                        worst = std::max(worst, std::abs(want - static_cast<double>(k::to_float(Y[at(r * out + c)]))) / (1 + std::abs(want)));
+                    }
+                CHECK(worst < tolerance);
+            }
+}
+
+} // namespace
+
+TEST_CASE("panel: every instruction set against a double loop") {
+    for (const auto level : {k::isa::generic, k::isa::avx2, k::isa::avx512})
+        if (level <= k::best_isa()) check(k::float_panels(level), 1e-5);
+}
+
+TEST_CASE("panel: bf16 in plain C++ and by the processor against a double loop on the rounded numbers") {
+    check(k::bf16_panels(false), 4.5e-3); // one rounding to 8 bits
+    if (k::has_bf16()) check(k::bf16_panels(true), 4.5e-3);
+    else MESSAGE("no AVX512_BF16 here: the plain C++ form alone was checked");
+}
+
+TEST_CASE("panel: to bf16 to nearest, ties to even, NaN stays") {
+    CHECK(k::to_float(k::to_bf16(1.0F)) == 1.0F);
+    CHECK(k::to_float(k::to_bf16(1.00390625F)) == 1.0F);    // halfway to 1.0078125: even is below
+    CHECK(k::to_float(k::to_bf16(1.01171875F)) == 1.015625F); // halfway: even is above
+    CHECK(k::to_float(k::to_bf16(1.0040F)) == 1.0078125F);
+    CHECK(k::to_float(k::to_bf16(-3.0e38F)) == doctest::Approx(-3.0e38).epsilon(4e-3));
+    CHECK(std::isinf(k::to_float(k::to_bf16(std::numeric_limits<float>::infinity()))));
+    CHECK(std::isnan(k::to_float(k::to_bf16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST_CASE("panel: AVX2 and AVX-512 agree to the last bit, and a NaN passes ReLU") {
+    const auto a = draw(6 * 64, 1), b = draw(64 * 64, 2);
+    std::vector<float> A(a.begin(), a.end());
+    const auto run = [&](k::isa level) {
+        const auto kernels = k::float_panels(level);
+        const k::packed_panels<float> packed(
+            kernels, 64, 64, [&](auto i, auto c) { return static_cast<float>(b[static_cast<std::size_t>(i * 64 + c)]); }, [](auto) { return 0.0F; });
+        std::vector<float> y(6 * 64);
+        k::panel_layer<float>(kernels, k::panel_end::relu, 6, A.data(), 64, packed, y.data(), 64);
+        return y;
+    };
+    if (k::best_isa() >= k::isa::avx512) CHECK(run(k::isa::avx2) == run(k::isa::avx512));
+    A[64] = std::numeric_limits<float>::quiet_NaN();
+    for (const auto level : {k::isa::generic, k::isa::avx2, k::isa::avx512})
+        if (level <= k::best_isa()) CHECK((std::isnan(run(level)[64]) && !std::isnan(run(level)[0])));
+}
