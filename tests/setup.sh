@@ -43,6 +43,7 @@ test | -              | ?libc++-19-dev   | -                      | -
 test | -              | ?libc++abi-19-dev | -                     | -
 bench | -             | libbenchmark-dev | google-benchmark-devel | google-benchmark
 bench | -             | libopenblas-dev  | openblas-devel         | openblas
+bench | -             | ?libxgboost-dev  | -                      | -
 '
 
 # setup_names COLUMN GROUP...: the packages of the groups; with their command, when it has one, as name:command

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_XGBOOST_BOOSTED_TREES_HPP
+#define AUGUR_XGBOOST_BOOSTED_TREES_HPP
+
+/// @file
+/// Gradient-boosted regression trees (Chen and Guestrin 2016) by XGBoost 1.7: the kind of cost model that Ansor has. Rows of floats in, a score out.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/number.hpp>
+
+#include <xgboost/c_api.h>
+
+namespace augur::inline v0 {
+
+/// What the trees are fitted to.
+enum class tree_objective : std::uint8_t {
+    squared_error, ///< the label itself (`reg:squarederror`)
+    rank_pairwise, ///< the order of the labels within a group, by pairs (`rank:pairwise`)
+};
+
+/// How trees are grown. The defaults are Ansor's (TVM, auto_scheduler/cost_model/xgb_model.py), with its early stop replaced by a number of rounds.
+struct boosted_trees_options {
+    tree_objective objective = tree_objective::squared_error;
+    std::uint32_t rounds = 300; ///< trees
+    std::uint32_t depth = 10;   ///< at most 30
+    double learning_rate = 0.2; ///< eta
+    double min_split_loss = 0.001; ///< gamma
+    double min_child_weight = 0;
+    double row_share = 1;         ///< drawn for each tree
+    double column_share = 1;      ///< drawn for each tree
+    bool weigh_by_label = false;  ///< squared error: a sample weighs as much as its label, so that fast programs count most
+    std::uint32_t bins = 256;     ///< a split is one of so many quantiles of a column; 0: any value (exact, slower)
+    std::uint64_t seed = 0;       ///< of the draws; the 31 lowest bits count
+    std::uint32_t threads = 1;    ///< ranking trains on one: XGBoost's draw of pairs depends on their number
+
+    /// Errors: invalid_argument.
+    [[nodiscard]] result<void> check() const {
+        const auto wrong = [](std::string_view what) { return error{errc::invalid_argument, "boosted trees: expected " + std::string(what)}; };
+        const auto share = [](double s) { return s > 0 && s <= 1; };
+        if (rounds < 1 || rounds > 1000000) return wrong("1 to 1000000 rounds, got " + std::to_string(rounds));
+        if (depth < 1 || depth > 30) return wrong("a depth of 1 to 30, got " + std::to_string(depth));
+        if (!share(learning_rate) || !share(row_share) || !share(column_share)) return wrong("a learning rate and shares above 0, at most 1");
+        if (!(min_split_loss >= 0) || !(min_child_weight >= 0) || std::isinf(min_split_loss) || std::isinf(min_child_weight))
+            return wrong("a finite least loss and weight of at least 0");
+        if (bins == 1 || bins > 65536) return wrong("0 or 2 to 65536 bins, got " + std::to_string(bins));
+        if (threads < 1 || threads > 4096) return wrong("1 to 4096 threads, got " + std::to_string(threads));
+        return {};
+    }
+};
+
+/// What trees are trained on: N samples of C columns.
+struct tree_samples {
+    std::span<const float> x; ///< (N, C) row-major; NaN stands for a value that is missing
+    std::size_t columns = 0;  ///< C
+    std::span<const float> labels;         ///< (N) higher is better
+    std::span<const std::uint32_t> groups; ///< (N) not falling; empty: all are one group. Only a ranking objective reads it
+};
+
+namespace detail {
+
+struct xgb_matrix_free {
+    void operator()(DMatrixHandle handle) const noexcept { XGDMatrixFree(handle); }
+};
+struct xgb_booster_free {
+    void operator()(BoosterHandle handle) const noexcept { XGBoosterFree(handle); }
+};
+using xgb_matrix = std::unique_ptr<void, xgb_matrix_free>;
+using xgb_booster = std::unique_ptr<void, xgb_booster_free>;
+
+/// Why XGBoost refused, without its stack trace.
+[[nodiscard]] inline error xgb_error(errc code, std::string_view call) {
+    const std::string_view text = XGBGetLastError();
+    return error{code, std::string(call).append(": ").append(text.substr(0, (std::min)(text.find('\n'), std::size_t{400})))};
+}
+
+[[nodiscard]] inline result<void> xgb_set(BoosterHandle booster, const char* name, const std::string& value) {
+    if (XGBoosterSetParam(booster, name, value.c_str()) != 0) return xgb_error(errc::invalid_argument, name);
+    return {};
+}
+
+} // namespace detail
+
+/// Trees that were trained. A value: copies share the trees, which never change.
+///
+/// Threads     const calls are safe together, also on copies
+class boosted_trees {
+public:
+    /// Grows trees.
+    ///
+    /// Equal samples and options give equal trees on one machine with one XGBoost, whatever the number of threads.
+    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label that is not finite, groups that fall;
+    /// what XGBoost refuses, e.g. infinite features, in its words).
+    /// Cost: 12 bytes a feature at the peak, besides the caller's; O(rounds * depth * N * C).
+    [[nodiscard]] static result<boosted_trees> train(const tree_samples& samples, const boosted_trees_options& options = {}) {
+        if (auto fits = options.check(); !fits) return fits.why();
+        if (auto fits = check(samples); !fits) return fits.why();
+        const std::size_t count = samples.labels.size();
+        const bool ranks = options.objective == tree_objective::rank_pairwise;
+        const std::uint32_t threads = ranks ? 1 : options.threads;
+        const auto refused = [](std::string_view call) { return detail::xgb_error(errc::invalid_argument, call); };
+
+        DMatrixHandle raw = nullptr;
+        if (XGDMatrixCreateFromMat_omp(samples.x.data(), count, samples.columns, std::numeric_limits<float>::quiet_NaN(), &raw,
+                                       static_cast<int>(threads)) != 0)
+            return refused("features");
+        const detail::xgb_matrix matrix(raw);
+        if (XGDMatrixSetFloatInfo(raw, "label", samples.labels.data(), count) != 0) return refused("labels");
+        if (options.weigh_by_label && !ranks && XGDMatrixSetFloatInfo(raw, "weight", samples.labels.data(), count) != 0) return refused("weights");
+        if (ranks) {
+            const std::vector<unsigned> sizes = group_sizes(samples);
+            if (XGDMatrixSetUIntInfo(raw, "group", sizes.data(), sizes.size()) != 0) return refused("groups");
+        }
+
+        BoosterHandle handle = nullptr;
+        if (XGBoosterCreate(&raw, 1, &handle) != 0) return refused("booster");
+        const detail::xgb_booster booster(handle);
+        const auto text = [](double number) {
+            std::string out;
+            append_number(out, number);
+            return out;
+        };
+        const std::pair<const char*, std::string> parameters[] = {
+            {"verbosity", "0"},
+            {"objective", ranks ? "rank:pairwise" : "reg:squarederror"},
+            {"disable_default_eval_metric", "1"},
+            {"max_depth", std::to_string(options.depth)},
+            {"eta", text(options.learning_rate)},
+            {"gamma", text(options.min_split_loss)},
+            {"min_child_weight", text(options.min_child_weight)},
+            {"subsample", text(options.row_share)},
+            {"colsample_bytree", text(options.column_share)},
+            {"tree_method", options.bins == 0 ? "exact" : "hist"},
+            {"max_bin", std::to_string(options.bins == 0 ? 256 : options.bins)},
+            {"seed", std::to_string(options.seed & 0x7FFFFFFFU)},
+            {"nthread", std::to_string(threads)},
+        };
+        for (const auto& [name, value] : parameters)
+            if (auto done = detail::xgb_set(handle, name, value); !done) return done.why();
+        for (std::uint32_t round = 0; round < options.rounds; ++round)
+            if (XGBoosterUpdateOneIter(handle, static_cast<int>(round), raw) != 0) return refused("round " + std::to_string(round));
+
+        bst_ulong length = 0;
+        const char* bytes = nullptr;
+        if (XGBoosterSaveModelToBuffer(handle, R"({"format":"ubj"})", &length, &bytes) != 0) return refused("save");
+        return adopt({bytes, static_cast<std::size_t>(length)}, samples.columns, options.threads);
+    }
+
+    /// out[i] <- the trees' value of row i of x (N, C); NaN stands for a value that is missing.
+    ///
+    /// The value of a row does not depend on the others, nor on the number of threads.
+    /// Errors: shape_mismatch; what XGBoost refuses.
+    [[nodiscard]] result<void> predict(std::span<const float> x, std::span<float> out) const {
+        if (x.size() != out.size() * columns_)
+            return error{errc::shape_mismatch, "boosted trees: " + std::to_string(out.size()) + " rows of " + std::to_string(columns_) +
+                                                   " features were expected, got " + std::to_string(x.size()) + " features"};
+        return predict(booster_.get(), x, out, columns_);
+    }
+
+    [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+
+    /// The trees as bytes: magic and version, `features`, columns, length and checksum (five 64-bit words, little-endian), then XGBoost's UBJSON.
+    ///
+    /// @param features  what the columns mean, e.g. `tlp_schema::hash()`
+    [[nodiscard]] std::string save(std::uint64_t features = 0) const {
+        std::string out(header_bytes, '\0');
+        put(out, 0, magic);
+        put(out, 1, features);
+        put(out, 2, columns_);
+        put(out, 3, model_->size());
+        put(out, 4, checksum(out, *model_));
+        return out += *model_;
+    }
+
+    /// What `save` gave, on equal terms about the features.
+    ///
+    /// The checksum finds what was torn or changed by accident. Bytes that were made to fit it go to XGBoost, which does not check its trees: load
+    /// what you trust.
+    /// Errors: version_mismatch (not this format, or trees on other features), parse (torn, changed, or refused by XGBoost).
+    [[nodiscard]] static result<boosted_trees> load(std::string_view bytes, std::uint64_t features = 0, std::uint32_t threads = 1) {
+        if (bytes.size() < header_bytes || get(bytes, 0) != magic)
+            return error{errc::version_mismatch, "boosted trees: expected a file that begins with 'augtree1' and has 40 bytes or more, got " +
+                                                     std::to_string(bytes.size()) + " bytes of something else"};
+        const std::string_view model = bytes.substr(header_bytes);
+        if (get(bytes, 3) != model.size())
+            return error{errc::parse, "boosted trees: torn, " + std::to_string(get(bytes, 3)) + " bytes were written behind the header, " +
+                                          std::to_string(model.size()) + " are there"};
+        if (model.empty() || get(bytes, 4) != checksum(bytes, model)) return error{errc::parse, "boosted trees: changed, the checksum does not fit"};
+        if (get(bytes, 1) != features)
+            return error{errc::version_mismatch, "boosted trees: trained on features " + std::to_string(get(bytes, 1)) +
+                                                     " (hash of the schema), to be used with " + std::to_string(features)};
+        return adopt(model, static_cast<std::size_t>(get(bytes, 2)), threads);
+    }
+
+private:
+    static constexpr std::uint64_t magic = 0x3165657274677561; // "augtree1"
+    static constexpr std::size_t header_bytes = 40;
+
+    boosted_trees(std::shared_ptr<const std::string> model, std::shared_ptr<void> booster, std::size_t columns)
+        : model_(std::move(model)), booster_(std::move(booster)), columns_(columns) {}
+
+    static result<void> check(const tree_samples& s) {
+        if (s.labels.empty() || s.columns == 0 || s.x.size() / s.columns != s.labels.size() || s.x.size() % s.columns != 0)
+            return error{errc::shape_mismatch, "boosted trees: expected samples of 1 or more columns and a label each, got " +
+                                                   std::to_string(s.x.size()) + " features, " + std::to_string(s.columns) + " columns, " +
+                                                   std::to_string(s.labels.size()) + " labels"};
+        if (!s.groups.empty() && s.groups.size() != s.labels.size())
+            return error{errc::shape_mismatch, "boosted trees: " + std::to_string(s.groups.size()) + " groups for " +
+                                                   std::to_string(s.labels.size()) + " samples"};
+        for (std::size_t i = 0; i < s.labels.size(); ++i)
+            if (!std::isfinite(s.labels[i]))
+                return error{errc::invalid_argument, "boosted trees: the label of sample " + std::to_string(i) + " is not finite"};
+        if (const auto at = std::is_sorted_until(s.groups.begin(), s.groups.end()); at != s.groups.end())
+            return error{errc::invalid_argument, "boosted trees: the group of sample " + std::to_string(at - s.groups.begin()) +
+                                                     " is below the one before; samples of a group stand together"};
+        return {};
+    }
+
+    static std::vector<unsigned> group_sizes(const tree_samples& s) {
+        std::vector<unsigned> sizes;
+        for (std::size_t i = 0; i < s.labels.size(); ++i) {
+            if (i == 0 || (!s.groups.empty() && s.groups[i] != s.groups[i - 1])) sizes.push_back(0);
+            ++sizes.back();
+        }
+        return sizes;
+    }
+
+    /// A booster from XGBoost's bytes. It predicts once here: XGBoost configures itself on first use, and what is shared later must not change.
+    static result<boosted_trees> adopt(std::string_view model, std::size_t columns, std::uint32_t threads) {
+        BoosterHandle handle = nullptr;
+        if (XGBoosterCreate(nullptr, 0, &handle) != 0) return detail::xgb_error(errc::invalid_argument, "booster");
+        std::shared_ptr<void> booster(handle, detail::xgb_booster_free());
+        if (auto done = detail::xgb_set(handle, "verbosity", "0"); !done) return done.why();
+        if (XGBoosterLoadModelFromBuffer(handle, model.data(), model.size()) != 0) return detail::xgb_error(errc::parse, "boosted trees");
+        bst_ulong has = 0;
+        if (XGBoosterGetNumFeature(handle, &has) != 0) return detail::xgb_error(errc::parse, "boosted trees");
+        if (has != columns)
+            return error{errc::parse,
+                         "boosted trees: " + std::to_string(columns) + " columns in the header, " + std::to_string(has) + " in the trees"};
+        if (auto done = detail::xgb_set(handle, "nthread", std::to_string(threads)); !done) return done.why();
+        const std::vector<float> row(columns);
+        float value = 0;
+        if (auto done = predict(handle, row, {&value, 1}, columns); !done) return done.why();
+        return boosted_trees(std::make_shared<const std::string>(model), std::move(booster), columns);
+    }
+
+    static result<void> predict(BoosterHandle booster, std::span<const float> x, std::span<float> out, std::size_t columns) {
+        if (out.empty()) return {};
+        // NumPy's array interface, as XGBoost wants it
+        const std::string rows = R"({"version":3,"typestr":"<f4","data":[)" + std::to_string(reinterpret_cast<std::uintptr_t>(x.data())) +
+                                 R"(,true],"shape":[)" + std::to_string(out.size()) + ',' + std::to_string(columns) + "]}";
+        constexpr const char* how =
+            R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false,"cache_id":0,"missing":NaN})";
+        const bst_ulong* shape = nullptr;
+        bst_ulong dimensions = 0;
+        const float* values = nullptr;
+        if (XGBoosterPredictFromDense(booster, rows.c_str(), how, nullptr, &shape, &dimensions, &values) != 0)
+            return detail::xgb_error(errc::invalid_argument, "boosted trees");
+        if (dimensions != 1 || shape[0] != out.size())
+            return error{errc::shape_mismatch, "boosted trees: expected one value a row, the model gives more"};
+        std::copy_n(values, out.size(), out.begin());
+        return {};
+    }
+
+    static void put(std::string& to, std::size_t word, std::uint64_t value) {
+        for (std::size_t i = 0; i < 8; ++i) to[word * 8 + i] = static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+    }
+    static std::uint64_t get(std::string_view from, std::size_t word) {
+        std::uint64_t value = 0;
+        for (std::size_t i = 8; i-- > 0;) value = (value << 8U) | static_cast<unsigned char>(from[word * 8 + i]);
+        return value;
+    }
+    static std::uint64_t checksum(std::string_view header, std::string_view model) { return fnv1a64(model, fnv1a64(header.substr(0, 32))); }
+
+    std::shared_ptr<const std::string> model_; ///< UBJSON
+    std::shared_ptr<void> booster_;
+    std::size_t columns_;
+};
+
+} // namespace augur::inline v0
+
+#endif
