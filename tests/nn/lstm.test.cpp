@@ -5,6 +5,7 @@
 #include <augur/nn/init.hpp>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -173,6 +174,13 @@ TEST_CASE("lstm: the gates in float, on every instruction set and in every width
                 CHECK(std::abs(c[j] - (gates[d + j] * before[j] + gates[j] * gates[2 * d + j])) < 1e-6F * (1 + std::abs(c[j])));
             }
             CHECK(worst < 2e-6);
+        }
+        for (std::size_t q = 0; q < 4; ++q) { // a gate that is no number is not hidden
+            std::vector<float> gates(4 * 16, 0.5F), before(16, 1.0F), c(16), h(16);
+            gates[q * 16 + 3] = std::numeric_limits<float>::quiet_NaN();
+            nn::kernels::lstm_gates(gates.data(), before.data(), c.data(), h.data(), 16, level);
+            CHECK(std::isnan(h[3]));
+            CHECK(std::isfinite(h[2]));
         }
     }
 }

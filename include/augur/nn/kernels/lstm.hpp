@@ -5,46 +5,73 @@
 /// @file
 /// The gates of an LSTM in float, vectorised at run time.
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
-#include <augur/nn/kernels/exp.hpp>
+#include <augur/nn/kernels/gemm.hpp>
 
 namespace augur::inline v0 {
 namespace nn::kernels {
 
 namespace detail {
 
-inline float sigmoid(float x) noexcept {
-    const float e = exp_nonpositive(x < 0.0F ? x : -x);
-    return (x < 0.0F ? e : 1.0F) / (1.0F + e);
+/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without its branches, which keep a loop over it from becoming vector code. NaN stays NaN.
+inline float exp_within(float x) noexcept {
+    const auto n = static_cast<std::int32_t>(x * 1.44269504F - 0.5F); // towards 0: rounds to nearest
+    const auto whole = static_cast<float>(n);
+    const float r = (x - whole * 0.693359375F) + whole * 2.12194440e-4F; // ln2 in two parts
+    float p = 1.0F / 5040.0F;
+    p = p * r + 1.0F / 720.0F;
+    p = p * r + 1.0F / 120.0F;
+    p = p * r + 1.0F / 24.0F;
+    p = p * r + 1.0F / 6.0F;
+    p = p * r + 0.5F;
+    p = p * r + 1.0F;
+    p = p * r + 1.0F;
+    return p * std::bit_cast<float>((n + 127) << 23);
 }
-/// Near 0, where 1 - e^-2|x| has few digits left, its Taylor polynomial: relative error below 1e-6 everywhere.
-inline float tanh(float x) noexcept {
-    const float a = x < 0.0F ? -x : x;
-    const float e = exp_nonpositive(-2.0F * a);
-    const float far = (1.0F - e) / (1.0F + e);
+inline float near_tanh(float a) noexcept {
     const float s = a * a;
-    const float near = a * (1.0F - s * (1.0F / 3.0F - s * (2.0F / 15.0F - s * (17.0F / 315.0F))));
-    const float t = a < 0.125F ? near : far;
-    return x < 0.0F ? -t : t;
+    return a * (1.0F - s * (1.0F / 3.0F - s * (2.0F / 15.0F - s * (17.0F / 315.0F))));
+}
+/// Relative error below 1e-6, as that of the vectors below.
+inline float tanh(float x) noexcept {
+    const float a = std::abs(x), e = exp_within(a > 43.5F ? -87.0F : -2.0F * a);
+    return std::copysign(a < 0.125F ? near_tanh(a) : (1.0F - e) / (1.0F + e), x);
 }
 
-/// Sixteen hidden units; a loop of known length becomes vector code at -O2.
+// Sixteen numbers in short loops of one thing each: of known length and with one condition at most, so that they become vector code at -O2.
+#define AUGUR_NN_LSTM_EACH(...)                                                                                                                      \
+    for (std::ptrdiff_t j = 0; j < 16; ++j) __VA_ARGS__;
+#define AUGUR_NN_LSTM_SIGMOID(X)                                                                                                                     \
+    AUGUR_NN_LSTM_EACH(e[j] = -std::abs((X)[j]))                                                                                                     \
+    AUGUR_NN_LSTM_EACH(e[j] = e[j] < -87.0F ? -87.0F : e[j])                                                                                         \
+    AUGUR_NN_LSTM_EACH(e[j] = exp_within(e[j]))                                                                                                      \
+    AUGUR_NN_LSTM_EACH(t[j] = (X)[j] < 0.0F ? e[j] : 1.0F)                                                                                           \
+    AUGUR_NN_LSTM_EACH((X)[j] = t[j] / (1.0F + e[j]))
+// near 0, where 1 - e^-2|x| has few digits left, the Taylor polynomial
+#define AUGUR_NN_LSTM_TANH(X)                                                                                                                        \
+    AUGUR_NN_LSTM_EACH(e[j] = -2.0F * std::abs((X)[j]))                                                                                              \
+    AUGUR_NN_LSTM_EACH(e[j] = e[j] < -87.0F ? -87.0F : e[j])                                                                                         \
+    AUGUR_NN_LSTM_EACH(e[j] = exp_within(e[j]))                                                                                                      \
+    AUGUR_NN_LSTM_EACH(t[j] = (1.0F - e[j]) / (1.0F + e[j]))                                                                                         \
+    AUGUR_NN_LSTM_EACH(e[j] = near_tanh(std::abs((X)[j])))                                                                                           \
+    AUGUR_NN_LSTM_EACH(t[j] = std::abs((X)[j]) < 0.125F ? e[j] : t[j])                                                                               \
+    AUGUR_NN_LSTM_EACH((X)[j] = std::copysign(t[j], (X)[j]))
 #define AUGUR_NN_LSTM_SIXTEEN(I, F, G, O, BEFORE, C, H)                                                                                              \
-    for (std::ptrdiff_t j = 0; j < 16; ++j) {                                                                                                        \
-        const float i = sigmoid((I)[j]), f = sigmoid((F)[j]), g = tanh((G)[j]), o = sigmoid((O)[j]);                                                 \
-        const float cell = f * (BEFORE)[j] + i * g;                                                                                                  \
-        (I)[j] = i;                                                                                                                                  \
-        (F)[j] = f;                                                                                                                                  \
-        (G)[j] = g;                                                                                                                                  \
-        (O)[j] = o;                                                                                                                                  \
-        (C)[j] = cell;                                                                                                                               \
-        (H)[j] = o * tanh(cell);                                                                                                                     \
-    }
+    AUGUR_NN_LSTM_SIGMOID(I)                                                                                                                         \
+    AUGUR_NN_LSTM_SIGMOID(F)                                                                                                                         \
+    AUGUR_NN_LSTM_TANH(G)                                                                                                                            \
+    AUGUR_NN_LSTM_SIGMOID(O)                                                                                                                         \
+    AUGUR_NN_LSTM_EACH((H)[j] = (C)[j] = (F)[j] * (BEFORE)[j] + (I)[j] * (G)[j])                                                                     \
+    AUGUR_NN_LSTM_TANH(H)                                                                                                                            \
+    AUGUR_NN_LSTM_EACH((H)[j] *= (O)[j])
 #define AUGUR_NN_LSTM_LOOP                                                                                                                           \
     std::ptrdiff_t at = 0;                                                                                                                           \
+    float e[16], t[16];                                                                                                                              \
     for (; at + 16 <= d; at += 16) {                                                                                                                 \
         float block[7][16];                                                                                                                          \
         for (std::ptrdiff_t q = 0; q < 4; ++q) std::memcpy(block[q], gates + q * d + at, sizeof block[q]);                                           \
@@ -75,6 +102,9 @@ __attribute__((target("avx512f"))) inline void lstm_avx512(float* gates, const f
 #endif
 #undef AUGUR_NN_LSTM_LOOP
 #undef AUGUR_NN_LSTM_SIXTEEN
+#undef AUGUR_NN_LSTM_TANH
+#undef AUGUR_NN_LSTM_SIGMOID
+#undef AUGUR_NN_LSTM_EACH
 } // namespace detail
 
 /// One LSTM state of width d: gates (4 d) i, f, g, o in place to sigmoid, sigmoid, tanh, sigmoid; c <- f before + i g; h <- o tanh(c).
