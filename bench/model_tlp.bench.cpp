@@ -93,7 +93,7 @@ static void tlp_score_dense_eigen(benchmark::State& state) {
     for (auto _ : state) {
         nn::matrix<float> h = x;
         for (const auto& l : net.encoder) h = layer(l, h).cwiseMax(0.0F);
-        const nn::matrix<float> qkv = layer(net.attention.in_proj, h);
+        const nn::matrix<float> qkv = layer(net.attention.front().in_proj, h);
         nn::matrix<float> context(rows, d);
         for (nn::index c = 0; c < n; ++c)
             for (nn::index k = 0; k < heads; ++k) {
@@ -104,11 +104,11 @@ static void tlp_score_dense_eigen(benchmark::State& state) {
                 w.array().colwise() /= w.rowwise().sum().eval().array();
                 context.block(c * 25, k * width, 25, width).noalias() = w * part(2);
             }
-        nn::matrix<float> z = layer(net.attention.out_proj, context) + h;
+        nn::matrix<float> z = layer(net.attention.front().out_proj, context) + h;
         for (const auto& b : net.blocks) z = layer(b.inner, z).cwiseMax(0.0F).eval() + z;
-        for (std::size_t l = 0; l < net.decoder.size(); ++l) {
-            z = layer(net.decoder[l], z);
-            if (l + 1 < net.decoder.size()) z = z.cwiseMax(0.0F).eval();
+        for (std::size_t l = 0; l < net.decoders.front().size(); ++l) {
+            z = layer(net.decoders.front()[l], z);
+            if (l + 1 < net.decoders.front().size()) z = z.cwiseMax(0.0F).eval();
         }
         benchmark::DoNotOptimize(z.data());
     }
