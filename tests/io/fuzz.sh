@@ -8,4 +8,4 @@ folder=${1:?a folder to work in}
 mkdir -p "$folder/corpus"
 clang++-19 -std=c++20 -O2 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -DAUGUR_HAS_ZLIB -DAUGUR_HAS_ZSTD \
     -I"$here/../../include" -DAUGUR_TEST_DIR="\"$here/..\"" "$here/ansor_log.fuzz.cpp" -lz -lzstd -o "$folder/ansor_log_fuzz"
-exec "$folder/ansor_log_fuzz" -runs="${2:-1000000}" -max_len=4096 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"
+exec "$folder/ansor_log_fuzz" -runs="${2:-1000000}" -max_len=1500 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"

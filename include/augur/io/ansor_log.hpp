@@ -94,7 +94,8 @@ struct step_guess {
     step_guess(const char* const at, const char* const line_end) noexcept {
         constexpr std::uint64_t ones = 0x0101010101010101ULL;
         word_hash words;
-        for (const char* p = at; p < line_end; p += 8) {
+        const char* const farthest = at + (std::min)(line_end - at, static_cast<std::ptrdiff_t>(text_cache::longest));
+        for (const char* p = at; p < farthest; p += 8) {
             const std::uint64_t word = eight_bytes(p);
             const std::uint64_t second = eight_bytes(p + 1);
             const std::uint64_t third = eight_bytes(p + 2);
@@ -114,12 +115,12 @@ struct step_guess {
                 while (*close == ']') ++close;
                 end = close - 3;
             }
-            if (end >= p + 8) {
-                words.add(word);
-                p += 8;
+            if (end > line_end) {
+                end = nullptr;
+                return;
             }
-            if (end <= at || end > line_end) end = nullptr;
-            else hash = words.finish(eight_bytes(p), static_cast<std::size_t>(end - p));
+            for (; end - p >= 8; p += 8) words.add(eight_bytes(p));
+            hash = words.finish(eight_bytes(p), static_cast<std::size_t>(end - p));
             return;
         }
     }
