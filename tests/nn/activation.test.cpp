@@ -26,10 +26,10 @@ struct plain {
     plain& operator*=(plain b) { return *this = *this * b; }
     plain& operator/=(plain b) { return *this = *this / b; }
     friend auto operator<=>(const plain&, const plain&) = default;
-    friend plain exp(plain a) { return std::exp(a.v); }
-    friend plain log(plain a) { return std::log(a.v); }
-    friend plain sqrt(plain a) { return std::sqrt(a.v); }
-    friend plain abs(plain a) { return std::abs(a.v); }
+    [[maybe_unused]] friend plain exp(plain a) { return std::exp(a.v); }
+    [[maybe_unused]] friend plain log(plain a) { return std::log(a.v); }
+    [[maybe_unused]] friend plain sqrt(plain a) { return std::sqrt(a.v); }
+    [[maybe_unused]] friend plain abs(plain a) { return std::abs(a.v); }
 };
 static_assert(nn::scalar<plain>);
 

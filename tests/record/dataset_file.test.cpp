@@ -50,7 +50,7 @@ TEST_CASE("dataset_file: XXH64 gives the published values, in one piece and in m
         for (std::size_t i = 0; i < text.size(); i += piece) hash.add(text.data() + i, (std::min)(piece, text.size() - i));
         return hash.value();
     };
-    for (const std::size_t piece : {1, 3, 8, 31, 32, 33, 1000}) {
+    for (const std::size_t piece : {1UL, 3UL, 8UL, 31UL, 32UL, 33UL, 1000UL}) {
         CHECK(of("", piece) == 0xEF46DB3751D8E999ULL);
         CHECK(of("a", piece) == 0xD24EC4F1A98C6E5BULL);
         CHECK(of("abc", piece) == 0x44BC2CF5AD770999ULL);
@@ -131,7 +131,7 @@ TEST_CASE("dataset_file: a file that was cut, lengthened or changed in any byte 
     };
     CHECK(!refused(bytes));
     for (std::size_t n = 0; n < bytes.size(); ++n) REQUIRE(refused(bytes.substr(0, n)));
-    for (const std::size_t more : {1, 7, 8, 4096}) CHECK(refused(bytes + std::string(more, '\0')));
+    for (const std::size_t more : {1UL, 7UL, 8UL, 4096UL}) CHECK(refused(bytes + std::string(more, '\0')));
     for (std::size_t i = 0; i < bytes.size(); ++i)
         for (const unsigned change : {1U, 0x80U, 0xFFU}) {
             auto changed = bytes;
