@@ -141,3 +141,51 @@ TEST_CASE("mse: mean and gradient") {
     CHECK(nn::mse(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient)) == doctest::Approx(2.5));
     CHECK(gradient == std::vector<double>{1, -2});
 }
+
+TEST_CASE("expected_regret: its value by the definition, its gradient by central differences") {
+    augur::random rng(3);
+    for (const std::size_t n : {2U, 7U, 64U}) {
+        std::vector<double> score(n), label(n), gradient(n), ignored(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            score[i] = 6 * rng.uniform() - 3;
+            label[i] = i % 5 == 4 ? 0 : std::exp2(-6 * rng.uniform()); // failures, and costs beyond the limit
+        }
+        const auto value = [&] {
+            return nn::expected_regret(std::span<const double>(score), std::span<const double>(label), std::span<double>(ignored), 4.0);
+        };
+        const double best = *std::max_element(label.begin(), label.end());
+        long double above = 0, below = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const long double e = std::exp(static_cast<long double>(score[i]));
+            above += e * (label[i] > 0 ? std::min(4.0L, std::log2(static_cast<long double>(best / label[i]))) : 4.0L);
+            below += e;
+        }
+        CHECK(nn::expected_regret(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient), 4.0) ==
+              doctest::Approx(static_cast<double>(above / below)).epsilon(1e-12));
+        for (std::size_t i = 0; i < n; ++i) {
+            const double at = score[i], h = 1e-5;
+            score[i] = at + h;
+            const double up = value();
+            score[i] = at - h;
+            const double down = value();
+            score[i] = at;
+            CHECK(std::abs(gradient[i] - (up - down) / (2 * h)) < 1e-9);
+        }
+    }
+}
+
+TEST_CASE("expected_regret: sure of the best it is 0, sure of a failure the limit; scores may be large; nothing valid teaches nothing") {
+    const std::vector<float> label{0.25F, 1, 0};
+    std::vector<float> gradient(3);
+    const auto of = [&](std::vector<float> score) {
+        return nn::expected_regret(std::span<const float>(score), std::span<const float>(label), std::span<float>(gradient));
+    };
+    CHECK(of({-1e4F, 1e4F, -1e4F}) == 0);
+    CHECK(of({-1e4F, -1e4F, 1e4F}) == 4);
+    CHECK(of({1e4F, -1e4F, -1e4F}) == 2);
+    CHECK(of({0, 0, 0}) == doctest::Approx(2));
+    const std::vector<float> failed(3), score{1, 2, 3};
+    CHECK(nn::expected_regret(std::span<const float>(score), std::span<const float>(failed), std::span<float>(gradient)) == 0);
+    CHECK(gradient == std::vector<float>(3));
+    CHECK(nn::expected_regret(std::span<const float>(), std::span<const float>(), std::span<float>()) == 0);
+}

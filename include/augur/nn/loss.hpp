@@ -3,11 +3,12 @@
 #define AUGUR_NN_LOSS_HPP
 
 /// @file
-/// Losses: mean squared error, and LambdaRank as TLP uses it.
+/// Losses: mean squared error, LambdaRank as TLP uses it, and the regret of a pick.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,35 @@ S mse(std::span<const S> score, std::span<const S> label, std::span<S> gradient)
         gradient[i] = S(2) * off * share;
     }
     return loss;
+}
+
+/// The expected regret, in octaves of latency, of picking one item of a list by softmax(score):  sum_i softmax(score)_i c_i,
+/// c_i = min(log2(best label / label_i), most).   All (n); gradient <- its derivative by each score, softmax(score)_i (c_i - regret).
+///
+/// Ranking losses look at the best items; this one sees what a bad pick costs, a failed item (label 0) above all: `most`. A list without a positive
+/// label has no regret.
+/// @note O(n), allocates nothing; computed in double whatever the scores are
+template <class S>
+double expected_regret(std::span<const S> score, std::span<const S> label, std::span<S> gradient, double most = 4) {
+    AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "expected_regret: shape");
+    double best = 0, high = -std::numeric_limits<double>::infinity(), sum = 0, regret = 0;
+    for (const S y : label) best = (std::max)(best, static_cast<double>(y));
+    for (const S s : score) high = (std::max)(high, static_cast<double>(s));
+    const auto weight = [&](std::size_t i) { return std::exp(static_cast<double>(score[i]) - high); };
+    const auto cost = [&](std::size_t i) {
+        const double y = static_cast<double>(label[i]);
+        return y > 0 ? (std::min)(std::log2(best / y), most) : most;
+    };
+    if (best > 0) {
+        for (std::size_t i = 0; i < score.size(); ++i) {
+            const double w = weight(i);
+            sum += w;
+            regret += w * cost(i);
+        }
+        regret /= sum;
+    }
+    for (std::size_t i = 0; i < score.size(); ++i) gradient[i] = best > 0 ? static_cast<S>(weight(i) / sum * (cost(i) - regret)) : S(0);
+    return regret;
 }
 
 /// LambdaRank of one ranked list (Burges 2010; the weights and the two clamps are those of TLP's training code).
