@@ -187,7 +187,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
         if (i % 4 == 0) damaged.resize(rng.below(damaged.size()));
         else damaged[rng.below(i % 4 == 1 ? 600 : damaged.size())] ^= static_cast<char>(1U << rng.below(8));
         if (damaged == *bytes) continue;
-        REQUIRE(nn::save_bytes(options.checkpoint, damaged));
+        REQUIRE(replace_file(options.checkpoint, damaged));
         const auto read = tlp_fit_dataset(net, log.table, log.data, train, validation, serial, options);
         CHECK(!read);
     }

@@ -22,6 +22,7 @@
 #include <augur/model/tlp.hpp>
 #include <augur/nn/optimiser.hpp>
 #include <augur/nn/safetensors.hpp>
+#include <augur/record/replace_file.hpp>
 
 namespace augur::inline v0 {
 
@@ -125,7 +126,7 @@ inline std::uint32_t checkpoint_checksum(const tlp_checkpoint& c, std::string_vi
 
 } // namespace detail
 
-/// Writes under another name beside `path`, then renames. Error: io.
+/// Replaces the file as a whole (`replace_file`), durable when it returns. Errors: io, not_found (the folder).
 inline result<void> save_tlp_checkpoint(const tlp_checkpoint& c, const std::string& path) {
     nn::safetensors_writer out;
     const std::string state = detail::checkpoint_state(c);
@@ -137,7 +138,7 @@ inline result<void> save_tlp_checkpoint(const tlp_checkpoint& c, const std::stri
         out.tensor(name, std::array{static_cast<std::uint64_t>(p.rows()), static_cast<std::uint64_t>(p.cols())},
                    {p.data(), static_cast<std::size_t>(p.size())});
     });
-    return nn::save_bytes(path, out.file());
+    return replace_file(path, out.file());
 }
 
 /// Reads the checkpoint of a run of networks of this shape.

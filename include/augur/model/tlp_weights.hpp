@@ -19,6 +19,7 @@
 #include <augur/core/json_writer.hpp>
 #include <augur/model/tlp_scorer.hpp>
 #include <augur/nn/safetensors.hpp>
+#include <augur/record/replace_file.hpp>
 
 namespace augur::inline v0 {
 
@@ -292,8 +293,8 @@ inline result<tlp_model> tlp_from_safetensors(std::string_view file, const nn::s
     return model;
 }
 
-/// Errors: io.
-inline result<void> save_tlp(const tlp_model& model, const std::string& path) { return nn::save_bytes(path, to_safetensors(model)); }
+/// Replaces the file as a whole (`replace_file`), durable when it returns. Errors: io, not_found (the folder).
+inline result<void> save_tlp(const tlp_model& model, const std::string& path) { return replace_file(path, to_safetensors(model)); }
 
 /// Errors: io, limit, and those of `tlp_from_safetensors`.
 inline result<tlp_model> load_tlp(const std::string& path, const nn::safetensors_limits& limits = {}) {

@@ -305,25 +305,6 @@ inline result<std::string> load_bytes(const std::string& path, std::size_t most 
     return bytes;
 }
 
-/// Writes a file under another name beside it, then renames it, so that a reader sees the old one or the new one. Error: io.
-inline result<void> save_bytes(const std::string& path, std::string_view bytes) {
-    const std::string part = path + ".part";
-    const auto wrong = [&](const char* what) { return error{errc::io, "cannot " + std::string(what) + " '" + part + "': " + std::strerror(errno)}; };
-    std::FILE* const file = std::fopen(part.c_str(), "wbe");
-    if (file == nullptr) return wrong("open");
-    bool good = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-    good = std::fflush(file) == 0 && good;
-    if (!good) {
-        auto why = wrong("write");
-        std::fclose(file);
-        std::remove(part.c_str());
-        return why;
-    }
-    if (std::fclose(file) != 0) return wrong("close");
-    if (std::rename(part.c_str(), path.c_str()) != 0) return wrong("rename");
-    return {};
-}
-
 } // namespace nn
 } // namespace augur::inline v0
 

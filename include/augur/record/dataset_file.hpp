@@ -40,6 +40,7 @@
 #include <augur/record/line_reader.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/record/primitive_table.hpp>
+#include <augur/record/replace_file.hpp>
 
 namespace augur::inline v0 {
 
@@ -356,63 +357,41 @@ struct dataset_file_access {
 ///
 /// @param origin  what it was made from, for `dataset_expectation`: a hash of the logs and of the options, say
 /// @return        the content hash
-/// @note          errors: io, not_found (the folder). On error the old file is as it was and nothing is left beside it.
+/// @note          errors: io, not_found (the folder). On error the old file is as it was and nothing is left beside it, unless the error says
+///                that the disk did not confirm the new name
 [[nodiscard]] inline result<std::uint64_t> write_dataset(const std::string& path, const dataset& data, std::uint64_t origin = 0) {
-    std::string part;
-    detail::descriptor file;
-    for (int n = 0; !file && n < 100; ++n) { // another process, or another thread, may be writing as well
-        part = path + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".part";
-        file = detail::descriptor::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
-        if (!file && errno != EEXIST) break;
-    }
-    if (!file) return detail::system_error(part, "cannot make");
-
-    std::vector<char> buffer;
+    auto file = file_replacement::open(path);
+    if (!file) return file.why();
+    result<void> done;
+    std::string buffer;
     constexpr std::size_t full = std::size_t{1} << 20U;
     buffer.reserve(full);
-    const auto send = [&](const char* from, std::size_t size) {
-        while (size > 0) {
-            const ::ssize_t n = ::write(file.get(), from, size);
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return false;
-            from += n;
-            size -= static_cast<std::size_t>(n);
+    const auto put = [&](const void* from, std::size_t size) {
+        if (buffer.size() + size > full) {
+            if (done = file->write(buffer); !done) return false;
+            buffer.clear();
         }
-        return true;
+        const std::string_view bytes(static_cast<const char*>(from), size);
+        if (size < full) buffer += bytes;
+        else done = file->write(bytes);
+        return static_cast<bool>(done);
     };
     detail::xxh64 hash;
     detail::dataset_head head = dataset_file_access::head(data);
     head.origin = origin;
-    const auto put = [&](const void* from, std::size_t size) {
-        if (buffer.size() + size > full) {
-            if (!send(buffer.data(), buffer.size())) return false;
-            buffer.clear();
-        }
-        const char* const bytes = static_cast<const char*>(from);
-        if (size >= full) return send(bytes, size);
-        buffer.insert(buffer.end(), bytes, bytes + size);
-        return true;
-    };
+    put(&head, sizeof head); // its place
     hash.add(head.counts.data(), sizeof head.counts);
-    bool good = put(&head, sizeof head) &&
-                dataset_file_access::emit(data,
-                                          [&](const void* from, std::size_t n) {
-                                              hash.add(from, n);
-                                              return put(from, n);
-                                          }) &&
-                send(buffer.data(), buffer.size());
+    dataset_file_access::emit(data, [&](const void* from, std::size_t n) {
+        hash.add(from, n);
+        return put(from, n);
+    });
     head.content = hash.value();
     head.seal = head.seal_of();
-    good = good && ::lseek(file.get(), 0, SEEK_SET) == 0 && send(reinterpret_cast<const char*>(&head), sizeof head) && ::fsync(file.get()) == 0 &&
-           ::rename(part.c_str(), path.c_str()) == 0;
-    if (!good) {
-        auto why = detail::system_error(path, "cannot write");
-        ::unlink(part.c_str());
-        return why;
-    }
-    const auto slash = path.rfind('/');
-    if (const auto folder = detail::descriptor::open(slash == std::string::npos ? "." : path.substr(0, slash + 1).c_str(), O_RDONLY); folder)
-        ::fsync(folder.get()); // the name, too; where a folder cannot be synced, the file is whole all the same
+    if (done) done = file->write(buffer);
+    if (done) done = file->rewind();
+    if (done) done = file->write({reinterpret_cast<const char*>(&head), sizeof head});
+    if (done) done = file->commit();
+    if (!done) return done.why();
     return head.content;
 }
 
