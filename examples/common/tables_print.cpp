@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tables as text, figures as SVG.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_set>
+
+#include <augur/core/hash.hpp>
+#include <augur/feature/tlp_rows.hpp>
+#include <augur/model/tlp_fit_samples.hpp>
+
+#include "report.hpp"
+#include "tables.hpp"
+
+namespace examples {
+namespace {
+
+std::string score_text(double x) { return std::isfinite(x) ? text_of("%.4f", x) : "-"; }
+
+struct interval {
+    double mean = std::numeric_limits<double>::quiet_NaN(), half = 0;
+};
+
+/// Of the mean, 95 %, by Student's t.
+interval interval_of(const std::vector<double>& values) {
+    static constexpr std::array<double, 10> quantile{0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262}; // by degrees of freedom
+    interval out;
+    const auto n = static_cast<double>(values.size());
+    if (values.empty()) return out;
+    out.mean = 0;
+    for (const double v : values) out.mean += v / n;
+    if (values.size() < 2) return out;
+    double spread = 0;
+    for (const double v : values) spread += (v - out.mean) * (v - out.mean);
+    const std::size_t freedom = values.size() - 1;
+    out.half = (freedom < quantile.size() ? quantile[freedom] : 1.96) * std::sqrt(spread / (n - 1) / n);
+    return out;
+}
+
+/// "0.9012 +- 0.0031": mean and half of the 95 % interval.
+std::string mean_text(const std::vector<double>& values) {
+    const interval i = interval_of(values);
+    if (!std::isfinite(i.mean)) return "-";
+    return values.size() < 2 ? text_of("%.4f", i.mean) : text_of("%.4f +- %.4f", i.mean, i.half);
+}
+
+/// One axis, one frame, curves as points (x, y); x is logarithmic where `log_x`.
+struct chart {
+    struct curve {
+        std::string name, colour;
+        std::vector<std::array<double, 2>> points;
+    };
+    std::string x_name, y_name;
+    bool log_x = false, bars = false;
+    std::vector<curve> curves;
+
+    [[nodiscard]] std::string svg() const {
+        constexpr double width = 640, height = 320, left = 64, right = 12, top = 16, bottom = 44;
+        double x_low = 1e300, x_high = -1e300, y_low = 1e300, y_high = -1e300;
+        for (const curve& c : curves)
+            for (const auto& [x, y] : c.points) {
+                if (!std::isfinite(y)) continue;
+                x_low = (std::min)(x_low, x), x_high = (std::max)(x_high, x);
+                y_low = (std::min)(y_low, y), y_high = (std::max)(y_high, y);
+            }
+        if (x_low > x_high) return {};
+        if (bars) y_low = 0;
+        if (x_low == x_high) x_high = x_low + 1;
+        if (y_low == y_high) y_high = y_low + 1e-3;
+        const auto along = [&](double x) { return log_x ? std::log(x) : x; };
+        const auto x_of = [&](double x) { return left + (width - left - right) * (along(x) - along(x_low)) / (along(x_high) - along(x_low)); };
+        const auto y_of = [&](double y) { return top + (height - top - bottom) * (y_high - y) / (y_high - y_low); };
+        std::string out = text_of("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
+                                  "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+                                  width, height);
+        for (int i = 0; i <= 4; ++i) {
+            const double y = y_low + (y_high - y_low) * i / 4;
+            const double x = log_x ? x_low * std::pow(x_high / x_low, i / 4.0) : x_low + (x_high - x_low) * i / 4;
+            out += text_of("<path stroke=\"#e4e4e4\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n", left,
+                           y_of(y), width - right, left - 6, y_of(y) + 4, y);
+            out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.4g</text>\n", x_of(x), height - bottom + 16, x);
+        }
+        out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", (left + width) / 2, height - 10) + escaped(x_name) + "</text>\n";
+        out += "<text x=\"6\" y=\"12\">" + escaped(y_name) + "</text>\n";
+        double key = top + 14;
+        for (const curve& c : curves) {
+            std::string path;
+            for (const auto& [x, y] : c.points) {
+                if (!std::isfinite(y)) continue;
+                if (bars) path += text_of("M%.1f %.1fV%.1f", x_of(x), y_of(0), y_of(y));
+                else path += text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(x), y_of(y));
+            }
+            out += text_of("<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" d=\"", c.colour.c_str(), bars ? 4 : 2) + path + "\"/>\n";
+            out += text_of("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">", left + 12, key, c.colour.c_str()) + escaped(c.name) + "</text>\n";
+            key += 14;
+        }
+        return out + "</svg>\n";
+    }
+};
+
+constexpr std::array<const char*, 4> colours{"#0b62a4", "#d9822b", "#4d9221", "#8e44ad"};
+
+/// How many numbers and names a primitive has.
+struct item_counter {
+    std::size_t items = 0;
+    void primitive(std::string_view) {}
+    void number(std::int64_t) { ++items; }
+    void number(double) { ++items; }
+    void name(std::string_view) { ++items; }
+};
+
+std::vector<std::uint32_t> records_on(const table_data& set, std::string_view platform) {
+    std::vector<std::uint32_t> all(set.data.tasks());
+    for (std::uint32_t t = 0; t < all.size(); ++t) all[t] = t;
+    return augur::records_of(set.data, set.on(platform, all));
+}
+
+std::string table_1(const table_world& world) {
+    // the paper's order and numbers; kinds that it does not have follow
+    std::vector<std::pair<std::string, std::size_t>> kinds{{"RE", 40}, {"FU", 22}, {"SP", 18},  {"FSP", 15}, {"CA", 14}, {"AN", 14},
+                                                           {"RF", 14}, {"PR", 14}, {"CHW", 13}, {"CR", 12},  {"CI", 12}};
+    std::vector<std::map<std::string, std::size_t>> longest;
+    std::vector<std::vector<std::string>> rows{{"kind", "paper (CPU)"}};
+    for (const table_data& set : world.sets)
+        for (const std::string& platform : set.platforms) {
+            rows[0].push_back(platform);
+            auto& most = longest.emplace_back();
+            std::vector<bool> used(set.data.primitives().size());
+            for (const std::uint32_t r : records_on(set, platform))
+                for (const augur::primitive_id id : set.data.schedule(r)) used[id] = true;
+            for (augur::primitive_id id = 0; id < used.size(); ++id) {
+                if (!used[id]) continue;
+                item_counter counter;
+                set.data.primitives().replay(id, counter);
+                const std::string kind(set.data.primitives().kind(id));
+                auto& here = most[kind];
+                here = (std::max)(here, 11 + counter.items);
+                if (std::none_of(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; })) kinds.emplace_back(kind, 0);
+            }
+        }
+    for (const auto& [kind, paper] : kinds) {
+        auto& row = rows.emplace_back(std::vector<std::string>{kind, paper > 0 ? std::to_string(paper) : "-"});
+        for (const auto& most : longest) row.push_back(most.count(kind) > 0 ? std::to_string(most.at(kind)) : "-");
+    }
+    return table_text(rows);
+}
+
+/// How many different sequences there are of `count` many that `ids_of(record, out)` writes.
+template <class Ids>
+std::size_t different(const std::vector<std::uint32_t>& records, Ids&& ids_of) {
+    std::unordered_set<std::uint64_t> seen;
+    std::vector<std::uint32_t> ids;
+    for (const std::uint32_t r : records) {
+        ids.clear();
+        ids_of(r, ids);
+        seen.insert(augur::fnv1a64({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(ids[0])}));
+    }
+    return seen.size();
+}
+
+std::string repetition(const table_world& world) {
+    std::vector<std::vector<std::string>> rows{
+        {"", "programs", "sequences", "repeated", "of rows x columns", "different", "repeated", "primitives", "different", "share"},
+        {"paper, CPU", "8650000", "8560000", "1.0430 %", "25 x 22", "8530000", "1.4034 %", "-", "-", "-"}};
+    for (const table_data& set : world.sets) {
+        const augur::dataset_report& report = set.data.report();
+        for (const std::string& platform : set.platforms) {
+            const auto records = records_on(set, platform);
+            const augur::tlp_schema faithful = faithful_schema(platform != "x86-24core" && platform != "own");
+            const augur::tlp_row_table table(faithful, set.data.primitives());
+            std::size_t primitives = 0;
+            std::unordered_set<augur::primitive_id> kinds;
+            const auto whole = different(records, [&](std::uint32_t r, std::vector<std::uint32_t>& ids) {
+                const auto s = set.data.schedule(r);
+                ids.assign(s.begin(), s.end());
+                primitives += s.size();
+                kinds.insert(s.begin(), s.end());
+            });
+            const auto cropped = different(records, [&](std::uint32_t r, std::vector<std::uint32_t>& ids) {
+                const auto s = set.data.schedule(r);
+                for (std::size_t i = 0; i < (std::min)(s.size(), faithful.rows); ++i) ids.push_back(table.row(s[i]));
+            });
+            const auto share = [&](std::size_t part) {
+                return text_of("%.4f %%", 100 * (1 - static_cast<double>(part) / static_cast<double>((std::max)(records.size(), std::size_t{1}))));
+            };
+            rows.push_back(
+                {platform, std::to_string(records.size()), std::to_string(whole), share(whole),
+                 std::to_string(faithful.rows) + " x " + std::to_string(faithful.columns), std::to_string(cropped), share(cropped),
+                 std::to_string(primitives), std::to_string(kinds.size()),
+                 text_of("%.3f %%", 100 * static_cast<double>(kinds.size()) / static_cast<double>((std::max)(primitives, std::size_t{1})))});
+        }
+        rows.push_back({"  these logs", std::to_string(report.added), "", "", "", "", "", "", "", ""});
+        rows.back()[1] = std::to_string(report.added);
+        rows.back()[2] = "less " + std::to_string(report.merged) + " equal";
+        rows.back()[3] =
+            text_of("%.4f %%", 100 * static_cast<double>(report.merged) / static_cast<double>((std::max)(report.added, std::uint64_t{1})));
+    }
+    return table_text(rows) +
+           "Programs of a platform are those left after equal sequences of one task were merged; the lines below say how many those were.\n";
+}
+
+augur::result<std::string> figure_6(const table_world& world, const std::string& folder) {
+    chart drawn{"primitives of a schedule", "records", false, true, {}};
+    std::vector<std::vector<std::string>> rows{{"length", "most frequent", "its records", "median", "longest", "longer than 25", "longer than 54"},
+                                               {"paper, CPU", "21", "1807960", "-", "54", "-", "0.0 %"}};
+    for (const table_data& set : world.sets)
+        for (const std::string& platform : set.platforms) {
+            std::map<std::size_t, std::size_t> count;
+            std::size_t all = 0;
+            for (const std::uint32_t r : records_on(set, platform)) ++count[set.data.schedule(r).size()], ++all;
+            if (all == 0) continue;
+            auto most = count.begin();
+            std::size_t median = 0, below = 0;
+            std::array<std::size_t, 2> beyond{};
+            chart::curve curve{platform, colours[drawn.curves.size() % colours.size()], {}};
+            for (auto at = count.begin(); at != count.end(); ++at) {
+                if (at->second > most->second) most = at;
+                if (2 * below < all) median = at->first;
+                below += at->second;
+                if (at->first > 25) beyond[0] += at->second;
+                if (at->first > 54) beyond[1] += at->second;
+                // a little aside, so that the bars of several platforms stand beside each other
+                curve.points.push_back(
+                    {static_cast<double>(at->first) + 0.2 * static_cast<double>(drawn.curves.size()), static_cast<double>(at->second)});
+            }
+            drawn.curves.push_back(std::move(curve));
+            const auto share = [&](std::size_t n) { return text_of("%.1f %%", 100 * static_cast<double>(n) / static_cast<double>(all)); };
+            rows.push_back({platform, std::to_string(most->first), std::to_string(most->second), std::to_string(median),
+                            std::to_string(count.rbegin()->first), share(beyond[0]), share(beyond[1])});
+        }
+    if (!folder.empty())
+        if (auto written = write_file(folder + "/figure-6.svg", drawn.svg()); !written) return written.why();
+    return table_text(rows);
+}
+
+std::vector<double> values_of(const shown_cell& c, double top_scores::*which) {
+    std::vector<double> out;
+    for (const auto& [seed, score] : c.seeds) out.push_back(score.together.*which);
+    return out;
+}
+
+} // namespace
+
+augur::result<std::string> print_statistics(std::string_view id, const table_world& world, const std::string& folder) {
+    if (id == "1") return table_1(world);
+    if (id == "repetition") return repetition(world);
+    if (id == "figure-6") return figure_6(world, folder);
+    return std::string();
+}
+
+std::string print_table(const table_info& table, const std::vector<shown_cell>& cells, const std::vector<table_margin>& margins,
+                        const table_budget& budget) {
+    std::vector<std::vector<std::string>> rows{{"", "paper top-1", "top-5", "top-1", "top-5", "seeds", "samples", "epochs", "s a seed"}};
+    std::vector<std::string> notes;
+    std::size_t without = 0;
+    for (const shown_cell& c : cells) {
+        auto& row = rows.emplace_back(
+            std::vector<std::string>{c.cell->row + (c.cell->full ? " *" : ""), score_text(c.cell->paper.top_1), score_text(c.cell->paper.top_5)});
+        if (!c.why_not.empty()) notes.push_back(c.cell->row + ": " + c.why_not);
+        if (!c.cell->note.empty()) notes.push_back(c.cell->row + ": " + c.cell->note);
+        if (c.seeds.empty()) {
+            row.resize(rows[0].size(), "-");
+            continue;
+        }
+        double seconds = 0;
+        for (const auto& [seed, s] : c.seeds) {
+            seconds += s.seconds / static_cast<double>(c.seeds.size());
+            without = (std::max)(without, s.without_record);
+        }
+        const cell_score& first = c.seeds.begin()->second;
+        for (auto& text : {mean_text(values_of(c, &top_scores::top_1)), mean_text(values_of(c, &top_scores::top_5)), std::to_string(c.seeds.size()),
+                           first.samples > 0 ? std::to_string(first.samples) : std::string("-"),
+                           first.epochs > 0 ? std::to_string(first.epochs) : std::string("-"), text_of("%.0f", seconds)})
+            row.push_back(text);
+    }
+    std::string out = table_text(rows);
+
+    std::vector<std::string> networks;
+    for (const shown_cell& c : cells)
+        for (const auto& [seed, s] : c.seeds)
+            for (const auto& [name, top] : s.networks)
+                if (std::find(networks.begin(), networks.end(), name) == networks.end()) networks.push_back(name);
+    if (!networks.empty()) {
+        std::vector<std::vector<std::string>> by_network{{"top-1, top-5 by network"}};
+        by_network[0].insert(by_network[0].end(), networks.begin(), networks.end());
+        for (const shown_cell& c : cells) {
+            std::vector<std::string> row{c.cell->row};
+            bool any = false;
+            for (const std::string& network : networks) {
+                std::vector<double> one, five;
+                for (const auto& [seed, s] : c.seeds)
+                    for (const auto& [name, top] : s.networks)
+                        if (name == network) one.push_back(top.top_1), five.push_back(top.top_5);
+                any = any || !one.empty();
+                row.push_back(score_text(interval_of(one).mean) + " " + score_text(interval_of(five).mean));
+            }
+            if (any) by_network.push_back(std::move(row));
+        }
+        out += "\n" + table_text(by_network);
+    }
+
+    std::vector<std::vector<std::string>> differences{{"margin", "top-1", "top-5", "counts"}};
+    for (const table_margin& m : margins) {
+        if (m.table != table.id) continue;
+        const auto find = [&](const std::string& row) {
+            return std::find_if(cells.begin(), cells.end(), [&](const shown_cell& c) { return c.cell->row == row; });
+        };
+        const auto a = find(m.row), b = find(m.minus);
+        if (a == cells.end() || b == cells.end() || b->seeds.empty()) continue;
+        std::vector<double> one, five;
+        for (const auto& [seed, s] : a->seeds) {
+            // what has one seed stands for all
+            const auto other = b->cell->method == table_method::median_pick ? b->seeds.begin() : b->seeds.find(seed);
+            if (other == b->seeds.end()) continue;
+            one.push_back(s.together.top_1 - other->second.together.top_1);
+            five.push_back(s.together.top_5 - other->second.together.top_5);
+        }
+        if (one.empty()) continue;
+        const auto counts = [](const std::vector<double>& d) {
+            const interval i = interval_of(d);
+            return d.size() > 1 && std::abs(i.mean) > i.half;
+        };
+        differences.push_back({m.row + " - " + m.minus, mean_text(one), mean_text(five),
+                               std::string(counts(one) ? "top-1" : "") + (counts(one) && counts(five) ? ", " : "") + (counts(five) ? "top-5" : "")});
+    }
+    if (differences.size() > 1) out += "\n" + table_text(differences);
+
+    const auto number = [](std::size_t n, const char* all) { return n == 0 ? std::string(all) : std::to_string(n); };
+    out += "+- is half of the 95 % interval over seeds; a margin counts when its interval leaves out 0.\n";
+    out +=
+        text_of("At most %zu records a platform and %zu epochs (up to %zu where records are few)", budget.records, budget.epochs, 5 * budget.epochs) +
+        "; rows with *: " + number(budget.full_records, "all") + " records, " + number(budget.full_epochs, "all") + " epochs.\n";
+    if (budget.narrower > 1) out += text_of("Networks have 1/%zu of the widths.\n", budget.narrower);
+    if (without > 0) out += text_of("Up to %zu hold-out tasks of a platform have no valid record and leave both sums.\n", without);
+    for (const std::string& n : notes) out += n + ".\n";
+    return out;
+}
+
+augur::result<void> write_figure_9(const std::string& folder, const std::vector<shown_cell>& cells) {
+    chart drawn{"records of the target that are trained on", "top-1", true, false, {{"alone", colours[0], {}}, {"with k80", colours[1], {}}}};
+    std::map<double, double> records; // of the target, by share: those of the cells with the target alone
+    for (const shown_cell& c : cells)
+        if (c.cell->heads.size() == 1 && !c.seeds.empty()) records[c.cell->heads[0].share] = static_cast<double>(c.seeds.begin()->second.samples);
+    for (const shown_cell& c : cells) {
+        if (c.seeds.empty() || records.count(c.cell->heads[0].share) == 0) continue;
+        drawn.curves[c.cell->heads.size() - 1].points.push_back(
+            {records[c.cell->heads[0].share], interval_of(values_of(c, &top_scores::top_1)).mean});
+    }
+    return write_file(folder + "/figure-9.svg", drawn.svg());
+}
+
+} // namespace examples

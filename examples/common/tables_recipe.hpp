@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_TABLES_RECIPE_HPP
+#define AUGUR_EXAMPLES_TABLES_RECIPE_HPP
+
+/// @file
+/// How a model of the tables is made and trained.
+
+#include <string>
+#include <string_view>
+
+#include <augur/core/number.hpp>
+#include <augur/feature/tlp.hpp>
+#include <augur/model/tlp.hpp>
+#include <augur/model/tlp_fit_dataset.hpp>
+#include <augur/record/dataset.hpp>
+
+#include "console.hpp"
+
+namespace examples {
+
+/// A model before it is trained, and how it will be.
+struct recipe {
+    augur::tlp_schema schema;
+    augur::tlp_config config; ///< its columns follow the schema, its outputs the heads
+    augur::tlp_training_options options;
+    augur::label_rule failures = augur::label_rule::zero;
+    bool split_by_record = false; ///< validation of the tasks that are trained on, as the authors do
+};
+
+/// "default" or "faithful": the one place that says what they are.
+[[nodiscard]] inline recipe recipe_of(std::string_view base, bool gpu) {
+    recipe r;
+    if (base == "faithful") {
+        r.schema = gpu ? augur::tlp_schema::authors_gpu() : augur::tlp_schema::authors_cpu();
+        r.config = augur::tlp_config::authors(0);
+        r.options = augur::tlp_training_options::faithful();
+        r.failures = augur::label_rule::faithful;
+        r.split_by_record = true;
+    } else {
+        r.schema = augur::tlp_schema::ansor();
+        r.config = augur::tlp_config::full(0);
+        r.options = augur::tlp_training_options{};
+    }
+    return r;
+}
+
+/// Everything in the options that decides the outcome; the seed stands elsewhere. An option more in the struct is refused by the compiler here, so
+/// that no cell is taken for one that was computed without it.
+[[nodiscard]] inline std::string options_text(const augur::tlp_training_options& options) {
+    const auto& [loss, by_task, list, sharpness, regret, batch, epochs, learning_rate, weight_decay, clip, rate, rate_every, rate_factor,
+                 output_weights, decoders_only, judged_output, patience, seed, checkpoint] = options;
+    static_cast<void>(seed), static_cast<void>(checkpoint);
+    std::string text = text_of("loss %d by_task %d list %zu batch %zu epochs %zu rate %d", static_cast<int>(loss), by_task ? 1 : 0, list, batch,
+                               epochs, static_cast<int>(rate));
+    text += text_of(" every %zu decoders %d patience %zu judged %zu", rate_every, decoders_only ? 1 : 0, patience, judged_output);
+    for (const double x : {sharpness, regret, learning_rate, weight_decay, clip, rate_factor}) augur::append_number(text += ' ', x);
+    for (const double x : output_weights) augur::append_number(text += " weight ", x);
+    return text;
+}
+
+} // namespace examples
+
+#endif

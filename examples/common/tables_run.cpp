@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Cells of the tables: drawn, trained, judged, kept.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <augur/core/hash.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
+#include <augur/core/random.hpp>
+#include <augur/feature/tlp_rows.hpp>
+#include <augur/model/tlp_weights.hpp>
+#include <augur/record/line_reader.hpp>
+#include <augur/record/split.hpp>
+#include <augur/record/top_k.hpp>
+
+#ifdef AUGUR_HAS_XGBOOST
+#include <augur/xgboost/tlp_trees.hpp>
+#endif
+
+#include "tables.hpp"
+#include "tables_pretrain.hpp"
+#include "tables_recipe.hpp"
+
+namespace examples {
+namespace {
+
+using augur::errc;
+using augur::error;
+using augur::result;
+using network = augur::tlp_network<float>;
+using records = std::vector<std::uint32_t>;
+
+std::string hex(std::uint64_t n) { return text_of("%016llx", static_cast<unsigned long long>(n)); }
+
+/// A cell's data: for each head the records that are trained on and validated by.
+struct drawn {
+    std::vector<records> train, validation;
+};
+
+records share_of(const records& all, double share) {
+    const auto n = static_cast<std::size_t>(std::llround(share * static_cast<double>(all.size())));
+    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>((std::clamp)(n, std::size_t{all.empty() ? 0U : 1U}, all.size()))};
+}
+
+/// @param most  records a head; 0: no limit. Only the first head is validated: it is the one that is judged
+drawn draw(const table_data& set, const recipe& r, const std::vector<table_head>& heads, std::size_t most, std::uint64_t seed) {
+    drawn out;
+    const augur::task_split split = augur::split_tasks(set.data, set.held_out, 0.1, seed);
+    for (const table_head& head : heads) {
+        const auto limited = [&](std::size_t all) {
+            return most > 0 && all > 0 ? (std::min)(head.share, static_cast<double>(most) / static_cast<double>(all)) : head.share;
+        };
+        records train, validation;
+        if (r.split_by_record) {
+            auto tasks = set.on(head.platform, split.train);
+            const auto more = set.on(head.platform, split.validation);
+            tasks.insert(tasks.end(), more.begin(), more.end());
+            const augur::record_split both = augur::split_records(set.data, tasks, 0.1, seed);
+            const double share = limited(both.train.size()); // in the order of a permutation: the first ones are drawn
+            train = share_of(both.train, share);
+            validation = share_of(both.validation, share);
+        } else {
+            const auto tasks = set.on(head.platform, split.train);
+            train = augur::draw_records(set.data, tasks, limited(augur::records_of(set.data, tasks).size()), seed);
+            validation = augur::draw_records(set.data, set.on(head.platform, split.validation), head.share, seed);
+        }
+        out.train.push_back(std::move(train));
+        out.validation.push_back(out.validation.empty() ? std::move(validation) : records());
+    }
+    return out;
+}
+
+/// Adds up the hold-out tasks of a platform, all together and by network. `score(records) -> scores`, higher is better.
+template <class Score>
+void judge(const table_data& set, std::string_view platform, Score&& score, cell_score& out) {
+    std::vector<augur::top_k_score> sums(1 + set.test_networks.size(), augur::top_k_score({1, 5}));
+    for (const std::uint32_t t : set.test(platform)) {
+        const augur::dataset_task task = set.data.task(t);
+        records members(static_cast<std::size_t>(task.last - task.first));
+        std::iota(members.begin(), members.end(), static_cast<std::uint32_t>(task.first));
+        const augur::task_labels labels = augur::labels(set.data, t);
+        const std::vector<float> scores = score(std::span<const std::uint32_t>(members));
+        const auto add = [&](augur::top_k_score& sum) {
+            sum.add(std::span<const float>(scores), std::span<const double>(labels.values), labels.min_seconds);
+        };
+        add(sums[0]);
+        for (std::size_t n = 0; n < set.test_networks.size(); ++n)
+            for (const std::uint32_t s : task.sources)
+                if (set.data.source(s) == set.test_networks[n]) add(sums[1 + n]);
+    }
+    out.together = {sums[0].score(0), sums[0].score(1)};
+    out.tasks = sums[0].tasks();
+    out.without_record = sums[0].without_record();
+    for (std::size_t n = 0; n < set.test_networks.size(); ++n)
+        if (sums[1 + n].tasks() > 0) out.networks.emplace_back(set.test_networks[n], top_scores{sums[1 + n].score(0), sums[1 + n].score(1)});
+}
+
+/// Samples are labelled relative to the least latency that was given to train on: who measured a part of a task does not know the least of all of it.
+/// The authors take the file's.
+augur::tlp_label_options labels_of(const recipe& r) { return {r.failures, r.failures != augur::label_rule::faithful}; }
+
+bool is_pretrained(const table_cell& cell) { return cell.method == table_method::gpt || cell.method == table_method::bert; }
+
+double number_or_nan(augur::json_reader& in) {
+    double x = std::numeric_limits<double>::quiet_NaN();
+    if (in.peek() == augur::json_kind::null) in.read_null();
+    else in.read(x);
+    return x;
+}
+
+/// A line of cells.jsonl; nothing when it is none (a torn one, say).
+std::optional<std::pair<std::string, cell_score>> parse_cell(std::string_view line) {
+    augur::json_reader in(line);
+    std::pair<std::string, cell_score> out;
+    cell_score& s = out.second;
+    std::string_view key;
+    const auto count = [&](std::size_t& to) {
+        std::int64_t n = 0;
+        if (in.read(n) && n >= 0) to = static_cast<std::size_t>(n);
+    };
+    if (!in.begin_object()) return std::nullopt;
+    while (in.next_member(key)) {
+        if (key == "hash") in.read(out.first);
+        else if (key == "top_1") s.together.top_1 = number_or_nan(in);
+        else if (key == "top_5") s.together.top_5 = number_or_nan(in);
+        else if (key == "tasks") count(s.tasks);
+        else if (key == "without_record") count(s.without_record);
+        else if (key == "samples") count(s.samples);
+        else if (key == "epochs") count(s.epochs);
+        else if (key == "best") count(s.best);
+        else if (key == "seconds") in.read(s.seconds);
+        else if (key == "networks") {
+            if (!in.begin_object()) break;
+            std::string_view name;
+            while (in.next_member(name)) {
+                top_scores& top = s.networks.emplace_back(std::string(name), top_scores{}).second;
+                if (!in.begin_array() || !in.next_element()) break;
+                top.top_1 = number_or_nan(in);
+                if (!in.next_element()) break;
+                top.top_5 = number_or_nan(in);
+                if (in.next_element()) break;
+            }
+        } else in.skip();
+    }
+    if (!in.finish() || out.first.empty()) return std::nullopt;
+    return out;
+}
+
+} // namespace
+
+cell_runner::cell_runner(const table_world& world, table_budget budget, std::string cache, tables_executor& executor)
+    : world_(&world), budget_(budget), cache_(std::move(cache)), executor_(&executor) {}
+
+std::size_t cell_runner::seeds_of(const table_cell& cell) const {
+    if (cell.method == table_method::absent) return 0;
+    if (cell.method == table_method::median_pick) return 1;
+    return cell.full || cell.method == table_method::random_pick ? budget_.full_seeds : budget_.seeds;
+}
+
+/// Few records are seen more often: to learn takes steps.
+std::size_t cell_runner::epochs_for(std::size_t samples) const {
+    const std::size_t more = budget_.records * budget_.epochs / (std::max)(samples, std::size_t{1});
+    return (std::clamp)(more, budget_.epochs, 5 * budget_.epochs);
+}
+
+recipe cell_runner::recipe_for(const table_cell& cell, std::size_t outputs, std::uint64_t seed) const {
+    const std::string& target = cell.heads.front().platform;
+    recipe r = recipe_of(cell.base, target != "x86-24core" && target != "own");
+    if (cell.change) cell.change(r);
+    r.config = r.config.of(r.schema);
+    for (auto* widths : {&r.config.encoder, &r.config.decoder})
+        for (augur::nn::index& width : *widths) width /= static_cast<augur::nn::index>(budget_.narrower);
+    if (!cell.full) r.options.epochs = budget_.epochs;
+    else if (budget_.full_epochs > 0) r.options.epochs = budget_.full_epochs;
+    r.config.outputs = static_cast<augur::nn::index>(outputs);
+    r.options.seed = seed;
+    return r;
+}
+
+std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) const {
+    const table_data* const set = world_->find(cell.heads.front().platform);
+    std::string text = "cell 1 method " + std::to_string(static_cast<int>(cell.method)) + " seed " + std::to_string(seed) + " data " +
+                       (set != nullptr ? hex(set->content) : std::string());
+    for (const table_head& h : cell.heads) augur::append_number((text += " head " + h.platform) += ' ', h.share);
+    if (cell.method != table_method::random_pick && cell.method != table_method::median_pick) {
+        const recipe r = recipe_for(cell, cell.heads.size(), seed);
+        text += " schema " + hex(r.schema.hash()) + " config " + augur::detail::tlp_config_json(r.config) + options_text(r.options) +
+                text_of(" failures %d by_record %d records %zu", static_cast<int>(r.failures), r.split_by_record ? 1 : 0,
+                        cell.full ? budget_.full_records : budget_.records);
+        if (is_pretrained(cell)) {
+            const pretrain_options o = pretraining_of(cell, seed);
+            text += text_of(" transformer %td x %td, %td heads, list %zu, epochs %zu", o.layers, o.width, o.heads, o.list, o.epochs_before);
+            for (const double x : {o.learning_rate, o.clip}) augur::append_number(text += ' ', x);
+        }
+    }
+    return hex(augur::fnv1a64(text));
+}
+
+std::optional<cell_score> cell_runner::known(const table_cell& cell, std::uint64_t seed) const {
+    if (cell.method == table_method::absent) return std::nullopt;
+    const auto at = known_.find(hash_of(cell, seed));
+    return at == known_.end() ? std::nullopt : std::optional(at->second);
+}
+
+result<void> cell_runner::open() {
+    const std::string path = cache_ + "/cells.jsonl";
+    std::FILE* const file = std::fopen(path.c_str(), "re");
+    if (file == nullptr) return errno == ENOENT ? result<void>() : augur::detail::system_error(path, "cannot open");
+    std::string text;
+    char block[65536];
+    for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, n);
+    std::fclose(file);
+    std::size_t damaged = 0;
+    for (std::string_view rest = text; !rest.empty();) {
+        const auto end = (std::min)(rest.find('\n'), rest.size());
+        const std::string_view line = rest.substr(0, end);
+        rest.remove_prefix((std::min)(end + 1, rest.size()));
+        if (line.empty()) continue;
+        if (auto cell = parse_cell(line)) known_.insert_or_assign(std::move(cell->first), std::move(cell->second));
+        else ++damaged;
+    }
+    if (damaged > 0) std::fprintf(stderr, "%s: %zu damaged lines are computed again\n", path.c_str(), damaged);
+    return {};
+}
+
+result<void> cell_runner::keep(const table_cell& cell, std::uint64_t seed, const cell_score& s) {
+    std::string line;
+    augur::json_writer out(line);
+    const std::string hash = hash_of(cell, seed);
+    out.begin_object().key("hash").value(hash).key("table").value(cell.table).key("row").value(cell.row).key("seed").value(seed);
+    out.key("top_1").value(s.together.top_1).key("top_5").value(s.together.top_5).key("networks").begin_object();
+    for (const auto& [name, top] : s.networks) out.key(name).begin_array().value(top.top_1).value(top.top_5).end_array();
+    out.end_object().key("tasks").value(s.tasks).key("without_record").value(s.without_record).key("samples").value(s.samples);
+    out.key("epochs").value(s.epochs).key("best").value(s.best).key("seconds").value(s.seconds).end_object();
+    // A line that was torn by a kill must not swallow this one: an empty line does no harm.
+    line = "\n" + line + "\n";
+    const std::string path = cache_ + "/cells.jsonl";
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const bool written = file >= 0 && ::write(file, line.data(), line.size()) == static_cast<::ssize_t>(line.size()) && ::fsync(file) == 0;
+    auto why = written ? error{} : augur::detail::system_error(path, "cannot write");
+    if (file >= 0) ::close(file);
+    if (!written) return why;
+    known_.insert_or_assign(hash, s);
+    return {};
+}
+
+result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label) {
+    if (auto done = known(cell, seed)) return *done;
+    const auto start = std::chrono::steady_clock::now();
+    result<cell_score> score = error{errc::unsupported, cell.note};
+    switch (cell.method) {
+    case table_method::absent: return score;
+    case table_method::random_pick:
+    case table_method::median_pick: score = pick(cell, seed); break;
+    case table_method::trees_regression:
+    case table_method::trees_ranking: score = trees(cell, seed); break;
+    case table_method::gpt:
+    case table_method::bert: score = pretrain(cell, seed, progress, label); break;
+    default: score = train(cell, seed, progress, label); break;
+    }
+    if (!score) return score;
+    score->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (auto kept = keep(cell, seed, *score); !kept) return kept.why();
+    for (const std::string& path : finished_) std::remove(path.c_str());
+    finished_.clear();
+    return score;
+}
+
+result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed) const {
+    const std::string& platform = cell.heads.front().platform;
+    const table_data& set = *world_->find(platform);
+    cell_score out;
+    augur::random rng(seed);
+    judge(
+        set, platform,
+        [&](std::span<const std::uint32_t> members) {
+            std::vector<float> scores(members.size());
+            if (cell.method == table_method::random_pick) {
+                for (float& s : scores) s = static_cast<float>(rng.uniform());
+                return scores;
+            }
+            std::vector<std::size_t> order; // valid programs by latency; the nearer to the middle, the better
+            for (std::size_t i = 0; i < members.size(); ++i)
+                if (std::isfinite(set.data.seconds(members[i]))) order.push_back(i);
+            std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return set.data.seconds(members[a]) < set.data.seconds(members[b]); });
+            std::fill(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity());
+            for (std::size_t i = 0; i < order.size(); ++i) scores[order[i]] = -std::abs(static_cast<float>(i) - static_cast<float>(order.size() / 2));
+            return scores;
+        },
+        out);
+    return out;
+}
+
+pretrain_options cell_runner::pretraining_of(const table_cell& cell, std::uint64_t seed) const {
+    const recipe r = recipe_for(cell, 1, seed);
+    pretrain_options o;
+    o.list = r.options.list;
+    o.sharpness = r.options.sharpness;
+    o.regret = r.options.regret;
+    o.how = cell.method == table_method::bert ? unlabelled::hidden_rows : unlabelled::next_row;
+    o.width /= static_cast<augur::nn::index>(budget_.narrower);
+    o.epochs_before = budget_.epochs;
+    o.seed = seed;
+    return o;
+}
+
+result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label) {
+    const table_head& target = cell.heads.front();
+    const table_data& set = *world_->find(target.platform);
+    const recipe base = recipe_for(cell, 1, seed);
+    const augur::tlp_row_table table(base.schema, set.data.primitives());
+    const drawn labelled = draw(set, base, {target}, budget_.records, seed), all = draw(set, base, {{target.platform, 1}}, budget_.records, seed);
+    const auto train = augur::make_tlp_samples(set.data, labelled.train, labels_of(base));
+    const auto validation = augur::make_tlp_samples(set.data, labelled.validation, labels_of(base));
+    pretrain_options options = pretraining_of(cell, seed);
+    const std::string hash = hash_of(cell, seed);
+    options.epochs = epochs_for(train.size());
+    options.checkpoint = cache_ + "/" + hash + ".checkpoint";
+    options.run = augur::fnv1a64(hash);
+    const auto tell = [&](const pretrain_progress& p) {
+        progress.show(p.epoch, p.epochs,
+                      label +
+                          (p.before ? text_of(", without labels: loss %.4g, ", p.loss)
+                                    : text_of(": loss %.4g, top-1 %.4f, top-5 %.4f, ", p.loss, p.top_1, p.top_5)) +
+                          clock_text(p.seconds_left) + " left",
+                      p.epoch == p.epochs);
+        return !stop_requested().load();
+    };
+    const auto done = pretrain_and_rank(set.data, table, base.config, all.train.front(), train, validation, *executor_, options, tell);
+    if (!done) return done.why();
+    cell_score out;
+    out.samples = train.size();
+    out.epochs = options.epochs;
+    out.best = done->best + 1;
+    judge(
+        set, target.platform,
+        [&](std::span<const std::uint32_t> members) {
+            return pretrained_scores(done->network, set.data, table, base.config, options.how, members, *executor_);
+        },
+        out);
+    finished_ = {options.checkpoint};
+    return out;
+}
+
+result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [[maybe_unused]] std::uint64_t seed) const {
+#ifdef AUGUR_HAS_XGBOOST
+    const std::string& platform = cell.heads.front().platform;
+    const table_data& set = *world_->find(platform);
+    recipe r = recipe_for(cell, 1, seed);
+    r.split_by_record = false; // nothing is chosen by validation here
+    const drawn parts = draw(set, r, cell.heads, budget_.records, seed);
+    const auto samples = augur::make_tlp_samples(set.data, parts.train, {r.failures, false});
+    const augur::tlp_row_table table(r.schema, set.data.primitives());
+    augur::boosted_trees_options options;
+    if (cell.method == table_method::trees_ranking) options.objective = augur::tree_objective::rank_pairwise;
+    options.seed = seed;
+    options.threads = static_cast<std::uint32_t>(executor_->concurrency());
+    const auto trees = augur::tlp_trees::train(table, set.data, samples.records, samples.labels, samples.groups, options);
+    if (!trees) return trees.why();
+    cell_score out;
+    result<void> fine;
+    judge(
+        set, platform,
+        [&](std::span<const std::uint32_t> members) {
+            std::vector<float> scores(members.size());
+            if (auto done = trees->score_records(table, set.data, members, scores); !done) fine = done.why();
+            return scores;
+        },
+        out);
+    if (!fine) return fine.why();
+    out.samples = samples.size();
+    return out;
+#else
+    return error{errc::unsupported, "absent: built without XGBoost"};
+#endif
+}
+
+result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label) {
+    const table_data& set = *world_->find(cell.heads.front().platform);
+    const std::size_t most = cell.full ? budget_.full_records : budget_.records;
+    const bool transfer = cell.method == table_method::fine_tune || cell.method == table_method::fine_tune_head;
+    const recipe base = recipe_for(cell, transfer ? 1 : cell.heads.size(), seed);
+    if (auto fits = base.schema.check(); !fits) return fits.why();
+    if (auto fits = base.config.check(); !fits) return fits.why();
+    const augur::tlp_row_table table(base.schema, set.data.primitives());
+    cell_score out;
+
+    /// Trains `net` on some heads; `stage` tells checkpoints apart.
+    const auto fit = [&](network& net, const std::vector<table_head>& heads, bool decoders_only, const char* stage) -> result<void> {
+        const drawn parts = draw(set, base, heads, most, seed);
+        const auto train = augur::make_tlp_samples(set.data, parts.train, labels_of(base));
+        const auto validation = augur::make_tlp_samples(set.data, parts.validation, labels_of(base));
+        augur::tlp_training_options options = base.options;
+        options.decoders_only = decoders_only;
+        if (!cell.full) options.epochs = epochs_for(train.size());
+        options.checkpoint = cache_ + "/" + hash_of(cell, seed) + stage + ".checkpoint";
+        const auto tell = [&](const augur::tlp_progress& p) {
+            progress.show(p.epoch, p.epochs,
+                          label + text_of(": loss %.4g, top-1 %.4f, top-5 %.4f, ", p.last.loss, p.last.top_1, p.last.top_5) +
+                              clock_text(p.seconds_left) + " left",
+                          p.epoch == p.epochs);
+            return !stop_requested().load();
+        };
+        auto report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *executor_, options, tell);
+        if (!report && report.why().code == errc::version_mismatch) { // of another version of this program
+            std::fprintf(stderr, "%s; it starts again\n", report.why().detail.c_str());
+            std::remove(options.checkpoint.c_str());
+            report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *executor_, options, tell);
+        }
+        if (!report) return report.why();
+        if (report->stopped) return error{errc::interrupted, "stopped"};
+        out.samples = train.size();
+        out.epochs = report->history.size();
+        out.best = report->best + 1;
+        finished_.push_back(options.checkpoint);
+        return {};
+    };
+
+    network net = network::random_init(base.config, augur::random(seed));
+    finished_.clear();
+    if (transfer) {
+        if (auto done = fit(net, {cell.heads[1]}, false, "-before"); !done) return done.why();
+        if (auto done = fit(net, {cell.heads[0]}, cell.method == table_method::fine_tune_head, ""); !done) return done.why();
+    } else if (auto done = fit(net, cell.heads, false, ""); !done) {
+        return done.why();
+    }
+    augur::tlp_pass<float> pass;
+    const network judged = net.only(0);
+    judge(
+        set, cell.heads.front().platform,
+        [&](std::span<const std::uint32_t> members) { return augur::tlp_record_scores(judged, table, set.data, members, *executor_, pass); }, out);
+    return out;
+}
+
+} // namespace examples
