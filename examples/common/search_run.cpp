@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "search_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <augur/model/tlp_frozen.hpp>
+#include <augur/model/tlp_online.hpp>
+#include <augur/model/tlp_weights.hpp>
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/tune/tuner.hpp>
+#ifdef AUGUR_HAS_XGBOOST
+#include <augur/xgboost/tlp_trees.hpp>
+#endif
+#ifdef AUGUR_EXAMPLES_TBB
+#include <augur/tbb/executor.hpp>
+#endif
+
+namespace examples {
+
+namespace {
+
+using task = augur::loopnest_task;
+using schedule = augur::step_list;
+
+#ifdef AUGUR_EXAMPLES_TBB
+using executor = augur::tbb_executor;
+executor make_executor(int threads) { return executor(static_cast<std::size_t>(threads)); }
+#else
+using executor = augur::serial_executor;
+executor make_executor(int) { return {}; }
+#endif
+
+std::string stem_of(const search_plan& plan, const search_row& row, std::uint64_t seed) {
+    return plan.folder + "/" + std::string(row.id) + "-" + std::to_string(seed);
+}
+
+using file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+file open_file(const std::string& path, const char* mode) { return {std::fopen(path.c_str(), mode), &std::fclose}; }
+
+/// A line a record: seconds since the search began, and how many of them went into measuring; written as the records are. A whole search has a last
+/// line that says so.
+struct times {
+    struct line {
+        double seconds = 0, measuring = 0;
+    };
+    std::vector<line> records;
+    line end;
+    bool whole = false;
+
+    static times read(const std::string& path) {
+        times out;
+        const file from = open_file(path, "re");
+        char text[128];
+        while (from && std::fgets(text, sizeof text, from.get()) != nullptr && std::strchr(text, '\n') != nullptr) { // a torn line is the last one
+            line l;
+            out.whole = std::sscanf(text, "end %lf %lf", &l.seconds, &l.measuring) == 2;
+            if (!out.whole && std::sscanf(text, "%lf %lf", &l.seconds, &l.measuring) != 2) break;
+            out.end = l;
+            if (!out.whole) out.records.push_back(l);
+        }
+        return out;
+    }
+    /// As many lines as the log has records: the program may have died between the two.
+    void fit(std::size_t count) {
+        records.resize(count, records.empty() ? line{} : records.back());
+        if (!whole) end = count == 0 ? line{} : records.back();
+    }
+};
+void put(const file& to, const char* before, const times::line& l) {
+    std::fprintf(to.get(), "%s%.4f %.4f\n", before, l.seconds, l.measuring);
+    std::fflush(to.get());
+}
+
+/// Measures, and keeps the time. What an interrupted search took stands on the clock already; repeating its proposals does not count again.
+struct timed_runner {
+    session* s;
+    times::line before;
+    bool repeating;
+    double origin = augur::steady_seconds()(), measuring = before.measuring;
+
+    std::vector<augur::measurement> measure(const task& t, std::span<const schedule> candidates) {
+        const double begin = augur::steady_seconds()();
+        if (std::exchange(repeating, false)) origin = begin - before.seconds;
+        auto out = s->measure(t, candidates);
+        measuring += augur::steady_seconds()() - begin;
+        return out;
+    }
+    [[nodiscard]] times::line now() const { return repeating ? before : times::line{augur::steady_seconds()() - origin, measuring}; }
+};
+
+/// Runs a tuner with its own log and times.
+template <class Tuner>
+augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const std::string& name, progress_line& progress) {
+    auto log = augur::log_writer::open(stem + ".jsonl");
+    if (!log) return log.why();
+    auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
+    if (!old) return old.why();
+    auto known = times::read(stem + ".times");
+    known.fit(old->trials.size());
+    std::size_t written = old->trials.size();
+    const file to = open_file(stem + ".times", "we");
+    if (!to) return augur::detail::system_error(stem + ".times", "cannot write");
+    for (const auto& l : known.records) put(to, "", l);
+    tuner.resume(std::move(old->trials));
+
+    timed_runner runner{&s, known.end, written > 0};
+    std::size_t shown = 0;
+    const auto report = [&](const augur::tuning_progress& p) {
+        for (; written < p.trials; ++written) put(to, "", runner.now());
+        const bool important = p.trials == p.trials_total || p.trials >= shown + 16;
+        if (important) shown = p.trials;
+        progress.show(p.trials, p.trials_total, name + "  network " + milliseconds(p.objective) + " ms  " + clock_text(p.seconds_left) + " left",
+                      important);
+    };
+    auto summary = tuner.run(runner, augur::log_sink(*log, s.made_with()), report, [] { return stop_requested().load(); });
+    progress.clear();
+    if (!summary) return summary.why();
+    if (summary->model_errors > 0)
+        std::fprintf(stderr, "%s: %zu rounds went on without the model, the first because: %s\n", name.c_str(), summary->model_errors,
+                     summary->first_model_error.c_str());
+    if (!summary->interrupted) put(to, "end ", runner.now());
+    return !summary->interrupted;
+}
+
+} // namespace
+
+augur::result<bool> run_search(session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress) {
+    const std::string stem = stem_of(plan, row, seed), name = std::string(row.name) + ", seed " + std::to_string(seed);
+    if (times::read(stem + ".times").whole) return true;
+    augur::tuning_options options;
+    options.trials = s.with.trials * s.tasks.size();
+    options.round = round_of(s.with);
+    options.batch = 8;
+    options.seed = seed;
+    if (row.by == search_guide::none) {
+        std::vector<augur::random_search> strategies(s.tasks.size());
+        augur::tuner<schedule, task, augur::ansor_space, augur::random_search> t(s.tasks, s.spaces, strategies, options);
+        return run(s, t, stem, name, progress);
+    }
+
+    executor threads = make_executor(s.with.threads);
+    const auto guided = [&](auto& model) {
+        std::vector<augur::evolutionary<executor>> strategies(s.tasks.size(), augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
+        augur::tuner<schedule, task, augur::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>, executor> t(
+            s.tasks, s.spaces, strategies, model, threads, options);
+        return run(s, t, stem, name, progress);
+    };
+    const auto first_update = std::clamp(options.round * s.tasks.size(), std::size_t{8}, std::size_t{64}); // as `tune` has it
+    if (row.by == search_guide::trees) {
+#ifdef AUGUR_HAS_XGBOOST
+        augur::tlp_trees_online_options o;
+        o.first_update = first_update;
+        o.trees.threads = static_cast<std::uint32_t>(s.with.threads);
+        augur::tlp_trees_online<schedule, task> model(o);
+        return guided(model);
+#else
+        return augur::error{augur::errc::unsupported, "built without XGBoost"};
+#endif
+    }
+    augur::tlp_online_options o;
+    o.first_update = first_update;
+    o.seed = seed;
+    if (row.weights.empty()) {
+        augur::tlp_online<schedule, task, executor> model(threads, o);
+        return guided(model);
+    }
+    auto weights = augur::load_tlp(plan.folder + "/" + std::string(row.weights) + ".safetensors");
+    if (!weights) return weights.why();
+    if (row.by == search_guide::learning) {
+        augur::tlp_online<schedule, task, executor> model(threads, *std::move(weights), o);
+        return guided(model);
+    }
+    auto frozen = augur::freeze(*weights); // its first output: this machine's
+    if (!frozen) return frozen.why();
+    auto model = frozen->scorer(threads);
+    return guided(model);
+}
+
+augur::result<search_trace> read_search(const session& s, const search_plan& plan, const search_row& row, std::uint64_t seed) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const std::string stem = stem_of(plan, row, seed);
+    const auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
+    if (!old) return old.why();
+    if (old->trials.empty()) return augur::error{augur::errc::not_found, stem + ".jsonl has no records of these kernels"};
+    auto clock = times::read(stem + ".times");
+    clock.fit(old->trials.size());
+    search_trace out;
+    out.seed = seed;
+    out.whole = clock.whole;
+    out.total_seconds = clock.end.seconds;
+    out.measuring = clock.end.measuring;
+    out.result.name = row.name;
+    out.result.finalists.resize(s.tasks.size());
+    out.result.checked_latency.assign(s.tasks.size(), 0);
+    auto& best = out.result.best_latency;
+    best.assign(s.tasks.size(), infinity);
+    for (std::size_t i = 0; i < old->trials.size(); ++i) {
+        const auto& trial = old->trials[i];
+        std::size_t k = 0;
+        while (s.tasks[k].key() != trial.task) ++k; // read_trials gives no others
+        if (trial.outcome.latency() < best[k]) {
+            best[k] = trial.outcome.latency();
+            out.result.finalists[k].assign(1, {best[k], trial.schedule});
+        }
+        double network = 0;
+        for (std::size_t t = 0; t < best.size(); ++t) network += s.baselines[t].uses * best[t];
+        out.seconds.push_back(clock.records[i].seconds);
+        out.network.push_back(network);
+    }
+    return out;
+}
+
+} // namespace examples
