@@ -17,11 +17,14 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <augur/core/config.hpp>
 #include <augur/core/number.hpp>
+#include <augur/core/random.hpp>
 #include <augur/feature/tlp.hpp>
+#include <augur/nn/kernels/panel.hpp>
 #include <augur/schedule/concepts.hpp>
 
 namespace augur::inline v0 {
@@ -33,8 +36,11 @@ public:
     tlp_frozen_rows(const tlp_schema& schema, std::size_t capacity)
         : schema_(schema), numbers_end_(schema.columns - schema.positions),
           words_(1 + (numbers_end_ > schema.kind_columns ? numbers_end_ - schema.kind_columns : 0)), capacity_((std::max)(capacity, schema.rows)),
-          slots_(std::bit_ceil(2 * capacity_ + 2)), keys_(capacity_ * words_), stamps_(capacity_), key_(words_) {
-        for (const auto& kind : schema_.kinds) packed_.push_back(pack(kind));
+          stride_((heading + words_ + 15) / 16 * 16), slots_(256), entries_(capacity_ * stride_), read_((schema.rows + 1) * stride_),
+          names_(std::bit_ceil(4 * schema.kinds.size() + 1)) {
+        for (std::size_t i = 0; i < words_; ++i) factors_.push_back(mix64(i + 1) | 1U);
+        for (std::size_t k = 0; k < schema_.kinds.size(); ++k)
+            if (name_slot& at = name_at(schema_.kinds[k]); at.size == none) at = {pack(schema_.kinds[k]), size32(schema_.kinds[k]), k};
     }
 
     /// Forgets all rows.
@@ -49,29 +55,49 @@ public:
     [[nodiscard]] bool has_room() const { return size_ + schema_.rows <= capacity_; }
 
     /// Appends the distinct rows of a schedule to `ids`, and how often each occurs to `times`.
-    /// False, with nothing appended, where the schema refuses a word. Allocates only to grow the vectors.   pre: has_room()
+    /// False, with nothing appended, where the schema refuses a word. Allocates only to grow.   pre: has_room()
     template <schedule S>
     [[nodiscard]] bool add(const S& s, std::vector<std::uint32_t>& ids, std::vector<float>& times) {
         AUGUR_ASSERT(has_room(), "tlp_frozen_rows: full");
-        ++schedule_;
-        sink k{*this, ids, times, ids.size()};
+        if (++schedule_ == 0) { // 2^32 schedules later: old marks would look new
+            for (std::size_t id = 0; id < size_; ++id) entry(id)[0] = 0;
+            schedule_ = 1;
+        }
+        sink k{*this, read_.data(), factors_.data(), words_};
         schedule_traits<S>::visit(s, k);
         k.flush();
-        if (k.failed) {
-            ids.resize(k.first);
-            times.resize(k.first);
-            return false;
+        if (k.failed) return false;
+        // only now the look-ups: as a loop of their own they wait for memory together
+        const std::size_t first = ids.size(), seen = (std::min)(k.steps, schema_.rows);
+        ids.resize(first + schema_.rows);
+        times.resize(first + schema_.rows);
+        std::uint32_t* const to_ids = ids.data() + first;
+        float* const to_times = times.data() + first;
+        std::uint32_t distinct = 0;
+        const auto count = [&](std::uint32_t id, float n) {
+            std::uint32_t* const row = entry(id);
+            if (row[0] == schedule_) {
+                to_times[row[1] & 0xFFFFU] += n;
+                return;
+            }
+            row[0] = schedule_;
+            row[1] = (row[1] & 0xFFFF0000U) | distinct;
+            to_ids[distinct] = id;
+            to_times[distinct++] = n;
+        };
+        for (std::size_t i = 0; i < seen; ++i) count(find(read_.data() + i * stride_), 1);
+        if (schema_.pad && seen < schema_.rows) {
+            std::fill_n(read_.data(), stride_, 0U);
+            count(find(read_.data()), static_cast<float>(schema_.rows - seen));
         }
-        if (schema_.pad && k.steps < schema_.rows) {
-            std::fill(key_.begin(), key_.end(), 0U);
-            count(find(), k.first, ids, times, static_cast<float>(schema_.rows - k.steps));
-        }
+        ids.resize(first + distinct);
+        times.resize(first + distinct);
         return true;
     }
 
     /// row (E) <- row `id`, as `tlp_features` writes it.
     void write(std::size_t id, float* row) const {
-        const std::uint32_t* key = keys_.data() + id * words_;
+        const std::uint32_t* key = entries_.data() + id * stride_ + heading;
         std::fill_n(row, schema_.columns, 0.0F);
         for (std::size_t i = 1; i < words_; ++i) row[schema_.kind_columns + i - 1] = std::bit_cast<float>(key[i]);
         const std::size_t kind = key[0] & 0xFFFFU, place = key[0] >> 16U;
@@ -80,39 +106,50 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t none = 0xFFFFFFFFU;
     struct slot {
-        std::uint64_t hash = 0;
+        std::uint32_t tag = 0; ///< of the hash
         std::uint32_t id = none;
     };
-    struct stamp {
-        std::uint64_t schedule = 0; ///< the last one that has the row
-        std::size_t at = 0;         ///< and where its id stands
+    /// A row's entry, in one cache line where it is short: the last schedule that has the row; where its id stands among that one's, and the last
+    /// word of the key that is not zero; the key. In a row that is being read the hash stands first.
+    static constexpr std::size_t heading = 2;
+    std::uint32_t* entry(std::size_t id) { return entries_.data() + id * stride_; }
+    struct name_slot {
+        std::uint64_t word = 0;
+        std::uint32_t size = none;
+        std::size_t kind = 0;
     };
-    static constexpr std::uint32_t none = 0xFFFFFFFFU;
 
-    /// Follows `tlp_sink` word by word.
+    /// Follows `tlp_sink` word by word. The hash of a key is the sum of its words, each times a factor of its own: the zeros at its end need not be
+    /// written.
     struct sink {
         tlp_frozen_rows& rows;
-        std::vector<std::uint32_t>& ids;
-        std::vector<float>& times;
-        std::size_t first;
+        std::uint32_t* row; ///< that is being read
+        const std::uint64_t* factors;
+        std::size_t words;
         std::size_t steps = 0;
         std::size_t column = 0; ///< of the next number, from the end of the kinds on
+        std::uint64_t hash = 0;
         bool failed = false;
         std::string_view kind{};
 
-        void primitive(std::string_view next) {
+        [[gnu::always_inline]] void primitive(std::string_view next) { // where the kind is a constant, so is its hash
             flush();
             const auto& schema = rows.schema_;
             kind = next;
             const std::size_t at = steps++;
-            column = 0;
-            std::fill(rows.key_.begin(), rows.key_.end(), 0U);
+            row = rows.read_.data() + (std::min)(at, schema.rows) * rows.stride_; // the last one is read and forgotten
             const std::size_t place = schema.positions > 0 ? 1 + (std::min)(at, schema.positions - 1) : 0;
-            std::size_t k = rows.kind_of(next);
-            if (k == schema.kinds.size() && schema.unknown == tlp_unknown::refuse) failed = true;
-            if (k == schema.kinds.size() && schema.unknown == tlp_unknown::zeros) k = rows.numbers_end_;
-            rows.key_[0] = static_cast<std::uint32_t>((k < rows.numbers_end_ ? k + 1 : 0) | place << 16U);
+            const name_slot& found = rows.name_at(next);
+            std::size_t k = found.kind + 1;
+            if (found.size == none) {
+                failed = failed || schema.unknown == tlp_unknown::refuse;
+                k = schema.unknown == tlp_unknown::zeros ? 0 : schema.kinds.size() + 1;
+            }
+            row[heading] = static_cast<std::uint32_t>((k <= rows.numbers_end_ ? k : 0) | place << 16U);
+            hash = row[heading] * factors[0];
+            column = 0;
         }
         void number(std::int64_t n) { put(static_cast<float>(n)); }
         void number(double n) { put(static_cast<float>(n)); }
@@ -127,71 +164,92 @@ private:
             put(n ? static_cast<float>(*n) + 1 : -1.0F);
         }
         void flush() {
-            if (steps > 0 && steps <= rows.schema_.rows && !failed) rows.count(rows.find(), first, ids, times, 1);
+            row[0] = static_cast<std::uint32_t>(hash >> 32U);
+            row[1] = static_cast<std::uint32_t>((std::min)(column, words - 1));
         }
 
     private:
         void put(float value) {
-            if (++column < rows.words_) rows.key_[column] = std::bit_cast<std::uint32_t>(value);
+            if (++column >= words) return;
+            const auto bits = std::bit_cast<std::uint32_t>(value);
+            row[heading + column] = bits;
+            hash += bits * factors[column];
         }
     };
 
-    /// Up to eight letters in one word; longer names are told apart by comparing them.
-    static std::uint64_t pack(std::string_view name) {
-        std::uint64_t word = 0;
-        for (std::size_t i = 0; i < name.size() && i < 8; ++i) word |= std::uint64_t{static_cast<unsigned char>(name[i])} << (8 * i);
-        return word;
+    /// Tells names of equal length up to eight letters; longer ones are compared.
+    [[gnu::always_inline]] static std::uint64_t pack(std::string_view name) {
+        const std::size_t n = name.size(), part = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : n;
+        std::uint64_t front = 0, back = 0;
+        const auto both = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+            std::memcpy(&front, name.data(), N);
+            std::memcpy(&back, name.data() + n - N, N);
+        };
+        if (part == 2) both(std::integral_constant<std::size_t, 2>{});
+        else if (part == 4) both(std::integral_constant<std::size_t, 4>{});
+        else if (part == 8) both(std::integral_constant<std::size_t, 8>{});
+        else if (part == 1) both(std::integral_constant<std::size_t, 1>{});
+        return part == 8 ? front : front | back << (8 * part);
     }
-    [[nodiscard]] std::size_t kind_of(std::string_view name) const {
+    static std::uint32_t size32(std::string_view name) { return static_cast<std::uint32_t>(name.size()); }
+    /// Where the name of a kind is, or would be.
+    [[gnu::always_inline, nodiscard]] name_slot& name_at(std::string_view name) {
         const std::uint64_t word = pack(name);
-        std::size_t k = 0;
-        for (; k < packed_.size(); ++k)
-            if (packed_[k] == word && schema_.kinds[k] == name) break;
-        return k;
+        const std::size_t mask = names_.size() - 1;
+        for (std::size_t at = (word + name.size()) * 0x9E3779B97F4A7C15ULL >> 32U;; ++at) {
+            name_slot& s = names_[at & mask];
+            if (s.size == none) return s;
+            if (s.word == word && s.size == name.size() && (name.size() <= 8 || schema_.kinds[s.kind] == name)) return s;
+        }
     }
 
-    std::uint32_t find() {
-        std::uint64_t hash = words_;
-        for (std::size_t i = 0; i < words_; i += 2) {
-            const std::uint64_t two = key_[i] | std::uint64_t{i + 1 < words_ ? key_[i + 1] : 0} << 32U;
-            hash = (hash ^ two) * 0x9E3779B97F4A7C15ULL;
-            hash ^= hash >> 29U;
-        }
+    /// The id of a row that was read, a new one if need be.
+    std::uint32_t find(const std::uint32_t* row) {
+        std::uint32_t last = row[1];
+        while (last > 0 && row[heading + last] == 0) --last;
         const std::size_t mask = slots_.size() - 1;
-        for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-            slot& s = slots_[at];
-            if (s.id == none) {
-                s = {hash, static_cast<std::uint32_t>(size_)};
-                std::copy(key_.begin(), key_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(size_ * words_));
-                stamps_[size_] = {};
-                return static_cast<std::uint32_t>(size_++);
-            }
-            if (s.hash == hash && std::memcmp(keys_.data() + s.id * words_, key_.data(), words_ * sizeof(std::uint32_t)) == 0) return s.id;
+        for (std::size_t at = row[0] & mask;; at = (at + 1) & mask) {
+            const slot s = slots_[at];
+            if (s.id == none) return insert(row, last);
+            if (s.tag == row[0] && same(entry(s.id), row, last)) return s.id;
         }
     }
-
-    void count(std::uint32_t id, std::size_t first, std::vector<std::uint32_t>& ids, std::vector<float>& times, float n) {
-        stamp& seen = stamps_[id];
-        if (seen.schedule == schedule_ && seen.at >= first) {
-            times[seen.at] += n;
-            return;
+    [[nodiscard]] static bool same(const std::uint32_t* known, const std::uint32_t* row, std::uint32_t last) {
+        return known[1] >> 16U == last && std::equal(row + heading, row + heading + last + 1, known + heading);
+    }
+    std::uint32_t insert(const std::uint32_t* row, std::uint32_t last) {
+        if (2 * (size_ + 1) > slots_.size()) {
+            std::vector<slot> old(2 * slots_.size());
+            old.swap(slots_);
+            for (const slot& s : old)
+                if (s.id != none) place(s);
         }
-        seen = {schedule_, ids.size()};
-        ids.push_back(id);
-        times.push_back(n);
+        const auto id = static_cast<std::uint32_t>(size_++);
+        place({row[0], id});
+        std::uint32_t* const to = entry(id);
+        to[0] = 0;
+        to[1] = last << 16U;
+        std::fill_n(std::copy_n(row + heading, last + 1, to + heading), words_ - last - 1, 0U);
+        return id;
+    }
+    void place(slot s) {
+        std::size_t at = s.tag & (slots_.size() - 1);
+        while (slots_[at].id != none) at = (at + 1) & (slots_.size() - 1);
+        slots_[at] = s;
     }
 
     tlp_schema schema_;
     std::size_t numbers_end_;
     std::size_t words_; ///< of a key: kind and place, then the numbers
     std::size_t capacity_;
+    std::size_t stride_; ///< words of an entry
     std::size_t size_ = 0;
-    std::uint64_t schedule_ = 0;
-    std::vector<slot> slots_; ///< open addressing, a power of two
-    std::vector<std::uint32_t> keys_;
-    std::vector<stamp> stamps_;
-    std::vector<std::uint32_t> key_; ///< of the row that is being read
-    std::vector<std::uint64_t> packed_;
+    std::uint32_t schedule_ = 0;
+    std::vector<slot> slots_; ///< open addressing, a power of two, at most half full
+    nn::kernels::line_buffer<std::uint32_t> entries_;
+    nn::kernels::line_buffer<std::uint32_t> read_; ///< (rows + 1) of a schedule, before they have ids
+    std::vector<std::uint64_t> factors_;
+    std::vector<name_slot> names_; ///< open addressing
 };
 
 } // namespace augur::inline v0
