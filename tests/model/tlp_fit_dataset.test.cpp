@@ -235,7 +235,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     CHECK(code_of(options, train) == errc::invalid_argument);
     options = {};
     options.checkpoint = "/nowhere/at/all";
-    CHECK(code_of(options, train) == errc::io);
+    CHECK(code_of(options, train) == errc::not_found);
     auto two = train;
     two.outputs = 2;
     CHECK(code_of({}, two) == errc::shape_mismatch);

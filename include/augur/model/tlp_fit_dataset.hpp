@@ -48,11 +48,13 @@ enum class tlp_rate : std::uint8_t {
 struct tlp_training_options {
     tlp_loss loss = tlp_loss::lambda_rank;
     bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
-    std::size_t list = 64;  ///< at least 2
-    std::size_t batch = 1024;
-    std::size_t epochs = 50;
-    double learning_rate = 7e-4;
-    double weight_decay = 1e-6;
+    std::size_t list = 128; ///< at least 2
+    double sharpness = 4;   ///< lambda_rank: a label counts as label^sharpness, so that the best programs of a task stand apart
+    double regret = 0.3;    ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
+    std::size_t batch = 512;
+    std::size_t epochs = 12;
+    double learning_rate = 2e-3;
+    double weight_decay = 1e-4;
     double clip = 0.5; ///< largest norm of the gradient
     tlp_rate rate = tlp_rate::cosine;
     std::size_t rate_every = 16;
@@ -64,10 +66,16 @@ struct tlp_training_options {
     std::uint64_t seed = 1;
     std::string checkpoint; ///< file, written after every epoch, from which an equal call goes on; empty: none
 
-    /// All tasks in one list, a constant rate.
+    /// All tasks in one list, labels as they are, a constant rate.
     static tlp_training_options faithful() {
         tlp_training_options o;
         o.by_task = false;
+        o.sharpness = 1;
+        o.regret = 0;
+        o.batch = 1024;
+        o.epochs = 50;
+        o.learning_rate = 7e-4;
+        o.weight_decay = 1e-6;
         o.rate = tlp_rate::constant;
         return o;
     }
@@ -76,6 +84,8 @@ struct tlp_training_options {
         const auto wrong = [](const std::string& what) { return error{errc::invalid_argument, "tlp training: expected " + what}; };
         if (list < 2 || batch < 2 || epochs < 1 || rate_every < 1) return wrong("a list and a batch of at least 2, at least one epoch");
         if (!(learning_rate > 0) || !(clip > 0) || !(weight_decay >= 0) || !(rate_factor > 0)) return wrong("a positive rate, clip and factor");
+        if (!(sharpness > 0) || !std::isfinite(sharpness) || !(regret >= 0) || !std::isfinite(regret))
+            return wrong("a positive sharpness and a regret of at least 0");
         if (!output_weights.empty() && output_weights.size() != outputs)
             return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(output_weights.size()));
         for (const double w : output_weights)
@@ -237,7 +247,7 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
                                            o.rate == tlp_rate::cosine ? o.epochs : 0, // elsewhere a run may be made longer
                                            static_cast<std::uint64_t>(o.rate), o.rate_every, static_cast<std::uint64_t>(o.decoders_only),
                                            o.judged_output, o.seed};
-    std::vector<double> numbers{o.learning_rate, o.weight_decay, o.clip, o.rate_factor};
+    std::vector<double> numbers{o.learning_rate, o.weight_decay, o.clip, o.rate_factor, o.sharpness, o.regret};
     numbers.insert(numbers.end(), o.output_weights.begin(), o.output_weights.end());
     return fnv1a64(bytes(numbers), fnv1a64(bytes(words), hash));
 }
@@ -304,13 +314,24 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
     nn::lambda_rank rank;
     mtl_loss<float> loss;
     tlp_bags bags(table.schema().columns, net.config.order());
-    std::vector<float> scores, d_scores, labels;
+    std::vector<float> scores, d_scores, labels, sharp, d_regret;
     std::vector<std::uint8_t> known;
     std::vector<std::size_t> ends;
     const auto is_decoder = [](std::string_view name) { return name.starts_with("decoder.") || name.starts_with("mtl_heads."); };
     const auto worth = [&](std::size_t epoch) { return at.history[epoch].top_1 + at.history[epoch].top_5; };
     const auto one_list = [&](std::span<const float> s, std::span<const float> y, std::span<float> d) {
-        return options.loss == tlp_loss::mse ? static_cast<double>(nn::mse(s, y, d)) : rank(s, y, d);
+        if (options.loss == tlp_loss::mse) return static_cast<double>(nn::mse(s, y, d));
+        sharp.assign(y.begin(), y.end());
+        if (options.sharpness != 1)
+            for (float& x : sharp) x = static_cast<float>(std::pow(x, options.sharpness));
+        double value = rank(s, std::span<const float>(sharp), d);
+        if (options.regret > 0) {
+            d_regret.resize(d.size());
+            const double weight = options.regret * static_cast<double>(s.size()); // `rank` is a sum over the list as well
+            value += weight * nn::expected_regret(s, y, std::span<float>(d_regret));
+            for (std::size_t i = 0; i < d.size(); ++i) d[i] += static_cast<float>(weight) * d_regret[i];
+        }
+        return value;
     };
 
     const bool validated = detail::tlp_can_judge(validation, options.judged_output);
