@@ -58,6 +58,19 @@ struct dataset_report {
 
 namespace detail {
 
+/// An id in three bytes, lowest first: the steps of a GPU schedule (some 37) then take 111 bytes, not 148.
+struct packed_id {
+    static constexpr std::size_t most = std::size_t{1} << 24U; ///< distinct ones
+
+    std::array<std::uint8_t, 3> bytes{};
+    static packed_id of(primitive_id id) noexcept {
+        return {{static_cast<std::uint8_t>(id), static_cast<std::uint8_t>(id >> 8U), static_cast<std::uint8_t>(id >> 16U)}};
+    }
+    [[nodiscard]] primitive_id get() const noexcept { return bytes[0] | primitive_id{bytes[1]} << 8U | primitive_id{bytes[2]} << 16U; }
+    friend bool operator==(const packed_id&, const packed_id&) = default;
+};
+static_assert(sizeof(packed_id) == 3);
+
 /// Lists of ids one after the other in blocks that never move; no list crosses a border, so the borders waste next to nothing.
 class id_blocks {
 public:
@@ -69,11 +82,11 @@ public:
         if ((used_ & (block - 1)) + n > block) used_ = (used_ / block + 1) * block;
         const std::uint64_t at = used_;
         used_ += n;
-        while (blocks_.size() * block <= used_) blocks_.emplace_back(new primitive_id[block]); // pages that are not written cost nothing
+        while (blocks_.size() * block <= used_) blocks_.emplace_back(new packed_id[block]); // pages that are not written cost nothing
         return at;
     }
-    [[nodiscard]] primitive_id* at(std::uint64_t place) { return blocks_[static_cast<std::size_t>(place >> shift)].get() + (place & (block - 1)); }
-    [[nodiscard]] const primitive_id* at(std::uint64_t place) const {
+    [[nodiscard]] packed_id* at(std::uint64_t place) { return blocks_[static_cast<std::size_t>(place >> shift)].get() + (place & (block - 1)); }
+    [[nodiscard]] const packed_id* at(std::uint64_t place) const {
         return blocks_[static_cast<std::size_t>(place >> shift)].get() + (place & (block - 1));
     }
     /// Forgets everything; the blocks stay until `shrink`, so lists can be moved towards the front.
@@ -81,7 +94,7 @@ public:
     void shrink() { blocks_.resize((std::min)(blocks_.size(), static_cast<std::size_t>(used_ >> shift) + 1)); }
 
 private:
-    std::vector<std::unique_ptr<primitive_id[]>> blocks_;
+    std::vector<std::unique_ptr<packed_id[]>> blocks_;
     std::uint64_t used_ = 0;
 };
 
@@ -116,17 +129,53 @@ struct dataset_store {
     column<double> seconds;
     column<outcome> status;
     id_blocks blocks;
-    const primitive_id* mapped_ids = nullptr;
+    const packed_id* mapped_ids = nullptr;
     std::shared_ptr<const void> mapping;
     dataset_report report;
 };
 
 } // namespace detail
 
+/// The ids of a record's primitives in order: a contiguous range that owns them, so that it goes wherever a span of ids is asked for.
+class primitive_ids {
+public:
+    explicit primitive_ids(std::span<const detail::packed_id> packed) : size_(packed.size()) {
+        if (size_ > near_.size()) far_.resize(size_);
+        std::transform(packed.begin(), packed.end(), size_ > near_.size() ? far_.data() : near_.data(), [](detail::packed_id id) { return id.get(); });
+    }
+    primitive_ids(const primitive_ids&) = delete; // it is for the place where it is looked at
+    primitive_ids& operator=(const primitive_ids&) = delete;
+
+    [[nodiscard]] const primitive_id* data() const noexcept { return size_ > near_.size() ? far_.data() : near_.data(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] std::size_t size_bytes() const noexcept { return size_ * sizeof(primitive_id); }
+    [[nodiscard]] const primitive_id* begin() const noexcept { return data(); }
+    [[nodiscard]] const primitive_id* end() const noexcept { return data() + size_; }
+    [[nodiscard]] primitive_id operator[](std::size_t i) const noexcept { return data()[i]; }
+
+private:
+    std::array<primitive_id, 64> near_{}; ///< almost all schedules are shorter, and take no allocation
+    std::vector<primitive_id> far_;
+    std::size_t size_;
+};
+
+/// A record as a schedule. The table must outlive it.
+struct recorded_schedule {
+    const primitive_table* table;
+    primitive_ids ids;
+
+    template <schedule_sink K>
+    void replay(K& sink) const {
+        interned_schedule{table, ids}.replay(sink);
+    }
+};
+static_assert(schedule<recorded_schedule>);
+
 /// Records by task, never changed. A handle: copies share what it holds, in memory or in a mapped file (record/dataset_file.hpp).
 ///
 /// Order       tasks as they first appeared, each one's records together in the order in which they were added
-/// Cost        17 bytes a record and 4 for each primitive of it; every call is O(1)
+/// Cost        17 bytes a record and 3 for each primitive of it; every call is O(1), those for a schedule linear in it
 /// Threads     all calls are safe together
 class dataset {
 public:
@@ -146,17 +195,14 @@ public:
                                                     static_cast<std::size_t>(row.last_source - row.first_source))};
     }
     /// The primitives of a record in order.
-    [[nodiscard]] std::span<const primitive_id> schedule(std::size_t record) const {
-        const detail::id_list list = store_->lists[record];
-        return {store_->mapped_ids != nullptr ? store_->mapped_ids + list.place() : store_->blocks.at(list.place()), list.length()};
-    }
+    [[nodiscard]] primitive_ids schedule(std::size_t record) const { return primitive_ids(packed(record)); }
     /// Mean of the repeats in seconds, as the authors take it; infinity for a failure.
     [[nodiscard]] double seconds(std::size_t record) const noexcept { return store_->seconds[record]; }
     [[nodiscard]] outcome status(std::size_t record) const noexcept { return store_->status[record]; }
 
     [[nodiscard]] const primitive_table& primitives() const noexcept { return store_->primitives; }
     /// The record as a schedule, for whatever reads schedules.
-    [[nodiscard]] interned_schedule visit(std::size_t record) const { return {&store_->primitives, schedule(record)}; }
+    [[nodiscard]] recorded_schedule visit(std::size_t record) const { return {&store_->primitives, schedule(record)}; }
 
     [[nodiscard]] std::size_t sources() const noexcept { return store_->sources.size(); }
     [[nodiscard]] std::string_view source(std::uint32_t s) const { return store_->sources[s]; }
@@ -164,6 +210,10 @@ public:
 
 private:
     friend struct dataset_file_access;
+    [[nodiscard]] std::span<const detail::packed_id> packed(std::size_t record) const {
+        const detail::id_list list = store_->lists[record];
+        return {store_->mapped_ids != nullptr ? store_->mapped_ids + list.place() : store_->blocks.at(list.place()), list.length()};
+    }
     std::shared_ptr<const detail::dataset_store> store_;
 };
 
@@ -177,7 +227,7 @@ struct dataset_options {
 
 /// Collects records. Several threads each fill their own; `merge` in the order of the sources then gives what one thread would have got.
 ///
-/// Cost        24 bytes a record and 4 a primitive; an add is linear in its primitives
+/// Cost        24 bytes a record and 3 a primitive; an add is linear in its primitives
 /// Threads     one thread a builder
 class dataset_builder {
 public:
@@ -213,7 +263,7 @@ public:
     ///
     /// A latency that is NaN, infinite, zero or negative although the status is ok sets the record aside and is counted; the latency of a failed
     /// record is not read.
-    /// Errors: limit (2^32 records, 2^44 ids, a schedule of 2^20 primitives). pre: task, source and ids are this builder's
+    /// Errors: limit (2^32 records, 2^44 ids, 2^24 distinct ones, a schedule of 2^20 primitives). pre: task, source and ids are this builder's
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, std::span<const primitive_id> ids, double seconds, outcome status) {
         AUGUR_ASSERT(task < tasks_.size() && source < store_.sources.size(), "dataset_builder::add: task or source of another builder");
         auto& sources = tasks_[task].sources;
@@ -225,9 +275,10 @@ public:
             return error{errc::limit,
                          "a schedule of " + std::to_string(ids.size()) + " primitives, the limit is " + std::to_string(detail::id_list::longest)};
         if (rows_.size() >= most) return error{errc::limit, "more than 2^32 - 2 records in one data set"};
+        if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
         const std::uint64_t place = store_.blocks.reserve(ids.size());
         if (place + ids.size() > detail::id_list::farthest) return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
-        std::copy(ids.begin(), ids.end(), store_.blocks.at(place));
+        std::transform(ids.begin(), ids.end(), store_.blocks.at(place), detail::packed_id::of);
         rows_.push_back({detail::id_list::of(place, ids.size()), status == outcome::ok ? seconds : infinity, task, status});
         ++report_.added;
         return {};
@@ -252,6 +303,7 @@ public:
         primitive_interner sink(store_.primitives, ids);
         for (primitive_id id = 0; id < other.store_.primitives.size(); ++id) other.store_.primitives.replay(id, sink);
         if (auto done = sink.finish(); !done) return done;
+        if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
 
         std::vector<std::uint32_t> sources(other.store_.sources.size());
         for (std::uint32_t s = 0; s < sources.size(); ++s) sources[s] = source(other.store_.sources[s]);
@@ -272,8 +324,9 @@ public:
             const std::uint64_t place = store_.blocks.reserve(r.ids.length());
             if (place + r.ids.length() > detail::id_list::farthest)
                 return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
-            const primitive_id* const theirs = other.store_.blocks.at(r.ids.place());
-            std::transform(theirs, theirs + r.ids.length(), store_.blocks.at(place), [&](primitive_id id) { return ids[id]; });
+            const detail::packed_id* const theirs = other.store_.blocks.at(r.ids.place());
+            std::transform(theirs, theirs + r.ids.length(), store_.blocks.at(place),
+                           [&](detail::packed_id id) { return detail::packed_id::of(ids[id.get()]); });
             rows_.push_back({detail::id_list::of(place, r.ids.length()), r.seconds, tasks[r.task], r.status});
         }
         report_.added += other.report_.added;
@@ -303,6 +356,8 @@ private:
     static constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max() - 1;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+    static error too_many_distinct() { return {errc::limit, "more than 2^24 distinct primitives in one data set"}; }
+
     struct entry {
         detail::id_list ids;
         double seconds;
@@ -329,14 +384,14 @@ private:
         return order;
     }
 
-    [[nodiscard]] std::span<const primitive_id> ids(const entry& r) const { return {store_.blocks.at(r.ids.place()), r.ids.length()}; }
+    [[nodiscard]] std::span<const detail::packed_id> ids(const entry& r) const { return {store_.blocks.at(r.ids.place()), r.ids.length()}; }
 
     void merge_equal(std::span<const std::uint32_t> records, std::vector<bool>& gone) {
         std::vector<std::pair<std::uint64_t, std::uint32_t>> hashed;
         hashed.reserve(records.size());
         for (const std::uint32_t r : records) {
             std::uint64_t h = 0;
-            for (const primitive_id id : ids(rows_[r])) h = mix64(h ^ id);
+            for (const detail::packed_id id : ids(rows_[r])) h = mix64(h ^ id.get());
             hashed.emplace_back(h, r);
         }
         std::sort(hashed.begin(), hashed.end());
@@ -415,7 +470,7 @@ private:
         rows_.clear();
         report_.records = n;
         report_.primitives = store_.primitives.size();
-        report_.bytes = n * (sizeof(detail::id_list) + sizeof(double) + sizeof(outcome)) + report_.ids * sizeof(primitive_id) +
+        report_.bytes = n * (sizeof(detail::id_list) + sizeof(double) + sizeof(outcome)) + report_.ids * sizeof(detail::packed_id) +
                         store_.primitives.bytes() + store_.tasks.view().size_bytes() + store_.task_sources.view().size_bytes() +
                         store_.names.first().size_bytes() + store_.names.bytes().size_bytes() + store_.sources.first().size_bytes() +
                         store_.sources.bytes().size_bytes();

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -120,7 +119,7 @@ inline constexpr std::size_t dataset_sections = 17;
 
 struct dataset_head {
     std::array<char, 8> magic{'A', 'U', 'G', 'U', 'R', 'S', 'E', 'T'};
-    std::uint32_t version = 1;
+    std::uint32_t version = 2; // 1 had ids of four bytes
     std::uint32_t byte_order = 0x01020304;
     std::uint64_t schema = 0;
     std::uint64_t size = 0;    ///< of the whole file
@@ -155,7 +154,7 @@ struct dataset_arrays {
     std::span<const double> seconds;
     std::span<const outcome> status;
     std::span<const id_list> lists;
-    std::span<const primitive_id> ids;
+    std::span<const packed_id> ids;
 
     /// Calls `f(name, span)` for each; the last two may lie elsewhere while a file is written.
     template <class A, class F>
@@ -240,7 +239,7 @@ struct dataset_file_access {
                 std::vector<detail::id_list> part;
                 std::uint64_t place = 0;
                 for (std::size_t r = 0; r < data.size(); ++r) {
-                    part.push_back(detail::id_list::of(place, data.schedule(r).size()));
+                    part.push_back(detail::id_list::of(place, data.packed(r).size()));
                     place += part.back().length();
                     if (part.size() < 65536 && r + 1 < data.size()) continue;
                     if (!out(part.data(), part.size() * sizeof part[0])) return false;
@@ -250,8 +249,8 @@ struct dataset_file_access {
             }
             if (name == "ids") {
                 for (std::size_t r = 0; r < data.size(); ++r)
-                    if (!out(data.schedule(r).data(), data.schedule(r).size_bytes())) return false;
-                return pad(s.report.ids * sizeof(primitive_id));
+                    if (!out(data.packed(r).data(), data.packed(r).size_bytes())) return false;
+                return pad(s.report.ids * sizeof(detail::packed_id));
             }
             return out(a.data(), a.size_bytes()) && pad(a.size_bytes());
         });
@@ -316,8 +315,9 @@ struct dataset_file_access {
             place += a.lists[r].length();
         }
         if (place != a.ids.size()) return wrong("primitives of no record");
-        for (const primitive_id id : a.ids)
-            if (id >= a.kinds.size()) return wrong("a record has primitive " + std::to_string(id) + " of " + std::to_string(a.kinds.size()));
+        for (const detail::packed_id id : a.ids)
+            if (id.get() >= a.kinds.size())
+                return wrong("a record has primitive " + std::to_string(id.get()) + " of " + std::to_string(a.kinds.size()));
         std::uint64_t record = 0, source = 0;
         for (std::size_t t = 0; t < a.tasks.size(); ++t) {
             const detail::task_row& row = a.tasks[t];
