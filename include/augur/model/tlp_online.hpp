@@ -56,11 +56,12 @@ public:
         options_.config = options_.config.of(options_.schema);
         AUGUR_ASSERT(options_.schema.check() && options_.config.check() && options_.growth > 1 && options_.first_update > 0, "tlp_online: options");
     }
-    /// From weights, e.g. of an earlier run or of another network: scores from the first record on, each training starts from them.
+    /// From weights, e.g. of an earlier run or of another network: scores from the first record on, each training starts from them. Of a model with
+    /// several outputs the first, its target's, is taken alone.
     tlp_online(Executor& executor, tlp_model start, tlp_online_options options = {}) : executor_(&executor), options_(std::move(options)) {
-        options_.schema = start.schema;
-        options_.config = start.network.config;
-        start_ = std::move(start.network);
+        start_ = start.network.decoders.size() > 1 ? start.network.only(0) : std::move(start.network);
+        options_.schema = std::move(start.schema);
+        options_.config = start_->config;
         adopt(*start_);
     }
     tlp_online(const tlp_online&) = delete;

@@ -41,19 +41,19 @@ struct tlp_fit_report {
     double last_loss = 0;
 };
 
-/// Moves `net` towards ranking the schedules of each group as their labels do.
+/// Moves `net`, which has one output, towards ranking the schedules of each group as their labels do.
 ///
 /// A task's list has LambdaRank's loss divided by the number of its schedules, so that tasks with many records weigh as many but not their square;
 /// a step takes the mean over its lists. (The authors rank the schedules of all tasks against each other.)
 ///
-/// @param data    the schedules' rows (N)
+/// @param data    the schedules' rows (N), in order where the network sees it (`tlp_config::order`)
 /// @param labels  (N) best latency of the group / latency, 0 for a failure
 /// @param groups  (N) the task of each schedule, any numbers; a group of equal labels teaches nothing
 /// @return        what was done. Equal arguments give an equal network whatever the executor
 template <nn::scalar S, bulk_executor Executor>
 tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<const float> labels, std::span<const std::uint32_t> groups, random rng,
                        Executor& executor, const tlp_fit_options& options = {}) {
-    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.list > 1, "tlp_fit: shape");
+    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.list > 1 && net.decoders.size() == 1, "tlp_fit: shape");
     // members of each group, groups in order of their number
     std::vector<std::uint32_t> order(data.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
@@ -79,7 +79,7 @@ tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<cons
     auto grad = tlp_network<S>::zeros(net.config);
     tlp_pass<S> pass;
     nn::lambda_rank rank;
-    tlp_bags bags(data.columns());
+    tlp_bags bags(data.columns(), net.config.order());
     std::vector<S> scores, d_scores, truth;
     std::vector<std::span<std::uint32_t>> lists;
     std::vector<std::size_t> ends;
