@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/model/ensemble.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include <augur/core/executor.hpp>
+#include <augur/model/tlp_scorer.hpp>
+#include <doctest/doctest.h>
+
+#include "tlp_data.hpp"
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+struct kernel {
+    [[nodiscard]] static std::string_view key() { return "k"; }
+};
+
+/// Knows its scores by heart; refuses batches longer than they are.
+struct by_heart {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::throughput;
+    std::vector<float> known;
+
+    template <augur::schedule S, augur::task Task>
+    augur::result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) const {
+        if (batch.size() > known.size()) return augur::error{augur::errc::limit, "too many"};
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = known[i];
+        return {};
+    }
+};
+static_assert(augur::cost_model<augur::ensemble<by_heart>, augur::step_list, kernel>);
+static_assert(augur::ensemble<by_heart>::meaning == augur::score_meaning::throughput);
+
+} // namespace
+
+TEST_CASE("ensemble: the mean, -infinity where any member has it, the members' errors") {
+    augur::ensemble<by_heart> three({{{1, -infinity, 3, 4}}, {{2, 5, -infinity}}, {{6, -infinity, 0, 2}}});
+    const std::vector<augur::step_list> schedules(4);
+    std::vector<float> scores(3);
+    REQUIRE(three.score(kernel{}, std::span(schedules).first(3), std::span<float>(scores)));
+    CHECK(scores == std::vector<float>{3, -infinity, -infinity});
+    scores.resize(4);
+    const auto refused = three.score(kernel{}, std::span(schedules), std::span<float>(scores));
+    REQUIRE(!refused);
+    CHECK(refused.why().code == augur::errc::limit);
+}
+
+TEST_CASE("ensemble: of TLP models, beside each of them") {
+    const auto schedules = tlp_data::random_schedules(40, 7);
+    augur::serial_executor serial;
+    std::vector<augur::tlp_model> models;
+    for (std::uint64_t seed : {1U, 2U, 3U})
+        models.push_back(*augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::small(0), augur::random(seed)));
+    std::vector<augur::tlp_scorer<augur::serial_executor>> scorers;
+    for (const auto& model : models) scorers.push_back(model.scorer(serial));
+    std::vector<double> mean(schedules.size());
+    std::vector<float> one(schedules.size()), all(schedules.size());
+    for (auto& scorer : scorers) {
+        REQUIRE(scorer.score(kernel{}, std::span(schedules), std::span<float>(one)));
+        for (std::size_t i = 0; i < one.size(); ++i) mean[i] += static_cast<double>(one[i]) / 3;
+    }
+    augur::ensemble together(std::move(scorers));
+    REQUIRE(together.score(kernel{}, std::span(schedules), std::span<float>(all)));
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(static_cast<double>(all[i]) == doctest::Approx(mean[i]).epsilon(1e-5));
+}
