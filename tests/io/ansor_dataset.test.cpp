@@ -20,6 +20,7 @@ namespace {
 
 std::string tvm_line(std::int64_t i) { return to_json(to_ansor_line(logs::record(i))) + "\n"; }
 
+#ifdef AUGUR_HAS_ZLIB // real logs are packed
 /// The same data set by the strict reader, one record after the other.
 dataset_builder by_strict_reader(const std::vector<std::string>& paths) {
     dataset_builder builder;
@@ -36,6 +37,7 @@ dataset_builder by_strict_reader(const std::vector<std::string>& paths) {
     }
     return builder;
 }
+#endif
 
 /// What a data set says, in words: equal texts, equal data sets.
 std::string words(const dataset& data, std::size_t stride = 1) {

@@ -141,7 +141,8 @@ class primitive_ids {
 public:
     explicit primitive_ids(std::span<const detail::packed_id> packed) : size_(packed.size()) {
         if (size_ > near_.size()) far_.resize(size_);
-        std::transform(packed.begin(), packed.end(), size_ > near_.size() ? far_.data() : near_.data(), [](detail::packed_id id) { return id.get(); });
+        primitive_id* const to = size_ > near_.size() ? far_.data() : near_.data();
+        std::transform(packed.begin(), packed.end(), to, [](detail::packed_id id) { return id.get(); });
     }
     primitive_ids(const primitive_ids&) = delete; // it is for the place where it is looked at
     primitive_ids& operator=(const primitive_ids&) = delete;
