@@ -98,7 +98,7 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_switch("strict", "a bad line of a log is the end", w.from.strict);
     flags.add_switch("list", "name the cells and which are done; compute nothing", w.list);
     flags.add_switch("print", "print what is done; compute nothing", w.printed_only);
-    flags.add_switch("quick", "on small made-up logs, with small budgets and a quarter of the widths", w.quick);
+    flags.add_switch("quick", "on small made-up logs, with small budgets, batches of 64 and a quarter of the widths", w.quick);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.why();
     if (help) {
@@ -112,8 +112,9 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
             return error{errc::invalid_argument, "--quick makes its own logs: it does not go with --data and --own"};
         w.budget.narrower = 4;
         if (!flags.given("cache")) w.from.cache = "tlp_tables.quick";
-        if (!flags.given("budget")) w.budget.records = 200, w.budget.epochs = 2;
-        if (!flags.given("full-budget")) w.budget.full_records = 400, w.budget.full_epochs = 4;
+        w.budget.batch = 64;
+        if (!flags.given("budget")) w.budget.records = 300, w.budget.epochs = 6;
+        if (!flags.given("full-budget")) w.budget.full_records = 600, w.budget.full_epochs = 12;
         if (!flags.given("seeds")) w.budget.seeds = 1;
         if (!flags.given("full-seeds")) w.budget.full_seeds = 2;
     }
@@ -124,7 +125,7 @@ bool wanted(const wishes& w, const examples::table_cell& c) {
     return w.rows.empty() || std::any_of(w.rows.begin(), w.rows.end(), [&](const std::string& r) { return c.row.find(r) != std::string::npos; });
 }
 
-std::string facts(const examples::table_world& world, int argc, char** argv) {
+std::string facts(const examples::table_world& world, bool made_up, int argc, char** argv) {
     const augur::machine on = augur::detect_machine();
     std::string out = "command   tlp_tables";
     for (int i = 1; i < argc; ++i) out += std::string(" ") + argv[i];
@@ -132,6 +133,7 @@ std::string facts(const examples::table_world& world, int argc, char** argv) {
     const std::time_t now = std::time(nullptr);
     if (std::tm parts{}; ::gmtime_r(&now, &parts) != nullptr) std::strftime(day, sizeof day, "%Y-%m-%d", &parts);
     out += "\nmachine   " + on.cpu_name + ", " + std::to_string(on.processors) + " processors\ndate      " + day + "\n";
+    if (made_up) out += "logs      made up: the numbers below show that the programs work, and nothing else\n";
     for (const auto& set : world.sets) {
         const augur::dataset_report& r = set.data.report();
         std::string names;
@@ -172,7 +174,7 @@ int run(const wishes& given, int argc, char** argv) {
         std::filesystem::create_directories(w.figures, wrong);
         if (wrong) return complain({errc::io, w.figures + ": " + wrong.message()}, examples::misuse);
     }
-    std::printf("%s", facts(*world, argc, argv).c_str());
+    std::printf("%s", facts(*world, w.quick, argc, argv).c_str());
     examples::cell_runner runner(*world, w.budget, w.from.cache, executor);
     if (auto opened = runner.open(); !opened) return complain(opened.why(), examples::failed);
     const auto cells = examples::all_cells(*world);

@@ -132,6 +132,7 @@ struct table_budget {
     std::size_t seeds = 3, full_seeds = 5;
     std::size_t full_records = 0, full_epochs = 0; ///< 0: all there are, as many as the recipe says
     std::size_t narrower = 1;                      ///< divides all widths of a network
+    std::size_t batch = 0;                         ///< samples a step; 0: as the recipe says
 };
 
 /// What came of a cell with one seed.

@@ -201,8 +201,9 @@ std::string repetition(const table_world& world) {
 
 augur::result<std::string> figure_6(const table_world& world, const std::string& folder) {
     chart drawn{"primitives of a schedule", "records", false, true, {}};
-    std::vector<std::vector<std::string>> rows{{"length", "most frequent", "its records", "median", "longest", "longer than 25", "longer than 54"},
-                                               {"paper, CPU", "21", "1807960", "-", "54", "-", "0.0 %"}};
+    std::vector<std::vector<std::string>> rows{
+        {"platform", "most frequent length", "its records", "median", "longest", "longer than 25", "longer than 54"},
+        {"paper, CPU", "21", "1807960", "-", "54", "-", "0.0 %"}};
     for (const table_data& set : world.sets)
         for (const std::string& platform : set.platforms) {
             std::map<std::size_t, std::size_t> count;
@@ -270,7 +271,7 @@ std::string print_table(const table_info& table, const std::vector<shown_cell>& 
         const cell_score& first = c.seeds.begin()->second;
         for (auto& text : {mean_text(values_of(c, &top_scores::top_1)), mean_text(values_of(c, &top_scores::top_5)), std::to_string(c.seeds.size()),
                            first.samples > 0 ? std::to_string(first.samples) : std::string("-"),
-                           first.epochs > 0 ? std::to_string(first.epochs) : std::string("-"), text_of("%.0f", seconds)})
+                           first.epochs > 0 ? std::to_string(first.epochs) : std::string("-"), text_of(seconds < 10 ? "%.1f" : "%.0f", seconds)})
             row.push_back(text);
     }
     std::string out = table_text(rows);
@@ -329,8 +330,9 @@ std::string print_table(const table_info& table, const std::vector<shown_cell>& 
     out += "+- is half of the 95 % interval over seeds; a margin counts when its interval leaves out 0.\n";
     out +=
         text_of("At most %zu records a platform and %zu epochs (up to %zu where records are few)", budget.records, budget.epochs, 5 * budget.epochs) +
-        "; rows with *: " + number(budget.full_records, "all") + " records, " + number(budget.full_epochs, "all") + " epochs.\n";
+        "; rows with *: " + number(budget.full_records, "all") + " records, " + number(budget.full_epochs, "the recipe's") + " epochs.\n";
     if (budget.narrower > 1) out += text_of("Networks have 1/%zu of the widths.\n", budget.narrower);
+    if (budget.batch > 0) out += text_of("Batches of %zu.\n", budget.batch);
     if (without > 0) out += text_of("Up to %zu hold-out tasks of a platform have no valid record and leave both sums.\n", without);
     for (const std::string& n : notes) out += n + ".\n";
     return out;

@@ -178,6 +178,7 @@ recipe cell_runner::recipe_for(const table_cell& cell, std::size_t outputs, std:
         for (augur::nn::index& width : *widths) width /= static_cast<augur::nn::index>(budget_.narrower);
     if (!cell.full) r.options.epochs = budget_.epochs;
     else if (budget_.full_epochs > 0) r.options.epochs = budget_.full_epochs;
+    if (budget_.batch > 0) r.options.batch = budget_.batch;
     r.config.outputs = static_cast<augur::nn::index>(outputs);
     r.options.seed = seed;
     return r;

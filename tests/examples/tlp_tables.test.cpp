@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The program `tlp_tables` from outside, on its made-up logs: what it learns, what it keeps, kill -9, damaged files, wrong arguments.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <augur/core/json.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+using strings = std::vector<std::string>;
+
+struct scratch {
+    std::string path;
+    scratch() {
+        const char* parent = std::getenv("TMPDIR");
+        path = std::string(parent != nullptr ? parent : "/tmp") + "/augur-tables-test-XXXXXX";
+        REQUIRE(::mkdtemp(path.data()) != nullptr);
+    }
+    ~scratch() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+    [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
+};
+
+std::string contents(const std::string& path) {
+    std::string text;
+    if (std::FILE* f = std::fopen(path.c_str(), "r")) {
+        char block[65536];
+        for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) text.append(block, n);
+        std::fclose(f);
+    }
+    return text;
+}
+void append(const std::string& path, const std::string& text, const char* mode = "a") {
+    std::FILE* const f = std::fopen(path.c_str(), mode);
+    REQUIRE(f != nullptr);
+    CHECK(std::fwrite(text.data(), 1, text.size(), f) == text.size());
+    CHECK(std::fclose(f) == 0);
+}
+
+pid_t start(const scratch& folder, strings arguments) {
+    arguments.insert(arguments.begin(), AUGUR_TABLES_PROGRAM);
+    std::vector<char*> argv;
+    for (auto& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child != 0) return child;
+    ::dup2(::open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(::open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+}
+// The exit code, or minus the signal.
+int wait_for(pid_t child) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+int run(const scratch& folder, strings arguments) { return wait_for(start(folder, std::move(arguments))); }
+
+strings quick(const scratch& folder, strings more) {
+    strings all{"--quick", "--cache", folder / "cache", "--budget", "100x2", "--full-seeds", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+// top-1 by row and seed; whole lines only.
+std::map<std::string, double> results(const scratch& folder) {
+    std::map<std::string, double> out;
+    const std::string text = contents(folder / "cache/cells.jsonl");
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = (std::min)(text.find('\n', at), text.size());
+        augur::json_reader in(std::string_view(text).substr(at, end - at));
+        at = end + 1;
+        std::string row;
+        double top_1 = -1;
+        std::int64_t seed = 0;
+        std::string_view key;
+        if (!in.begin_object()) continue;
+        while (in.next_member(key)) key == "row" ? in.read(row) : key == "top_1" ? in.read(top_1) : key == "seed" ? in.read(seed) : in.skip();
+        if (in.finish()) out[row + " " + std::to_string(seed)] = top_1;
+    }
+    return out;
+}
+
+bool has_checkpoint(const scratch& folder) {
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator(folder / "cache", gone))
+        if (entry.path().extension() == ".checkpoint") return true;
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("the made-up law is learned, and what was computed is not computed again") {
+    const scratch folder;
+    // 900 records of 8 epochs: enough to do better than chance, on tasks that were not trained on
+    const strings arguments =
+        quick(folder, {"--full-budget", "900x8", "--table", "1", "--table", "repetition", "--table", "figure-6", "--table", "5", "--cells",
+                       "x86-24core, default", "--cells", "x86-24core, at random", "--cells", "x86-24core, median", "--figures", folder / "figures"});
+    REQUIRE(run(folder, arguments) == 0);
+    const auto first = results(folder);
+    REQUIRE(first.count("x86-24core, default 1") == 1);
+    CHECK(first.at("x86-24core, default 1") > first.at("x86-24core, at random (top-5: five) 1") + 0.1);
+    CHECK(first.at("x86-24core, default 1") > first.at("x86-24core, median program (top-5: five about it) 1"));
+    CHECK_FALSE(has_checkpoint(folder));
+    const std::string out = contents(folder / "out"), kept = contents(folder / "cache/cells.jsonl");
+    for (const char* text : {"0.9194", "RE", "1.0430 %", "resnext_50", "margin"}) CHECK(out.find(text) != std::string::npos);
+    CHECK(contents(folder / "figures/figure-6.svg").ends_with("</svg>\n"));
+    REQUIRE(run(folder, arguments) == 0);
+    const std::string again = contents(folder / "out"); // equal from the first table on; what stands before it has the date
+    CHECK(again.substr(again.find("Table 1")) == out.substr(out.find("Table 1")));
+    CHECK(contents(folder / "cache/cells.jsonl") == kept);
+
+    // a data set that was damaged is read again; a result that was torn is computed again, and comes out equal
+    const auto size = fs::file_size(folder / "cache/cpu.dataset");
+    fs::resize_file(folder / "cache/cpu.dataset", size - 8);
+    append(folder / "cache/cells.jsonl", kept.substr(0, kept.size() - 40), "w");
+    REQUIRE(run(folder, arguments) == 0);
+    CHECK(fs::file_size(folder / "cache/cpu.dataset") == size);
+    CHECK(contents(folder / "err").find("1 damaged lines") != std::string::npos);
+    CHECK(results(folder) == first);
+}
+
+TEST_CASE("a killed run goes on and ends with the same numbers") {
+    const strings cell{"--full-budget", "600x6", "--table", "5", "--cells", "v100, default"};
+    const scratch whole, killed;
+    REQUIRE(run(whole, quick(whole, cell)) == 0);
+    const pid_t child = start(killed, quick(killed, cell));
+    for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(has_checkpoint(killed));
+    ::kill(child, SIGKILL);
+    CHECK(wait_for(child) == -SIGKILL);
+    REQUIRE(run(killed, quick(killed, cell)) == 0);
+    CHECK(results(killed) == results(whole));
+    CHECK(results(whole).size() == 1);
+    CHECK_FALSE(has_checkpoint(killed));
+}
+
+TEST_CASE("wrong arguments and missing data are told") {
+    const scratch folder;
+    const auto says = [&](strings arguments, const char* what) {
+        CHECK(run(folder, std::move(arguments)) == 2);
+        CHECK(contents(folder / "err").find(what) != std::string::npos);
+    };
+    says({"--table", "2"}, "there is no table '2'");
+    says({"--budget", "many"}, "expected records x epochs");
+    says({"--budget", "1x1"}, "at least 2 records");
+    says({"--quick", "--data", "somewhere"}, "--quick");
+    says({"--data", folder / "nowhere", "--cache", folder / "cache"}, "no logs");
+    CHECK(run(folder, {"--help"}) == 0);
+    CHECK(contents(folder / "out").find("--full-budget") != std::string::npos);
+}
