@@ -143,18 +143,21 @@ TEST_CASE("the made-up law is learned, and what was computed is not computed aga
 }
 
 TEST_CASE("a killed run goes on and ends with the same numbers") {
-    const strings cell{"--full-budget", "600x6", "--table", "5", "--cells", "v100, default"};
-    const scratch whole, killed;
-    REQUIRE(run(whole, quick(whole, cell)) == 0);
-    const pid_t child = start(killed, quick(killed, cell));
-    for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    CHECK(has_checkpoint(killed));
-    ::kill(child, SIGKILL);
-    CHECK(wait_for(child) == -SIGKILL);
-    REQUIRE(run(killed, quick(killed, cell)) == 0);
-    CHECK(results(killed) == results(whole));
-    CHECK(results(whole).size() == 1);
-    CHECK_FALSE(has_checkpoint(killed));
+    const std::vector<strings> cells{{"--full-budget", "600x6", "--table", "5", "--cells", "v100, default"}, {"--table", "8", "--cells", "BERT"}};
+    for (const strings& cell : cells) {
+        CAPTURE(cell.back());
+        const scratch whole, killed;
+        REQUIRE(run(whole, quick(whole, cell)) == 0);
+        const pid_t child = start(killed, quick(killed, cell));
+        for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        CHECK(has_checkpoint(killed));
+        ::kill(child, SIGKILL);
+        CHECK(wait_for(child) == -SIGKILL);
+        REQUIRE(run(killed, quick(killed, cell)) == 0);
+        CHECK(results(killed) == results(whole));
+        CHECK(results(whole).size() == 1);
+        CHECK_FALSE(has_checkpoint(killed));
+    }
 }
 
 TEST_CASE("wrong arguments and missing data are told") {
