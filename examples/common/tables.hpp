@@ -108,8 +108,9 @@ struct table_cell {
     table_method method = table_method::tlp;
     top_scores paper;
     std::function<void(recipe&)> change; ///< on top of `base`
-    bool full = false;                   ///< all records, all epochs, more seeds
+    bool full = false;                   ///< all records, all epochs, more seeds; its networks stay in the cache
     std::string note;                    ///< why a row is absent, what the paper's number stands for
+    std::size_t members = 1;             ///< networks whose mean is judged: those of as many seeds of the row with one
 };
 
 /// `row` of a table minus `minus`, seed by seed.
@@ -165,6 +166,7 @@ private:
     [[nodiscard]] recipe recipe_for(const table_cell& cell, std::size_t outputs, std::uint64_t seed) const;
     [[nodiscard]] std::string hash_of(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<cell_score> train(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label);
+    [[nodiscard]] std::string checkpoint_of(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<cell_score> pretrain(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label);
     [[nodiscard]] augur::result<cell_score> trees(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<cell_score> pick(const table_cell& cell, std::uint64_t seed) const;

@@ -102,9 +102,11 @@ std::vector<table_cell> all_cells(const table_world& world) {
         ablate("validation by record", [](recipe& r) { r.split_by_record = true; });
         ablate("inputs raw", [](recipe& r) { r.config.scaling = augur::tlp_scaling::raw; });
         ablate("inputs by their logarithm", [](recipe& r) { r.config.scaling = augur::tlp_scaling::logarithm; });
-        ablate("no places", [](recipe& r) {
-            r.schema.columns -= r.schema.positions;
-            r.schema.positions = 0;
+        ablate("with places", [](recipe& r) { r.schema = augur::tlp_schema::ansor(); });
+        ablate("authors' width", [](recipe& r) {
+            const auto full = augur::tlp_config::full(0);
+            r.config.encoder = full.encoder;
+            r.config.decoder = full.decoder;
         });
         ablate("padded", [](recipe& r) { r.schema.pad = true; });
         ablate("authors' features (vocabulary, crop, padding)", [](recipe& r) { r.schema = faithful_schema(false); });
@@ -113,6 +115,9 @@ std::vector<table_cell> all_cells(const table_world& world) {
         ablate("MSE", mse);
         ablate("LSTM", lstm);
         network_variants(out, "ablation", "default");
+        for (const auto& [row, how] :
+             {std::pair{"boosted trees, squared error", trees_regression}, std::pair{"boosted trees, pairwise ranks", trees_ranking}})
+            out.push_back({"ablation", row, {{cpu}}, "faithful", how, {}, {}, false, {}});
     }
 
     struct column {
@@ -128,6 +133,8 @@ std::vector<table_cell> all_cells(const table_world& world) {
             out.push_back({"5", std::string(c.platform) + ", " + name, {{c.platform}}, base, method, paper, {}, full, std::move(note)});
         };
         row("default", "default", tlp, c.paper, true, std::string("paper: TLP on ") + c.paper_platform);
+        row("default, mean of 5 networks", "default", tlp, c.paper, true, std::string("paper: TLP on ") + c.paper_platform);
+        out.back().members = 5;
         row("faithful", "faithful", tlp, c.paper, true, std::string("paper: TLP on ") + c.paper_platform);
         row("boosted trees, squared error", "faithful", trees_regression, {}, false, {});
         row("boosted trees, pairwise ranks", "faithful", trees_ranking, {}, false, {});

@@ -160,7 +160,8 @@ cell_runner::cell_runner(const table_world& world, table_budget budget, std::str
 std::size_t cell_runner::seeds_of(const table_cell& cell) const {
     if (cell.method == table_method::absent) return 0;
     if (cell.method == table_method::median_pick) return 1;
-    return cell.full || cell.method == table_method::random_pick ? budget_.full_seeds : budget_.seeds;
+    const std::size_t seeds = cell.full || cell.method == table_method::random_pick ? budget_.full_seeds : budget_.seeds;
+    return (std::max)(seeds / cell.members, std::size_t{1});
 }
 
 /// Few records are seen more often: to learn takes steps.
@@ -200,7 +201,14 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
             for (const double x : {o.learning_rate, o.clip}) augur::append_number(text += ' ', x);
         }
     }
+    if (cell.members > 1) text += " members " + std::to_string(cell.members);
     return hex(augur::fnv1a64(text));
+}
+
+std::string cell_runner::checkpoint_of(const table_cell& cell, std::uint64_t seed) const {
+    table_cell one = cell;
+    one.members = 1;
+    return cache_ + "/" + hash_of(one, seed);
 }
 
 std::optional<cell_score> cell_runner::known(const table_cell& cell, std::uint64_t seed) const {
@@ -382,11 +390,12 @@ result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [
 #endif
 }
 
-result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label) {
+result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t first_seed, progress_line& progress, const std::string& label) {
     const table_data& set = *world_->find(cell.heads.front().platform);
     const std::size_t most = cell.full ? budget_.full_records : budget_.records;
     const bool transfer = cell.method == table_method::fine_tune || cell.method == table_method::fine_tune_head;
-    const recipe base = recipe_for(cell, transfer ? 1 : cell.heads.size(), seed);
+    std::uint64_t seed = cell.members * (first_seed - 1) + 1;
+    recipe base = recipe_for(cell, transfer ? 1 : cell.heads.size(), seed);
     if (auto fits = base.schema.check(); !fits) return fits.why();
     if (auto fits = base.config.check(); !fits) return fits.why();
     const augur::tlp_row_table table(base.schema, set.data.primitives());
@@ -400,7 +409,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t seed
         augur::tlp_training_options options = base.options;
         options.decoders_only = decoders_only;
         if (!cell.full) options.epochs = epochs_for(train.size());
-        options.checkpoint = cache_ + "/" + hash_of(cell, seed) + stage + ".checkpoint";
+        options.checkpoint = checkpoint_of(cell, seed) + stage + ".checkpoint";
         const auto tell = [&](const augur::tlp_progress& p) {
             progress.show(p.epoch, p.epochs,
                           label + text_of(": loss %.4g, top-1 %.4f, top-5 %.4f, ", p.last.loss, p.last.top_1, p.last.top_5) +
@@ -419,23 +428,35 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t seed
         out.samples = train.size();
         out.epochs = report->history.size();
         out.best = report->best + 1;
-        finished_.push_back(options.checkpoint);
+        if (!cell.full) finished_.push_back(options.checkpoint);
         return {};
     };
 
-    network net = network::random_init(base.config, augur::random(seed));
+    std::vector<network> members;
     finished_.clear();
-    if (transfer) {
-        if (auto done = fit(net, {cell.heads[1]}, false, "-before"); !done) return done.why();
-        if (auto done = fit(net, {cell.heads[0]}, cell.method == table_method::fine_tune_head, ""); !done) return done.why();
-    } else if (auto done = fit(net, cell.heads, false, ""); !done) {
-        return done.why();
+    for (std::size_t m = 0; m < cell.members; ++m) {
+        if (m > 0) base = recipe_for(cell, transfer ? 1 : cell.heads.size(), ++seed);
+        network net = network::random_init(base.config, augur::random(seed));
+        if (transfer) {
+            if (auto done = fit(net, {cell.heads[1]}, false, "-before"); !done) return done.why();
+            if (auto done = fit(net, {cell.heads[0]}, cell.method == table_method::fine_tune_head, ""); !done) return done.why();
+        } else if (auto done = fit(net, cell.heads, false, ""); !done) {
+            return done.why();
+        }
+        members.push_back(net.only(0));
     }
     augur::tlp_pass<float> pass;
-    const network judged = net.only(0);
     judge(
         set, cell.heads.front().platform,
-        [&](std::span<const std::uint32_t> members) { return augur::tlp_record_scores(judged, table, set.data, members, *executor_, pass); }, out);
+        [&](std::span<const std::uint32_t> records) {
+            auto sum = augur::tlp_record_scores(members.front(), table, set.data, records, *executor_, pass);
+            for (std::size_t m = 1; m < members.size(); ++m) {
+                const auto more = augur::tlp_record_scores(members[m], table, set.data, records, *executor_, pass);
+                for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+            }
+            return sum; // the mean, as far as the order goes
+        },
+        out);
     return out;
 }
 

@@ -49,6 +49,13 @@ inline tlp_config tlp_config::authors_mtl(nn::index columns, nn::index platforms
     return c;
 }
 
+inline tlp_config tlp_config::medium(nn::index columns) {
+    tlp_config c = full(columns);
+    c.encoder = {64, 128, 128};
+    c.decoder = {128, 64};
+    return c;
+}
+
 inline tlp_config tlp_config::small(nn::index columns) {
     tlp_config c;
     c.columns = columns;
