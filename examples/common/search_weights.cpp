@@ -91,7 +91,7 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     if (!model) return model.why();
     const augur::tlp_row_table table(schema, data.primitives());
     augur::tlp_training_options options;
-    options.epochs = std::clamp(1000 * plan.effort / (std::max)(samples.size(), std::size_t{1}), std::size_t{2}, std::size_t{400});
+    options.epochs = std::clamp(1000 * plan.effort / (std::max)(samples.size(), std::size_t{1}), std::size_t{2}, std::size_t{200});
     options.checkpoint = checkpoint;
     const std::string title = std::string(mtl ? "training MTL-TLP" : "training TLP") + " on " + std::to_string(samples.size()) + " schedules";
     const auto told = [&](const augur::tlp_progress& p) {

@@ -84,7 +84,7 @@ double mean_score(const augur::tlp_model& model, const std::vector<augur::step_l
 TEST_CASE("tune --model FILE: the first round is the model's choice; --save-model writes what --model reads") {
     const scratch folder;
     std::vector<augur::tlp_model> models;
-    for (const std::uint64_t seed : {1, 2}) {
+    for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) {
         auto m = augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::small(0), augur::random(seed));
         REQUIRE(m);
         REQUIRE(augur::save_tlp(*m, folder / std::to_string(seed)));
