@@ -2,6 +2,7 @@
 #include <augur/model/tlp_input.hpp>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -67,4 +68,17 @@ TEST_CASE("tlp input: numbers in bands, one-hots as they are, in their order") {
     auto broken = config;
     broken.numbers = 6;
     CHECK_FALSE(broken.check());
+}
+
+TEST_CASE("tlp input: a power of two divides as fmod says") {
+    std::vector<float> numbers{0.0F, -4.0F, 0.5F, 1.0F, 2.5F, 1e-40F, 3.4e38F, std::numeric_limits<float>::infinity(), std::nanf("")};
+    for (int e = 0; e < 40; ++e)
+        for (const float x : {std::ldexp(1.0F, e), std::ldexp(3.0F, e), std::ldexp(1.0F, e) + 1, std::ldexp(16777215.0F, e - 20)})
+            numbers.push_back(x);
+    for (const float x : numbers)
+        for (const float power : {2.0F, 4.0F, 8.0F, 16.0F}) {
+            CAPTURE(x);
+            CAPTURE(power);
+            CHECK(augur::detail::tlp_divides(power, x) == (x > 0 && std::fmod(x, power) == 0));
+        }
 }

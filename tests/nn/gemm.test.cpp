@@ -80,3 +80,20 @@ TEST_CASE("exp_nonpositive: against the standard library") {
     CHECK(k::exp_nonpositive(-1e30F) == 0);
     CHECK(std::isnan(k::exp_nonpositive(std::nanf(""))));
 }
+
+TEST_CASE("exp_nonpositive: many at once, at every length and level, in place") {
+    for (const auto level : {k::isa::generic, k::best_isa()})
+        for (std::ptrdiff_t n = 0; n <= 40; ++n) {
+            std::vector<float> x;
+            for (std::ptrdiff_t i = 0; i <= n; ++i) x.push_back(-87.0F * static_cast<float>(i * 7 % 41) / 40);
+            const auto from = x;
+            k::exp_nonpositive(x.data(), n, level);
+            for (std::size_t i = 0; i + 1 < x.size(); ++i)
+                CHECK(static_cast<double>(x[i]) == doctest::Approx(std::exp(static_cast<double>(from[i]))).epsilon(3e-7));
+            CHECK(x.back() == from.back());
+            std::vector<float> odd(static_cast<std::size_t>(n), -87.5F);
+            if (n > 1) odd[1] = std::nanf("");
+            k::exp_nonpositive(odd.data(), n, level);
+            for (std::size_t i = 0; i < odd.size(); ++i) CHECK((i == 1 ? std::isnan(odd[i]) : odd[i] == 0));
+        }
+}

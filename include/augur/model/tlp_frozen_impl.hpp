@@ -89,6 +89,7 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     v_at = k_at + qk;
     const index projected = project.front().panels * single.width;
     row_size = k::whole_blocks(q_at + projected, 16);
+    if (row_size / 16 % 2 == 0) row_size += 16; // at a multiple of 4 KiB the same column of all rows would fall into one set of the cache
     head_steps = (heads + tail.pair - 1) / tail.pair;
     // entries at an odd multiple of 512 bytes: else the same panel of all rows would fall into few sets of the cache
     constexpr auto step = static_cast<index>(512 / sizeof(T));

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include <augur/model/tlp.hpp>
 #include <augur/nn/types.hpp>
@@ -18,6 +20,13 @@ namespace detail {
 /// sign(x) log2(1 + |x|)
 inline float tlp_logarithm(float x) { return x == 0 ? 0.0F : std::copysign(1.44269504F * std::log1p(std::abs(x)), x); }
 
+/// Does a power of two from 1 to 16 divide x > 0? As `fmod` would say, many times as fast.
+inline bool tlp_divides(float power, float x) {
+    if (!(x >= power && x < std::numeric_limits<float>::infinity())) return false;
+    const float share = x / power; // exact
+    return x >= 0x1p28F || static_cast<float>(static_cast<std::int32_t>(share)) == share; // from 2^28 on every float is a multiple of 16
+}
+
 /// to (tlp_config::bands) <- a number in bands: a quarter of its logarithm; how near it is to each of the powers 2^0 - 1, 2^1 - 1, ..., those above
 /// counting as the last; whether 2, 4, 8 and 16 divide it.
 template <class S>
@@ -27,7 +36,7 @@ void tlp_bands(float x, S* to) {
     const float size = (std::min)(std::abs(l), static_cast<float>(powers - 1));
     *to++ = static_cast<S>(l / 4);
     for (int k = 0; k < powers; ++k) *to++ = static_cast<S>((std::max)(0.0F, 1 - std::abs(size - static_cast<float>(k))));
-    for (const float divisor : {2.0F, 4.0F, 8.0F, 16.0F}) *to++ = static_cast<S>(x > 0 && std::fmod(x, divisor) == 0 ? 1.0F : 0.0F);
+    for (const float divisor : {2.0F, 4.0F, 8.0F, 16.0F}) *to++ = static_cast<S>(tlp_divides(divisor, x) ? 1.0F : 0.0F);
 }
 
 } // namespace detail
