@@ -39,9 +39,9 @@ const search_outcome* baseline_of(std::span<const search_outcome> all) {
     return found;
 }
 
-/// When the search was first as good as `target`: candidates and seconds, infinity when it never was.
+/// When the search was first as good as `target`, up to the rounding of a mean: candidates and seconds, infinity when it never was.
 std::pair<double, double> reached(const search_trace& t, double target) {
-    const auto at = std::find_if(t.network.begin(), t.network.end(), [&](double x) { return x <= target; });
+    const auto at = std::find_if(t.network.begin(), t.network.end(), [&](double x) { return x <= target * (1 + 1e-9); });
     if (at == t.network.end()) return {infinity, infinity};
     const auto i = static_cast<std::size_t>(at - t.network.begin());
     return {static_cast<double>(i + 1), t.seconds[i]};
