@@ -297,7 +297,11 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
             std::vector<std::size_t> order; // valid programs by latency; the nearer to the middle, the better
             for (std::size_t i = 0; i < members.size(); ++i)
                 if (std::isfinite(set.data.seconds(members[i]))) order.push_back(i);
-            std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return set.data.seconds(members[a]) < set.data.seconds(members[b]); });
+            const auto faster = [&](std::size_t a, std::size_t b) {
+                const double one = set.data.seconds(members[a]), other = set.data.seconds(members[b]);
+                return one != other ? one < other : a < b;
+            };
+            std::sort(order.begin(), order.end(), faster); // not std::stable_sort: clang warns of what libstdc++ 12 makes it of
             std::fill(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity());
             for (std::size_t i = 0; i < order.size(); ++i) scores[order[i]] = -std::abs(static_cast<float>(i) - static_cast<float>(order.size() / 2));
             return scores;
