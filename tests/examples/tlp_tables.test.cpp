@@ -142,7 +142,8 @@ TEST_CASE("the made-up law is learned, and what was computed is not computed aga
 }
 
 TEST_CASE("a killed run goes on and ends with the same numbers") {
-    const std::vector<strings> cells{{"--budget", "900x8", "--table", "8", "--cells", "MTL"}, {"--budget", "100x2", "--table", "8", "--cells", "BERT"}};
+    const std::vector<strings> cells{{"--budget", "900x8", "--table", "8", "--cells", "MTL"},
+                                     {"--budget", "100x2", "--table", "8", "--cells", "BERT"}};
     for (const strings& cell : cells) {
         CAPTURE(cell.back());
         const scratch whole, killed;
