@@ -40,7 +40,7 @@ struct recipe {
         constexpr std::size_t rows = 64, numbers = 12, places = 0;
         r.schema = augur::tlp_schema::ansor(rows, numbers, places);
         r.config = augur::tlp_config::medium(0);
-        r.options.epochs = 3; // with more the tasks that are like those trained on gain, the others lose
+        r.options.epochs = 2; // with more the tasks that are like those trained on gain, the others lose
     }
     return r;
 }

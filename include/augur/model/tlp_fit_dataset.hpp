@@ -50,7 +50,7 @@ struct tlp_training_options {
     bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
     std::size_t list = 128; ///< at least 2
     double sharpness = 4;   ///< lambda_rank: a label counts as label^sharpness, so that the best programs of a task stand apart
-    double regret = 0.3;    ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
+    double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
     std::size_t batch = 512;
     std::size_t epochs = 12;
     double learning_rate = 2e-3;
