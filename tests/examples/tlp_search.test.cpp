@@ -23,26 +23,12 @@
 
 #include <augur/record/log.hpp>
 
+#include "scratch.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 using strings = std::vector<std::string>;
-
-struct scratch {
-    std::string path;
-    scratch() {
-        const char* parent = std::getenv("TMPDIR");
-        path = std::string(parent != nullptr ? parent : "/tmp") + "/augur-search-test-XXXXXX";
-        REQUIRE(::mkdtemp(path.data()) != nullptr);
-    }
-    ~scratch() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-};
 
 std::string contents(const std::string& path) {
     std::ifstream file(path);
@@ -131,7 +117,7 @@ strings line_of(const std::string& text, const std::string& begin) {
 } // namespace
 
 TEST_CASE("tlp_search: every wrong argument is one sentence and exit code 2") {
-    const scratch folder;
+    const scratch folder("search-test");
     const std::vector<std::pair<strings, std::string>> rows{
         {{"--rows", "random,tenset"}, "got 'tenset'"},
         {{"--network", "resnet_19", "--work", folder / "w"}, "network 'resnet_19' is unknown"},
@@ -154,7 +140,7 @@ TEST_CASE("tlp_search: every wrong argument is one sentence and exit code 2") {
 }
 
 TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every row; the numbers are those of the logs") {
-    const scratch folder;
+    const scratch folder("search-test");
     const std::string work = folder / "work";
     const strings arguments{"--quick",   "--trials", "4",      "--collect", "6",        "--effort",       "1",
                             "--threads", "1",        "--work", work,        "--report", folder / "r.html"};
@@ -192,7 +178,7 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
             REQUIRE(words.size() >= 9);
             CHECK(words[0] == "1");
             CHECK(std::stod(words[1]) == doctest::Approx(network).epsilon(2e-3));
-            CHECK(words[3] == "8"); // candidates
+            CHECK(words[3] == "8");                       // candidates
             CHECK((words[7] == "of" && words[8] == "1")); // of one seed
         }
     };

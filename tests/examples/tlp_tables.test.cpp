@@ -20,26 +20,12 @@
 
 #include <augur/core/json.hpp>
 
+#include "scratch.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 using strings = std::vector<std::string>;
-
-struct scratch {
-    std::string path;
-    scratch() {
-        const char* parent = std::getenv("TMPDIR");
-        path = std::string(parent != nullptr ? parent : "/tmp") + "/augur-tables-test-XXXXXX";
-        REQUIRE(::mkdtemp(path.data()) != nullptr);
-    }
-    ~scratch() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-};
 
 std::string contents(const std::string& path) {
     std::string text;
@@ -113,7 +99,7 @@ bool has_checkpoint(const scratch& folder) {
 } // namespace
 
 TEST_CASE("the made-up law is learned, and what was computed is not computed again") {
-    const scratch folder;
+    const scratch folder("tables-test");
     // 900 records of 8 epochs: enough to do better than chance, on tasks that were not trained on
     const strings arguments =
         quick(folder, {"--full-budget", "900x8", "--table", "1", "--table", "repetition", "--table", "figure-6", "--table", "5", "--cells",
@@ -146,7 +132,7 @@ TEST_CASE("a killed run goes on and ends with the same numbers") {
                                      {"--budget", "100x2", "--table", "8", "--cells", "BERT"}};
     for (const strings& cell : cells) {
         CAPTURE(cell.back());
-        const scratch whole, killed;
+        const scratch whole("tables-test"), killed("tables-test");
         REQUIRE(run(whole, quick(whole, cell)) == 0);
         const pid_t child = start(killed, quick(killed, cell));
         for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -161,7 +147,7 @@ TEST_CASE("a killed run goes on and ends with the same numbers") {
 }
 
 TEST_CASE("wrong arguments and missing data are told") {
-    const scratch folder;
+    const scratch folder("tables-test");
     const auto says = [&](strings arguments, const char* what) {
         CHECK(run(folder, std::move(arguments)) == 2);
         CHECK(contents(folder / "err").find(what) != std::string::npos);

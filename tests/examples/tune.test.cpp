@@ -23,26 +23,11 @@
 #include <augur/core/random.hpp>
 #include <augur/record/log.hpp>
 
+#include "scratch.hpp"
+
 namespace {
 
 using strings = std::vector<std::string>;
-
-// A folder that is gone in the end.
-struct scratch {
-    std::string path;
-    scratch() {
-        const char* parent = std::getenv("TMPDIR");
-        path = std::string(parent != nullptr ? parent : "/tmp") + "/augur-tune-test-XXXXXX";
-        REQUIRE(::mkdtemp(path.data()) != nullptr);
-    }
-    ~scratch() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-};
 
 std::string contents(const std::string& path) {
     std::string text;
@@ -157,7 +142,7 @@ constexpr int kills = 4;
 } // namespace
 
 TEST_CASE("every wrong argument is one sentence and exit code 2") {
-    const scratch folder;
+    const scratch folder("tune-test");
     write_text(folder / "text", "this is no log\n");
     write_text(folder / "noise", std::string("\x10\0\0\0\0\0\0\0{\"a\": [nonsense", 24));
     struct row {
@@ -223,7 +208,7 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
 }
 
 TEST_CASE("killed at any moment, resumed to the end: each record once") {
-    const scratch folder;
+    const scratch folder("tune-test");
     augur::random rng(3);
     std::size_t before = 0;
     constexpr int trials = 8 * kills + 8;
@@ -252,7 +237,7 @@ TEST_CASE("killed at any moment, resumed to the end: each record once") {
 }
 
 TEST_CASE("one tuner a log; Ctrl-C ends it with a summary, twice at once") {
-    const scratch folder;
+    const scratch folder("tune-test");
     {
         process first(folder, {"--kernel", tiny, "--kernel", "dense:m=16,n=48,k=16", "--trials", "5000", "--model", "none", "--log", folder / "log",
                                "--report", folder / "report.html"});
@@ -291,7 +276,7 @@ TEST_CASE("one tuner a log; Ctrl-C ends it with a summary, twice at once") {
 }
 
 TEST_CASE("a full disk is told, and what was measured is kept") {
-    const scratch folder;
+    const scratch folder("tune-test");
     constexpr std::size_t limit = std::size_t{4} << 20U; // of a file; the compiler's are smaller
     std::string filler = "# " + std::string(limit - 6000, 'x') + "\n";
     write_text(folder / "log", augur::log_header() + filler);
@@ -312,7 +297,7 @@ TEST_CASE("a full disk is told, and what was measured is kept") {
 }
 
 TEST_CASE("a damaged log is resumed with what is whole in it, and says so") {
-    const scratch folder;
+    const scratch folder("tune-test");
     {
         process p(folder, collect(folder, 6));
         REQUIRE(p.wait() == 0);

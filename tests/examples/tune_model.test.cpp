@@ -14,26 +14,11 @@
 #include <augur/model/tlp_weights.hpp>
 #include <augur/record/log.hpp>
 
+#include "scratch.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that is gone in the end.
-struct scratch {
-    std::string path;
-    scratch() {
-        const char* parent = std::getenv("TMPDIR");
-        path = std::string(parent != nullptr ? parent : "/tmp") + "/augur-tune-model-XXXXXX";
-        REQUIRE(::mkdtemp(path.data()) != nullptr);
-    }
-    ~scratch() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-};
 
 const std::string tiny = "dense:m=16,n=32,k=16,bias";
 
@@ -82,7 +67,7 @@ double mean_score(const augur::tlp_model& model, const std::vector<augur::step_l
 } // namespace
 
 TEST_CASE("tune --model FILE: the first round is the model's choice; --save-model writes what --model reads") {
-    const scratch folder;
+    const scratch folder("tune-model");
     std::vector<augur::tlp_model> models;
     for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) {
         auto m = augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::small(0), augur::random(seed));
