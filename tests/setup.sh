@@ -31,6 +31,7 @@ base | ninja          | ninja-build      | ninja-build            | ninja
 base | c++            | g++              | gcc-c++                | -
 base | -              | libeigen3-dev    | eigen3-devel           | eigen
 base | -              | libtbb-dev       | tbb-devel              | tbb
+base | -              | libboost-dev     | boost-devel            | boost
 base | -              | zlib1g-dev       | zlib-devel             | zlib
 base | -              | libzstd-dev      | libzstd-devel          | zstd
 test | -              | doctest-dev      | doctest-devel          | doctest
@@ -76,7 +77,7 @@ setup_packages() {
     else
         for command in cmake ninja c++; do
             command -v "$command" >/dev/null && continue
-            echo "augur needs a C++20 compiler, CMake 3.23, Ninja, Eigen 3.4, oneTBB 2021 and, for its tests, doctest 2.4." >&2
+            echo "augur needs a C++20 compiler, CMake 3.23, Ninja, Eigen 3.4, oneTBB 2021, Boost 1.74 and, for its tests, doctest 2.4." >&2
             echo "  Debian: sudo apt-get install $(setup_names debian "$@" | sed 's/:.*//; s/?//' | tr '\n' ' ')" >&2
             echo "  Fedora: sudo dnf install $(setup_names fedora "$@" | sed 's/:.*//; s/?//' | tr '\n' ' ')" >&2
             echo "  macOS:  xcode-select --install; brew install $(setup_names brew "$@" | sed 's/:.*//; s/?//' | tr '\n' ' ')" >&2
