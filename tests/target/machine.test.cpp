@@ -62,6 +62,6 @@ TEST_CASE("machine: this one") {
         if (const auto* l2 = m.cache(2)) CHECK(l2->bytes >= l1->bytes);
     }
     const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-    CHECK(m.memory_bytes >= pages * 9 / 10);
+    CHECK(m.memory.bytes >= pages * 9 / 10);
     CHECK(m.cache(99) == nullptr);
 }

@@ -3,7 +3,7 @@
 #define AUGUR_TARGET_MACHINE_HPP
 
 /// @file
-/// What kernels run on: cores, caches, vector width, and how logs name it.
+/// What kernels run on: cores, caches, vectors, what instructions cost, and how logs name it. machine_file.hpp reads and writes it.
 
 #include <algorithm>
 #include <array>
@@ -19,6 +19,8 @@
 #ifdef __linux__
 #include <sched.h>
 #endif
+
+#include <augur/target/machine_instructions.hpp>
 
 namespace augur::inline v0 {
 
@@ -43,24 +45,93 @@ struct hardware_params {
     friend bool operator==(const hardware_params&, const hardware_params&) = default;
 };
 
-/// A data or unified cache.
+/// Where a number comes from. Written to files: append, never rename.
+enum class provenance : std::uint8_t {
+    defaulted, ///< nobody said: a textbook value
+    table,     ///< a manual or a published table
+    measured,  ///< on that machine
+};
+inline constexpr std::array<std::string_view, 3> provenance_names{"default", "table", "measured"};
+constexpr std::string_view to_string(provenance p) noexcept { return detail::name_of(provenance_names, static_cast<std::size_t>(p)); }
+
+/// A data or unified cache. Sizes are those of one instance, never the sum over the cores that lscpu prints (and Crop's Table 1 with it).
 struct cache_level {
     int level = 0;
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0; ///< of one instance
     std::int64_t line_bytes = 64;
-    int sharers = 1; ///< processors that share one instance
+    int sharers = 1;                         ///< processors that share one instance
+    std::int64_t ways = 0;                   ///< associativity; 0: not known
+    double latency = 0;                      ///< cycles from a load's address to its value, when this level has it; 0: not known
+    double bytes_per_cycle = 0;              ///< that one core can take from here; 0: not known, and then never a limit
+    provenance from = provenance::defaulted; ///< of latency and bytes_per_cycle
+
+    friend bool operator==(const cache_level&, const cache_level&) = default;
 };
 
-/// The machine that this process runs on. What could not be found out keeps its default.
+/// What lies behind the caches.
+struct main_memory {
+    std::int64_t bytes = 0;           ///< physical, all of it
+    double latency = 0;               ///< cycles; 0: not known
+    double bytes_per_second = 0;      ///< that all cores together can read; 0: not known, and then never a limit
+    double core_bytes_per_second = 0; ///< that one core can read; 0: not known
+    provenance from = provenance::defaulted;
+
+    friend bool operator==(const main_memory&, const main_memory&) = default;
+};
+
+/// Equal execution units that take the same instructions.
+struct execution_unit {
+    std::string name;
+    int count = 1;
+
+    friend bool operator==(const execution_unit&, const execution_unit&) = default;
+};
+
+/// What one instruction costs that does up to `lanes` lanes. Longer vectors are done in parts, shorter ones cost as much.
+struct instruction_cost {
+    instruction_class op = instruction_class::unknown;
+    element_type type = element_type::i64;
+    std::int64_t lanes = 1;
+    double latency = 1; ///< cycles from operands to result
+    double throughput =
+        1; ///< cycles between the starts of two independent ones, all units of their kind together (the reciprocal throughput of tables)
+    std::size_t unit = 0; ///< which of the machine's units
+    provenance from = provenance::defaulted;
+
+    friend bool operator==(const instruction_cost&, const instruction_cost&) = default;
+};
+
+/// How a core takes instructions in. 0 means not known, if it says nothing else.
+struct core_front {
+    double issue_width = 0;     ///< instructions a cycle
+    double window = 0;          ///< instructions in flight (reorder buffer)
+    double mispredict = 0;      ///< cycles lost by a branch foretold wrongly
+    double store_forward = 0;   ///< cycles of a load that takes what a store in flight wrote
+    double predicted_trips = 0; ///< the end of a loop is foretold when it has at most so many rounds; 0: never (Crop)
+    double parallel_launch = 0; ///< cycles to hand work to other threads and wait for them, once a parallel region; may be 0
+    std::uint32_t folds = 0;    ///< bit i: the machine makes use of fold_hint i
+    provenance from = provenance::defaulted;
+
+    friend bool operator==(const core_front&, const core_front&) = default;
+};
+
+/// A machine that kernels run on: this one (`detect_machine`), or any other from its file. What is not known keeps its default.
 struct machine {
     std::string architecture;          ///< x86_64, aarch64, ...
     std::string cpu_name;              ///< printable, for people
     std::vector<std::string> features; ///< as the kernel names them, sorted
     int processors = 1;                ///< that this process may use
     std::int64_t vector_bytes = 16;    ///< widest float vectors
+    double clock_hz = 0;               ///< of the cycles below; 0: not known
     std::vector<cache_level> caches;   ///< inner to outer
-    std::int64_t memory_bytes = 0;     ///< physical, all of it
+    main_memory memory;
+    core_front core;
+    std::vector<execution_unit> units;
+    std::vector<instruction_cost> costs; ///< what is not listed costs a default (program/pipeline_costs.hpp)
 
+    friend bool operator==(const machine&, const machine&) = default;
+
+    [[nodiscard]] bool folds(fold_hint f) const noexcept { return ((core.folds >> static_cast<unsigned>(f)) & 1U) != 0; }
     [[nodiscard]] bool has(std::string_view feature) const { return std::binary_search(features.begin(), features.end(), feature); }
 
     /// The cache of a level, or null.
@@ -185,6 +256,7 @@ inline machine detect_machine() {
         c.level = static_cast<int>(detail::parse_size(detail::read_small_file(base + "level")));
         c.bytes = detail::parse_size(detail::read_small_file(base + "size"));
         if (const auto line = detail::parse_size(detail::read_small_file(base + "coherency_line_size")); line > 0) c.line_bytes = line;
+        c.ways = (std::max)(std::int64_t{0}, detail::parse_size(detail::read_small_file(base + "ways_of_associativity")));
         c.sharers = (std::max)(1, detail::count_list(detail::read_small_file(base + "shared_cpu_list")));
         if (c.level > 0 && c.bytes > 0) m.caches.push_back(c);
     }
@@ -192,7 +264,7 @@ inline machine detect_machine() {
     const auto memory = detail::read_small_file("/proc/meminfo");
     if (const auto at = memory.find("MemTotal:"); at != std::string::npos) {
         auto rest = detail::trimmed(std::string_view(memory).substr(at + 9));
-        m.memory_bytes = detail::parse_size(rest.substr(0, rest.find(' '))) * 1024;
+        m.memory.bytes = detail::parse_size(rest.substr(0, rest.find(' '))) * 1024;
     }
     return m;
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TARGET_MACHINE_CHECK_HPP
+#define AUGUR_TARGET_MACHINE_CHECK_HPP
+
+/// @file
+/// Whether a machine's numbers can be right, and textbook values for those that nobody knows.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <augur/core/error.hpp>
+#include <augur/core/number.hpp>
+#include <augur/target/machine.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+/// Collects the first complaint, with the name of the field.
+struct machine_checker {
+    std::string complaint;
+
+    [[nodiscard]] bool ok() const { return complaint.empty(); }
+    void refuse(const std::string& field, std::string_view text) {
+        if (ok()) complaint.append(field).append(": ").append(text);
+    }
+    static std::string shown(double v) {
+        std::string s;
+        if (v - v == 0) append_number_6(s, v);
+        else s = "no finite number";
+        return s;
+    }
+    /// low <= v <= high; NaN is refused.
+    void within(const std::string& field, double v, double low, double high) {
+        if (!(v >= low && v <= high)) refuse(field, "expected " + shown(low) + " to " + shown(high) + ", got " + shown(v));
+    }
+    void power_of_two(const std::string& field, std::int64_t v, std::int64_t low, std::int64_t high) {
+        if (v < low || v > high || !std::has_single_bit(static_cast<std::uint64_t>(v)))
+            refuse(field, "expected a power of two from " + std::to_string(low) + " to " + std::to_string(high) + ", got " + std::to_string(v));
+    }
+};
+
+inline void check_caches(const machine& m, machine_checker& c) {
+    if (m.caches.empty() || m.caches.size() > 8) c.refuse("caches", "expected 1 to 8 levels, got " + std::to_string(m.caches.size()));
+    for (std::size_t i = 0; i < m.caches.size() && c.ok(); ++i) {
+        const auto& k = m.caches[i];
+        const auto at = "caches[" + std::to_string(i) + "].";
+        if (k.level != static_cast<int>(i) + 1)
+            c.refuse(at + "level", "expected " + std::to_string(i + 1) + ", inner to outer, got " + std::to_string(k.level));
+        c.power_of_two(at + "line_bytes", k.line_bytes, 16, 1024);
+        c.within(at + "bytes", static_cast<double>(k.bytes), 1024, static_cast<double>(std::int64_t{1} << 36U));
+        c.within(at + "sharers", k.sharers, 1, 65536);
+        c.within(at + "ways", static_cast<double>(k.ways), 1, 1 << 20);
+        c.within(at + "latency", k.latency, 0.25, 1e5);
+        if (k.bytes_per_cycle != 0) c.within(at + "bytes_per_cycle", k.bytes_per_cycle, 1e-3, 1e5);
+        if (!c.ok()) return;
+        if (k.bytes % (k.line_bytes * k.ways) != 0)
+            c.refuse(at + "ways", std::to_string(k.bytes) + " bytes are no whole number of sets of " + std::to_string(k.ways) + " lines");
+        // What lscpu prints is the sum over the cores; a single core has no first level of a megabyte.
+        if (k.sharers <= 2 && k.bytes > (k.level == 1 ? std::int64_t{512} << 10U : k.level == 2 ? std::int64_t{16} << 20U : std::int64_t{1} << 36U))
+            c.refuse(at + "bytes", std::to_string(k.bytes) + " bytes for one core; expected the size of one instance, not the sum over the cores");
+        if (i == 0) continue;
+        const auto& inner = m.caches[i - 1];
+        const auto of = " (level " + std::to_string(inner.level) + ")";
+        if (k.bytes < inner.bytes)
+            c.refuse(at + "bytes", "expected at least " + std::to_string(inner.bytes) + of + ", got " + std::to_string(k.bytes));
+        if (k.latency <= inner.latency) c.refuse(at + "latency", "expected more than " + c.shown(inner.latency) + of + ", got " + c.shown(k.latency));
+        if (k.line_bytes < inner.line_bytes)
+            c.refuse(at + "line_bytes", "expected at least " + std::to_string(inner.line_bytes) + of + ", got " + std::to_string(k.line_bytes));
+        if (k.sharers < inner.sharers)
+            c.refuse(at + "sharers", "expected at least " + std::to_string(inner.sharers) + of + ", got " + std::to_string(k.sharers));
+    }
+}
+
+inline void check_costs(const machine& m, machine_checker& c) {
+    if (m.units.size() > 250) c.refuse("units", "expected at most 250, got " + std::to_string(m.units.size()));
+    for (std::size_t i = 0; i < m.units.size() && c.ok(); ++i) {
+        const auto at = "units[" + std::to_string(i) + "].";
+        if (m.units[i].name.empty() || m.units[i].name.size() > 64) c.refuse(at + "name", "expected 1 to 64 bytes");
+        c.within(at + "count", m.units[i].count, 1, 16);
+        for (std::size_t j = 0; j < i && c.ok(); ++j)
+            if (m.units[j].name == m.units[i].name) c.refuse(at + "name", "'" + m.units[i].name + "' stands twice");
+    }
+    if (m.costs.size() > 2000) c.refuse("costs", "expected at most 2000, got " + std::to_string(m.costs.size()));
+    for (std::size_t i = 0; i < m.costs.size() && c.ok(); ++i) {
+        const auto& k = m.costs[i];
+        const auto at = "costs[" + std::to_string(i) + "] (" + std::string(to_string(k.op)) + " " + std::string(to_string(k.type)) + ").";
+        c.power_of_two(at + "lanes", k.lanes, 1, 1024);
+        c.within(at + "latency", k.latency, 1e-3, 1e5);
+        c.within(at + "throughput", k.throughput, 1e-3, 1e5);
+        if (c.ok() && k.lanes > 1 && k.lanes * bytes_of(k.type) > m.vector_bytes)
+            c.refuse(at + "lanes", std::to_string(k.lanes * bytes_of(k.type)) + " bytes in vectors of " + std::to_string(m.vector_bytes));
+        if (k.unit >= m.units.size())
+            c.refuse(at + "unit", "expected one of the " + std::to_string(m.units.size()) + " units, got " + std::to_string(k.unit));
+        for (std::size_t j = 0; j < i && c.ok(); ++j)
+            if (m.costs[j].op == k.op && m.costs[j].type == k.type && m.costs[j].lanes == k.lanes)
+                c.refuse(at + "lanes", "the cost of " + std::to_string(k.lanes) + " lanes stands twice");
+    }
+}
+
+} // namespace detail
+
+/// Is all that a prediction needs there, above zero and consistent? The first field that is not is refused by name.
+/// @note errors: invalid_argument. O(costs^2), a few microseconds.
+[[nodiscard]] inline result<void> check_machine(const machine& m) {
+    detail::machine_checker c;
+    c.within("processors", m.processors, 1, 1 << 20);
+    c.power_of_two("vector_bytes", m.vector_bytes, 4, 1024);
+    c.within("clock_hz", m.clock_hz, 1e6, 1e11);
+    c.within("issue_width", m.core.issue_width, 0.5, 64);
+    c.within("window", m.core.window, 1, 1e5);
+    c.within("mispredict", m.core.mispredict, 0.1, 1e4);
+    c.within("store_forward", m.core.store_forward, 0.25, 1e4);
+    c.within("predicted_trips", m.core.predicted_trips, 0, 1e9);
+    c.within("parallel_launch", m.core.parallel_launch, 0, 1e9);
+    if (m.core.folds >> fold_hints != 0) c.refuse("folds", "a bit beyond the last fold hint");
+    if (m.folds(fold_hint::none)) c.refuse("folds", "'none' is not to be listed");
+    detail::check_caches(m, c);
+    c.within("memory.latency", m.memory.latency, 1, 1e6);
+    if (c.ok() && m.memory.latency <= m.caches.back().latency)
+        c.refuse("memory.latency", "expected more than " + c.shown(m.caches.back().latency) + " (the last cache), got " + c.shown(m.memory.latency));
+    if (m.memory.bytes != 0) c.within("memory.bytes", static_cast<double>(m.memory.bytes), 1, 1e16);
+    if (m.memory.bytes_per_second != 0) c.within("memory.bytes_per_second", m.memory.bytes_per_second, 1e5, 1e15);
+    if (m.memory.core_bytes_per_second != 0) c.within("memory.core_bytes_per_second", m.memory.core_bytes_per_second, 1e5, 1e15);
+    if (m.memory.bytes_per_second != 0 && m.memory.core_bytes_per_second > m.memory.bytes_per_second)
+        c.refuse("memory.core_bytes_per_second", "expected at most bytes_per_second, which all cores share");
+    detail::check_costs(m, c);
+    if (!c.ok()) return error{errc::invalid_argument, "machine: " + std::move(c.complaint)};
+    return {};
+}
+
+/// `m` with textbook values, marked as defaults, where it has none: a machine looked at by `detect_machine` can be predicted for, roughly.
+/// Costs stay as they are: what is not listed has a default where it is used.
+[[nodiscard]] inline machine complete_machine(machine m) {
+    const auto fill = [](auto& value, auto otherwise) {
+        if (value == 0) value = otherwise;
+    };
+    fill(m.clock_hz, 3e9);
+    fill(m.core.issue_width, 4.0);
+    fill(m.core.window, 224.0);
+    fill(m.core.mispredict, 15.0);
+    fill(m.core.store_forward, 5.0);
+    if (m.core.folds == 0) {
+        const auto bit = [](fold_hint f) { return 1U << static_cast<unsigned>(f); };
+        m.core.folds = bit(fold_hint::always) | bit(fold_hint::address);
+        if (m.architecture == "x86_64") {
+            m.core.folds |= bit(fold_hint::extend) | bit(fold_hint::compare_branch) | bit(fold_hint::operand);
+            if (m.has("avx")) m.core.folds |= bit(fold_hint::splat);
+            if (m.has("fma")) m.core.folds |= bit(fold_hint::multiply_add);
+        } else if (m.architecture == "aarch64") {
+            m.core.folds |= bit(fold_hint::extend) | bit(fold_hint::splat) | bit(fold_hint::multiply_add);
+        }
+    }
+    if (m.caches.empty()) m.caches = {{1, 32 << 10U}, {2, 1 << 20U}};
+    double latency = 4;
+    for (std::size_t i = 0; i < m.caches.size(); ++i) {
+        auto& k = m.caches[i];
+        const std::int64_t lines = k.bytes / k.line_bytes;
+        for (const std::int64_t ways : {8, 16, 12, 11, 10, 4, 2, 1})
+            if (k.ways == 0 && lines % ways == 0) k.ways = ways;
+        fill(k.latency, latency);
+        latency = k.latency * 3.5; // 4, 14, 49: near enough for what nobody measured
+    }
+    fill(m.memory.latency, latency < 200 ? 300.0 : latency * 2);
+    return m;
+}
+
+} // namespace augur::inline v0
+
+#endif

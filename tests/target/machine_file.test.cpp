@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/target/machine_file.hpp>
+#include <augur/target/machine_presets.hpp>
+
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+
+#include <augur/core/random.hpp>
+#include <doctest/doctest.h>
+
+#ifdef AUGUR_TEST_NLOHMANN
+#include <nlohmann/json.hpp>
+#endif
+
+using namespace augur;
+
+namespace {
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+    const auto at = text.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, std::string(from));
+    return text.replace(at, from.size(), to);
+}
+
+const instruction_cost& cost_of(const machine& m, instruction_class op, element_type type, std::int64_t lanes) {
+    for (const auto& c : m.costs)
+        if (c.op == op && c.type == type && c.lanes == lanes) return c;
+    FAIL("no such cost");
+    return m.costs.front();
+}
+
+} // namespace
+
+TEST_CASE("machine file: presets are consistent and come back equal") {
+    for (const auto name : machine_preset_names) {
+        const auto m = machine_preset(name);
+        REQUIRE(m);
+        CAPTURE(std::string(name));
+        const auto checked = check_machine(*m);
+        CHECK_MESSAGE(checked, (checked ? "" : checked.why().detail));
+        const auto text = machine_to_json(*m);
+        const auto back = machine_from_json(text);
+        REQUIRE_MESSAGE(back, (back ? "" : back.why().detail));
+        CHECK(*back == *m);
+        CHECK(machine_to_json(*back) == text);
+#ifdef AUGUR_TEST_NLOHMANN
+        const auto other = nlohmann::json::parse(text); // another reader sees the same
+        CHECK(other["caches"][1]["bytes"] == m->caches[1].bytes);
+        CHECK(other["costs"].size() == m->costs.size());
+        CHECK(other["core"]["issue_width"] == m->core.issue_width);
+#endif
+    }
+    CHECK(machine_preset("pdp-11").why().code == errc::not_found);
+}
+
+TEST_CASE("machine file: the presets say what their sources say") {
+    const auto xeon = xeon_gold_5220r(); // Crop, Table 1: 48 threads; 1536 KB, 48 MB, 71.5 MB in sum; 8, 16, 11 ways; 4, 14, 59.5, 108 cycles
+    CHECK(xeon.caches[0].bytes * 48 == 1536 << 10);
+    CHECK(xeon.caches[1].bytes * 48 == 48 << 20);
+    CHECK(xeon.caches[2].bytes * 2 == (std::int64_t{143} << 20) / 2);
+    CHECK(xeon.caches[0].ways == 8);
+    CHECK(xeon.caches[1].ways == 16);
+    CHECK(xeon.caches[2].ways == 11);
+    CHECK(xeon.caches[0].latency == 4);
+    CHECK(xeon.caches[1].latency == 14);
+    CHECK(xeon.caches[2].latency == 59.5);
+    CHECK(xeon.memory.latency == 108);
+    CHECK(xeon.processors == 48);
+#ifdef AUGUR_TEST_NLOHMANN
+    std::FILE* f = std::fopen(AUGUR_TEST_DIR "/vectors/crop_microbench_zen4.json", "rb");
+    REQUIRE(f != nullptr);
+    std::string text;
+    for (int c = std::fgetc(f); c != EOF; c = std::fgetc(f)) text += static_cast<char>(c);
+    std::fclose(f);
+    const auto zen4 = epyc_zen4();
+    int seen = 0;
+    const auto vectors = nlohmann::json::parse(text); // must live while its rows are walked
+    for (const auto& row : vectors["rows"]) {
+        const std::string op = row["op"];
+        if (op == "fma v32f32" || op.find("i64") != std::string::npos) continue; // longer than a register; chains of two instructions
+        const auto blank = op.find(' ');
+        const auto type = op.substr(blank + 1);
+        const std::int64_t lanes = type == "v16f32" ? 16 : type == "v8f32" ? 8 : 1;
+        const auto word = op.substr(0, blank);
+        const auto name = word == "max(select)" ? "fminmax" : word == "sqrt" ? "fsqrt" : word;
+        const auto& c = cost_of(zen4, *parse_instruction_class(name), element_type::f32, lanes);
+        CAPTURE(op);
+        CHECK(c.from == provenance::measured);
+        CHECK(c.latency == doctest::Approx(row["latency_cycles"].get<double>()).epsilon(0.01));
+        CHECK(c.throughput == doctest::Approx(row["recip_throughput_cycles"].get<double>()).epsilon(0.06));
+        ++seen;
+    }
+    CHECK(seen == 14);
+#endif
+}
+
+TEST_CASE("machine file: what is zero, negative or inconsistent is refused by the name of its field") {
+    const std::vector<std::pair<std::string, std::function<void(machine&)>>> wrong{
+        {"processors", [](machine& m) { m.processors = 0; }},
+        {"vector_bytes", [](machine& m) { m.vector_bytes = 48; }},
+        {"clock_hz", [](machine& m) { m.clock_hz = 0; }},
+        {"clock_hz", [](machine& m) { m.clock_hz = std::numeric_limits<double>::quiet_NaN(); }},
+        {"issue_width", [](machine& m) { m.core.issue_width = 0; }},
+        {"window", [](machine& m) { m.core.window = -320; }},
+        {"mispredict", [](machine& m) { m.core.mispredict = 0; }},
+        {"store_forward", [](machine& m) { m.core.store_forward = -1; }},
+        {"predicted_trips", [](machine& m) { m.core.predicted_trips = -1; }},
+        {"parallel_launch", [](machine& m) { m.core.parallel_launch = std::numeric_limits<double>::infinity(); }},
+        {"folds", [](machine& m) { m.core.folds = ~0U; }},
+        {"caches", [](machine& m) { m.caches.clear(); }},
+        {"caches[1].level", [](machine& m) { m.caches[1].level = 1; }},
+        {"caches[0].line_bytes", [](machine& m) { m.caches[0].line_bytes = 0; }},
+        {"caches[1].line_bytes", [](machine& m) { m.caches[0].line_bytes = 128; }},
+        {"caches[0].bytes", [](machine& m) { m.caches[0].bytes = -1; }},
+        {"caches[0].bytes", [](machine& m) { m.caches[0].bytes = 1536 << 10; }}, // Crop's Table 1 taken by its word
+        {"caches[1].bytes", [](machine& m) { m.caches[1].bytes = 48 << 20; }},
+        {"caches[1].bytes", [](machine& m) { m.caches[1].bytes = 16 << 10; }},
+        {"caches[0].sharers", [](machine& m) { m.caches[0].sharers = 0; }},
+        {"caches[1].sharers", [](machine& m) { m.caches[0].sharers = 2; }},
+        {"caches[0].ways", [](machine& m) { m.caches[0].ways = 0; }},
+        {"caches[0].ways", [](machine& m) { m.caches[0].ways = 7; }},
+        {"caches[1].latency", [](machine& m) { m.caches[1].latency = 4; }},
+        {"caches[2].latency", [](machine& m) { m.caches[2].latency = 0; }},
+        {"caches[0].bytes_per_cycle", [](machine& m) { m.caches[0].bytes_per_cycle = -64; }},
+        {"memory.latency", [](machine& m) { m.memory.latency = 50; }},
+        {"memory.bytes", [](machine& m) { m.memory.bytes = -1; }},
+        {"memory.bytes_per_second", [](machine& m) { m.memory.bytes_per_second = -1; }},
+        {"memory.core_bytes_per_second", [](machine& m) { m.memory.core_bytes_per_second = 2 * (m.memory.bytes_per_second = 1e10); }},
+        {"units[0].name", [](machine& m) { m.units[0].name.clear(); }},
+        {"units[1].name", [](machine& m) { m.units[1].name = m.units[0].name; }},
+        {"units[0].count", [](machine& m) { m.units[0].count = 0; }},
+        {"lanes", [](machine& m) { m.costs[0].lanes = 3; }},
+        {"lanes", [](machine& m) { m.costs[0].lanes = 256; }},
+        {"lanes", [](machine& m) { m.costs[1] = m.costs[0]; }},
+        {"costs[0] (fadd f32).latency", [](machine& m) { m.costs[0].latency = 0; }},
+        {"costs[1] (fadd f64).throughput", [](machine& m) { m.costs[1].throughput = -0.5; }},
+        {"unit", [](machine& m) { m.costs[0].unit = 99; }},
+    };
+    for (const auto& w : wrong) {
+        const auto& field = w.first;
+        auto m = epyc_zen4();
+        w.second(m);
+        const auto said = check_machine(m);
+        CAPTURE(field);
+        REQUIRE(!said);
+        CHECK(said.why().code == errc::invalid_argument);
+        CHECK_MESSAGE(said.why().detail.find(field + ":") != std::string::npos, said.why().detail);
+    }
+}
+
+TEST_CASE("machine file: strict reading") {
+    const auto text = machine_to_json(epyc_zen4());
+    const auto refuse = [&](std::string_view from, std::string_view to, errc code, std::string_view says) {
+        const auto m = machine_from_json(replaced(text, from, to));
+        REQUIRE(!m);
+        CHECK(m.why().code == code);
+        CHECK_MESSAGE(m.why().detail.find(says) != std::string::npos, m.why().detail);
+    };
+    refuse("augur-machine", "augur-features", errc::version_mismatch, "expected 'augur-machine', got 'augur-features'");
+    refuse("\"version\": 1", "\"version\": 2", errc::version_mismatch, "expected version 1, got 2");
+    refuse("\"version\": 1", "\"revision\": 1", errc::parse, "'revision' is not known here");
+    refuse("\"clock_hz\"", "\"clock_mhz\"", errc::parse, "'clock_mhz' is not known here");
+    refuse("\"clock_hz\": 3.69e+09", "\"processors\": 2", errc::parse, "'processors' stands twice");
+    refuse(", \"clock_hz\": 3.69e+09", "", errc::parse, "'clock_hz' is missing");
+    refuse("\"ways\": 8, ", "", errc::parse, "'ways' is missing");
+    refuse("\"op\": \"fadd\"", "\"op\": \"fsub\"", errc::parse, "'fsub' is no instruction class");
+    refuse("\"type\": \"f32\"", "\"type\": \"float\"", errc::parse, "'float' is no element type");
+    refuse("\"unit\": \"fp add\"", "\"unit\": \"p5\"", errc::parse, "'p5' is none of \"units\"");
+    refuse("\"from\": \"measured\"", "\"from\": \"guessed\"", errc::parse, "'guessed' is no provenance");
+    refuse("\"splat\"", "\"none\"", errc::parse, "'none' is not to be listed");
+    refuse("\"latency\": 14", "\"latency\": -14", errc::invalid_argument, "caches[1].latency: expected 0.25 to 100000, got -14");
+    refuse("\"latency\": 14", "\"latency\": 1e999", errc::limit, "beyond the range of a double");
+    CHECK(machine_from_json("").why().code == errc::parse);
+    CHECK(machine_from_json("[]").why().code == errc::parse);
+    CHECK(read_machine("/nowhere/at/all").why().code == errc::io);
+}
+
+TEST_CASE("machine file: torn and damaged texts are refused or read, never more") {
+    const auto text = machine_to_json(cortex_a72());
+    for (std::size_t n = 0; n + 2 < text.size(); n += 7) CHECK(!machine_from_json(std::string_view(text).substr(0, n)));
+    augur::random r(11);
+    int read = 0;
+    for (int i = 0; i < 3000; ++i) {
+        auto damaged = text;
+        for (int k = 0; k < 3; ++k) damaged[r.below(damaged.size())] = static_cast<char>(r.below(256));
+        if (const auto m = machine_from_json(damaged)) {
+            ++read;
+            CHECK(check_machine(*m));
+        }
+    }
+    CHECK(read < 2000);
+}
+
+TEST_CASE("machine file: this machine, with defaults where nobody looked, can be predicted for and written") {
+    const auto seen = detect_machine();
+    const auto m = complete_machine(seen);
+    const auto checked = check_machine(m);
+    CHECK_MESSAGE(checked, (checked ? "" : checked.why().detail));
+    CHECK(m.processors == seen.processors);
+    for (std::size_t i = 0; i < seen.caches.size(); ++i) CHECK(m.caches[i].bytes == seen.caches[i].bytes);
+    CHECK(m.caches.front().from == provenance::defaulted);
+    const auto back = machine_from_json(machine_to_json(m));
+    REQUIRE_MESSAGE(back, (back ? "" : back.why().detail));
+    CHECK(*back == m);
+    CHECK(check_machine(complete_machine({})));
+    CHECK(!check_machine({}));
+}
