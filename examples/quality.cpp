@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How near tuned kernels come to the machine's limits: tunes each, then measures it beside the limits of the same run.
+// How near tuned kernels come to the machine's limits: tunes each, then measures it beside its limit, round after round.
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include "common/flags.hpp"
 #include "common/program.hpp"
+#include "common/rounds.hpp"
 
 namespace {
 
@@ -36,29 +34,6 @@ constexpr std::array bars{
     bar{"dense:m=1024,n=1024,k=1024", 0.85},
 };
 
-/// Seconds of one 1024^3 product by OpenBLAS, `threads` threads, the median of several; 0 where the library is not installed.
-double openblas_seconds(int threads) {
-    void* const library = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return 0;
-    using sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-    using set_threads = void (*)(int);
-    const auto multiply = reinterpret_cast<sgemm>(::dlsym(library, "cblas_sgemm"));
-    const auto use = reinterpret_cast<set_threads>(::dlsym(library, "openblas_set_num_threads"));
-    if (multiply == nullptr || use == nullptr) return 0;
-    use(threads);
-    constexpr int n = 1024;
-    std::vector<float> a(n * n, 0.5F), b(n * n, 0.25F), c(n * n, 0.0F);
-    augur::measurement m;
-    m.status = augur::outcome::ok;
-    const augur::steady_seconds now;
-    for (int i = 0; i < 40; ++i) {
-        const double begin = now();
-        multiply(101, 111, 111, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n); // row-major, nothing transposed
-        if (i >= 5) m.seconds.push_back(now() - begin);
-    }
-    return m.latency();
-}
-
 /// The share that a kernel must reach; 0: none.
 double wanted_of(const augur::kernel& k) {
     for (const auto& b : bars)
@@ -66,7 +41,7 @@ double wanted_of(const augur::kernel& k) {
     return 0;
 }
 
-int run(examples::settings settings, bool all) {
+int run(examples::settings settings, int rounds, bool all) {
     examples::catch_signals();
     std::vector<double> wanted;
     if (settings.work.kernels.empty())
@@ -79,36 +54,31 @@ int run(examples::settings settings, bool all) {
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::vector<examples::searched> searches{s.search("tlp", true, true, progress)};
     if (searches[0].failed) return examples::complain("quality", *searches[0].failed, examples::failed);
-    if (!examples::stop_requested().load()) s.measure_best(searches, progress);
-    const double blas = openblas_seconds(s.with.threads);
-    // The limits once more: on a shared machine they differ, and the higher of two is nearer to the truth.
-    const auto limits = s.baselines;
-    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("quality", measured.why(), examples::failed);
-    for (std::size_t i = 0; i < s.tasks.size(); ++i)
-        if (s.baselines[i].least == 0 || s.baselines[i].least > limits[i].least) s.baselines[i] = limits[i];
-    std::printf("at the end       %.1f GFLOP/s of fused multiply-adds, %.1f GB/s read from memory; each share is of the higher limit of two\n",
-                s.peak.flops_all * 1e-9, s.peak.read_all * 1e-9);
+    const auto compared = examples::compare_with_limits(s, searches[0], rounds, progress);
+    if (!compared) return examples::complain("quality", compared.why(), examples::failed);
 
-    std::vector<std::vector<std::string>> rows{{"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "wanted", ""}};
+    std::vector<std::vector<std::string>> rows{
+        {"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "quartiles", "fastest", "wanted", ""}};
+    const auto percent = [](double x) { return examples::text_of("%.1f %%", 100 * x); };
     int missed = 0;
     for (std::size_t i = 0; i < s.tasks.size(); ++i) {
         const auto& b = s.baselines[i];
-        const double seconds = searches[0].latency(i);
-        const bool product = b.name == "dense 1024x1024x1024" && blas > 0;
-        const double share = (product ? blas : b.least) / seconds;
-        const bool met = share >= wanted[i] && (b.by_memory || b.naive / seconds >= 10);
+        const auto& c = (*compared)[i];
+        const bool met = c.seconds > 0 && c.share >= wanted[i] && (b.by_memory || b.naive / c.seconds >= 10);
         missed += met ? 0 : 1;
-        rows.push_back({b.name, examples::milliseconds(b.naive), examples::milliseconds(seconds), examples::text_of("%.0f", b.naive / seconds),
-                        examples::text_of("%.1f", b.flops / seconds * 1e-9),
-                        product       ? "OpenBLAS"
-                        : b.by_memory ? "read"
-                                      : "FMA peak",
-                        examples::text_of("%.0f %%", 100 * share), wanted[i] > 0 ? examples::text_of("%.0f %%", 100 * wanted[i]) : "",
+        const auto of_limit = [&](double amount) { return c.limit > 0 ? examples::text_of("%.1f", amount / c.limit * 1e-9) : "-"; };
+        rows.push_back({b.name, examples::milliseconds(b.naive), examples::milliseconds(c.seconds), examples::text_of("%.0f", b.naive / c.seconds),
+                        examples::text_of("%.1f", b.flops / c.seconds * 1e-9),
+                        c.against == examples::rival::openblas         ? "OpenBLAS " + of_limit(b.flops)
+                        : c.against == examples::rival::read_bandwidth ? "read " + of_limit(b.bytes)
+                                                                       : "FMA " + of_limit(b.flops),
+                        percent(c.share), percent(c.low) + " to " + percent(c.high), percent(c.fastest), wanted[i] > 0 ? percent(wanted[i]) : "",
                         met ? "met" : "missed"});
     }
     std::printf("\n%s\n", examples::table_text(rows).c_str());
-    if (blas > 0) std::printf("OpenBLAS 1024^3, %d threads: %.3f ms, %.1f GFLOP/s\n", s.with.threads, blas * 1e3, 2.147483648 / blas);
-    else std::printf("OpenBLAS is not installed: the product is compared with the FMA peak\n");
+    std::printf("limit: GFLOP/s or GB/s. share: the limit's time over the kernel's, the one visited right after the other, median of %d rounds; the\n"
+                "time of a visit is the fastest of nine windows of 5 ms. fastest: the same of all windows of the run\n",
+                rounds);
     for (const auto& line : examples::account_of(searches[0])) std::printf("%s\n", line.c_str());
     if (examples::stop_requested().load()) return examples::interrupted;
     return all && missed > 0 ? examples::failed : examples::done;
@@ -120,6 +90,7 @@ int main(int argc, char** argv) {
     examples::settings s;
     s.work.name = "quality";
     s.trials = 128;
+    int rounds = 9;
     bool strict = false, help = false;
     examples::flag_set flags;
     flags.add(
@@ -134,6 +105,7 @@ int main(int argc, char** argv) {
     flags.add_number("trials", "N", "candidates a kernel, on average; default 128", s.trials, 1, 1'000'000);
     flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
+    flags.add_number("rounds", "N", "of kernels beside their limits in the end; default 9", rounds, 1, 1000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
     flags.add_switch("resume", "go on with the log", s.resume);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
@@ -146,5 +118,5 @@ int main(int argc, char** argv) {
         std::printf("usage: quality [flags]\n\n%s", flags.help().c_str());
         return examples::done;
     }
-    return run(std::move(s), strict);
+    return run(std::move(s), rounds, strict);
 }

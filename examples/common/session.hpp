@@ -119,6 +119,8 @@ public:
     /// Writes what the last guided search has learned.   Errors: not_found (it has learned nothing), io
     augur::result<void> save_model(const std::string& path) const;
 
+    /// Runs the kernels.   pre: prepare()
+    [[nodiscard]] augur::task_runner& runner() noexcept { return *runner_; }
     /// Models `runner`, so that a search need not know how.
     std::vector<augur::measurement> measure(const augur::loopnest_task& t, std::span<const augur::step_list> candidates);
 

@@ -294,6 +294,42 @@ TEST_CASE("program_runner: timing protocol") {
     CHECK_FALSE(runner.set_timing(flush));
 }
 
+TEST_CASE("program_runner: what is built once can be run in turns, and goes in the end") {
+    auto options = quick();
+    const auto parent = work_folder::create();
+    REQUIRE(parent);
+    options.folder = parent->path();
+    auto runner = runner_of(options);
+    const auto objects = [&] {
+        int n = 0;
+        for (const auto& f : std::filesystem::recursive_directory_iterator(options.folder)) n += f.path().extension() == ".so" ? 1 : 0;
+        return n;
+    };
+    const auto right = runner.make_reference(multiplied());
+    REQUIRE(right);
+    const std::vector<program> programs{multiply("aug_a"), multiply("aug_b", "this is not C"), multiply("aug_c", "n = 999;"), multiply("aug_a"),
+                                        multiply("not a name")};
+    {
+        const auto built = runner.build(programs);
+        CHECK(built.size() == 5);
+        CHECK(objects() >= 2); // two programs of one name cannot share one
+        for (int turn = 0; turn < 2; ++turn) {
+            const outcome want[] = {outcome::ok, outcome::compile_error, outcome::wrong_result, outcome::ok, outcome::illegal_schedule};
+            for (std::size_t i = 0; i < programs.size(); ++i) {
+                const auto m = runner.run(built, i, *right);
+                INFO(turn << " " << i << ": " << to_string(m.status) << ": " << m.reason);
+                CHECK(m.status == want[i]);
+                CHECK(m.seconds.size() == (m.ok() ? 3U : 0U));
+            }
+        }
+        const auto other = runner.make_reference(std::vector<std::vector<float>>{std::vector<float>(7)});
+        REQUIRE(other);
+        CHECK(runner.run(built, 0, *other).status == outcome::illegal_schedule); // outputs of other sizes
+        CHECK(runner.run(built, 2, reference{}).ok());                           // nothing to compare with
+    }
+    CHECK(objects() == 0);
+}
+
 TEST_CASE("program_runner: malformed programs and options") {
     auto runner = runner_of(quick());
     std::vector<program> bad(4, multiply("aug_x"));

@@ -30,11 +30,13 @@ struct machine_peak {
     std::int64_t read_bytes = 0;
 };
 
-namespace detail {
-
-/// `chains` independent accumulators of full vectors in registers, so that neither latency nor memory limits: a <- a x + y, x < 1.
-inline program fma_program(std::int64_t vector_bytes, int parts, std::int64_t steps) {
-    const int chains = vector_bytes == 64 ? 24 : 12; // of 32 and of 16 registers
+/// The peak of fused multiply-adds: independent accumulators of full vectors in registers, so that neither latency nor memory limits, a <- a x + y,
+/// x < 1. About 1 ms a call, of which a launch is a thousandth.
+[[nodiscard]] inline program fma_limit(const machine& on, int threads) {
+    constexpr std::int64_t steps = 100'000;
+    const int parts = threads;
+    const int chains = on.vector_bytes == 64 ? 24 : 12; // of 32 and of 16 registers
+    const auto vector_bytes = on.vector_bytes;
     const auto lanes = vector_bytes / 4;
     program p;
     p.entry = "aug_peak_fma" + std::to_string(parts);
@@ -56,8 +58,10 @@ inline program fma_program(std::int64_t vector_bytes, int parts, std::int64_t st
     return p;
 }
 
-/// Each part sums its own share of one array with eight accumulators. `flops` holds the bytes read.
-inline program read_program(std::int64_t vector_bytes, int parts, std::int64_t bytes) {
+/// The read bandwidth: each thread sums its own share of one array of `bytes` with eight accumulators. `flops` of the program is the bytes read.
+[[nodiscard]] inline program read_limit(const machine& on, int threads, std::int64_t bytes) {
+    const int parts = threads;
+    const auto vector_bytes = on.vector_bytes;
     const auto lanes = vector_bytes / 4;
     const std::int64_t rounds = (std::max)(bytes / (vector_bytes * 8 * parts), std::int64_t{1}); // of eight vectors, in each part
     program p;
@@ -79,6 +83,8 @@ inline program read_program(std::int64_t vector_bytes, int parts, std::int64_t b
     p.flops = static_cast<double>(rounds * 8 * parts * vector_bytes);
     return p;
 }
+
+namespace detail {
 
 /// Work per second of each program in its fastest repeat: a limit is a maximum. Many short repeats, so that some of them are undisturbed.
 inline result<std::vector<double>> fastest(program_runner& runner, std::span<const program> programs, int repeats) {
@@ -107,8 +113,8 @@ inline result<std::vector<double>> fastest(program_runner& runner, std::span<con
 inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runner, const machine& on, std::int64_t bytes) {
     if (bytes < 1 || bytes > (std::int64_t{1} << 38U))
         return error{errc::invalid_argument, "read bandwidth: expected 1 to 2^38 bytes, got " + std::to_string(bytes)};
-    std::vector<program> programs{detail::read_program(on.vector_bytes, 1, bytes)};
-    if (runner.options().threads > 1) programs.push_back(detail::read_program(on.vector_bytes, runner.options().threads, bytes));
+    std::vector<program> programs{read_limit(on, 1, bytes)};
+    if (runner.options().threads > 1) programs.push_back(read_limit(on, runner.options().threads, bytes));
     const bool is_long = bytes >= (std::int64_t{64} << 20U); // on a busy machine the runner's time limit would end 64 of these
     const auto best = detail::fastest(runner, programs, is_long ? 16 : 64);
     if (!best) return best.why();
@@ -123,9 +129,8 @@ inline result<machine_peak> measure_peak(program_runner& runner, const machine& 
     machine_peak peak;
     peak.threads = runner.options().threads;
     peak.read_bytes = read_bytes;
-    constexpr std::int64_t steps = 100'000; // about 1 ms: a launch is a thousandth of it
-    std::vector<program> programs{detail::fma_program(on.vector_bytes, 1, steps)};
-    if (peak.threads > 1) programs.push_back(detail::fma_program(on.vector_bytes, peak.threads, steps));
+    std::vector<program> programs{fma_limit(on, 1)};
+    if (peak.threads > 1) programs.push_back(fma_limit(on, peak.threads));
     const auto flops = detail::fastest(runner, programs, 64);
     if (!flops) return flops.why();
     peak.flops_one = flops->front();

@@ -24,7 +24,7 @@
 #include <augur/loopnest/compile.hpp>
 #include <augur/loopnest/process.hpp>
 #include <augur/loopnest/program.hpp>
-#include <augur/loopnest/runner_source.hpp>
+#include <augur/loopnest/verdict.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/target/machine.hpp>
 
@@ -197,6 +197,45 @@ public:
         return all;
     }
 
+    /// Compiled programs, to be run any number of times. Their shared objects go with it, or with the runner that made it.
+    class built_programs {
+    public:
+        built_programs(built_programs&&) = default;
+        built_programs& operator=(built_programs&&) = delete;
+        ~built_programs() {
+            for (const auto& f : files_) (void)::unlink(f.c_str());
+        }
+        [[nodiscard]] std::size_t size() const noexcept { return programs_.size(); }
+
+    private:
+        friend class program_runner;
+        built_programs() = default;
+
+        std::vector<program> programs_;    ///< without their sources
+        std::vector<std::string> objects_; ///< of each program; empty: there is none, `told_` says why
+        std::vector<measurement> told_;    ///< the cost of compiling
+        std::vector<std::string> files_;
+    };
+
+    /// Compiles programs of any tasks, so that they can be measured in turns: `run` one, then another, then the first again.
+    [[nodiscard]] built_programs build(std::span<const program> programs) { return build(programs, reference{}); }
+
+    /// Measures one of them, in a process of its own. One that could not be compiled says so each time.
+    ///
+    /// @param right  as for `measure`
+    [[nodiscard]] measurement run(const built_programs& from, std::size_t i, const reference& right) {
+        AUGUR_ASSERT(i < from.size(), "program_runner::run: no such program");
+        auto m = from.told_[i];
+        if (from.objects_[i].empty()) return m;
+        if (auto why = malformed(from.programs_[i], right); !why.empty()) {
+            m.status = outcome::illegal_schedule;
+            m.reason = "malformed program: " + why;
+            return m;
+        }
+        run_one(from.programs_[i], from.objects_[i], right, 0, false, m);
+        return m;
+    }
+
 private:
     struct piece {
         std::vector<const program*> programs;
@@ -277,7 +316,21 @@ private:
     }
 
     std::vector<measurement> measure_chunk(std::span<const program> programs, const reference& right, double best, bool dump) {
-        std::vector<measurement> done(programs.size());
+        auto built = build(programs, right);
+        for (std::size_t i = 0; i < programs.size(); ++i) {
+            auto& m = built.told_[i];
+            if (built.objects_[i].empty()) continue;
+            run_one(programs[i], built.objects_[i], right, best, dump, m);
+            if (m.ok() && (!(best > 0) || m.latency() < best)) best = m.latency();
+        }
+        return std::move(built.told_);
+    }
+
+    built_programs build(std::span<const program> programs, const reference& right) {
+        built_programs out;
+        for (const auto& p : programs) out.programs_.push_back({{}, p.entry, p.pack_entry, p.buffers, p.flops});
+        out.objects_.resize(programs.size());
+        auto& done = out.told_ = std::vector<measurement>(programs.size());
         for (std::size_t i = 0; i < programs.size(); ++i) {
             done[i].timestamp = static_cast<std::int64_t>(std::time(nullptr));
             if (auto why = malformed(programs[i], right); !why.empty()) {
@@ -286,11 +339,11 @@ private:
             }
         }
         auto pieces = group(programs, done);
-        auto built = compile(pieces);
+        auto compiled = compile(pieces);
         std::vector<piece> alone;
         for (std::size_t b = 0; b < pieces.size(); ++b) {
-            charge(pieces[b], built[b], done);
-            if (built[b].ok || built[b].stopped || built[b].ours || pieces[b].programs.size() == 1) continue;
+            charge(pieces[b], compiled[b], done);
+            if (compiled[b].ok || compiled[b].stopped || compiled[b].ours || pieces[b].programs.size() == 1) continue;
             for (std::size_t k = 0; k < pieces[b].programs.size(); ++k) alone.push_back({{pieces[b].programs[k]}, {pieces[b].index[k]}});
             pieces[b] = {};
         }
@@ -298,23 +351,22 @@ private:
             auto more = compile(alone);
             for (std::size_t b = 0; b < alone.size(); ++b) charge(alone[b], more[b], done);
             std::move(alone.begin(), alone.end(), std::back_inserter(pieces));
-            std::move(more.begin(), more.end(), std::back_inserter(built));
+            std::move(more.begin(), more.end(), std::back_inserter(compiled));
         }
-        for (std::size_t b = 0; b < pieces.size(); ++b)
-            for (std::size_t k = 0; k < pieces[b].programs.size(); ++k) {
-                auto& m = done[pieces[b].index[k]];
-                if (!built[b].ok) {
-                    m.status = built[b].ours || built[b].stopped ? outcome::runner_error
-                               : built[b].timed_out              ? outcome::compile_timeout
-                                                                 : outcome::compile_error;
-                    m.reason = built[b].reason.empty() ? "the compiler failed and said nothing" : built[b].reason;
+        for (std::size_t b = 0; b < pieces.size(); ++b) {
+            out.files_.push_back(compiled[b].object);
+            for (const auto i : pieces[b].index) {
+                if (compiled[b].ok) {
+                    out.objects_[i] = compiled[b].object;
                     continue;
                 }
-                run_one(*pieces[b].programs[k], built[b].object, right, best, dump, m);
-                if (m.ok() && (!(best > 0) || m.latency() < best)) best = m.latency();
+                done[i].status = compiled[b].ours || compiled[b].stopped ? outcome::runner_error
+                                 : compiled[b].timed_out                 ? outcome::compile_timeout
+                                                                         : outcome::compile_error;
+                done[i].reason = compiled[b].reason.empty() ? "the compiler failed and said nothing" : compiled[b].reason;
             }
-        for (const auto& b : built) (void)::unlink(b.object.c_str());
-        return done;
+        }
+        return out;
     }
 
     static void charge(const piece& p, const compile_outcome& c, std::vector<measurement>& done) {
@@ -374,101 +426,8 @@ private:
         spec.input.assign(reinterpret_cast<const char*>(&length), sizeof length);
         spec.input += body;
         const auto r = run_process(spec, options_.stop);
-        judge(r, detail::read_guard(r, nonce), p, m);
+        detail::judge(r, detail::read_guard(r, nonce), p, m);
         m.reason = detail::without_path(std::move(m.reason), object, "program.so");
-    }
-
-    /// Turns what guard and worker say into a measurement.
-    static void judge(const process_result& r, const detail::guard_answer& a, const program& p, measurement& m) {
-        m.total_seconds += r.wall_seconds;
-        m.run_cpu_seconds = r.cpu_seconds;
-        m.reason.clear();
-        if (r.stopped) {
-            m.reason = "interrupted";
-            return;
-        }
-        if (!a.valid) {
-            m.reason = r.start_error != 0 ? std::string("cannot start the runner: ") + std::strerror(r.start_error)
-                       : r.timed_out
-                           ? std::string("the guard passed its time limit")
-                           : "the guard ended without a report (" + std::string(r.exited ? "exit " : "signal ") + std::to_string(r.code) + ")";
-            return;
-        }
-        detail::worker_message said{};
-        if (a.payload.size() != sizeof said) {
-            silent(a.report, m);
-            return;
-        }
-        std::memcpy(&said, a.payload.data(), sizeof said);
-        m.run_cpu_seconds = (std::max)(0.0, r.cpu_seconds - said.timed_cpu_seconds);
-        m.packing_seconds = said.packing_seconds;
-        m.max_error = said.max_error;
-        const std::string text = detail::one_line(std::string_view(said.text, ::strnlen(said.text, sizeof said.text)));
-        using message = detail::worker_message;
-        switch (said.status) {
-        case message::fine:
-            if (a.report.strays == 0) break;
-            m.status = outcome::run_exit;
-            m.reason = "left " + std::to_string(a.report.strays) + " processes behind";
-            return;
-        case message::cannot_load:
-            m.status = outcome::compile_error;
-            m.reason = "cannot be loaded: " + text;
-            return;
-        case message::wrong:
-            m.status = outcome::wrong_result;
-            m.reason = wrong_text(said);
-            return;
-        case message::overrun:
-            m.status = outcome::wrong_result;
-            m.reason = "wrote outside buffer " + std::to_string(said.buffer) + " of " + std::to_string(p.buffers.size());
-            return;
-        case message::refused_memory:
-            m.status = outcome::run_memory;
-            m.reason = text;
-            return;
-        default:
-            m.status = outcome::runner_error;
-            m.reason = "runner: " + text;
-            return;
-        }
-        for (int i = 0; i < (std::min)(said.repeats, std::int32_t{64}); ++i) {
-            if (!(said.seconds[i] > 0) || !std::isfinite(said.seconds[i])) {
-                m.seconds.clear();
-                m.status = outcome::unstable;
-                m.reason = "a latency is not a positive number";
-                return;
-            }
-            m.seconds.push_back(said.seconds[i]);
-        }
-        m.status = m.seconds.empty() ? outcome::unstable : outcome::ok;
-        if (m.seconds.empty()) m.reason = "no latency";
-    }
-
-    /// The candidate ended before it could say anything.
-    static void silent(const detail::guard_report& g, measurement& m) {
-        const auto strays = g.strays > 0 ? ", left " + std::to_string(g.strays) + " processes behind" : std::string();
-        if (g.cause != 0) m.reason = std::string("cannot start the worker: ") + std::strerror(g.cause);
-        else if (g.timeout != 0 || (g.exited == 0 && g.code == SIGXCPU)) {
-            m.status = outcome::run_timeout;
-            m.reason = (g.timeout != 0 ? "passed the time limit of its process" : "passed the CPU limit of its process") + strays;
-        } else if (g.exited == 0 && g.code == SIGKILL) {
-            m.status = outcome::run_memory;
-            m.reason = "killed by the system, as when memory runs out" + strays;
-        } else if (g.exited == 0) {
-            m.status = outcome::run_crash;
-            m.reason = "died by signal " + std::to_string(g.code) + strays;
-        } else {
-            m.status = outcome::run_exit;
-            m.reason = "ended without a result, exit code " + std::to_string(g.code) + strays;
-        }
-    }
-
-    static std::string wrong_text(const detail::worker_message& said) {
-        char text[200];
-        std::snprintf(text, sizeof text, "buffer %d, element %lld: got %.9g, expected %.9g (%.3g times the tolerance)", said.buffer,
-                      static_cast<long long>(said.where), static_cast<double>(said.got), static_cast<double>(said.want), said.max_error);
-        return text;
     }
 
     runner_options options_;

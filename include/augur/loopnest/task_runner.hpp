@@ -69,9 +69,7 @@ public:
         std::vector<program> programs;
         std::vector<std::size_t> place;
         for (std::size_t i = 0; i < candidates.size(); ++i) {
-            auto how = how_;
-            how.id = static_cast<unsigned>(i);
-            auto p = known ? compile_schedule(t, candidates[i], how, lowering_) : result<program>(known.why());
+            auto p = known ? program_of(t, candidates[i], static_cast<unsigned>(i)) : result<program>(known.why());
             if (!p) {
                 out[i].status = known ? outcome::illegal_schedule : outcome::runner_error;
                 out[i].reason = p.why().detail;
@@ -106,6 +104,19 @@ public:
     [[nodiscard]] double naive_seconds(const loopnest_task& t) const {
         const auto at = tasks_.find(t.key());
         return at == tasks_.end() ? std::numeric_limits<double>::infinity() : at->second.right.seconds;
+    }
+
+    /// What the outputs of a task are compared with.   pre: prepare(t)
+    [[nodiscard]] const reference& right(const loopnest_task& t) const {
+        const auto at = tasks_.find(t.key());
+        AUGUR_ASSERT(at != tasks_.end(), "task_runner::right: the task is not prepared");
+        return at->second.right;
+    }
+    /// A schedule as this runner would compile it; `id` tells its names from those of others.   Errors: those of `compile_schedule`
+    [[nodiscard]] result<program> program_of(const loopnest_task& t, const step_list& schedule, unsigned id) const {
+        auto how = how_;
+        how.id = id;
+        return compile_schedule(t, schedule, how, lowering_);
     }
 
     [[nodiscard]] program_runner& programs() noexcept { return runner_; }
