@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include <augur/core/isa.hpp>
+
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define AUGUR_NN_X86 1
 #include <immintrin.h>
@@ -32,17 +34,8 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// Which instructions a kernel may use.
-enum class isa : std::uint8_t { generic, avx2, avx512 };
-
-/// The best that this processor has. Constant for a process; a few nanoseconds.
-inline isa best_isa() noexcept {
-#if AUGUR_NN_X86
-    if (__builtin_cpu_supports("avx512f") != 0) return isa::avx512;
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) return isa::avx2;
-#endif
-    return isa::generic;
-}
+using augur::best_isa;
+using augur::isa;
 
 /// A read-only matrix: element (i, j) is data[i * row + j * col]. A transposed one has the strides exchanged.
 struct operand {
