@@ -36,11 +36,11 @@ augur::graphlet loop_body(augur::random& r, std::size_t vertices) {
     return std::move(b).take();
 }
 
-void run_blocks(benchmark::State& state, std::size_t low, std::size_t high, augur::pipeline_options options) {
+void run_blocks(benchmark::State& state, int number, std::size_t low, std::size_t high, augur::pipeline_options options) {
     augur::random r(1);
     std::vector<augur::graphlet> blocks;
     std::size_t vertices = 0;
-    for (int i = 0; i < 512; ++i) {
+    for (int i = 0; i < number; ++i) {
         blocks.push_back(loop_body(r, low + r.below(high - low + 1)));
         vertices += blocks.back().size();
     }
@@ -56,11 +56,11 @@ void run_blocks(benchmark::State& state, std::size_t low, std::size_t high, augu
     state.counters["vertices/s"] = benchmark::Counter(rounds * static_cast<double>(vertices), benchmark::Counter::kIsRate);
 }
 
-void small_blocks(benchmark::State& state) { run_blocks(state, 4, 8, {augur::unit_model::ideal, false}); }
-void small_blocks_front(benchmark::State& state) { run_blocks(state, 4, 8, {augur::unit_model::ideal, true}); }
-void small_blocks_ppt(benchmark::State& state) { run_blocks(state, 4, 8, {augur::unit_model::ppt_compat, false}); }
-void large_blocks(benchmark::State& state) { run_blocks(state, 100, 400, {augur::unit_model::ideal, false}); }
-void large_blocks_front(benchmark::State& state) { run_blocks(state, 100, 400, {augur::unit_model::ideal, true}); }
+void small_blocks(benchmark::State& state) { run_blocks(state, 512, 4, 8, {augur::unit_model::ideal, false}); }
+void small_blocks_front(benchmark::State& state) { run_blocks(state, 512, 4, 8, {augur::unit_model::ideal, true}); }
+void small_blocks_ppt(benchmark::State& state) { run_blocks(state, 512, 4, 8, {augur::unit_model::ppt_compat, false}); }
+void large_blocks(benchmark::State& state) { run_blocks(state, 32, 100, 400, {augur::unit_model::ideal, false}); }
+void large_blocks_front(benchmark::State& state) { run_blocks(state, 32, 100, 400, {augur::unit_model::ideal, true}); }
 
 } // namespace
 

@@ -31,11 +31,8 @@ struct instruction {
 template <class G>
 struct graphlet_traits {
     /// A readable property map from vertices to what converts to `instruction`.
-    static auto instructions(const G& g)
-        requires requires { get(boost::vertex_bundle, g); }
-    {
-        return get(boost::vertex_bundle, g);
-    }
+    static auto instructions(const G& g) requires requires { get(boost::vertex_bundle, g); }
+    { return get(boost::vertex_bundle, g); }
 };
 
 /// A task graphlet (Crop, section 3.1.2): instructions, and an edge from each to those that need its result.
@@ -47,10 +44,10 @@ struct graphlet_traits {
 /// Threads     concurrent reads of one const graph are allowed
 template <class G>
 concept task_graphlet = std::convertible_to<typename boost::graph_traits<G>::traversal_category, boost::vertex_list_graph_tag> &&
-                        std::convertible_to<typename boost::graph_traits<G>::traversal_category, boost::bidirectional_graph_tag> &&
-                        requires(const G& g, typename boost::graph_traits<G>::vertex_descriptor v) {
-                            { get(graphlet_traits<G>::instructions(g), v) } -> std::convertible_to<instruction>;
-                        };
+    std::convertible_to<typename boost::graph_traits<G>::traversal_category, boost::bidirectional_graph_tag> &&
+    requires(const G& g, typename boost::graph_traits<G>::vertex_descriptor v) {
+    { get(graphlet_traits<G>::instructions(g), v) } -> std::convertible_to<instruction>;
+};
 
 } // namespace augur::inline v0
 

@@ -110,7 +110,8 @@ template <task_graphlet G>
     return {std::move(code), std::move(list)};
 }
 
-/// Equal for graphlets with equal instructions and edges in equal order, whatever machine or process computes it (FNV-1a, 64 bits).
+/// Equal for graphlets with equal instructions and edges in equal order, whatever machine or process computes it (as FNV-1a, by words of 64
+/// bits).
 [[nodiscard]] inline std::uint64_t content_hash(const graphlet& g) noexcept {
     std::uint64_t h = 0xCBF29CE484222325ULL;
     const auto add = [&](std::uint64_t v) { h = (h ^ v) * 0x100000001B3ULL, h ^= h >> 29U; };

@@ -30,12 +30,17 @@ struct pipeline_options {
     bool front = true; ///< issue width and window of the machine; ppt_compat knows neither
 };
 
-/// Code in a row, ready to be simulated: what `pipeline` runs. Edges lead forward; those to a vertex beyond what is run are passed over.
+/// The edges of code in a row, in program order: they lead forward; those to a vertex beyond what is run are passed over.
 struct pipeline_view {
-    std::span<const native_code> code;       ///< (V)
-    std::span<const std::uint32_t> rows;     ///< (V + 1) where a vertex's edges begin
-    std::span<const std::uint32_t> targets;  ///< (E)
-    std::span<const std::uint32_t> waits_for; ///< (V) how many edges lead to a vertex
+    std::span<const std::uint32_t> rows;    ///< (V + 1) where a vertex's edges begin
+    std::span<const std::uint32_t> targets; ///< (E)
+};
+
+/// A vertex while it is simulated.
+struct pipeline_cell {
+    double time = 0;               ///< when its operands are there; once it has started, when its result is
+    std::uint32_t outstanding = 0; ///< operands that are not there yet
+    native_code code;
 };
 
 namespace detail {
@@ -104,22 +109,28 @@ public:
     [[nodiscard]] const cost_table& costs() const noexcept { return *costs_; }
     [[nodiscard]] const pipeline_options& options() const noexcept { return options_; }
 
-    /// Cycles from the start to the last result of the first `n` vertices.
-    /// @note ideal: O((V + E) log V), some 20 ns a vertex; without a front O(V) memory is all it needs
-    [[nodiscard]] double run(const pipeline_view& view, std::size_t n);
-    [[nodiscard]] double run(const pipeline_view& view) { return run(view, view.code.size()); }
-
-    /// Cycles of a graphlet that runs alone.
+    /// Cycles of a graphlet that runs alone, from its start to its last result.
+    /// @note ideal: O((V + E) log V), some 20 ns a vertex
     [[nodiscard]] double block(const graphlet& g) {
         unknown_ += costs_->lower(g, code_);
-        waits_.resize(g.size());
-        for (std::uint32_t v = 0; v < g.size(); ++v) waits_[v] = g.predecessors(v);
-        return run({code_, g.rows(), g.targets(), waits_});
+        for (auto& c : cells(g.size())) {
+            const auto v = static_cast<std::uint32_t>(&c - cells_.data());
+            c = {0, g.predecessors(v), code_[v]};
+        }
+        return run({g.rows(), g.targets()}, g.size());
     }
-    /// (V) when each result of the last run was there.
-    [[nodiscard]] std::span<const double> done() const noexcept { return {done_.data(), ran_}; }
+    /// When each result of the last run was there: (V), as `pipeline_cell::time`.
+    [[nodiscard]] std::span<const pipeline_cell> done() const noexcept { return {cells_.data(), ran_}; }
     /// How many instructions of an unknown class `block` has met so far.
     [[nodiscard]] std::size_t unknown() const noexcept { return unknown_; }
+
+    /// Room for `n` vertices, to be filled before `run`.
+    [[nodiscard]] std::span<pipeline_cell> cells(std::size_t n) {
+        if (cells_.size() < n) cells_.resize(n);
+        return {cells_.data(), n};
+    }
+    /// Runs the first `n` cells: time 0, their code, and how many edges of `view` from among them lead to each.
+    [[nodiscard]] double run(const pipeline_view& view, std::size_t n);
 
 private:
     template <bool Front>
@@ -129,20 +140,14 @@ private:
     const cost_table* costs_;
     pipeline_options options_;
     std::vector<native_code> code_;
-    std::vector<std::uint32_t> waits_;
-    std::vector<double> done_;             ///< when a vertex can start; once it has, when its result is there
-    std::vector<std::uint32_t> outstanding_; ///< results it still waits for; `started` once it has begun
-    std::vector<double> unit_free_;
+    std::vector<pipeline_cell> cells_;
+    std::vector<double> unit_free_; ///< of equal units: the soonest free first
     detail::event_queue queue_;
     std::size_t ran_ = 0, unknown_ = 0;
 };
 
 inline double pipeline::run(const pipeline_view& view, std::size_t n) {
-    AUGUR_ASSERT(n <= view.code.size() && view.rows.size() >= n && view.waits_for.size() >= n, "pipeline: shape");
-    if (done_.size() < n) {
-        done_.resize(n);
-        outstanding_.resize(n);
-    }
+    AUGUR_ASSERT(n <= cells_.size() && (n == 0 || view.rows.size() > n), "pipeline: shape");
     ran_ = n;
     if (n == 0) return 0;
     if (options_.units == unit_model::ppt_compat) return run_ppt(view, n);
@@ -152,82 +157,85 @@ inline double pipeline::run(const pipeline_view& view, std::size_t n) {
 template <bool Front>
 double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
     constexpr std::uint32_t started = 0xFFFFFFFF;
-    std::fill_n(done_.data(), n, 0.0);
-    std::copy_n(view.waits_for.data(), n, outstanding_.data());
     unit_free_.assign(costs_->units(), 0.0);
     queue_.clear();
-    double* const done = done_.data();
-    std::uint32_t* const outstanding = outstanding_.data();
+    pipeline_cell* const cell = cells_.data();
+    double* const unit_free = unit_free_.data();
+    const cost_row* const cost = &costs_->row(0);
+    const std::uint32_t* const rows = view.rows.data();
+    const std::uint32_t* const targets = view.targets.data();
+    const double width = costs_->issue_width(), window = costs_->window();
+    double front = 0, retired = 0, in_flight = 0; // when the front is free, when the last to leave the window had its result, room taken
     double end = 0;
-    std::uint32_t next = 0; // to enter
+    std::uint32_t next = 0, oldest = 0; // to enter, and in the window
 
-    const auto start = [&](std::uint32_t v, double time) {
-        const native_code c = view.code[v];
-        if (c.parts > 0) {
-            const cost_row& r = costs_->row(c.row);
-            double* const unit = unit_free_.data() + r.first_unit;
-            const double ready = time;
-            for (unsigned part = 0; part < c.parts; ++part) {
-                std::size_t best = 0;
-                for (std::size_t u = 1; u < r.units; ++u)
-                    if (unit[u] < unit[best]) best = u;
-                const double from = (std::max)(ready, unit[best]);
-                unit[best] = from + r.busy;
-                time = (std::max)(time, from + r.latency);
-            }
-        }
-        done[v] = time;
-        outstanding[v] = started;
-        end = (std::max)(end, time);
-        for (auto e = view.rows[v]; e < view.rows[v + 1]; ++e) {
-            const auto w = view.targets[e];
-            if (w >= n) continue;
-            done[w] = (std::max)(done[w], time);
-            if (--outstanding[w] == 0 && w < next) queue_.push({done[w], w});
-        }
-    };
-    const auto enter = [&](double at) { // the next vertex is there; it starts now, or when its operands are
-        const auto v = next++;
-        if (outstanding[v] != 0) done[v] = (std::max)(done[v], at);
-        else if (done[v] <= at) start(v, at);
-        else queue_.push({done[v], v});
-    };
-
-    if constexpr (!Front) {
-        while (next < n) enter(0);
-    } else {
-        const double width = costs_->issue_width(), window = costs_->window();
-        double front = 0, retired = 0, in_flight = 0; // when the front is free, when the last to leave the window had its result, room taken
-        std::uint32_t oldest = 0;
-        while (next < n) {
-            const native_code c = view.code[next];
-            const double room = c.slot ? c.parts : 0;
-            bool fits = true;
-            while (in_flight + room > window && oldest < next) {
-                if (outstanding[oldest] != started) {
-                    fits = false;
-                    break;
+    for (;;) {
+        std::uint32_t v = next;
+        double time = 0;
+        bool entering = next < n;
+        if constexpr (Front) {
+            if (entering) {
+                const double room = cell[next].code.slots();
+                while (in_flight + room > window && oldest < next) {
+                    if (cell[oldest].outstanding != started) {
+                        entering = false;
+                        break;
+                    }
+                    retired = (std::max)(retired, cell[oldest].time);
+                    in_flight -= cell[oldest++].code.slots();
                 }
-                retired = (std::max)(retired, done[oldest]);
-                const native_code left = view.code[oldest++];
-                in_flight -= left.slot ? left.parts : 0;
-            }
-            const double at = (std::max)(front, retired);
-            if (fits && (queue_.empty() || !(queue_.top() < detail::ready_event{at, next}))) {
-                front = at + room / width;
-                in_flight += room;
-                enter(at);
-            } else {
-                const auto e = queue_.top();
-                queue_.pop();
-                start(e.vertex, e.time);
+                time = (std::max)(front, retired);
+                if (entering && (queue_.empty() || !(queue_.top() < detail::ready_event{time, next}))) {
+                    front = time + room / width;
+                    in_flight += room;
+                } else {
+                    entering = false;
+                }
             }
         }
-    }
-    while (!queue_.empty()) {
-        const auto e = queue_.top();
-        queue_.pop();
-        start(e.vertex, e.time);
+        if (entering) { // it starts now, or when its operands are there
+            ++next;
+            const double there = cell[v].time;
+            if (cell[v].outstanding != 0) {
+                cell[v].time = (std::max)(there, time);
+                continue;
+            }
+            if (there > time) {
+                queue_.push({there, v});
+                continue;
+            }
+        } else {
+            if (queue_.empty()) break;
+            const auto e = queue_.top();
+            queue_.pop();
+            v = e.vertex;
+            time = e.time;
+        }
+
+        const native_code c = cell[v].code;
+        const cost_row& r = cost[c.row_index()];
+        double* const unit = unit_free + r.first_unit;
+        double result = time;
+        for (unsigned part = 0; part < c.parts; ++part) {
+            const double from = (std::max)(time, unit[0]);
+            result = (std::max)(result, from + r.latency);
+            double busy_until = from + r.busy;
+            for (unsigned u = 1; u < r.units; ++u) { // equal units may change places: kept in the order in which they become free
+                const double other = unit[u];
+                unit[u - 1] = (std::min)(busy_until, other);
+                busy_until = (std::max)(busy_until, other);
+            }
+            unit[r.units - 1U] = busy_until;
+        }
+        cell[v].time = result;
+        cell[v].outstanding = started;
+        end = (std::max)(end, result);
+        for (auto e = rows[v]; e < rows[v + 1]; ++e) {
+            const auto w = targets[e];
+            if (w >= n) continue;
+            cell[w].time = (std::max)(cell[w].time, result);
+            if (--cell[w].outstanding == 0 && w < next) queue_.push({cell[w].time, w});
+        }
     }
     return end;
 }

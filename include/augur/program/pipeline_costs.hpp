@@ -28,10 +28,14 @@ struct cost_row {
 
 /// What a vertex of a graphlet becomes: `parts` native instructions of one row. 0 parts: nothing, its operands' time is its own.
 struct native_code {
+    static constexpr std::uint16_t no_slot = 0x8000; ///< in `row`: takes no room in the front of the core, as an operand of another instruction
+
     std::uint16_t row = 0;
     std::uint16_t parts = 0;
-    bool slot = true; ///< it takes room in the front of the core; a load that is an operand of another instruction does not
 
+    [[nodiscard]] std::size_t row_index() const noexcept { return row & (no_slot - 1U); }
+    /// Room that it takes in the front of the core.
+    [[nodiscard]] unsigned slots() const noexcept { return (row & no_slot) != 0 ? 0U : parts; }
     friend bool operator==(const native_code&, const native_code&) = default;
 };
 
@@ -59,7 +63,7 @@ public:
     [[nodiscard]] native_code look_up(const instruction& i) const noexcept {
         const entry& e = entries_[(static_cast<std::size_t>(i.op) * element_types + static_cast<std::size_t>(i.type)) * buckets + bucket(i.lanes)];
         const std::uint32_t parts = (i.lanes + (1U << e.lanes_log2) - 1) >> e.lanes_log2;
-        return {e.row, static_cast<std::uint16_t>((std::min)(parts, 65535U)), true};
+        return {e.row, static_cast<std::uint16_t>((std::min)(parts, 65535U))};
     }
     /// The same, for a load that takes what a store in flight wrote.
     [[nodiscard]] native_code forwarded(native_code c) const noexcept {
@@ -114,33 +118,33 @@ struct default_cost {
     bool vector; ///< whole registers at once, or lane by lane
 };
 inline constexpr std::array<default_cost, instruction_classes> default_costs{{
-    {4, 1, true},     // unknown
-    {4, 0.5, true},   // fadd
-    {4, 0.5, true},   // fmul
-    {4, 0.5, true},   // fma
-    {14, 6, true},    // fdiv
-    {16, 8, true},    // fsqrt
-    {3, 0.5, true},   // fminmax
-    {2, 0.5, true},   // compare
-    {1, 0.5, true},   // select
-    {1, 0.33, true},  // ialu
-    {4, 1, true},     // imul
-    {20, 10, false},  // idiv
-    {4, 1, true},     // convert
-    {2, 1, true},     // shuffle
-    {10, 3, true},    // reduce
-    {4, 0.5, true},   // load; its latency is the first cache's
-    {1, 1, true},     // store
-    {6, 1, false},    // gather
-    {2, 1, false},    // scatter
-    {1, 1, true},     // branch
-    {1, 0.25, true},  // move
-    {40, 20, false},  // exp
-    {40, 20, false},  // log
-    {60, 30, false},  // tanh
-    {60, 30, false},  // erf
-    {80, 40, false},  // pow
-    {30, 20, false},  // call
+    {4, 1, true},    // unknown
+    {4, 0.5, true},  // fadd
+    {4, 0.5, true},  // fmul
+    {4, 0.5, true},  // fma
+    {14, 6, true},   // fdiv
+    {16, 8, true},   // fsqrt
+    {3, 0.5, true},  // fminmax
+    {2, 0.5, true},  // compare
+    {1, 0.5, true},  // select
+    {1, 0.33, true}, // ialu
+    {4, 1, true},    // imul
+    {20, 10, false}, // idiv
+    {4, 1, true},    // convert
+    {2, 1, true},    // shuffle
+    {10, 3, true},   // reduce
+    {4, 0.5, true},  // load; its latency is the first cache's
+    {1, 1, true},    // store
+    {6, 1, false},   // gather
+    {2, 1, false},   // scatter
+    {1, 1, true},    // branch
+    {1, 0.25, true}, // move
+    {40, 20, false}, // exp
+    {40, 20, false}, // log
+    {60, 30, false}, // tanh
+    {60, 30, false}, // erf
+    {80, 40, false}, // pow
+    {30, 20, false}, // call
 }};
 
 } // namespace detail
@@ -219,7 +223,7 @@ inline cost_table::cost_table(const machine& m)
             }
         }
     }
-    AUGUR_ASSERT(units_ <= 255 && rows_.size() < 0xFFFF, "cost_table: check_machine bounds these");
+    AUGUR_ASSERT(units_ <= 255 && rows_.size() < native_code::no_slot, "cost_table: check_machine bounds these");
 }
 
 inline std::size_t cost_table::lower(const graphlet& g, std::vector<native_code>& out) const {
@@ -241,7 +245,7 @@ inline std::size_t cost_table::lower(const graphlet& g, std::vector<native_code>
                 if (is_load(code[targets[e]].op)) out[targets[e]].parts |= behind_store;
         if (i.fold != fold_hint::none && folds(i.fold)) {
             if (i.fold == fold_hint::operand) {
-                c.slot = false;
+                c.row |= native_code::no_slot;
             } else if (i.fold != fold_hint::multiply_add) {
                 c.parts = 0;
             } else if (rows[v + 1] - rows[v] == 1) {

@@ -25,15 +25,12 @@ namespace detail {
 /// One run of the model. Units are kept for each cost row, since a register's depth depends on it.
 class ppt_run {
 public:
-    ppt_run(const cost_table& costs, const pipeline_view& view, std::size_t n, double* done, std::uint32_t* outstanding)
-        : costs_(&costs), view_(view), n_(n), done_(done), outstanding_(outstanding) {
-        std::copy_n(view.waits_for.data(), n, outstanding);
-        parts_left_.resize(n);
-        for (std::uint32_t v = 0; v < n; ++v) parts_left_[v] = view.code[v].parts;
+    ppt_run(const cost_table& costs, const pipeline_view& view, std::span<pipeline_cell> cells) : costs_(&costs), view_(view), cells_(cells) {
+        for (const auto& c : cells) parts_left_.push_back(c.code.parts);
     }
     double run() {
-        for (std::uint32_t v = 0; v < n_; ++v)
-            if (outstanding_[v] == 0) ready_.push_back(v);
+        for (std::uint32_t v = 0; v < cells_.size(); ++v)
+            if (cells_[v].outstanding == 0) ready_.push_back(v);
         dispatch();
         while (!moves_.empty()) {
             const auto m = moves_.top();
@@ -62,8 +59,8 @@ private:
     };
 
     /// The first of a row's units.
-    std::size_t first_unit(std::uint16_t row) {
-        if (unit_at_.size() <= row) unit_at_.resize(row + 1U, 0);
+    std::size_t first_unit(std::size_t row) {
+        if (unit_at_.size() <= row) unit_at_.resize(row + 1, 0);
         if (unit_at_[row] == 0) {
             const auto& r = costs_->row(row);
             unit_at_[row] = units_.size() + 1;
@@ -78,11 +75,11 @@ private:
     void dispatch() {
         for (std::size_t i = 0; i < ready_.size(); ++i) { // may grow: what folds away is done at once
             const auto v = ready_[i];
-            const auto c = view_.code[v];
+            const auto c = cells_[v].code;
             if (c.parts == 0) finish(v);
-            const auto first = c.parts == 0 ? 0 : first_unit(c.row);
+            const auto first = c.parts == 0 ? 0 : first_unit(c.row_index());
             for (unsigned part = 0; part < c.parts; ++part) {
-                const auto end = first + costs_->row(c.row).units;
+                const auto end = first + costs_->row(c.row_index()).units;
                 std::size_t u = first;
                 while (u < end && units_[u].active) ++u;
                 if (u < end) {
@@ -99,9 +96,11 @@ private:
         ready_.clear();
     }
     void finish(std::uint32_t v) {
-        done_[v] = now_done_ = now_;
-        for (auto e = view_.rows[v]; e < view_.rows[v + 1]; ++e)
-            if (view_.targets[e] < n_ && --outstanding_[view_.targets[e]] == 0) ready_.push_back(view_.targets[e]);
+        cells_[v].time = now_done_ = now_;
+        for (auto e = view_.rows[v]; e < view_.rows[v + 1]; ++e) {
+            const auto w = view_.targets[e];
+            if (w < cells_.size() && --cells_[w].outstanding == 0) ready_.push_back(w);
+        }
     }
     void move(std::size_t at) {
         ++units_[at].moves;
@@ -127,9 +126,7 @@ private:
 
     const cost_table* costs_;
     pipeline_view view_;
-    std::size_t n_;
-    double* done_;
-    std::uint32_t* outstanding_;
+    std::span<pipeline_cell> cells_;
     std::vector<std::uint32_t> parts_left_, ready_;
     std::vector<std::size_t> unit_at_; ///< by row: 1 + the place of its first unit
     std::vector<unit> units_;
@@ -141,9 +138,7 @@ private:
 } // namespace detail
 
 /// @note O(V * depth * log units), and it allocates: a model to compare with, not one for speed
-inline double pipeline::run_ppt(const pipeline_view& view, std::size_t n) {
-    return detail::ppt_run(*costs_, view, n, done_.data(), outstanding_.data()).run();
-}
+inline double pipeline::run_ppt(const pipeline_view& view, std::size_t n) { return detail::ppt_run(*costs_, view, {cells_.data(), n}).run(); }
 
 } // namespace augur::inline v0
 
