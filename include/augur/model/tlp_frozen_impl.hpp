@@ -29,7 +29,8 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     has_block = !net.blocks.empty();
 
     const auto layer_of = [](const auto& kernels_of, const nn::linear<float>& l) {
-        return k::packed_panels(kernels_of, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); });
+        return k::packed_panels(
+            kernels_of, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); });
     };
     for (const auto& l : net.encoder) encoder.push_back(layer_of(single, l));
 
@@ -71,7 +72,8 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     };
     const auto no_bias = [](index) { return 0.0F; };
     for (index h = 0; h < heads; ++h)
-        fold_value.emplace_back(single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
+        fold_value.emplace_back(
+            single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
     combine.emplace_back(
         tail, heads * head_room, width,
         [&](index i, index c) { return i % head_room < head ? attention.out_proj.W(i / head_room * head + i % head_room, c) : 0.0F; }, no_bias);
@@ -153,230 +155,11 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
     }
 }
 
-template <class T>
-void frozen_pass<T>::score_pairs(worker& w, std::size_t from, std::size_t to) {
-    const auto& net = *net_;
-    const auto keys = static_cast<index>(present_.size());
-    const auto first = static_cast<index>(from);
-    float* const out = pairs_.data() + first * pair_row_;
-    net.lanes_of.scores(pair_q_.data() + first, static_cast<index>(to) - first, pair_k_.data(), keys, net.head, net.groups, out, pair_row_);
-    for (index i = 0; i < static_cast<index>(to) - first; ++i) {
-        float* const row = out + i * pair_row_;
-        w.safe = net.lanes_of.shift(row, keys, net.lanes) < 80 && w.safe; // else a weight might be too small for a float
-        nn::kernels::exp_nonpositive(row, keys * net.lanes, net.level);
-    }
-}
-
-template <class T>
-void frozen_pass<T>::tile(worker& w, std::size_t first, std::size_t last, std::span<const std::size_t> begin, std::span<const std::uint32_t> ids,
-                          std::span<const float> times, std::span<float> scores) {
-    namespace k = nn::kernels;
-    const auto& net = *net_;
-    const std::size_t from = begin[first];
-    const auto m = static_cast<index>(begin[last] - from);
-    w.base.clear();
-    w.z0.clear();
-    w.values.clear();
-    w.v.clear();
-    for (std::size_t t = from; t < begin[last]; ++t) {
-        if (use_values_) w.base.push_back(base_of(ids[t]));
-        if (use_values_) w.values.push_back(values_of(ids[t]));
-        w.z0.push_back(entry(ids[t]));
-        w.v.push_back(entry(ids[t]) + net.v_at);
-    }
-
-    // attention weights of every candidate
-    index at = 0;
-    for (std::size_t c = first; c < last; ++c) {
-        const auto n = static_cast<index>(begin[c + 1] - begin[c]);
-        const index row = k::whole_blocks(n, k::key_block) * net.lanes;
-        float* const weights = w.weights.data() + at;
-        if (use_pairs_) {
-            for (index i = 0; i < n; ++i)
-                net.lanes_of.normalise(pairs_.data() + at_[begin[c] + static_cast<std::size_t>(i)] * pair_row_, at_.data() + begin[c],
-                                       times.data() + begin[c], n, net.lanes, weights + i * row);
-        } else if (n > 0) {
-            w.q.clear();
-            w.k.clear();
-            for (index i = 0; i < k::whole_blocks(n, k::query_block * k::key_block); ++i) {
-                const float* const e = w.z0[begin[c] - from + static_cast<std::size_t>((std::min)(i, n - 1))];
-                w.q.push_back(e + net.q_at);
-                w.k.push_back(e + net.k_at);
-            }
-            net.lanes_of.scores(w.q.data(), n, w.k.data(), n, net.head, net.groups, weights, row);
-            for (index i = 0; i < n; ++i) {
-                net.lanes_of.shift(weights + i * row, n, net.lanes);
-                k::exp_nonpositive(weights + i * row, n * net.lanes, net.level);
-                net.lanes_of.normalise(weights + i * row, nullptr, times.data() + begin[c], n, net.lanes, weights + i * row);
-            }
-        }
-        at += k::whole_blocks(n, k::query_block) * row;
-    }
-
-    // z behind attention and the first residual block
-    T* y = w.y0.data();
-    T* next = w.y1.data();
-    k::panel_tile<T> t;
-    t.init_next = 1;
-    t.y_row = net.widest;
-    if (use_values_) {
-        const T* weights = nullptr;
-        if constexpr (std::is_same_v<T, float>) {
-            weights = w.weights.data();
-        } else {
-            T* const narrow = w.narrow.data();
-            for (index i = 0; i < at; ++i) narrow[i] = k::to_bf16(w.weights.data()[i]);
-            weights = narrow;
-        }
-        t.steps = net.head_steps;
-        t.a_segment = net.lanes;
-        t.a = weights;
-        t.ahead = net.head_steps * net.tail.width * net.tail.pair;
-        for (std::size_t c = first; c < last; ++c) {
-            const auto n = static_cast<index>(begin[c + 1] - begin[c]);
-            const auto r = static_cast<index>(begin[c] - from);
-            t.a_row = k::whole_blocks(n, k::key_block) * net.lanes;
-            t.segments = w.values.data() + r;
-            t.count = n;
-            t.init = w.base.data() + r;
-            for (index p = 0; p < net.fold_panels; ++p) {
-                t.offset = p * t.ahead;
-                t.init_offset = p * net.tail.width;
-                t.y = y + r * net.widest + p * net.half;
-                net.tail(net.has_block ? k::panel_end::fold : k::panel_end::linear, n, t);
-            }
-            t.a += k::whole_blocks(n, k::query_block) * t.a_row;
-        }
-    } else {
-        const index ld = net.heads * net.head_room;
-        float* const context = w.a.data();
-        static constexpr float zeros[64] = {};
-        const float* const none = zeros;
-        k::panel_tile<float> heads;
-        heads.a_segment = net.lanes;
-        heads.steps = 1;
-        heads.init = &none;
-        heads.y_row = ld;
-        const float* weights = w.weights.data();
-        for (std::size_t c = first; c < last; ++c) {
-            const auto n = static_cast<index>(begin[c + 1] - begin[c]);
-            const auto r = static_cast<index>(begin[c] - from);
-            heads.a_row = k::whole_blocks(n, k::key_block) * net.lanes;
-            heads.segments = w.v.data() + r;
-            heads.count = n;
-            for (index p = 0; p < ld; p += net.context.width) {
-                heads.a = weights + p / net.head_room;
-                heads.offset = p;
-                heads.y = context + r * ld + p;
-                net.context(k::panel_end::linear, n, heads);
-            }
-            weights += k::whole_blocks(n, k::query_block) * heads.a_row;
-        }
-        if constexpr (std::is_same_v<T, float>) {
-            t.a = context;
-        } else {
-            T* const narrow = w.narrow.data();
-            for (index i = 0; i < m * ld; ++i) narrow[i] = k::to_bf16(context[i]);
-            t.a = narrow;
-        }
-        const auto& combine = net.combine.front();
-        const T* const segment = combine.weights.data();
-        t.a_row = ld;
-        t.segments = &segment;
-        t.steps = combine.steps;
-        t.init = w.z0.data();
-        for (index p = 0; p < combine.panels; ++p) {
-            t.offset = p * combine.panel_size;
-            t.init_offset = p * net.tail.width;
-            t.y = y + p * net.tail.width;
-            net.tail(k::panel_end::linear, m, t);
-        }
-    }
-
-    for (std::size_t b = use_values_ ? 1 : 0; b < net.blocks.size(); ++b) {
-        k::panel_layer<T>(net.tail, k::panel_end::residual, m, y, net.widest, net.blocks[b], next, net.widest, y, net.widest);
-        std::swap(y, next);
-    }
-    for (const auto& l : net.decoder) {
-        k::panel_layer<T>(net.tail, k::panel_end::relu, m, y, net.widest, l, next, net.widest);
-        std::swap(y, next);
-    }
-    for (std::size_t c = first; c < last; ++c) {
-        float score = 0;
-        for (std::size_t i = begin[c]; i < begin[c + 1]; ++i) {
-            const T* const row = y + static_cast<index>(i - from) * net.widest;
-            float sum[8] = {};
-            for (std::size_t j = 0; j < net.last.size(); j += 8)
-                for (std::size_t e = 0; e < 8; ++e) sum[e] += k::to_float(row[j + e]) * net.last[j + e];
-            score += times[i] * (((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + net.last_bias);
-        }
-        scores[c] = score;
-    }
-}
-
+/// Entries of rows that are new, and values of those that this batch needs them of.
 template <class T>
 template <bulk_executor Executor>
-void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times,
-                             Executor& executor, std::span<float> scores) {
-    namespace k = nn::kernels;
+void frozen_pass<T>::make_rows(Executor& executor) {
     const auto& net = *net_;
-    const std::size_t candidates = begin.size() - 1;
-    if (workers_.size() < static_cast<std::size_t>(executor.concurrency())) workers_.resize(static_cast<std::size_t>(executor.concurrency()));
-
-    // which rows are here
-    ++batch_;
-    present_.clear();
-    at_.resize((std::max)(at_.size(), ids.size()));
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-        if (stamp_[ids[t]] != batch_) {
-            stamp_[ids[t]] = batch_;
-            local_[ids[t]] = static_cast<std::uint32_t>(present_.size());
-            present_.push_back(ids[t]);
-        }
-        at_[t] = local_[ids[t]];
-    }
-
-    // multiplications that the table of values saves, and those that it costs; the batch alone decides, not what is known already
-    double saved = 0, pairs = 0;
-    const auto d = static_cast<double>(net.width), u = static_cast<double>(present_.size());
-    for (std::size_t c = 0; c < candidates; ++c) {
-        const auto n = static_cast<double>(begin[c + 1] - begin[c]);
-        saved += n * (2 * d * d + n * d) - n * n * static_cast<double>(net.heads) * 2 * d;
-        pairs += n * n;
-    }
-    use_values_ = saved > u * 2 * d * d;
-    use_pairs_ = 2 * u * u <= pairs && u * u * static_cast<double>(net.lanes) <= 4.0 * (1 << 20);
-
-    // tiles, and room for the largest
-    tiles_.assign(1, 0);
-    std::size_t rows = 0, weights = 0, most_rows = 0, most_weights = 0;
-    for (std::size_t c = 0; c < candidates; ++c) {
-        const std::size_t n = begin[c + 1] - begin[c];
-        if (rows > 0 && rows + n > static_cast<std::size_t>(tile_rows)) {
-            tiles_.push_back(c);
-            rows = weights = 0;
-        }
-        rows += n;
-        const auto whole = static_cast<index>(n);
-        weights += static_cast<std::size_t>(k::whole_blocks(whole, k::query_block) * k::whole_blocks(whole, k::key_block) * net.lanes);
-        most_rows = (std::max)(most_rows, rows);
-        most_weights = (std::max)(most_weights, weights);
-    }
-    tiles_.push_back(candidates);
-    const auto context = use_values_ ? 0 : most_rows * static_cast<std::size_t>(net.heads * net.head_room);
-    for (worker& w : workers_) {
-        w.safe = true;
-        w.weights.reserve(most_weights);
-        if (!std::is_same_v<T, float>) w.narrow.reserve((std::max)(most_weights, context));
-        w.a.reserve(context);
-        w.y0.reserve(most_rows * static_cast<std::size_t>(net.widest));
-        w.y1.reserve(most_rows * static_cast<std::size_t>(net.widest));
-        for (auto* list : {&w.q, &w.k}) list->reserve(most_rows + k::query_block * k::key_block);
-        for (auto* list : {&w.base, &w.z0, &w.v}) list->reserve(most_rows);
-        w.values.reserve(most_rows);
-    }
-
-    // entries of new rows, then their values
     const std::size_t known = rows_->size();
     table_.resize((std::max)(table_.size(), (known + row_block - 1) / row_block));
     values_.resize(table_.size());
@@ -394,32 +177,49 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
     for (const auto& p : pieces_) table_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.row_size));
     spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { encode(w, pieces_[i].first, pieces_[i].second); });
     encoded_ = known;
-    if (use_values_) {
-        pieces(0, [&](std::size_t id) { return stamp_[id] == batch_ && has_values_[id] == 0; });
-        for (const auto& p : pieces_) {
-            values_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.values_size));
-            bases_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.fold_columns));
-            std::fill(has_values_.begin() + static_cast<index>(p.first), has_values_.begin() + static_cast<index>(p.second), std::uint8_t{1});
-        }
-        spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { make_values(w, pieces_[i].first, pieces_[i].second); });
+    if (!use_values_) return;
+    pieces(0, [&](std::size_t id) { return stamp_[id] == batch_ && has_values_[id] == 0; });
+    for (const auto& p : pieces_) {
+        values_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.values_size));
+        bases_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.fold_columns));
+        std::fill(has_values_.begin() + static_cast<index>(p.first), has_values_.begin() + static_cast<index>(p.second), std::uint8_t{1});
     }
-    if (use_pairs_) {
-        const auto queries = k::whole_blocks(static_cast<index>(present_.size()), k::query_block * k::key_block);
-        pair_q_.clear();
-        pair_k_.clear();
-        for (index i = 0; i < queries; ++i) {
-            const float* const e = entry(present_[(std::min)(static_cast<std::size_t>(i), present_.size() - 1)]);
-            pair_q_.push_back(e + net.q_at);
-            pair_k_.push_back(e + net.k_at);
+    spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { make_values(w, pieces_[i].first, pieces_[i].second); });
+}
+
+template <class T>
+template <bulk_executor Executor>
+void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times, Executor& executor,
+                             std::span<float> scores) {
+    if (workers_.size() < static_cast<std::size_t>(executor.concurrency())) workers_.resize(static_cast<std::size_t>(executor.concurrency()));
+    ++batch_;
+    present_.clear();
+    at_.resize(ids.size());
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        if (stamp_[ids[t]] != batch_) {
+            stamp_[ids[t]] = batch_;
+            local_[ids[t]] = static_cast<std::uint32_t>(present_.size());
+            present_.push_back(ids[t]);
         }
-        pair_row_ = queries * net.lanes;
-        pairs_.reserve(static_cast<std::size_t>(queries * pair_row_));
-        constexpr std::size_t piece = 8 * k::query_block;
-        spread(executor, (present_.size() + piece - 1) / piece,
-               [&](worker& w, std::size_t i) { score_pairs(w, i * piece, (std::min)(present_.size(), (i + 1) * piece)); });
-        for (const worker& w : workers_) use_pairs_ = use_pairs_ && w.safe;
+        at_[t] = local_[ids[t]];
     }
-    spread(executor, tiles_.size() - 1, [&](worker& w, std::size_t i) { tile(w, tiles_[i], tiles_[i + 1], begin, ids, times, scores); });
+    groups_.build(begin, at_, times, present_.size());
+
+    // multiplications with values and without; the batch alone decides, not what is known already
+    double products = groups_.products();
+    if (!std::is_same_v<T, float>) {
+        products = 0;
+        for (std::size_t c = 0; c + 1 < begin.size(); ++c)
+            products += static_cast<double>(begin[c + 1] - begin[c]) * static_cast<double>(begin[c + 1] - begin[c]);
+    }
+    const auto d = static_cast<double>(net_->width), layers = net_->has_block ? 2.0 : 1.0;
+    use_values_ = static_cast<double>(ids.size()) * layers * d * d >
+                  products * static_cast<double>(net_->heads) * layers * d + static_cast<double>(present_.size()) * (layers + 1) * d * d;
+
+    make_rows(executor);
+    reserve(begin);
+    const auto groups = groups_.groups();
+    spread(executor, groups.size(), [&](worker& w, std::size_t i) { score(w, groups[i], begin, scores); });
 }
 
 } // namespace detail

@@ -16,6 +16,10 @@
 /// second halves: one product with rows that are gathered from the table ("values"), without the output projection and the first residual layer.
 /// Columns of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is made in registers. Values and base are made only where the
 /// candidates of a batch share so many rows that they pay.
+///
+/// Candidates of a group (tlp_frozen_groups.hpp) have a set C of rows in common. For a query all of C is one more key: its score is the logarithm of
+/// the sum of e^score over C, its value the mean of C's values under that query's weights. That mean is made once for each distinct row of the group,
+/// so a candidate's own product is left with the rows that the others do not have, a third of all.
 
 #include <algorithm>
 #include <atomic>
@@ -29,6 +33,7 @@
 
 #include <augur/core/executor.hpp>
 #include <augur/model/tlp.hpp>
+#include <augur/model/tlp_frozen_groups.hpp>
 #include <augur/model/tlp_frozen_rows.hpp>
 #include <augur/model/tlp_input.hpp>
 #include <augur/nn/kernels/head_lanes.hpp>
@@ -49,10 +54,10 @@ struct frozen_network {
     nn::kernels::isa level;
 
     tlp_config config;
-    index columns = 0, width = 0, heads = 0;          ///< inputs of the first layer, D, H
+    index columns = 0, width = 0, heads = 0;              ///< inputs of the first layer, D, H
     index head = 0, head_room = 0, groups = 0, lanes = 0; ///< D / H, the same in whole panels, ceil(H / 8), 8 of them
     bool has_block = false;
-    index half = 0;        ///< columns of z in a panel of the fold: half of W, or W without a residual block
+    index half = 0; ///< columns of z in a panel of the fold: half of W, or W without a residual block
     index fold_panels = 0, fold_columns = 0;
     index q_at = 0, k_at = 0, v_at = 0, row_size = 0; ///< in a row's entry; z0 is at 0
     index head_steps = 0, values_size = 0;            ///< of a row: (fold_panels, head_steps, W [, 2])
@@ -64,9 +69,9 @@ struct frozen_network {
     std::vector<nn::kernels::packed_panels<float>> fold_value; ///< one a head: v_h -> [Wo_h v | W1 Wo_h v]
     std::vector<nn::kernels::packed_panels<T>> combine;        ///< one: Wo alone
     std::vector<nn::kernels::packed_panels<T>> blocks;
-    std::vector<nn::kernels::packed_panels<T>> decoder;        ///< without the last
-    std::vector<float> out_bias;                               ///< bo
-    std::vector<float> last;                                   ///< weights of the last layer, zeros up to a multiple of 8
+    std::vector<nn::kernels::packed_panels<T>> decoder; ///< without the last
+    std::vector<float> out_bias;                        ///< bo
+    std::vector<float> last;                            ///< weights of the last layer, zeros up to a multiple of 8
     float last_bias = 0;
 
     /// pre: attention backbone with one layer
@@ -77,7 +82,7 @@ struct frozen_network {
 template <class T>
 class frozen_pass {
 public:
-    /// Rows of a tile: what it needs stays in the second-level cache.
+    /// Rows that go through the layers together: what they need stays in the second-level cache.
     static constexpr std::ptrdiff_t tile_rows = 96;
     static constexpr std::size_t row_block = 64;
 
@@ -97,26 +102,55 @@ public:
 
 private:
     using index = std::ptrdiff_t;
+    using group = tlp_frozen_groups::group;
+    /// A bag of a group.
+    struct bag {
+        std::size_t from = 0;               ///< into rows() and times() of the groups
+        index row = 0;                      ///< its first row among those of the group
+        index rows = 0, own = 0;            ///< how many, and how many that not all of the group have
+        index weights = 0, weights_row = 0; ///< where its attention weights begin, and from one row to the next
+    };
     struct worker {
-        nn::kernels::line_buffer<float> input, a, b;      ///< (row_block, .) rows on their way through the encoder; heads' results; values in float
-        nn::kernels::line_buffer<float> weights;          ///< (rows, keys, lanes) attention weights of a tile
-        nn::kernels::line_buffer<T> narrow;               ///< the same in T
-        nn::kernels::line_buffer<T> y0, y1;               ///< (rows, widest) behind the layers
-        std::vector<const float*> q, k, z0, base, v;      ///< by row of the tile
+        nn::kernels::line_buffer<float> input, a, b; ///< (row_block, .) rows on their way through the encoder; values in float
+        std::vector<bag> bags;
+        std::vector<std::uint32_t> distinct;              ///< rows of the group, by number in the batch
+        std::vector<std::uint32_t> slot_of, stamp;        ///< by number in the batch: where among those, if the stamp is this group's
+        std::vector<std::uint32_t> slot, place;           ///< by row of the group: the same; its place when rows are sorted by slot
+        std::vector<index> slot_begin;                    ///< (distinct + 1) in that order
+        nn::kernels::line_buffer<float> common, log_sums; ///< (distinct, common keys, lanes) weights among them; (distinct, lanes)
+        nn::kernels::line_buffer<float> mix;              ///< their means: (distinct, heads, W) of a panel, or (distinct, heads' v)
+        nn::kernels::line_buffer<float> weights, shares;  ///< (rows, [1 +] own keys, lanes); the first of each, by place
+        nn::kernels::line_buffer<T> narrow;               ///< weights in T
+        nn::kernels::line_buffer<float> sums;             ///< (rows by place, W) what the common keys make of a panel; or (rows, heads' v)
+        nn::kernels::line_buffer<T> z;                    ///< (rows, .) behind attention
+        nn::kernels::line_buffer<T> y0, y1;               ///< (tile_rows, widest) behind the layers
+        nn::kernels::line_buffer<float> out;              ///< (rows) behind the last
+        std::vector<const float*> q, k, init;
         std::vector<const T*> values;
-        bool safe = true; ///< no pair's weight would vanish
+        std::vector<float> times;
+        std::uint32_t epoch = 0;
     };
 
     float* entry(std::size_t id) { return table_[id / row_block].data() + static_cast<index>(id % row_block) * net_->row_size; }
     T* values_of(std::size_t id) { return values_[id / row_block].data() + static_cast<index>(id % row_block) * net_->values_size; }
-
     float* base_of(std::size_t id) { return bases_[id / row_block].data() + static_cast<index>(id % row_block) * net_->fold_columns; }
 
+    template <bulk_executor Executor>
+    void make_rows(Executor& executor);
     void encode(worker& w, std::size_t first, std::size_t last);
     void make_values(worker& w, std::size_t first, std::size_t last);
-    void score_pairs(worker& w, std::size_t first, std::size_t last);
-    void tile(worker& w, std::size_t first, std::size_t last, std::span<const std::size_t> begin, std::span<const std::uint32_t> ids,
-              std::span<const float> times, std::span<float> scores);
+    void reserve(std::span<const std::size_t> begin);
+
+    void score(worker& w, const group& g, std::span<const std::size_t> begin, std::span<float> scores);
+    void gather(worker& w, const group& g, std::span<const std::size_t> begin);
+    void attend_common(worker& w, index common);
+    void attend_own(worker& w, index common);
+    void fold(worker& w, index common);
+    void combine(worker& w, index common);
+    void layers(worker& w);
+
+    /// How many rows of a group are taken as one key. In bf16 the fold's weights would be rounded twice, and it is fast without.
+    [[nodiscard]] index common_of(const group& g) const { return use_values_ && !std::is_same_v<T, float> ? 0 : static_cast<index>(g.shared); }
 
     /// f(worker, i) for all i < n, as many at a time as the executor likes.
     template <bulk_executor Executor, class F>
@@ -142,12 +176,9 @@ private:
     std::vector<std::uint64_t> stamp_;   ///< by id: the last batch that has it
     std::vector<std::uint32_t> local_;   ///< by id: its number among the batch's distinct rows
     std::vector<std::uint32_t> present_; ///< those rows
-    std::vector<std::uint32_t> at_;      ///< `ids` as such numbers
-    std::vector<std::size_t> tiles_;     ///< first candidate of each, and the end
-    bool use_values_ = false, use_pairs_ = false;
-    nn::kernels::line_buffer<float> pairs_; ///< (U, U rounded up, lanes) exp of the shifted scores
-    std::vector<const float*> pair_q_, pair_k_;
-    index pair_row_ = 0;
+    std::vector<std::uint32_t> at_;      ///< the ids of all bags as such numbers
+    tlp_frozen_groups groups_;
+    bool use_values_ = false;
     std::vector<std::pair<std::size_t, std::size_t>> pieces_; ///< rows [first, second) of one row_block
 };
 
@@ -155,6 +186,7 @@ private:
 
 } // namespace augur::inline v0
 
+#include <augur/model/tlp_frozen_group_impl.hpp>
 #include <augur/model/tlp_frozen_impl.hpp>
 
 #endif

@@ -48,29 +48,26 @@ inline void exp_generic(float* x, std::ptrdiff_t n) noexcept {
 }
 #if AUGUR_NN_X86
 /// By hand: GCC 12 makes no vectors of the loop, for its last comparison.
-__attribute__((target("avx2,fma"))) inline void exp_avx2(float* x, std::ptrdiff_t n) noexcept {
+__attribute__((target("avx2,fma"), always_inline)) inline __m256 exp_eight(__m256 y) noexcept {
     const __m256 one = _mm256_set1_ps(1.0F);
-    for (std::ptrdiff_t i = 0; i < n; i += 8) {
-        alignas(32) float rest[8] = {};
-        const bool whole_vector = i + 8 <= n;
-        if (!whole_vector) std::memcpy(rest, x + i, static_cast<std::size_t>(n - i) * sizeof(float));
-        const __m256 y = _mm256_loadu_ps(whole_vector ? x + i : rest);
-        const __m256 scaled = _mm256_fmadd_ps(y, _mm256_set1_ps(1.44269504F), _mm256_set1_ps(-0.5F));
-        const __m256i power = _mm256_cvttps_epi32(_mm256_max_ps(scaled, _mm256_set1_ps(-126.5F)));
-        const __m256 whole = _mm256_cvtepi32_ps(power);
-        const __m256 r = _mm256_fmadd_ps(whole, _mm256_set1_ps(2.12194440e-4F), _mm256_fnmadd_ps(whole, _mm256_set1_ps(0.693359375F), y));
-        __m256 p = _mm256_set1_ps(1.0F / 5040.0F);
-        for (const float c : {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F}) p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(c));
-        p = _mm256_fmadd_ps(_mm256_fmadd_ps(p, r, one), r, one);
-        const __m256 two = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(power, _mm256_set1_epi32(127)), 23));
-        const __m256 e = _mm256_andnot_ps(_mm256_cmp_ps(y, _mm256_set1_ps(-87.0F), _CMP_LT_OQ), _mm256_mul_ps(p, two));
-        if (whole_vector) {
-            _mm256_storeu_ps(x + i, e);
-        } else {
-            _mm256_store_ps(rest, e);
-            std::memcpy(x + i, rest, static_cast<std::size_t>(n - i) * sizeof(float));
-        }
-    }
+    const __m256 scaled = _mm256_fmadd_ps(y, _mm256_set1_ps(1.44269504F), _mm256_set1_ps(-0.5F));
+    const __m256i power = _mm256_cvttps_epi32(_mm256_max_ps(scaled, _mm256_set1_ps(-126.5F)));
+    const __m256 whole = _mm256_cvtepi32_ps(power);
+    const __m256 r = _mm256_fmadd_ps(whole, _mm256_set1_ps(2.12194440e-4F), _mm256_fnmadd_ps(whole, _mm256_set1_ps(0.693359375F), y));
+    __m256 p = _mm256_set1_ps(1.0F / 5040.0F);
+    for (const float c : {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F}) p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(c));
+    p = _mm256_fmadd_ps(_mm256_fmadd_ps(p, r, one), r, one);
+    const __m256 two = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(power, _mm256_set1_epi32(127)), 23));
+    return _mm256_andnot_ps(_mm256_cmp_ps(y, _mm256_set1_ps(-87.0F), _CMP_LT_OQ), _mm256_mul_ps(p, two));
+}
+__attribute__((target("avx2,fma"))) inline void exp_avx2(float* x, std::ptrdiff_t n) noexcept {
+    std::ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(x + i, exp_eight(_mm256_loadu_ps(x + i)));
+    if (i == n) return;
+    alignas(32) float rest[8] = {};
+    std::memcpy(rest, x + i, static_cast<std::size_t>(n - i) * sizeof(float));
+    _mm256_store_ps(rest, exp_eight(_mm256_load_ps(rest)));
+    std::memcpy(x + i, rest, static_cast<std::size_t>(n - i) * sizeof(float));
 }
 #endif
 } // namespace detail

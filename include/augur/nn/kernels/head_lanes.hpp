@@ -9,9 +9,8 @@
 /// A query or key of H heads of width d is laid out (G, d, 8) with G = ceil(H / 8) groups of heads; heads beyond H are zero. Scores and weights are
 /// (query, key, 8 G).
 
-#include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/kernels/gemm.hpp>
@@ -81,6 +80,10 @@ struct generic_lanes {
         for (int i = 0; i < 8; ++i) a.x[i] = a.x[i] > b.x[i] ? a.x[i] : b.x[i];
         return a;
     }
+    static vec exp(vec a) {
+        for (float& x : a.x) x = exp_nonpositive(x);
+        return a;
+    }
     static void store(float* p, const vec& v) {
         for (int i = 0; i < 8; ++i) p[i] = v.x[i];
     }
@@ -98,6 +101,7 @@ struct avx2_lanes {
     AUGUR_NN_OP vec multiply(vec a, vec b) { return _mm256_mul_ps(a, b); }
     AUGUR_NN_OP vec divide(vec a, vec b) { return _mm256_div_ps(a, b); }
     AUGUR_NN_OP vec larger(vec a, vec b) { return _mm256_max_ps(a, b); }
+    AUGUR_NN_OP vec exp(vec a) { return exp_eight(a); }
     AUGUR_NN_OP void store(float* p, vec v) { _mm256_storeu_ps(p, v); }
 };
 #undef AUGUR_NN_OP
@@ -135,35 +139,27 @@ struct avx2_lanes {
                     }                                                                                                                                \
                 }                                                                                                                                    \
     }                                                                                                                                                \
-    attributes float prefix##_shift(float* row, std::ptrdiff_t keys, std::ptrdiff_t lanes) {                                                         \
-        float range = 0;                                                                                                                             \
-        for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                              \
-            P::vec top = P::load(row + g), low = P::multiply(P::all(-1), top);                                                                       \
-            for (std::ptrdiff_t j = 1; j < keys; ++j) {                                                                                              \
-                const P::vec s = P::load(row + j * lanes + g);                                                                                       \
-                top = P::larger(s, top);                                                                                                             \
-                low = P::larger(P::multiply(P::all(-1), s), low);                                                                                    \
+    attributes void prefix##_soften(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys,               \
+                                    std::ptrdiff_t lanes, float* log_sums) {                                                                         \
+        for (std::ptrdiff_t i = 0; i < count; ++i)                                                                                                   \
+            for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                          \
+                float* const row = rows + i * stride + g;                                                                                            \
+                P::vec top = P::load(row);                                                                                                           \
+                for (std::ptrdiff_t j = 1; j < keys; ++j) top = P::larger(P::load(row + j * lanes), top);                                            \
+                P::vec sum = P::all(0);                                                                                                              \
+                for (std::ptrdiff_t j = 0; j < keys; ++j) {                                                                                          \
+                    const P::vec e = P::multiply(P::exp(P::subtract(P::load(row + j * lanes), top)), P::all(times[j]));                              \
+                    sum = P::add(sum, e);                                                                                                            \
+                    P::store(row + j * lanes, e);                                                                                                    \
+                }                                                                                                                                    \
+                const P::vec share = P::divide(P::all(1), sum);                                                                                      \
+                for (std::ptrdiff_t j = 0; j < keys; ++j) P::store(row + j * lanes, P::multiply(P::load(row + j * lanes), share));                   \
+                if (log_sums == nullptr) continue;                                                                                                   \
+                float tops[8], sums[8];                                                                                                              \
+                P::store(tops, top);                                                                                                                 \
+                P::store(sums, sum);                                                                                                                 \
+                for (std::ptrdiff_t l = 0; l < 8; ++l) log_sums[i * lanes + g + l] = tops[l] + std::log(sums[l]);                                    \
             }                                                                                                                                        \
-            for (std::ptrdiff_t j = 0; j < keys; ++j) P::store(row + j * lanes + g, P::subtract(P::load(row + j * lanes + g), top));                 \
-            float spread[8];                                                                                                                         \
-            P::store(spread, P::add(top, low));                                                                                                      \
-            for (const float s : spread) range = range < s ? s : range;                                                                              \
-        }                                                                                                                                            \
-        return range;                                                                                                                                \
-    }                                                                                                                                                \
-    attributes void prefix##_normalise(const float* from, const std::uint32_t* at, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes,    \
-                                       float* row) {                                                                                                 \
-        for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                              \
-            P::vec sum = P::all(0);                                                                                                                  \
-            for (std::ptrdiff_t j = 0; j < keys; ++j) {                                                                                              \
-                const std::ptrdiff_t key = at == nullptr ? j : static_cast<std::ptrdiff_t>(at[j]);                                                   \
-                const P::vec w = P::multiply(P::load(from + key * lanes + g), P::all(times[j]));                                                     \
-                sum = P::add(sum, w);                                                                                                                \
-                P::store(row + j * lanes + g, w);                                                                                                    \
-            }                                                                                                                                        \
-            const P::vec share = P::divide(P::all(1), sum);                                                                                          \
-            for (std::ptrdiff_t j = 0; j < keys; ++j) P::store(row + j * lanes + g, P::multiply(P::load(row + j * lanes + g), share));               \
-        }                                                                                                                                            \
     }
 
 AUGUR_NN_HEAD_LANES(generic, generic_lanes, inline)
@@ -174,24 +170,24 @@ AUGUR_NN_HEAD_LANES(avx2, avx2_lanes, __attribute__((target("avx2,fma"))) inline
 
 } // namespace detail
 
-/// The three steps of a softmax over keys. AVX-512 machines use AVX2 here: eight lanes are what there is.
+/// The two steps of a softmax over keys. AVX-512 machines use AVX2 here: eight lanes are what there is.
 struct head_lane_kernels {
     /// out (queries, keys, 8 groups) <- q k. Pointers and room for whole blocks: queries to a multiple of 4, keys to one of 3.
     void (*scores)(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d, std::ptrdiff_t groups,
                    float* out, std::ptrdiff_t out_row);
-    /// Subtracts each lane's largest score from a row (keys, lanes); gives the largest difference of two scores of a lane.   pre: keys > 0
-    float (*shift)(float* row, std::ptrdiff_t keys, std::ptrdiff_t lanes);
-    /// row (keys, lanes) <- shares of times[j] * from[at[j]]; without `at`, of from[j], which may be `row` itself.
-    void (*normalise)(const float* from, const std::uint32_t* at, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes, float* row);
+    /// Each of `count` rows (keys, lanes) of scores, `stride` numbers apart, becomes shares that add up to 1, where key j counts times[j].
+    /// log_sums (count, lanes), where it is not null, <- log of the sum of times[j] e^score.   pre: keys > 0
+    void (*soften)(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes,
+                   float* log_sums);
 };
 
 /// pre: the processor has `level`
 inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
 #if AUGUR_NN_X86
-    if (level != isa::generic) return {&detail::avx2_scores, &detail::avx2_shift, &detail::avx2_normalise};
+    if (level != isa::generic) return {&detail::avx2_scores, &detail::avx2_soften};
 #endif
     (void)level;
-    return {&detail::generic_scores, &detail::generic_shift, &detail::generic_normalise};
+    return {&detail::generic_scores, &detail::generic_soften};
 }
 
 } // namespace nn::kernels

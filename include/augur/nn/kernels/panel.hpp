@@ -75,7 +75,6 @@ struct panel_tile {
     std::ptrdiff_t a_row = 0, a_segment = 0;
     const T* const* segments = nullptr; ///< segment s of the panel begins at segments[s] + offset
     std::ptrdiff_t count = 1, offset = 0;
-    std::ptrdiff_t ahead = 0;            ///< of a fold: how far behind B the next panel lies; it is fetched in time
     std::ptrdiff_t steps = 0;            ///< in a segment; of one k in float, of two in bf16
     const float* const* init = nullptr;  ///< row r starts at init[r init_next] + init_offset: a bias (init_next 0), or one's own
     std::ptrdiff_t init_next = 0, init_offset = 0;
@@ -209,10 +208,10 @@ struct avx512_bf16_panel {
             for (int v = 0; v < V; ++v) sum[r][v] = P::load(from + v * P::lanes);                                                                    \
         }                                                                                                                                            \
         const std::ptrdiff_t row = t.a_row, steps = t.steps;                                                                                         \
-        [[maybe_unused]] const std::ptrdiff_t ahead = t.ahead;                                                                                       \
         const P::number* from = t.a;                                                                                                                 \
         for (std::ptrdiff_t s = 0; s < t.count; ++s, from += t.a_segment) {                                                                          \
             const P::number* b = t.segments[s] + t.offset;                                                                                           \
+            [[maybe_unused]] const P::number* next = t.segments[s + 1 < t.count ? s + 1 : s] + t.offset;                                             \
             const P::number* a = from;                                                                                                               \
             for (std::ptrdiff_t k = 0; k < steps; ++k, a += P::pair, b += P::pair * P::lanes * V) {                                                  \
                 decltype(P::weights(b)) w[V];                                                                                                        \
@@ -220,7 +219,7 @@ struct avx512_bf16_panel {
                 for (int v = 0; v < V; ++v) {                                                                                                        \
                     w[v] = P::weights(b + v * P::pair * P::lanes);                                                                                   \
                     if constexpr (End == panel_end::fold) { /* its rows are gathered: the processor does not see where the next ones lie */          \
-                        if (v * static_cast<int>(sizeof w[0]) % 64 == 0) __builtin_prefetch(b + ahead + v * P::pair * P::lanes);                     \
+                        if (v * static_cast<int>(sizeof w[0]) % 64 == 0) __builtin_prefetch(next + (k * V + v) * P::pair * P::lanes);                \
                     }                                                                                                                                \
                 }                                                                                                                                    \
                 AUGUR_NN_UNROLL                                                                                                                      \

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_FROZEN_GROUP_IMPL_HPP
+#define AUGUR_MODEL_TLP_FROZEN_GROUP_IMPL_HPP
+
+/// @file
+/// Bodies of tlp_frozen_pass.hpp: one group of candidates, from its rows to its scores.
+
+#include <augur/model/tlp_frozen_pass.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+/// Room for the largest group in every worker, so that which of them takes it does not matter.
+template <class T>
+void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const auto size = [](index n) { return static_cast<std::size_t>(n); };
+    index most_rows = 0, most_bags = 0, most_weights = 0, most_common = 0, most_slots = 0, longest = 0;
+    for (const group& g : groups_.groups()) {
+        const index common = common_of(g);
+        index rows = 0, weights = 0;
+        for (std::uint32_t i = g.first; i < g.last; ++i) {
+            const auto c = groups_.order()[i];
+            const auto n = static_cast<index>(begin[c + 1] - begin[c]);
+            rows += n;
+            weights += k::whole_blocks(n, k::query_block) * (1 + k::whole_blocks(n - common, k::key_block)) * net.lanes;
+            longest = (std::max)(longest, n);
+        }
+        most_rows = (std::max)(most_rows, rows);
+        most_bags = (std::max)(most_bags, static_cast<index>(g.last - g.first));
+        most_weights = (std::max)(most_weights, weights);
+        if (common == 0) continue;
+        most_slots = (std::max)(most_slots, (std::min)(rows, static_cast<index>(present_.size())));
+        most_common = (std::max)(most_common, common);
+    }
+    const index panel = use_values_ ? net.tail.width : net.heads * net.head_room;
+    const index blocks = k::query_block * k::key_block;
+    for (worker& w : workers_) {
+        w.bags.reserve(size(most_bags));
+        w.weights.reserve(size(most_weights));
+        if (!std::is_same_v<T, float>) w.narrow.reserve(size(use_values_ ? most_weights : 0));
+        w.z.reserve(size((k::whole_blocks(most_rows, tile_rows)) * (use_values_ ? net.widest : panel)));
+        w.y0.reserve(size(tile_rows * net.widest));
+        w.y1.reserve(size(tile_rows * net.widest));
+        w.out.reserve(size(most_rows));
+        for (auto* list : {&w.q, &w.k}) list->reserve(size((std::max)(most_slots, longest) + blocks));
+        w.init.reserve(size(most_rows));
+        w.values.reserve(size(most_rows));
+        w.times.reserve(size(longest + 1));
+        if (!use_values_ && (most_slots > 0 || !std::is_same_v<T, float>)) w.sums.reserve(size(2 * longest * panel));
+        if (most_slots == 0) continue;
+        w.slot_of.resize((std::max)(w.slot_of.size(), rows_->capacity()));
+        w.stamp.resize(w.slot_of.size());
+        w.distinct.reserve(size(most_slots));
+        w.slot.reserve(size(most_rows));
+        w.place.reserve(size(most_rows));
+        w.slot_begin.reserve(size(most_slots + 1));
+        w.common.reserve(size(k::whole_blocks(most_slots, k::query_block) * k::whole_blocks(most_common, k::key_block) * net.lanes));
+        w.log_sums.reserve(size(most_slots * net.lanes));
+        w.mix.reserve(size(most_slots * (use_values_ ? net.heads * panel : panel)));
+        if (!use_values_) continue;
+        w.shares.reserve(size(most_rows * net.lanes));
+        w.sums.reserve(size(most_rows * panel));
+    }
+}
+
+template <class T>
+void frozen_pass<T>::score(worker& w, const group& g, std::span<const std::size_t> begin, std::span<float> scores) {
+    const index common = common_of(g);
+    gather(w, g, begin);
+    if (common > 0) attend_common(w, common);
+    attend_own(w, common);
+    if (use_values_) fold(w, common);
+    else combine(w, common);
+    layers(w);
+    for (std::uint32_t i = g.first; i < g.last; ++i) {
+        const bag& b = w.bags[i - g.first];
+        const float* const out = w.out.data() + b.row;
+        float score = 0;
+        for (index r = 0; r < b.rows; ++r) score += groups_.times()[b.from + static_cast<std::size_t>(r)] * out[r];
+        scores[groups_.order()[i]] = score;
+    }
+}
+
+/// Whose rows there are, which of them are distinct, and which rows of the group each of those is.
+template <class T>
+void frozen_pass<T>::gather(worker& w, const group& g, std::span<const std::size_t> begin) {
+    namespace k = nn::kernels;
+    const index common = common_of(g);
+    w.bags.clear();
+    index row = 0, weights = 0;
+    for (std::uint32_t i = g.first; i < g.last; ++i) {
+        const std::size_t c = groups_.order()[i];
+        bag b;
+        b.from = begin[c];
+        b.row = row;
+        b.rows = static_cast<index>(begin[c + 1] - begin[c]);
+        b.own = b.rows - common;
+        b.weights = weights;
+        b.weights_row = ((common > 0 ? 1 : 0) + k::whole_blocks(b.own, k::key_block)) * net_->lanes;
+        w.bags.push_back(b);
+        row += b.rows;
+        weights += k::whole_blocks(b.rows, k::query_block) * b.weights_row;
+    }
+    if (common == 0) return;
+    if (++w.epoch == 0) { // 2^32 groups later: old stamps would look new
+        std::fill(w.stamp.begin(), w.stamp.end(), 0U);
+        w.epoch = 1;
+    }
+    w.distinct.clear();
+    w.slot.clear();
+    w.slot_begin.assign(1, 0);
+    for (const bag& b : w.bags)
+        for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) {
+            if (w.stamp[local] != w.epoch) {
+                w.stamp[local] = w.epoch;
+                w.slot_of[local] = static_cast<std::uint32_t>(w.distinct.size());
+                w.distinct.push_back(local);
+                w.slot_begin.push_back(0);
+            }
+            const std::uint32_t s = w.slot_of[local];
+            w.slot.push_back(s);
+            ++w.slot_begin[s + 1];
+        }
+    for (std::size_t s = 1; s < w.slot_begin.size(); ++s) w.slot_begin[s] += w.slot_begin[s - 1];
+    w.place.resize(w.slot.size());
+    for (std::size_t r = 0; r < w.slot.size(); ++r) w.place[r] = static_cast<std::uint32_t>(w.slot_begin[w.slot[r]]++);
+    for (std::size_t s = w.slot_begin.size() - 1; s > 0; --s) w.slot_begin[s] = w.slot_begin[s - 1];
+    w.slot_begin[0] = 0;
+}
+
+/// Every distinct row's attention among the common keys alone.
+template <class T>
+void frozen_pass<T>::attend_common(worker& w, index common) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const auto slots = static_cast<index>(w.distinct.size());
+    const bag& b = w.bags.front();
+    w.q.clear();
+    w.k.clear();
+    for (index s = 0; s < k::whole_blocks(slots, k::query_block); ++s)
+        w.q.push_back(entry(present_[w.distinct[static_cast<std::size_t>((std::min)(s, slots - 1))]]) + net.q_at);
+    for (index j = 0; j < k::whole_blocks(common, k::key_block); ++j)
+        w.k.push_back(entry(present_[groups_.rows()[b.from + static_cast<std::size_t>((std::min)(j, common - 1))]]) + net.k_at);
+    const index row = k::whole_blocks(common, k::key_block) * net.lanes;
+    net.lanes_of.scores(w.q.data(), slots, w.k.data(), common, net.head, net.groups, w.common.data(), row);
+    net.lanes_of.soften(w.common.data(), slots, row, groups_.times().data() + b.from, common, net.lanes, w.log_sums.data());
+}
+
+/// Attention weights of every row: of the common keys together, then of each key of its own.
+template <class T>
+void frozen_pass<T>::attend_own(worker& w, index common) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const index before = common > 0 ? 1 : 0;
+    for (const bag& b : w.bags) {
+        if (b.rows == 0) continue;
+        float* const weights = w.weights.data() + b.weights;
+        const auto local = groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows));
+        w.q.clear();
+        w.k.clear();
+        for (index i = 0; i < k::whole_blocks(b.rows, k::query_block); ++i)
+            w.q.push_back(entry(present_[local[static_cast<std::size_t>((std::min)(i, b.rows - 1))]]) + net.q_at);
+        for (index j = 0; j < k::whole_blocks(b.own, k::key_block); ++j)
+            w.k.push_back(entry(present_[local[static_cast<std::size_t>(common + (std::min)(j, b.own - 1))]]) + net.k_at);
+        net.lanes_of.scores(w.q.data(), b.rows, w.k.data(), b.own, net.head, net.groups, weights + before * net.lanes, b.weights_row);
+        w.times.assign(static_cast<std::size_t>(before), 1.0F);
+        for (index j = 0; j < b.own; ++j) w.times.push_back(groups_.times()[b.from + static_cast<std::size_t>(common + j)]);
+        for (index i = 0; i < before * b.rows; ++i)
+            std::copy_n(w.log_sums.data() + static_cast<index>(w.slot[static_cast<std::size_t>(b.row + i)]) * net.lanes, net.lanes,
+                        weights + i * b.weights_row);
+        net.lanes_of.soften(weights, b.rows, b.weights_row, w.times.data(), before + b.own, net.lanes, nullptr);
+    }
+}
+
+/// z behind attention and the first residual block, by values: panel by panel, so that one panel of all rows of the group stays in the cache.
+template <class T>
+void frozen_pass<T>::fold(worker& w, index common) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const index columns = net.tail.width, panel = net.head_steps * columns * net.tail.pair;
+    const auto local = [&](const bag& b, index r) { return present_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]; };
+    w.values.clear();
+    w.init.clear();
+    for (index j = 0; j < common; ++j) w.values.push_back(values_of(local(w.bags.front(), j)));
+    for (const bag& b : w.bags) {
+        for (index j = common; j < b.rows; ++j) w.values.push_back(values_of(local(b, j)));
+        for (index r = 0; r < b.rows; ++r) {
+            if (common == 0) {
+                w.init.push_back(base_of(local(b, r)));
+                continue;
+            }
+            const auto place = static_cast<index>(w.place[static_cast<std::size_t>(b.row + r)]);
+            w.init.push_back(w.sums.data() + place * columns);
+            std::copy_n(w.weights.data() + b.weights + r * b.weights_row, net.lanes, w.shares.data() + place * net.lanes);
+        }
+    }
+    const T* weights = nullptr;
+    if constexpr (std::is_same_v<T, float>) {
+        weights = w.weights.data();
+    } else {
+        const bag& b = w.bags.back();
+        const index all = b.weights + k::whole_blocks(b.rows, k::query_block) * b.weights_row;
+        for (index i = 0; i < all; ++i) w.narrow.data()[i] = k::to_bf16(w.weights.data()[i]);
+        weights = w.narrow.data();
+    }
+    const auto slots = static_cast<index>(w.distinct.size());
+    const index own_weights = common > 0 ? net.lanes : 0;
+    for (index p = 0; p < net.fold_panels; ++p) {
+        if constexpr (std::is_same_v<T, float>) {
+            if (common > 0) {
+                static constexpr float zeros[64] = {};
+                const float* none = zeros;
+                k::panel_tile<T> mean; // of the common keys' values, head by head
+                mean.a_row = k::whole_blocks(common, k::key_block) * net.lanes;
+                mean.a_segment = net.lanes;
+                mean.segments = w.values.data();
+                mean.count = common;
+                mean.steps = 1;
+                mean.init = &none;
+                mean.y_row = net.heads * columns;
+                for (index h = 0; h < net.heads; ++h) {
+                    mean.a = w.common.data() + h;
+                    mean.offset = p * panel + h * columns;
+                    mean.y = w.mix.data() + h * columns;
+                    net.tail(k::panel_end::linear, slots, mean);
+                }
+                k::panel_tile<T> start; // base and the mean, for all rows of the group that are the same
+                start.a_row = net.lanes;
+                start.steps = net.heads;
+                start.init_offset = p * columns;
+                start.y_row = columns;
+                for (index s = 0; s < slots; ++s) {
+                    const index first = w.slot_begin[static_cast<std::size_t>(s)];
+                    const float* const segment = w.mix.data() + s * net.heads * columns;
+                    const float* const base = base_of(present_[w.distinct[static_cast<std::size_t>(s)]]);
+                    start.segments = &segment;
+                    start.init = &base;
+                    start.a = w.shares.data() + first * net.lanes;
+                    start.y = w.sums.data() + first * columns;
+                    net.tail(k::panel_end::linear, w.slot_begin[static_cast<std::size_t>(s) + 1] - first, start);
+                }
+            }
+        }
+        k::panel_tile<T> t;
+        t.steps = net.head_steps;
+        t.a_segment = net.lanes;
+        t.init_next = 1;
+        t.init_offset = common > 0 ? 0 : p * columns;
+        t.offset = p * panel;
+        t.y_row = net.widest;
+        t.segments = w.values.data() + common;
+        for (const bag& b : w.bags) {
+            t.a = weights + b.weights + own_weights;
+            t.a_row = b.weights_row;
+            t.count = b.own;
+            t.init = w.init.data() + b.row;
+            t.y = w.z.data() + b.row * net.widest + p * net.half;
+            net.tail(net.has_block ? k::panel_end::fold : k::panel_end::linear, b.rows, t);
+            t.segments += b.own;
+        }
+    }
+}
+
+/// The heads' results, side by side.
+template <class T>
+void frozen_pass<T>::combine(worker& w, index common) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    static constexpr float zeros[64] = {};
+    const float* const none = zeros;
+    const index ld = net.heads * net.head_room;
+    const auto row_of = [&](const bag& b, index r) { return entry(present_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]); };
+    k::panel_tile<float> t;
+    t.a_segment = net.lanes;
+    t.steps = 1;
+    t.y_row = ld;
+    const auto all_heads = [&](index rows, const float* weights, float* y) {
+        for (index p = 0; p < ld; p += net.context.width) {
+            t.a = weights + p / net.head_room;
+            t.offset = p;
+            t.init_offset = t.init == &none ? 0 : p;
+            t.y = y + p;
+            net.context(k::panel_end::linear, rows, t);
+        }
+    };
+    const auto gather_keys = [&](const bag& b, index from, index to) {
+        w.k.clear();
+        for (index j = from; j < to; ++j) w.k.push_back(row_of(b, j) + net.v_at);
+        t.segments = w.k.data();
+        t.count = to - from;
+    };
+    if (common > 0) {
+        gather_keys(w.bags.front(), 0, common);
+        t.a_row = k::whole_blocks(common, k::key_block) * net.lanes;
+        t.init = &none;
+        t.init_next = 0;
+        all_heads(static_cast<index>(w.distinct.size()), w.common.data(), w.mix.data());
+    }
+    for (const bag& b : w.bags) {
+        const float* const weights = w.weights.data() + b.weights;
+        float* const start = w.sums.data(); // (rows, ld), then the same again for results that are not in float
+        t.init = &none;
+        t.init_next = 0;
+        w.init.clear();
+        for (index r = 0; r < (common > 0 ? b.rows : 0); ++r) {
+            const float* const mean = w.mix.data() + static_cast<index>(w.slot[static_cast<std::size_t>(b.row + r)]) * ld;
+            const float* const share = weights + r * b.weights_row;
+            for (index h = 0; h < net.heads; ++h)
+                for (index c = h * net.head_room; c < (h + 1) * net.head_room; ++c) start[r * ld + c] = share[h] * mean[c];
+            w.init.push_back(start + r * ld);
+            t.init = w.init.data();
+            t.init_next = 1;
+        }
+        gather_keys(b, common, b.rows);
+        t.a_row = b.weights_row;
+        float* y = nullptr;
+        if constexpr (std::is_same_v<T, float>) y = w.z.data() + b.row * ld;
+        else y = start + b.rows * ld;
+        all_heads(b.rows, weights + (common > 0 ? net.lanes : 0), y);
+        if constexpr (!std::is_same_v<T, float>)
+            for (index i = 0; i < b.rows * ld; ++i) w.z.data()[b.row * ld + i] = k::to_bf16(y[i]);
+    }
+    w.init.clear(); // z0, which the output projection adds to
+    for (const bag& b : w.bags)
+        for (index r = 0; r < b.rows; ++r) w.init.push_back(row_of(b, r));
+}
+
+/// From there to each row's part of the score.
+template <class T>
+void frozen_pass<T>::layers(worker& w) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.heads * net.head_room;
+    index from = 0;
+    for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
+        const index m = left == 1 ? rows - from : k::whole_blocks((rows - from + left - 1) / left, net.tail.rows);
+        T* y = w.y0.data();
+        T* next = w.y1.data();
+        const auto apply = [&](k::panel_end end, const k::packed_panels<T>& layer, const T* x, index x_row) {
+            k::panel_layer<T>(net.tail, end, m, x, x_row, layer, next, net.widest, x, x_row);
+            std::swap(y, next);
+        };
+        std::size_t block = 0;
+        const T* x = w.z.data() + from * net.widest;
+        index x_row = net.widest;
+        const auto take = [&] {
+            x = y;
+            x_row = net.widest;
+        };
+        if (use_values_) {
+            block = 1;
+        } else {
+            const auto& combine = net.combine.front();
+            const T* const segment = combine.weights.data();
+            k::panel_tile<T> t;
+            t.a = w.z.data() + from * ld;
+            t.a_row = ld;
+            t.segments = &segment;
+            t.steps = combine.steps;
+            t.init = w.init.data() + from;
+            t.init_next = 1;
+            t.y_row = net.widest;
+            for (index p = 0; p < combine.panels; ++p) {
+                t.offset = p * combine.panel_size;
+                t.init_offset = p * net.tail.width;
+                t.y = y + p * net.tail.width;
+                net.tail(k::panel_end::linear, m, t);
+            }
+            take();
+        }
+        for (; block < net.blocks.size(); ++block) {
+            apply(k::panel_end::residual, net.blocks[block], x, x_row);
+            take();
+        }
+        for (const auto& l : net.decoder) {
+            apply(k::panel_end::relu, l, x, x_row);
+            take();
+        }
+        for (index r = 0; r < m; ++r) {
+            const T* const row = x + r * x_row;
+            float sum[8] = {};
+            for (std::size_t j = 0; j < net.last.size(); j += 8)
+                for (std::size_t e = 0; e < 8; ++e) sum[e] += k::to_float(row[j + e]) * net.last[j + e];
+            w.out.data()[from + r] = ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + net.last_bias;
+        }
+        from += m;
+    }
+}
+
+} // namespace detail
+
+} // namespace augur::inline v0
+
+#endif
