@@ -64,8 +64,8 @@ private:
 
 } // namespace detail
 
-/// A directed graph with a `V` at each vertex and an `E` at each edge. Vertices are 0, 1, 2, ... in the order they were given, the edges out of a vertex
-/// stand in the order they were given. At most 2^32 - 2 of either. Values may be changed, the shape may not.
+/// A directed graph with a `V` at each vertex and an `E` at each edge. Vertices are 0, 1, 2, ... in the order they were given, the edges out of a
+/// vertex stand in the order they were given. At most 2^32 - 2 of either. Values may be changed, the shape may not.
 template <class V, class E = no_label>
 class compact_graph {
 public:

@@ -31,23 +31,27 @@ struct instruction {
 template <class G>
 struct graphlet_traits {
     /// A readable property map from vertices to what converts to `instruction`.
-    static auto instructions(const G& g) requires requires { get(boost::vertex_bundle, g); }
-    { return get(boost::vertex_bundle, g); }
+    static auto instructions(const G& g)
+        requires requires { get(boost::vertex_bundle, g); }
+    {
+        return get(boost::vertex_bundle, g);
+    }
 };
 
 /// A task graphlet (Crop, section 3.1.2): instructions, and an edge from each to those that need its result.
 ///
 /// Syntax      a VertexListGraph and BidirectionalGraph of Boost.Graph; `get(graphlet_traits<G>::instructions(g), v)` converts to `instruction`
-/// Semantics   vertices come in program order; every edge leads from an earlier vertex to a later one. An edge from a store to a load means that the load
+/// Semantics   vertices come in program order; every edge leads from an earlier vertex to a later one. An edge from a store to a load means that the
+/// load
 ///             reads what the store wrote
 /// Cost        reading is linear in vertices and edges
 /// Threads     concurrent reads of one const graph are allowed
 template <class G>
 concept task_graphlet = std::convertible_to<typename boost::graph_traits<G>::traversal_category, boost::vertex_list_graph_tag> &&
-    std::convertible_to<typename boost::graph_traits<G>::traversal_category, boost::bidirectional_graph_tag> &&
-    requires(const G& g, typename boost::graph_traits<G>::vertex_descriptor v) {
-    { get(graphlet_traits<G>::instructions(g), v) } -> std::convertible_to<instruction>;
-};
+                        std::convertible_to<typename boost::graph_traits<G>::traversal_category, boost::bidirectional_graph_tag> &&
+                        requires(const G& g, typename boost::graph_traits<G>::vertex_descriptor v) {
+                            { get(graphlet_traits<G>::instructions(g), v) } -> std::convertible_to<instruction>;
+                        };
 
 } // namespace augur::inline v0
 

@@ -178,8 +178,8 @@ struct control_loop {
 
 /// The share of an edge's executions that the machine did not foresee.
 ///
-/// Of two ways on, the rarer one is missed half the time, the other never; a way out of a loop is missed always, unless the loop has so few rounds that
-/// the machine counts them.
+/// Of two ways on, the rarer one is missed half the time, the other never; a way out of a loop is missed always, unless the loop has so few rounds
+/// that the machine counts them.
 /// @param predicted_trips  the most rounds whose end is foreseen (`core_front::predicted_trips`)
 /// @return (edges) by the edge's index
 [[nodiscard]] inline std::vector<double> branch_misses(const control_flow_graph& flow, double predicted_trips) {

@@ -6,8 +6,8 @@
 /// The pipeline simulator (Crop, section 3.4): how many cycles the instructions of a graphlet take on a machine's units.
 ///
 /// An instruction starts when its operands are there and a unit is free; it keeps the unit for its throughput and has its result after its latency.
-/// What is ready first starts first, of two the earlier in the program. With a front, instructions enter in program order, so many a cycle, and only so
-/// many at a time: the oldest must be done before the next one enters.
+/// What is ready first starts first, of two the earlier in the program. With a front, instructions enter in program order, so many a cycle, and only
+/// so many at a time: the oldest must be done before the next one enters.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace augur::inline v0 {
 /// How units are modelled.
 enum class unit_model : std::uint8_t {
     ideal,      ///< as above
-    ppt_compat, ///< PPT's shift registers: a unit moves by ticks of its throughput, a result comes (depth + 1) ticks after its start (pipeline_ppt.hpp)
+    ppt_compat, ///< PPT's shift registers, which move by ticks of the throughput; a result takes depth + 1 ticks (pipeline_ppt.hpp)
 };
 
 struct pipeline_options {

@@ -3,10 +3,11 @@
 #define AUGUR_PROGRAM_PIPELINE_BLOCKS_HPP
 
 /// @file
-/// What blocks cost where they stand: behind another block (Crop's superblocks), and in a loop that has run for a while. A block alone is too dear by the
-/// time in which the pipeline fills and drains, which in a loop of short blocks is most of it.
+/// What blocks cost where they stand: behind another block (Crop's superblocks), and in a loop that has run for a while. A block alone is too dear
+/// by the time in which the pipeline fills and drains, which in a loop of short blocks is most of it.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,7 +24,8 @@ struct lowered_block {
     double slots = 0;                    ///< room that it takes in the front of the core
 };
 
-/// Simulates blocks alone, behind others and in loops. Scratch like `pipeline`: one thread an object, no allocation once it has met its largest block.
+/// Simulates blocks alone, behind others and in loops. Scratch like `pipeline`: one thread an object, no allocation once it has met its largest
+/// block.
 class block_pipeline {
 public:
     explicit block_pipeline(const cost_table& costs, pipeline_options options = {}) : pipe_(costs, options) {}
@@ -48,20 +50,19 @@ public:
         link(*p.code, *b.code, carried, n);
         return pipe_.run({rows_, targets_}, n + b.code->size());
     }
-    /// Cycles of each further round of a block that follows itself, once the loop is under way: (T(3R) - T(R)) / 2R for R rounds, enough of them to fill
-    /// the window.
+    /// Cycles of each further round of a block that follows itself, once the loop is under way: (T(3R) - T(R)) / 2R for R rounds, enough of them to
+    /// fill the window.
     /// @param carried  what a round takes from the one before, by rising source
     /// @param alone    cycles of the block alone
     [[nodiscard]] double round(const lowered_block& b, std::span<const dependence> carried, double alone) {
-        const bool front = pipe_.options().front && pipe_.options().units == unit_model::ideal;
-        const double window = front ? costs().window() : 0;
-        const double in_window = (std::max)(window / (std::max)(b.slots, 1.0), 1.0); // rounds that are in flight together
-        std::size_t rounds = front ? static_cast<std::size_t>(std::clamp(in_window + 1, 2.0, 8.0)) : b.code->size() < 256 ? 8 : 2;
-        double cycles = rounds_of(b, carried, rounds);
-        // So few short rounds do not fill the window; more would, if one is still under way when the next ones have gone through.
-        if (front && static_cast<double>(rounds) < in_window && alone > cycles * in_window)
-            cycles = rounds_of(b, carried, static_cast<std::size_t>(in_window) + 1);
-        return cycles;
+        const auto rounds = [&]() -> double {
+            if (!pipe_.options().front || pipe_.options().units != unit_model::ideal) return b.code->size() < 256 ? 8 : 2;
+            // Rounds that are in flight together. When a round is over before the window could fill, a few tell as much.
+            const double in_window = std::ceil(costs().window() / (std::max)(b.slots, 1.0));
+            return std::clamp(in_window, 2.0, alone * costs().issue_width() > costs().window() ? 1e5 : 8.0);
+        }();
+        const double room = 65536 / static_cast<double>(b.code->size() + 1); // a bound for code that is all folds
+        return rounds_of(b, carried, static_cast<std::size_t>(std::clamp(room, 1.0, rounds)));
     }
 
 private:
@@ -72,7 +73,6 @@ private:
         targets_.clear();
         for (std::uint32_t i = 0; i < copies; ++i) append(b, carried, i * n);
         const auto run = [&](std::size_t first) {
-            pipe_.cells(copies * n);
             for (std::uint32_t i = 0; i < first; ++i) {
                 fill(i * n, b);
                 if (i > 0) link(*b.code, *b.code, carried, i * n);

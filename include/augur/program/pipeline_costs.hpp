@@ -41,8 +41,8 @@ struct native_code {
 
 /// The costs of a machine, ready to be looked up.
 ///
-/// A class and type that the machine lists costs what it lists: its shortest vector that is long enough, or parts of its longest. What it does not list
-/// takes the costs of the same class with a type of another size, then a textbook default; both are marked `defaulted`.
+/// A class and type that the machine lists costs what it lists: its shortest vector that is long enough, or parts of its longest. What it does not
+/// list takes the costs of the same class with a type of another size, then a textbook default; both are marked `defaulted`.
 ///
 /// Threads    const use from many threads
 class cost_table {
@@ -110,8 +110,8 @@ private:
 
 namespace detail {
 
-/// What an instruction costs when no table says. Arithmetic is as on a core of today, a function of the mathematical library as one that is called for
-/// each lane. An unknown instruction is dearer than an addition, so that a program full of them does not look fast.
+/// What an instruction costs when no table says. Arithmetic is as on a core of today, a function of the mathematical library as one that is called
+/// for each lane. An unknown instruction is dearer than an addition, so that a program full of them does not look fast.
 struct default_cost {
     double latency;
     double throughput;

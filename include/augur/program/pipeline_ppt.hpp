@@ -6,8 +6,8 @@
 /// The unit model of PPT's small simulator (lanl/PPT, ppt_lite), which Crop's pipeline descends from, event for event.
 ///
 /// A unit is a shift register of max(1, floor(latency / throughput)) places that moves every `throughput` cycles from when it is woken until it is
-/// empty. An instruction waits in the queue of the first sleeping unit of its kind, else of the shortest queue, enters at the next move and is done one
-/// move after it has come through: (depth + 1) * throughput cycles at best, so an addition of one cycle takes one and a half.
+/// empty. An instruction waits in the queue of the first sleeping unit of its kind, else of the shortest queue, enters at the next move and is done
+/// one move after it has come through: (depth + 1) * throughput cycles at best, so an addition of one cycle takes one and a half.
 
 #include <cstddef>
 #include <cstdint>
