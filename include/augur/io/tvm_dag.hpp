@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_IO_TVM_DAG_HPP
+#define AUGUR_IO_TVM_DAG_HPP
+
+/// @file
+/// The compute DAG of a task as TVM's auto_scheduler prints it (`ComputeDAG.__str__`, src/auto_scheduler/compute_dag.cc), one operation a line:
+///
+///     p0 = PLACEHOLDER [1, 7, 7, 512]
+///     pad_temp(i0, i1, i2, i3) = tir.if_then_else(((((i1 >= 1) && (i1 < 8)) && (i2 >= 1)) && (i2 < 8)), p0[i0, (i1 - 1), (i2 - 1), i3], 0f)
+///     p1 = PLACEHOLDER [3, 3, 512, 512]
+///     conv2d_nhwc(nn, yy, xx, ff) += (pad_temp[nn, (yy + ry), (xx + rx), rc]*p1[ry, rx, rc, ff])
+///
+/// With it, the schedules of a log can be replayed (`loop_state`) and bounded (`bound`).
+///
+/// The text leaves out two things, and what cannot be told for sure is said in `tvm_dag::assumed`.
+///   extents   of computed tensors and of reduce axes. The result has the shape that ends the workload key. An axis that indexes a tensor by itself
+///             runs over all of it; every other tensor is as large as it is read. Assumed: padding behind the data is as large as that before it, where
+///             the readers need less; a window of pooling with stride s > 1, which fits in s sizes, ends with the data.
+///   tensors   of one name. TVM prints producers in post-order, so that what an operation reads for the first time stands last before it: reads of
+///             a name mean the last tensors of that name that nobody has read yet, in order. Assumed: where all have been read, the latest that is
+///             not a sum with a scalar; for a network multiplies x, not x + 3, by relu6(x + 3).
+/// A DAG says nothing of what is constant, nor of the attributes of its operations (`operation::constant`, `constant_index`).
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/number.hpp>
+#include <augur/io/tvm_dag_extents.hpp>
+#include <augur/loopnest/dag.hpp>
+#include <augur/loopnest/expr.hpp>
+
+namespace augur::inline v0 {
+
+/// What `parse_tvm_dag` refuses to go beyond.
+struct tvm_dag_limits {
+    std::size_t text = std::size_t{64} << 10U; ///< bytes
+    std::size_t operations = 1024;
+    int depth = 256; ///< of an expression; at most 1024
+};
+
+/// A DAG, its operations in the order of the text, each with its place as id.
+struct tvm_dag {
+    compute_dag dag;
+    std::vector<std::string> assumed; ///< a sentence for everything that the text leaves open; empty: it tells all
+};
+
+namespace detail {
+
+class tvm_dag_parser {
+public:
+    tvm_dag_parser(std::string_view text, const tvm_dag_limits& limits) : text_(text), limits_(limits) {}
+
+    result<tvm_dag> run(std::string_view key) {
+        while (at_ < text_.size()) {
+            if (out_.dag.ops.size() == limits_.operations) {
+                fail(errc::limit, "expected at most " + std::to_string(limits_.operations) + " operations");
+                break;
+            }
+            line_end_ = (std::min)(text_.find('\n', at_), text_.size());
+            const auto omitted = text_.substr(0, line_end_).find("..(OMITTED)..", at_);
+            if (omitted != std::string_view::npos) {
+                at_ = omitted;
+                fail(errc::unsupported, "expected the whole operation, the text was shortened where it was printed");
+            }
+            if (!failed() && !operation_line()) break;
+            if (failed()) break;
+            at_ = line_end_ + 1;
+            ++line_;
+            line_start_ = at_;
+        }
+        if (failed()) return error_;
+        if (out_.dag.ops.empty() || out_.dag.ops.back().placeholder())
+            return error{errc::parse, std::to_string(line_) + ":1: expected a computed tensor at the end of the DAG"};
+        if (auto done = result_shape(key); !done) return done.why();
+        if (auto done = extent_inference(out_.dag, out_.assumed).run(); !done) return done.why();
+        if (auto done = out_.dag.check(); !done) return done.why();
+        return std::move(out_);
+    }
+
+private:
+    enum class sort : std::uint8_t { value, index, condition };
+    /// A part of a body. An index can stand for a value.
+    struct term {
+        expr e;
+        sort what = sort::value;
+        int height = 0;
+    };
+    /// A read, by its number in `reads_`, until the tensor is known.
+    struct pending_read {
+        std::string_view name, indices;
+        std::size_t at, rank;
+        std::size_t tensor = 0;
+    };
+
+    std::string_view text_;
+    tvm_dag_limits limits_;
+    std::size_t at_ = 0, line_ = 1, line_start_ = 0, line_end_ = 0;
+    error error_;
+    tvm_dag out_;
+    std::vector<bool> read_;                      ///< one a tensor: has it a reader yet
+    std::vector<std::string_view> axes_, reduce_; ///< of the operation that is read
+    bool reduces_ = false;
+    std::vector<pending_read> reads_;
+
+    [[nodiscard]] bool failed() const noexcept { return error_.code != errc{}; }
+    /// Errors stick; the first one is kept. Gives false.
+    bool fail(errc code, const std::string& why, std::size_t at) {
+        if (!failed()) error_ = {code, std::to_string(line_) + ":" + std::to_string(at - line_start_ + 1) + ": " + why};
+        return false;
+    }
+    bool fail(errc code, const std::string& why) { return fail(code, why, at_); }
+    bool expected(std::string_view what) {
+        skip_space();
+        std::string got = "the end of the line";
+        if (at_ < line_end_) {
+            const char c = text_[at_];
+            got = c >= ' ' && c <= '~' ? std::string("'") + c + "'" : "byte " + std::to_string(static_cast<unsigned char>(c));
+        }
+        return fail(errc::parse, "expected " + std::string(what) + ", got " + got);
+    }
+
+    void skip_space() {
+        while (at_ < line_end_ && text_[at_] == ' ') ++at_;
+    }
+    [[nodiscard]] char peek() const noexcept { return at_ < line_end_ ? text_[at_] : '\0'; }
+    bool accept(std::string_view token) {
+        skip_space();
+        if (!text_.substr(at_, line_end_ - at_).starts_with(token)) return false;
+        at_ += token.size();
+        return true;
+    }
+    bool expect(std::string_view token) { return accept(token) || expected("'" + std::string(token) + "'"); }
+    static bool starts_name(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+    /// A name, empty when there is none.
+    std::string_view word() {
+        skip_space();
+        const auto begin = at_;
+        if (starts_name(peek()))
+            while (starts_name(peek()) || is_digit(peek()) || peek() == '.') ++at_;
+        return text_.substr(begin, at_ - begin);
+    }
+    bool integer(std::int64_t& value, std::string_view what) {
+        skip_space();
+        const auto begin = at_;
+        if (peek() == '-') ++at_;
+        while (is_digit(peek())) ++at_;
+        const auto digits = text_.substr(begin, at_ - begin);
+        if (digits.empty() || digits == "-") return expected(what);
+        const auto n = parse_int(digits);
+        if (!n || *n > max_integer || *n < -max_integer)
+            return fail(errc::limit, "expected an integer of at most 2^31, got " + std::string(digits.substr(0, 40)), begin);
+        value = *n;
+        return true;
+    }
+    static constexpr std::int64_t max_integer = std::int64_t{1} << 31U;
+
+    bool operation_line() {
+        const auto begin = at_;
+        const auto name = word();
+        if (name.empty()) return expected("the name of an operation");
+        if (accept("=")) {
+            if (!expect("PLACEHOLDER") || !expect("[")) return false;
+            std::vector<std::int64_t> shape;
+            if (!accept("]")) {
+                do {
+                    if (!integer(shape.emplace_back(), "an extent")) return false;
+                    if (shape.back() < 1) return fail(errc::shape_mismatch, "expected extents of at least 1, got " + std::to_string(shape.back()));
+                    if (shape.size() > tvm_max_axes) return fail(errc::limit, "expected at most 64 dimensions");
+                } while (accept(","));
+                if (!expect("]")) return false;
+            }
+            out_.dag.input(std::string(name), shape);
+        } else {
+            if (!accept("(")) return expected("'(' or '='");
+            axes_.clear();
+            reduce_.clear();
+            reads_.clear();
+            if (!accept(")")) {
+                do {
+                    const auto axis = word();
+                    if (axis.empty()) return expected("the name of an axis");
+                    if (std::find(axes_.begin(), axes_.end(), axis) != axes_.end())
+                        return fail(errc::parse, "expected axes of different names, got " + std::string(axis) + " twice", at_ - axis.size());
+                    if (axes_.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 axes");
+                    axes_.push_back(axis);
+                } while (accept(","));
+                if (!expect(")")) return false;
+            }
+            const reducer combine = accept("+=") ? reducer::sum : accept("max=") ? reducer::max : accept("min=") ? reducer::min : reducer::none;
+            if (combine == reducer::none && !accept("=")) return expected("'=', '+=', 'max=' or 'min='");
+            reduces_ = combine != reducer::none;
+            term body;
+            if (!expression(body, 1, limits_.depth) || !value(body)) return false;
+            skip_space();
+            if (at_ != line_end_) return expected("an operator or the end of the line");
+            if (reduces_ && reduce_.empty()) return fail(errc::parse, "expected an axis to reduce over in the body of " + std::string(name), begin);
+            if (!resolve_reads()) return false;
+            body.e = rewrite(body.e, [&](const expr_node& n, const std::vector<expr>& operands) {
+                return n.op == expr_op::read ? ex::read(static_cast<int>(reads_[static_cast<std::size_t>(n.integer)].tensor), operands) : expr();
+            });
+            const auto unknown = [](const std::vector<std::string_view>& names) {
+                std::vector<loop_axis> list;
+                for (const auto n : names) list.push_back({std::string(n), 0});
+                return list;
+            };
+            out_.dag.compute(std::string(name), unknown(axes_), std::move(body.e), unknown(reduce_), combine);
+        }
+        read_.push_back(false);
+        skip_space();
+        return at_ == line_end_ || expected("the end of the line");
+    }
+
+    bool value(const term& t) { return t.what != sort::condition || expected("a value, not a condition, before this"); }
+    bool index(const term& t) { return t.what == sort::index || expected("an index, not a value or a condition, before this"); }
+
+    /// Puts `e` together from terms of at most this height.
+    bool combine(term& out, expr e, sort what, int height) {
+        if (height >= limits_.depth) return fail(errc::limit, "expected expressions at most " + std::to_string(limits_.depth) + " deep");
+        out = {std::move(e), what, height + 1};
+        return true;
+    }
+
+    /// 1: ||  2: &&  3: comparisons  4: + -  5: * /
+    static constexpr std::pair<std::string_view, int> operators[] = {{"||", 1}, {"&&", 2}, {"<=", 3}, {">=", 3}, {"==", 3}, {"!=", 3},
+                                                                     {"<", 3},  {">", 3},  {"+", 4},  {"-", 4},  {"*", 5},  {"/", 5}};
+
+    bool expression(term& out, int least, int depth) {
+        if (depth <= 0) return fail(errc::limit, "expected expressions at most " + std::to_string(limits_.depth) + " deep");
+        if (!primary(out, depth)) return false;
+        for (;;) {
+            std::string_view op;
+            int level = 0;
+            const auto begin = (skip_space(), at_);
+            for (const auto& [token, of] : operators)
+                if (op.empty() && of >= least && accept(token)) op = token, level = of;
+            if (op.empty()) return true;
+            term right;
+            if (!expression(right, level + 1, depth - 1) || !binary(out, op, level, right, begin)) return false;
+        }
+    }
+
+    bool binary(term& left, std::string_view op, int level, term& right, std::size_t at) {
+        const bool both_indices = left.what == sort::index && right.what == sort::index;
+        const int height = (std::max)(left.height, right.height);
+        auto& a = left.e;
+        auto& b = right.e;
+        const auto wrong = [&](const char* what) {
+            return fail(errc::unsupported, "expected " + std::string(what) + " around '" + std::string(op) + "'", at);
+        };
+        if (level <= 2) {
+            if (left.what != sort::condition || right.what != sort::condition) return wrong("conditions");
+            return combine(left, op == "&&" ? ex::both(a, b) : ex::either(a, b), sort::condition, height);
+        }
+        if (level == 3) {
+            if (!both_indices) return wrong("indices");
+            expr e = op == "<" || op == "!=" ? ex::less(a, b)
+                     : op == "<="            ? ex::less_equal(a, b)
+                     : op == ">"             ? ex::less(b, a)
+                     : op == ">="            ? ex::less_equal(b, a)
+                                             : ex::equal(a, b);
+            if (op == "!=") e = ex::either(e, ex::less(b, a));
+            return combine(left, std::move(e), sort::condition, height + (op == "!=" ? 1 : 0));
+        }
+        if (left.what == sort::condition || right.what == sort::condition) return wrong("numbers");
+        if (op == "/" && both_indices) return wrong("at least one value, not indices,");
+        return combine(left, op == "+" ? a + b : op == "-" ? a - b : op == "*" ? a * b : a / b, both_indices ? sort::index : sort::value, height);
+    }
+
+    bool primary(term& out, int depth) {
+        skip_space();
+        if (accept("(bool)")) {
+            std::int64_t truth = 0;
+            return integer(truth, "0 or 1") && combine(out, ex::equal(ex::integer(truth != 0 ? 1 : 0), ex::integer(1)), sort::condition, 0);
+        }
+        if (accept("(")) return expression(out, 1, depth - 1) && expect(")");
+        if (is_digit(peek()) || peek() == '-') return number(out);
+        const auto begin = at_;
+        const auto name = word();
+        if (name.empty()) return expected("a number, a name or '('");
+        if (accept("(")) return call(out, name, begin, depth);
+        if (accept("[")) return read(out, name, begin, depth);
+        for (auto* list : {&axes_, &reduce_}) {
+            const auto found = std::find(list->begin(), list->end(), name);
+            const auto place = found - list->begin() + (list == &reduce_ ? static_cast<std::ptrdiff_t>(axes_.size()) : 0);
+            if (found != list->end()) return combine(out, ex::axis(place), sort::index, 0);
+        }
+        if (!reduces_) return fail(errc::not_found, "expected an axis of the operation, got " + std::string(name), begin);
+        if (axes_.size() + reduce_.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 axes", begin);
+        reduce_.push_back(name); // the text names reduce axes nowhere else
+        return combine(out, ex::axis(static_cast<std::int64_t>(axes_.size() + reduce_.size() - 1)), sort::index, 0);
+    }
+
+    bool number(term& out) {
+        const auto begin = at_;
+        if (peek() == '-') ++at_;
+        bool real = false;
+        while (is_digit(peek()) || peek() == '.' || peek() == 'e' || ((peek() == '+' || peek() == '-') && text_[at_ - 1] == 'e')) {
+            real = real || !is_digit(peek());
+            ++at_;
+        }
+        const auto digits = text_.substr(begin, at_ - begin);
+        if (peek() == 'f') real = true, ++at_;
+        if (starts_name(peek()) || is_digit(peek())) return expected("the end of a number");
+        if (!real) {
+            at_ = begin;
+            std::int64_t n = 0;
+            return integer(n, "an integer") && combine(out, ex::integer(n), sort::index, 0);
+        }
+        const auto v = parse_double(digits);
+        if (!v) return fail(errc::parse, "expected a number, got " + std::string(digits.substr(0, 40)), begin);
+        if (!(*v <= 3.5e38 && *v >= -3.5e38)) return fail(errc::limit, "expected a float32, got " + std::string(digits.substr(0, 40)), begin);
+        return combine(out, ex::constant(*v), sort::value, 0);
+    }
+
+    bool call(term& out, std::string_view name, std::size_t begin, int depth) {
+        static constexpr std::pair<std::string_view, std::size_t> functions[] = {
+            {"floordiv", 2}, {"floormod", 2}, {"max", 2},      {"min", 2},      {"select", 3}, {"tir.if_then_else", 3},
+            {"float32", 1},  {"tir.exp", 1},  {"tir.tanh", 1}, {"tir.sqrt", 1}, {"tir.erf", 1}};
+        const auto known = std::find_if(std::begin(functions), std::end(functions), [&](const auto& f) { return f.first == name; });
+        if (known == std::end(functions)) return fail(errc::unsupported, "expected a known function, got " + std::string(name.substr(0, 80)), begin);
+        std::vector<term> arguments(known->second);
+        int height = 0;
+        bool all_indices = true;
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            if (i > 0 && !expect(",")) return false;
+            auto& a = arguments[i];
+            if (!expression(a, 1, depth - 1)) return false;
+            if (known->second == 3 && i == 0) {
+                if (a.what != sort::condition) return expected("a condition before this");
+            } else if (!value(a)) {
+                return false;
+            }
+            height = (std::max)(height, a.height);
+            all_indices = all_indices && a.what == sort::index;
+        }
+        if (!expect(")")) return false;
+        auto& a = arguments[0].e;
+        if (name == "floordiv" || name == "floormod") {
+            const auto& by = *arguments[1].e;
+            if (!all_indices) return fail(errc::unsupported, "expected indices in " + std::string(name), begin);
+            if (by.op != expr_op::integer || by.integer < 1)
+                return fail(errc::unsupported, "expected a positive number as divisor of " + std::string(name), begin);
+            return combine(out, name == "floordiv" ? ex::floor_div(a, by.integer) : ex::floor_mod(a, by.integer), sort::index, height);
+        }
+        if (name == "max" || name == "min") {
+            auto& b = arguments[1].e;
+            return combine(out, name == "max" ? ex::max(a, b) : ex::min(a, b), all_indices ? sort::index : sort::value, height);
+        }
+        if (known->second == 3) {
+            if (a->op == expr_op::equal && a->operands[0]->op == expr_op::integer && a->operands[1]->op == expr_op::integer) {
+                out = std::move(arguments[a->operands[0]->integer == a->operands[1]->integer ? 1 : 2]); // decided: select((bool)1, ., .)
+                return true;
+            }
+            return combine(out, ex::select(a, arguments[1].e, arguments[2].e), sort::value, height);
+        }
+        if (name == "float32") out = {std::move(a), sort::value, height};
+        else
+            return combine(out,
+                           name == "tir.exp"    ? ex::exp(a)
+                           : name == "tir.tanh" ? ex::tanh(a)
+                           : name == "tir.sqrt" ? ex::sqrt(a)
+                                                : ex::erf(a),
+                           sort::value, height);
+        return true;
+    }
+
+    bool read(term& out, std::string_view name, std::size_t begin, int depth) {
+        std::vector<expr> indices;
+        int height = 0;
+        const auto first = at_;
+        if (!accept("]")) {
+            do {
+                term i;
+                if (!expression(i, 1, depth - 1) || !index(i)) return false;
+                if (indices.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 indices");
+                height = (std::max)(height, i.height);
+                indices.push_back(std::move(i.e));
+            } while (accept(","));
+            if (!expect("]")) return false;
+        }
+        reads_.push_back({name, text_.substr(first, at_ - first), begin, indices.size()});
+        return combine(out, ex::read(static_cast<int>(reads_.size() - 1), std::move(indices)), sort::value, height);
+    }
+
+    [[nodiscard]] bool adds_scalar(std::size_t i) const {
+        const auto& body = out_.dag.ops[i].body;
+        return body && body->op == expr_op::add && std::any_of(body->operands.begin(), body->operands.end(), [](const expr& e) {
+                   return e->op == expr_op::constant || (e->op == expr_op::read && e->operands.empty());
+               });
+    }
+
+    /// Which tensors the reads of this operation mean (rule: at the top).
+    bool resolve_reads() {
+        const auto& ops = out_.dag.ops;
+        std::vector<bool> done(reads_.size(), false);
+        for (std::size_t r = 0; r < reads_.size(); ++r) {
+            if (done[r]) continue;
+            std::vector<std::size_t> named, unread, group;
+            std::size_t other_rank = ops.size();
+            for (std::size_t i = 0; i < ops.size(); ++i) {
+                if (ops[i].name != reads_[r].name) continue;
+                if (ops[i].axes.size() != reads_[r].rank) other_rank = i;
+                else named.push_back(i);
+            }
+            if (named.empty() && other_rank < ops.size())
+                return fail(errc::shape_mismatch,
+                            "expected " + std::to_string(ops[other_rank].axes.size()) + " indices of " + ops[other_rank].name + ", got " +
+                                std::to_string(reads_[r].rank),
+                            reads_[r].at);
+            if (named.empty())
+                return fail(errc::not_found, "expected a tensor defined above, got " + std::string(reads_[r].name.substr(0, 80)), reads_[r].at);
+            for (const auto i : named)
+                if (!read_[i]) unread.push_back(i);
+            std::vector<std::string_view> texts; // different reads; equal ones may still be of two tensors
+            for (std::size_t q = r; q < reads_.size(); ++q)
+                if (reads_[q].name == reads_[r].name && reads_[q].rank == reads_[r].rank) {
+                    group.push_back(q);
+                    done[q] = true;
+                    if (std::find(texts.begin(), texts.end(), reads_[q].indices) == texts.end()) texts.push_back(reads_[q].indices);
+                }
+            auto latest = unread.empty() ? named.back() : unread.back();
+            if (unread.empty())
+                for (auto i = named.size(); i-- > 0 && adds_scalar(latest = named[i]);)
+                    if (i == 0) latest = named.back();
+            const bool each = unread.size() > 1 && group.size() <= unread.size();
+            const bool by_text = unread.size() > 1 && !each && texts.size() == unread.size();
+            for (std::size_t k = 0; k < group.size(); ++k) {
+                auto& one = reads_[group[k]];
+                one.tensor = latest;
+                if (each) one.tensor = unread[unread.size() - group.size() + k];
+                if (by_text) one.tensor = unread[static_cast<std::size_t>(std::find(texts.begin(), texts.end(), one.indices) - texts.begin())];
+            }
+            if (named.size() > 1 && !by_text && (unread.empty() || (each ? group.size() > 1 && group.size() < unread.size() : group.size() > 1)))
+                out_.assumed.push_back("operation " + std::to_string(ops.size() + 1) + ": " + ops[latest].name + " is taken as operation " +
+                                       std::to_string(latest + 1) + ", the text allows " + std::to_string(named.size()));
+            for (const auto k : group) read_[reads_[k].tensor] = true;
+        }
+        return true;
+    }
+
+    /// The key of a DAG, `["<hash>", shapes of the placeholders..., shape of the result]`, with lists or without, gives the result's shape. The
+    /// arguments of a function's key may be anything, and tell nothing.
+    result<void> result_shape(std::string_view key) {
+        json_reader in(key);
+        std::vector<std::int64_t> numbers;
+        std::string_view name;
+        bool shapes = true;
+        if (in.begin_array() && in.next_element()) in.read(name);
+        const bool hash = name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+        const auto number = [&] {
+            if (in.peek() == json_kind::number && (in.read(numbers.emplace_back()))) return;
+            shapes = false;
+            in.skip();
+        };
+        while (in.next_element()) {
+            if (in.peek() != json_kind::array) number();
+            else if (in.begin_array())
+                while (in.next_element()) number();
+        }
+        if (!in.finish()) return error{in.why().code, "workload key: " + in.why().detail};
+        std::vector<std::int64_t> known;
+        for (const auto& op : out_.dag.ops)
+            if (op.placeholder())
+                for (const auto& a : op.axes) known.push_back(a.extent);
+        auto& result = out_.dag.ops.back().axes;
+        if (shapes && numbers.size() == known.size() + result.size() && std::equal(known.begin(), known.end(), numbers.begin())) {
+            for (std::size_t a = 0; a < result.size(); ++a) {
+                const auto extent = numbers[known.size() + a];
+                if (extent < 1 || extent > max_integer)
+                    return error{errc::shape_mismatch, "workload key: expected extents in 1..2^31, got " + std::to_string(extent)};
+                result[a].extent = extent;
+            }
+        } else if (hash) {
+            return error{errc::shape_mismatch, "workload key: expected the extents of the placeholders and " + std::to_string(result.size()) +
+                                                   " of the result, got others: it is not the key of this DAG"};
+        }
+        return {};
+    }
+};
+
+} // namespace detail
+
+/// Reads a DAG that TVM printed, for the task with this workload key (JSON in a string, as in a log).
+///
+/// Errors    "line:column: expected ..., got ...", or the operation that is meant.
+///           parse: not of this form; limit: too long, deep or large; not_found: a name that stands for nothing; unsupported: a function that
+///           loopnest has not, a text that TVM shortened ("..(OMITTED).."), or extents that nothing tells; shape_mismatch: extents that do not fit
+///           together or to the key
+/// Cost      linear in the text, times the extents to be inferred
+/// Threads   no state
+[[nodiscard]] inline result<tvm_dag> parse_tvm_dag(std::string_view text, std::string_view workload_key, const tvm_dag_limits& limits = {}) {
+    AUGUR_ASSERT(limits.depth >= 1 && limits.depth <= 1024, "parse_tvm_dag: depth");
+    if (text.size() > limits.text)
+        return error{errc::limit, "1:1: expected at most " + std::to_string(limits.text) + " bytes, got " + std::to_string(text.size())};
+    return detail::tvm_dag_parser(text, limits).run(workload_key);
+}
+
+} // namespace augur::inline v0
+
+#endif
