@@ -66,6 +66,10 @@ private:
     std::uint64_t seen_ = 0;
 };
 
+/// Steps to an element of an array that must be there; `end_elements` sees to it that none is left.
+inline bool need_element(json_reader& in) { return in.next_element() || in.fail(errc::parse, "expected another element"); }
+inline bool end_elements(json_reader& in) { return in.ok() && (!in.next_element() || in.fail(errc::parse, "an element too many")); }
+
 /// Reads a whole number of a narrower type, or within bounds.
 template <class Int>
 bool read_integer(json_reader& in, Int& out, std::int64_t low, std::int64_t high) {
