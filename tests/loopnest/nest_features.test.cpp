@@ -240,7 +240,7 @@ TEST_CASE("nest features: footprints equal those counted where the box is exact,
         in_order(i1, r);
         in_order(i0, i1);
         in_order(j0, j1);
-        check({i0 * tile + i1 + r, high * other * 0 + fused, j0 * wide + j1}, shape, true);
+        check({i0 * tile + i1 + r, fused, j0 * wide + j1}, shape, true);
         check({i0 * tile + i1 + r, high, low, j0 * wide + j1}, {shape[0], 2, other, shape[2]}, true);
     }
 }
@@ -428,4 +428,8 @@ TEST_CASE("nest features: targets") {
     CHECK(t.vector_lanes == 16);
     CHECK(t.cache_bytes == std::array<double, 3>{49152, 2097152, 4 << 20});
     CHECK(t.line_cycles == std::array<double, 3>{2, 12, 8}); // 64 / 32; the third level's is not known; 64 * 2e9 / 16e9
+
+    m.caches.pop_back();
+    CHECK(nest_target::of(m).cache_bytes == std::array<double, 3>{49152, 2097152, 2097152});
+    CHECK(nest_target::of(machine()).cache_bytes == nest_target().cache_bytes);
 }

@@ -46,7 +46,7 @@ struct nest_target {
         return t;
     }
     /// What is known of a machine, the default for the rest. A shared cache is parted evenly among its cores; the processors that share the first
-    /// level are one core.
+    /// level are one core. A level that it has not holds what the one before it holds.
     [[nodiscard]] static nest_target of(const machine& m, int threads = 0) noexcept {
         nest_target t = of(m.hardware(threads));
         const auto* first = m.cache(1);
@@ -55,6 +55,7 @@ struct nest_target {
             const auto level = static_cast<int>(i) + 1;
             if (const auto* c = m.cache(level); c != nullptr && c->bytes > 0)
                 t.cache_bytes[i] = static_cast<double>(c->bytes) / (std::max)(c->sharers / together, 1.0);
+            else if (i > 0 && first != nullptr) t.cache_bytes[i] = t.cache_bytes[i - 1];
             const auto* behind = m.cache(level + 1);
             if (behind != nullptr && behind->bytes_per_cycle > 0) t.line_cycles[i] = t.line_bytes / behind->bytes_per_cycle;
             if (behind == nullptr && m.memory.core_bytes_per_second > 0 && m.clock_hz > 0)
@@ -287,16 +288,17 @@ struct nest_totals {
 
 inline double log2_1p(double x) { return std::log2(1 + (std::max)(x, 0.0)); }
 
-/// The numbers of a stage in their order: the one place that knows it. `put(name, x)` gives x, `put.log(name, x)` log2(1 + x); of a list the place in it
-/// comes between.
+/// The numbers of a stage in their order: the one place that knows it. `put(name, x)` gives x, `put.log(name, x)` log2(1 + x); of a list the place in
+/// it comes between.
 template <class Put>
 void put_stage(Put& put, const nest_stage& s, const nest_target& on) {
     put("there", 1); // 0, as all others of the group: the kernel has fewer stages
     put.log("operations", s.work());
-    put.log("repeats", s.iterations / s.points); // runs of the body a point: above 1 where boxes overlap or splits overshoot
-    put.log("parallel", s.parallel);             // parts
-    put("core_load", s.core_load);               // 0 to 1
-    put.log("vector", s.vector);                 // iterations
+    put.log("repeats",
+            s.iterations / s.points); // runs of the body a point: over 1 where boxes overlap or splits overshoot, under 1 where not all is read
+    put.log("parallel", s.parallel);  // parts
+    put("core_load", s.core_load);    // 0 to 1
+    put.log("vector", s.vector);      // iterations
     put("vector_innermost", s.vector_innermost ? 1 : 0);
     put("vector_fill", s.vector <= 1 ? 0 : s.vector / (std::ceil(s.vector / on.vector_lanes) * on.vector_lanes)); // of the lanes, 0 to 1
     put("log_unroll_limit", s.unroll_limit < 0 ? -1 : log2_1p(s.unroll_limit));                                   // iterations; -1: no pragma
