@@ -6,7 +6,7 @@
 /// The compute DAG of a task as TVM's auto_scheduler prints it (`ComputeDAG.__str__`, src/auto_scheduler/compute_dag.cc), one operation a line:
 ///
 ///     p0 = PLACEHOLDER [1, 7, 7, 512]
-///     pad_temp(i0, i1, i2, i3) = tir.if_then_else(((((i1 >= 1) && (i1 < 8)) && (i2 >= 1)) && (i2 < 8)), p0[i0, (i1 - 1), (i2 - 1), i3], 0f)
+///     pad_temp(i0, i1, i2, i3) = tir.if_then_else(((((i1 >= 1) && (i1 < 8)) && (i2 >= 1)) && (i2 < 8)), p0[i0, (i1 - 1), ...], 0f)
 ///     p1 = PLACEHOLDER [3, 3, 512, 512]
 ///     conv2d_nhwc(nn, yy, xx, ff) += (pad_temp[nn, (yy + ry), (xx + rx), rc]*p1[ry, rx, rc, ff])
 ///
@@ -14,8 +14,8 @@
 ///
 /// The text leaves out two things, and what cannot be told for sure is said in `tvm_dag::assumed`.
 ///   extents   of computed tensors and of reduce axes. The result has the shape that ends the workload key. An axis that indexes a tensor by itself
-///             runs over all of it; every other tensor is as large as it is read. Assumed: padding behind the data is as large as that before it, where
-///             the readers need less; a window of pooling with stride s > 1, which fits in s sizes, ends with the data.
+///             runs over all of it; every other tensor is as large as it is read. Assumed: padding behind the data is as large as that before it,
+///             where the readers need less; a window of pooling with stride s > 1, which fits in s sizes, ends with the data.
 ///   tensors   of one name. TVM prints producers in post-order, so that what an operation reads for the first time stands last before it: reads of
 ///             a name mean the last tensors of that name that nobody has read yet, in order. Assumed: where all have been read, the latest that is
 ///             not a sum with a scalar; for a network multiplies x, not x + 3, by relu6(x + 3).
@@ -456,9 +456,9 @@ private:
         if (in.begin_array() && in.next_element()) in.read(name);
         const bool hash = name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
         const auto number = [&] {
-            if (in.peek() == json_kind::number && (in.read(numbers.emplace_back()))) return;
-            shapes = false;
-            in.skip();
+            json_number n;
+            if (in.peek() != json_kind::number) shapes = false, in.skip();
+            else if (in.read(n)) shapes = shapes && n.is_integer, numbers.push_back(n.integer);
         };
         while (in.next_element()) {
             if (in.peek() != json_kind::array) number();
