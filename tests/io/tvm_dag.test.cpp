@@ -255,6 +255,16 @@ TEST_CASE("tvm_dag: extents that the text leaves out, by operator") {
         REQUIRE(evaluate(d.dag, tensors));
         CHECK(tensors[2][17] == 3.0F);
     }
+    SUBCASE("average pooling tells its window where it divides by the elements there are") {
+        for (const auto& [last, size] : {std::pair<std::string, std::string>{"1", "2x2"}, {"2", "3x3"}}) {
+            const auto d = parsed("p0 = PLACEHOLDER [1, 15, 15, 4]\npool_sum(ax0, ax1, ax2, ax3) += p0[ax0, ((ax1*2) + rv0), ((ax2*2) + rv1), ax3]\n"
+                                  "pool_avg(ax0, ax1, ax2, ax3) = (pool_sum[ax0, ax1, ax2, ax3]/float32((((min(((ax1*2) + " +
+                                      last + "), 14) - (ax1*2)) + 1)*((min(((ax2*2) + " + last + "), 14) - (ax2*2)) + 1))))",
+                                  "[1, 15, 15, 4], [1, 7, 7, 4]");
+            CHECK(shapes_of(d.dag) == "pool_sum 1x7x7x4 | " + size + "; pool_avg 1x7x7x4");
+            CHECK(d.assumed.empty());
+        }
+    }
     SUBCASE("grouped, with everything packed and unpacked") {
         const auto d =
             parsed("p0 = PLACEHOLDER [1, 512, 14, 14]\n"

@@ -15,7 +15,7 @@
 /// The text leaves out two things, and what cannot be told for sure is said in `tvm_dag::assumed`.
 ///   extents   of computed tensors and of reduce axes. The result has the shape that ends the workload key. An axis that indexes a tensor by itself
 ///             runs over all of it; every other tensor is as large as it is read. Assumed: padding behind the data is as large as that before it,
-///             where the readers need less; a window of pooling with stride s > 1, which fits in s sizes, ends with the data.
+///             where the readers need less; a window of max pooling with stride s > 1, which fits in s sizes, ends with the data.
 ///   tensors   of one name. TVM prints producers in post-order, so that what an operation reads for the first time stands last before it: reads of
 ///             a name mean the last tensors of that name that nobody has read yet, in order. Assumed: where all have been read, the latest that is
 ///             not a sum with a scalar; for a network multiplies x, not x + 3, by relu6(x + 3).

@@ -335,6 +335,31 @@ private:
         return false;
     }
 
+    /// Average pooling divides by the number of elements that it has averaged, `min(last index, end) - first index + 1`: so does a reader of `i` tell
+    /// the window. 0: none does.
+    [[nodiscard]] double told_window(std::size_t i, const expr& index, std::size_t u, std::vector<index_range> axes, double begin) const {
+        double found = 0;
+        for (std::size_t j = i + 1; j < dag_->ops.size(); ++j) {
+            if (dag_->ops[j].placeholder()) continue;
+            std::vector<expr> read;
+            walk(dag_->ops[j].body, [&](const expr_node& n) {
+                if (n.op == expr_op::read && static_cast<std::size_t>(n.integer) == i) read = n.operands;
+            });
+            for (std::size_t a = 0; a < read.size(); ++a) {
+                const auto slope = slope_of(index, a);
+                if (read[a]->op != expr_op::axis || !slope || *slope < 1 || slope_of(index, u) != 1.0) continue;
+                axes[a] = {0, 0};
+                const auto mine = static_cast<std::size_t>(read[a]->integer);
+                std::vector<index_range> zero(dag_->ops[j].axis_count());
+                walk(dag_->ops[j].body, [&](const expr_node& n) {
+                    if (n.op != expr_op::min || n.operands[1]->op != expr_op::integer || axes_in(n.operands[0]) != std::uint64_t{1} << mine) return;
+                    if (slope_of(n.operands[0], mine) == slope) found = range_of(n.operands[0], zero).low - (range_of(index, axes).low - begin) + 1;
+                });
+            }
+        }
+        return found;
+    }
+
     bool window(std::size_t i, const expr_node& read, std::size_t d, std::vector<index_range> axes, std::uint64_t named) {
         const auto& op = dag_->ops[i];
         const auto& index = read.operands[d];
@@ -371,6 +396,10 @@ private:
             taken = (std::min)((std::max)(taken, least), most);
         }
         if (!(taken >= 1)) return false;
+        if (const double told = told_window(i, index, u, axes, part.begin); told >= least && told <= most) {
+            set(i, u, told);
+            return true;
+        }
         set(i, u, taken);
         if (padded || least < most || rest + *slope * (taken - 1) < extent - 1)
             assumed_->push_back(where(i) + "axis " + op.axis(u).name + " is taken as " + std::to_string(op.axis(u).extent) +
