@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <augur/nn/kernels/panel.hpp>
+#include <augur/nn/kernels/panel_layer.hpp>
 
 #include <cmath>
 #include <limits>
@@ -12,10 +12,15 @@ namespace k = augur::nn::kernels;
 
 namespace {
 
+/// Exact in T.
+template <class T = k::bf16>
 std::vector<double> draw(std::ptrdiff_t n, std::uint64_t seed) {
     augur::random rng(seed);
     std::vector<double> v(static_cast<std::size_t>(n));
-    for (double& x : v) x = static_cast<double>(k::to_float(k::to_bf16(static_cast<float>(rng.uniform(-1, 1))))); // exact in both types
+    for (double& x : v) {
+        const auto exact = static_cast<float>(rng.uniform(-1, 1));
+        x = static_cast<double>(sizeof(T) == sizeof(float) ? exact : k::to_float(k::to_bf16(exact)));
+    }
     return v;
 }
 template <class T>
@@ -28,16 +33,17 @@ T as(double x) {
 template <class T>
 void check(const k::panel_kernels<T>& kernels, double tolerance) {
     const std::ptrdiff_t w = kernels.width;
-    for (const std::ptrdiff_t m : {1, 5, 6, 7, 22})
+    for (const std::ptrdiff_t m : {1, 5, 6, 7, 22, 77})
         for (const std::ptrdiff_t n : {w, 3 * w - 7})
             for (const std::ptrdiff_t depth : {1, 8, 31, 256}) {
-                const std::ptrdiff_t room = (depth + 1) / 2 * 2, out = (n + w - 1) / w * w;
-                const auto a = draw(m * depth, 1), b = draw(depth * n, 2), bias = draw(n, 3), x = draw(m * out, 4);
+                const std::ptrdiff_t room = kernels.amx ? (depth + 31) / 32 * 32 : (depth + 1) / 2 * 2, out = (n + w - 1) / w * w;
+                const auto a = draw<T>(m * depth, 1), b = draw<T>(depth * n, 2), bias = draw<float>(n, 3), x = draw<T>(m * out, 4);
                 const auto at = [](std::ptrdiff_t i) { return static_cast<std::size_t>(i); };
                 const k::packed_panels<T> packed(
                     kernels, depth, n, [&](auto i, auto c) { return static_cast<float>(b[at(i * n + c)]); },
                     [&](auto c) { return static_cast<float>(bias[at(c)]); });
-                std::vector<T> A(at(m * room)), X(x.size()), Y(at(m * out));
+                std::vector<T> A(at((m + 15) / 16 * 16 * room)), X(x.size()), Y(at(m * out) + 1, as<T>(77));
+                std::vector<k::bf16> halves(at(64 * room));
                 for (std::ptrdiff_t i = 0; i < m * depth; ++i) A[at(i / depth * room + i % depth)] = as<T>(a[at(i)]);
                 for (std::size_t i = 0; i < x.size(); ++i) X[i] = as<T>(x[i]);
                 std::vector<double> sum(at(m * n));
@@ -50,7 +56,16 @@ void check(const k::panel_kernels<T>& kernels, double tolerance) {
                 CAPTURE(depth);
                 for (const auto end : {k::panel_end::linear, k::panel_end::relu, k::panel_end::residual}) {
                     CAPTURE(static_cast<int>(end));
-                    k::panel_layer<T>(kernels, end, m, A.data(), room, packed, Y.data(), out, X.data(), out);
+                    k::layer_rows<T> rows;
+                    rows.a = A.data();
+                    rows.a_row = room;
+                    rows.y = Y.data();
+                    rows.y_row = out;
+                    rows.x = X.data();
+                    rows.x_row = out;
+                    rows.room = halves.data();
+                    k::panel_layer<T>(kernels, end, m, rows, packed);
+                    CHECK(Y.back() == as<T>(77)); // nothing behind the last row
                     double worst = 0;
                     for (std::ptrdiff_t i = 0; i < m * n; ++i) {
                         double want = sum[at(i)];
@@ -60,8 +75,28 @@ void check(const k::panel_kernels<T>& kernels, double tolerance) {
                     }
                     CHECK(worst < tolerance);
                 }
-                // the panel in segments that lie in another order, a start for each row, and the fold of two halves
-                if (depth % 8 != 0 || n < w) continue;
+                // a start for each row
+                const auto own = draw<float>(m * out, 6);
+                std::vector<float> owns(own.begin(), own.end());
+                std::vector<const float*> begins(at(m));
+                for (std::ptrdiff_t r = 0; r < m; ++r) begins[at(r)] = owns.data() + (m - 1 - r) * out;
+                k::layer_rows<T> each;
+                each.a = A.data();
+                each.a_row = room;
+                each.y = Y.data();
+                each.y_row = out;
+                each.init = begins.data();
+                each.room = halves.data();
+                k::panel_layer<T>(kernels, k::panel_end::linear, m, each, packed);
+                double farthest = 0;
+                for (std::ptrdiff_t i = 0; i < m * n; ++i) {
+                    const double want = sum[at(i)] - bias[at(i % n)] + own[at((m - 1 - i / n) * out + i % n)];
+                    farthest =
+                        std::max(farthest, std::abs(want - static_cast<double>(k::to_float(Y[at(i / n * out + i % n)]))) / (1 + std::abs(want)));
+                }
+                CHECK(farthest < tolerance);
+                // the panel in segments that lie in another order, and the fold of two halves
+                if (kernels.amx || depth % 8 != 0 || n < w) continue;
                 const std::ptrdiff_t segments = depth / 8, size = 8 * w;
                 std::vector<T> scattered(at(segments * size));
                 std::vector<const T*> where(at(segments));
@@ -69,7 +104,7 @@ void check(const k::panel_kernels<T>& kernels, double tolerance) {
                     where[at(s)] = scattered.data() + (segments - 1 - s) * size;
                     std::copy_n(packed.weights.data() + s * size, size, scattered.data() + (segments - 1 - s) * size);
                 }
-                const auto start = draw(m * w, 5);
+                const auto start = draw<float>(m * w, 5);
                 std::vector<float> starts(start.begin(), start.end());
                 std::vector<const float*> init(at(m));
                 for (std::ptrdiff_t r = 0; r < m; ++r) init[at(r)] = starts.data() + (m - 1 - r) * w;
@@ -111,14 +146,30 @@ TEST_CASE("panel: bf16 in plain C++ and by the processor against a double loop o
     else MESSAGE("no AVX512_BF16 here: the plain C++ form alone was checked");
 }
 
+TEST_CASE("panel: AMX, in bf16 and in floats that are split in two") {
+    if (!k::amx_ready()) {
+        MESSAGE("no AMX here");
+        return;
+    }
+    check(k::bf16_panels(true, true), 4.5e-3);
+    check(k::float_panels(k::isa::avx512, true), 1e-4); // sums of 256 products, each exact to 16 binary digits
+}
+
 TEST_CASE("panel: to bf16 to nearest, ties to even, NaN stays") {
     CHECK(k::to_float(k::to_bf16(1.0F)) == 1.0F);
-    CHECK(k::to_float(k::to_bf16(1.00390625F)) == 1.0F);    // halfway to 1.0078125: even is below
+    CHECK(k::to_float(k::to_bf16(1.00390625F)) == 1.0F);      // halfway to 1.0078125: even is below
     CHECK(k::to_float(k::to_bf16(1.01171875F)) == 1.015625F); // halfway: even is above
     CHECK(k::to_float(k::to_bf16(1.0040F)) == 1.0078125F);
     CHECK(k::to_float(k::to_bf16(-3.0e38F)) == doctest::Approx(-3.0e38).epsilon(4e-3));
     CHECK(std::isinf(k::to_float(k::to_bf16(std::numeric_limits<float>::infinity()))));
     CHECK(std::isnan(k::to_float(k::to_bf16(std::numeric_limits<float>::quiet_NaN()))));
+    const auto many = draw<float>(77, 9);
+    const std::vector<float> from(many.begin(), many.end());
+    for (const bool native : {false, k::has_bf16()}) {
+        std::vector<k::bf16> to(from.size());
+        k::to_bf16(from.data(), to.data(), 77, native);
+        for (std::size_t i = 0; i < from.size(); ++i) CHECK(to[i] == k::to_bf16(from[i]));
+    }
 }
 
 TEST_CASE("panel: AVX2 and AVX-512 agree to the last bit, and a NaN passes ReLU") {
@@ -129,7 +180,11 @@ TEST_CASE("panel: AVX2 and AVX-512 agree to the last bit, and a NaN passes ReLU"
         const k::packed_panels<float> packed(
             kernels, 64, 64, [&](auto i, auto c) { return static_cast<float>(b[static_cast<std::size_t>(i * 64 + c)]); }, [](auto) { return 0.0F; });
         std::vector<float> y(6 * 64);
-        k::panel_layer<float>(kernels, k::panel_end::relu, 6, A.data(), 64, packed, y.data(), 64);
+        k::layer_rows<float> rows;
+        rows.a = A.data();
+        rows.y = y.data();
+        rows.a_row = rows.y_row = 64;
+        k::panel_layer<float>(kernels, k::panel_end::relu, 6, rows, packed);
         return y;
     };
     if (k::best_isa() >= k::isa::avx512) CHECK(run(k::isa::avx2) == run(k::isa::avx512));

@@ -28,16 +28,17 @@ namespace augur::inline v0 {
 
 /// Numbers behind attention; before it they are float, and sums are float in both.
 enum class tlp_precision : std::uint8_t {
-    single, ///< float
-    bf16    ///< 8 bits of mantissa: twice as fast where the processor has AVX512_BF16, else it is taken for `single`
+    single, ///< float; with AMX 16 binary digits of each factor count, see nn/kernels/amx.hpp
+    bf16    ///< 8 binary digits: faster where the processor has AMX, or AVX512_BF16 and is not Intel's; elsewhere it is taken for `single`
 };
 
 struct tlp_freeze_options {
     tlp_precision precision = tlp_precision::single;
-    std::size_t output = 0;                              ///< of a network with several
-    std::size_t rows = 1536;                             ///< most distinct rows that a scorer keeps; 22 kB each at the authors' widths
-    nn::kernels::isa level = nn::kernels::best_isa();    ///< for tests: a lesser instruction set
-    bool portable_bf16 = false;                          ///< for tests: bf16 in plain C++ where the processor has none; slow
+    std::size_t output = 0;                           ///< of a network with several
+    std::size_t rows = 1536;                          ///< most distinct rows that a scorer keeps; 22 kB each at the authors' widths
+    nn::kernels::isa level = nn::kernels::best_isa(); ///< for tests: a lesser instruction set
+    bool amx = true;                                  ///< false for tests: without AMX where the processor has it
+    bool portable_bf16 = false;                       ///< for tests: bf16 where the processor has none or a slow one
 };
 
 template <bulk_executor Executor>
@@ -47,7 +48,7 @@ class frozen_tlp_scorer;
 class frozen_tlp {
 public:
     [[nodiscard]] const tlp_schema& schema() const { return *schema_; }
-    /// What it computes in: `single` where bf16 was asked for and the processor has none.
+    /// What it computes in: `single` where bf16 was asked for and would not be faster.
     [[nodiscard]] tlp_precision precision() const { return half_ ? tlp_precision::bf16 : tlp_precision::single; }
 
     /// A cost model on this one. The executor must outlive it, this need not; make one a thread.
@@ -77,8 +78,8 @@ private:
     if (auto fits = model.schema.check(); !fits) return fits.why();
     if (auto fits = config.check(); !fits) return fits.why();
     if (config.columns != static_cast<nn::index>(model.schema.columns))
-        return error{errc::shape_mismatch, "tlp freeze: a network for " + std::to_string(config.columns) + " columns, a schema of " +
-                                               std::to_string(model.schema.columns)};
+        return error{errc::shape_mismatch,
+                     "tlp freeze: a network for " + std::to_string(config.columns) + " columns, a schema of " + std::to_string(model.schema.columns)};
     if (config.backbone != tlp_backbone::attention || config.attention_layers != 1)
         return error{errc::unsupported, "tlp freeze: expected one layer of attention, got " +
                                             (config.backbone == tlp_backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
@@ -97,12 +98,14 @@ private:
     frozen_tlp out;
     out.schema_ = std::make_shared<const tlp_schema>(model.schema);
     out.rows_ = options.rows;
+    const bool amx = options.amx && options.level == k::isa::avx512 && k::amx_ready();
     const bool native = k::has_bf16() && options.level == k::isa::avx512;
-    if (options.precision == tlp_precision::bf16 && (native || options.portable_bf16))
-        out.half_ = std::make_shared<const detail::frozen_network<k::bf16>>(model.network, options.output, options.level, k::bf16_panels(native));
+    if (options.precision == tlp_precision::bf16 && (amx || (native && k::has_fast_bf16()) || options.portable_bf16))
+        out.half_ =
+            std::make_shared<const detail::frozen_network<k::bf16>>(model.network, options.output, options.level, amx, k::bf16_panels(native, amx));
     else
-        out.single_ =
-            std::make_shared<const detail::frozen_network<float>>(model.network, options.output, options.level, k::float_panels(options.level));
+        out.single_ = std::make_shared<const detail::frozen_network<float>>(model.network, options.output, options.level, amx,
+                                                                            k::float_panels(options.level, amx));
     return out;
 }
 
@@ -118,8 +121,7 @@ class frozen_tlp_scorer {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    frozen_tlp_scorer(frozen_tlp model, Executor& executor)
-        : model_(std::move(model)), executor_(&executor), rows_(model_.schema(), model_.rows_) {
+    frozen_tlp_scorer(frozen_tlp model, Executor& executor) : model_(std::move(model)), executor_(&executor), rows_(model_.schema(), model_.rows_) {
         if (model_.half_) half_.emplace(*model_.half_, rows_);
         else single_.emplace(*model_.single_, rows_);
     }

@@ -35,13 +35,15 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         most_slots = (std::max)(most_slots, (std::min)(rows, static_cast<index>(present_.size())));
         most_common = (std::max)(most_common, common);
     }
-    const index panel = use_values_ ? net.tail.width : net.heads * net.head_room;
+    const index panel = use_values_ ? net.tail.width : net.context_row;
     const index blocks = k::query_block * k::key_block;
     for (worker& w : workers_) {
         w.bags.reserve(size(most_bags));
         w.weights.reserve(size(most_weights));
         if (!std::is_same_v<T, float>) w.narrow.reserve(size(use_values_ ? most_weights : 0));
         w.z.reserve(size((k::whole_blocks(most_rows, tile_rows)) * (use_values_ ? net.widest : panel)));
+        for (const auto* stack : {&net.combine, &net.blocks, &net.decoder})
+            for (const auto& l : *stack) room(w, l);
         w.y0.reserve(size(tile_rows * net.widest));
         w.y1.reserve(size(tile_rows * net.widest));
         w.out.reserve(size(most_rows));
@@ -203,7 +205,7 @@ void frozen_pass<T>::fold(worker& w, index common) {
     } else {
         const bag& b = w.bags.back();
         const index all = b.weights + k::whole_blocks(b.rows, k::query_block) * b.weights_row;
-        for (index i = 0; i < all; ++i) w.narrow.data()[i] = k::to_bf16(w.weights.data()[i]);
+        k::to_bf16(w.weights.data(), w.narrow.data(), all);
         weights = w.narrow.data();
     }
     const auto slots = static_cast<index>(w.distinct.size());
@@ -271,14 +273,14 @@ void frozen_pass<T>::combine(worker& w, index common) {
     const auto& net = *net_;
     static constexpr float zeros[64] = {};
     const float* const none = zeros;
-    const index ld = net.heads * net.head_room;
+    const index ld = net.context_row;
     const auto row_of = [&](const bag& b, index r) { return entry(present_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]); };
     k::panel_tile<float> t;
     t.a_segment = net.lanes;
     t.steps = 1;
     t.y_row = ld;
     const auto all_heads = [&](index rows, const float* weights, float* y) {
-        for (index p = 0; p < ld; p += net.context.width) {
+        for (index p = 0; p < net.heads * net.head_room; p += net.context.width) {
             t.a = weights + p / net.head_room;
             t.offset = p;
             t.init_offset = t.init == &none ? 0 : p;
@@ -320,8 +322,7 @@ void frozen_pass<T>::combine(worker& w, index common) {
         if constexpr (std::is_same_v<T, float>) y = w.z.data() + b.row * ld;
         else y = start + b.rows * ld;
         all_heads(b.rows, weights + (common > 0 ? net.lanes : 0), y);
-        if constexpr (!std::is_same_v<T, float>)
-            for (index i = 0; i < b.rows * ld; ++i) w.z.data()[b.row * ld + i] = k::to_bf16(y[i]);
+        if constexpr (!std::is_same_v<T, float>) k::to_bf16(y, w.z.data() + b.row * ld, b.rows * ld);
     }
     w.init.clear(); // z0, which the output projection adds to
     for (const bag& b : w.bags)
@@ -333,14 +334,16 @@ template <class T>
 void frozen_pass<T>::layers(worker& w) {
     namespace k = nn::kernels;
     const auto& net = *net_;
-    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.heads * net.head_room;
+    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.context_row;
     index from = 0;
     for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
         const index m = left == 1 ? rows - from : k::whole_blocks((rows - from + left - 1) / left, net.tail.rows);
         T* y = w.y0.data();
         T* next = w.y1.data();
-        const auto apply = [&](k::panel_end end, const k::packed_panels<T>& layer, const T* x, index x_row) {
-            k::panel_layer<T>(net.tail, end, m, x, x_row, layer, next, net.widest, x, x_row);
+        const auto apply = [&](k::panel_end end, const k::packed_panels<T>& layer, const T* x, index x_row, const float* const* init = nullptr) {
+            k::panel_layer<T>(net.tail, end, m,
+                              {.a = x, .a_row = x_row, .y = next, .y_row = net.widest, .x = x, .x_row = x_row, .init = init, .room = room(w, layer)},
+                              layer);
             std::swap(y, next);
         };
         std::size_t block = 0;
@@ -353,22 +356,7 @@ void frozen_pass<T>::layers(worker& w) {
         if (use_values_) {
             block = 1;
         } else {
-            const auto& combine = net.combine.front();
-            const T* const segment = combine.weights.data();
-            k::panel_tile<T> t;
-            t.a = w.z.data() + from * ld;
-            t.a_row = ld;
-            t.segments = &segment;
-            t.steps = combine.steps;
-            t.init = w.init.data() + from;
-            t.init_next = 1;
-            t.y_row = net.widest;
-            for (index p = 0; p < combine.panels; ++p) {
-                t.offset = p * combine.panel_size;
-                t.init_offset = p * net.tail.width;
-                t.y = y + p * net.tail.width;
-                net.tail(k::panel_end::linear, m, t);
-            }
+            apply(k::panel_end::linear, net.combine.front(), w.z.data() + from * ld, ld, w.init.data() + from);
             take();
         }
         for (; block < net.blocks.size(); ++block) {

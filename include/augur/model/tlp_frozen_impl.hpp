@@ -12,8 +12,9 @@ namespace augur::inline v0 {
 namespace detail {
 
 template <class T>
-frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t output, nn::kernels::isa isa, nn::kernels::panel_kernels<T> kernels)
-    : single(nn::kernels::float_panels(isa)), context(nn::kernels::float_panels(isa == nn::kernels::isa::avx512 ? nn::kernels::isa::avx2 : isa)),
+frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t output, nn::kernels::isa isa, bool amx,
+                                  nn::kernels::panel_kernels<T> kernels)
+    : single(nn::kernels::float_panels(isa, amx)), context(nn::kernels::float_panels(isa == nn::kernels::isa::avx512 ? nn::kernels::isa::avx2 : isa)),
       tail(kernels), lanes_of(nn::kernels::head_lane_functions(isa)), level(isa) {
     namespace k = nn::kernels;
     const auto& attention = net.attention.front();
@@ -61,7 +62,7 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
     fold_panels = (width + half - 1) / half;
     fold_columns = fold_panels * tail.width;
     nn::matrix<double> folded;
-    if (has_block) {
+    if (has_block && !tail.amx) {
         first.push_back(layer_of(single, net.blocks.front().inner));
         folded = attention.out_proj.W.template cast<double>() * net.blocks.front().inner.W.template cast<double>();
     }
@@ -71,7 +72,7 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
         return c % tail.width < half ? attention.out_proj.W(i, z) : static_cast<float>(folded(i, z));
     };
     const auto no_bias = [](index) { return 0.0F; };
-    for (index h = 0; h < heads; ++h)
+    for (index h = 0; h < heads && !tail.amx; ++h)
         fold_value.emplace_back(
             single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
     combine.emplace_back(
@@ -80,6 +81,7 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
 
     for (const auto& b : net.blocks) blocks.push_back(layer_of(tail, b.inner));
     for (std::size_t l = 0; l + 1 < layers.size(); ++l) decoder.push_back(layer_of(tail, layers[l]));
+    context_row = k::whole_blocks(heads * head_room, k::amx_depth);
     out_bias.assign(attention.out_proj.b.data(), attention.out_proj.b.data() + width);
     const auto& end = layers.back();
     last.assign(static_cast<std::size_t>(k::whole_blocks(end.W.rows(), 8)), 0.0F);
@@ -117,11 +119,13 @@ void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
         tlp_input(net.config, row, x + r * ld);
     }
     for (const auto& l : net.encoder) {
-        k::panel_layer<float>(net.single, k::panel_end::relu, n, x, ld, l, y, ld);
+        k::panel_layer<float>(net.single, k::panel_end::relu, n, {.a = x, .a_row = ld, .y = y, .y_row = ld, .room = room(w, l)}, l);
         std::swap(x, y);
     }
     float* const to_table = entry(from);
-    k::panel_layer<float>(net.single, k::panel_end::linear, n, x, ld, net.project.front(), to_table + net.q_at, net.row_size);
+    const auto& project = net.project.front();
+    k::panel_layer<float>(net.single, k::panel_end::linear, n,
+                          {.a = x, .a_row = ld, .y = to_table + net.q_at, .y_row = net.row_size, .room = room(w, project)}, project);
     for (index r = 0; r < n; ++r)
         for (index c = 0; c < net.width; ++c) to_table[r * net.row_size + c] = x[r * ld + c] + net.out_bias[static_cast<std::size_t>(c)];
 }
@@ -133,7 +137,8 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
     const auto n = static_cast<index>(to - from);
     const index ld = k::whole_blocks(net.fold_columns, net.single.width) + net.single.width, columns = net.tail.width, pair = net.tail.pair;
     float* const y = w.a.reserve(row_block * static_cast<std::size_t>(ld));
-    for (const auto& l : net.first) k::panel_layer<float>(net.single, k::panel_end::linear, n, entry(from), net.row_size, l, y, ld);
+    for (const auto& l : net.first)
+        k::panel_layer<float>(net.single, k::panel_end::linear, n, {.a = entry(from), .a_row = net.row_size, .y = y, .y_row = ld}, l);
     for (index r = 0; r < n; ++r)
         for (index c = 0; c < net.width; c += net.half) {
             float* const base = base_of(from) + r * net.fold_columns + c / net.half * columns;
@@ -142,8 +147,9 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
             if (net.has_block) std::copy_n(y + r * ld + c, some, base + net.half);
         }
     for (index h = 0; h < net.heads; ++h) {
-        k::panel_layer<float>(net.single, k::panel_end::linear, n, entry(from) + net.v_at + h * net.head_room, net.row_size,
-                              net.fold_value[static_cast<std::size_t>(h)], y, ld);
+        k::panel_layer<float>(net.single, k::panel_end::linear, n,
+                              {.a = entry(from) + net.v_at + h * net.head_room, .a_row = net.row_size, .y = y, .y_row = ld},
+                              net.fold_value[static_cast<std::size_t>(h)]);
         for (index r = 0; r < n; ++r)
             for (index p = 0; p < net.fold_panels; ++p) {
                 const float* const panel = y + r * ld + p * columns;
@@ -213,8 +219,9 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
             products += static_cast<double>(begin[c + 1] - begin[c]) * static_cast<double>(begin[c + 1] - begin[c]);
     }
     const auto d = static_cast<double>(net_->width), layers = net_->has_block ? 2.0 : 1.0;
-    use_values_ = static_cast<double>(ids.size()) * layers * d * d >
-                  products * static_cast<double>(net_->heads) * layers * d + static_cast<double>(present_.size()) * (layers + 1) * d * d;
+    use_values_ =
+        !net_->tail.amx && static_cast<double>(ids.size()) * layers * d * d >
+                               products * static_cast<double>(net_->heads) * layers * d + static_cast<double>(present_.size()) * (layers + 1) * d * d;
 
     make_rows(executor);
     reserve(begin);

@@ -37,7 +37,7 @@
 #include <augur/model/tlp_frozen_rows.hpp>
 #include <augur/model/tlp_input.hpp>
 #include <augur/nn/kernels/head_lanes.hpp>
-#include <augur/nn/kernels/panel.hpp>
+#include <augur/nn/kernels/panel_layer.hpp>
 
 namespace augur::inline v0 {
 
@@ -62,6 +62,7 @@ struct frozen_network {
     index q_at = 0, k_at = 0, v_at = 0, row_size = 0; ///< in a row's entry; z0 is at 0
     index head_steps = 0, values_size = 0;            ///< of a row: (fold_panels, head_steps, W [, 2])
     index widest = 0;                                 ///< columns of an activation
+    index context_row = 0;                            ///< of the heads' results, zeros up to a whole tile
 
     std::vector<nn::kernels::packed_panels<float>> encoder;
     std::vector<nn::kernels::packed_panels<float>> project;    ///< one: q | k | v
@@ -75,7 +76,7 @@ struct frozen_network {
     float last_bias = 0;
 
     /// pre: attention backbone with one layer
-    frozen_network(const tlp_network<float>& net, std::size_t output, nn::kernels::isa isa, nn::kernels::panel_kernels<T> kernels);
+    frozen_network(const tlp_network<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
 };
 
 /// Memory of a scorer: the table of rows, the batch, and scratch for each thread of the executor.
@@ -113,18 +114,19 @@ private:
     struct worker {
         nn::kernels::line_buffer<float> input, a, b; ///< (row_block, .) rows on their way through the encoder; values in float
         std::vector<bag> bags;
-        std::vector<std::uint32_t> distinct;              ///< rows of the group, by number in the batch
-        std::vector<std::uint32_t> slot_of, stamp;        ///< by number in the batch: where among those, if the stamp is this group's
-        std::vector<std::uint32_t> slot, place;           ///< by row of the group: the same; its place when rows are sorted by slot
-        std::vector<index> slot_begin;                    ///< (distinct + 1) in that order
-        nn::kernels::line_buffer<float> common, log_sums; ///< (distinct, common keys, lanes) weights among them; (distinct, lanes)
-        nn::kernels::line_buffer<float> mix;              ///< their means: (distinct, heads, W) of a panel, or (distinct, heads' v)
-        nn::kernels::line_buffer<float> weights, shares;  ///< (rows, [1 +] own keys, lanes); the first of each, by place
-        nn::kernels::line_buffer<T> narrow;               ///< weights in T
-        nn::kernels::line_buffer<float> sums;             ///< (rows by place, W) what the common keys make of a panel; or (rows, heads' v)
-        nn::kernels::line_buffer<T> z;                    ///< (rows, .) behind attention
-        nn::kernels::line_buffer<T> y0, y1;               ///< (tile_rows, widest) behind the layers
-        nn::kernels::line_buffer<float> out;              ///< (rows) behind the last
+        std::vector<std::uint32_t> distinct;                ///< rows of the group, by number in the batch
+        std::vector<std::uint32_t> slot_of, stamp;          ///< by number in the batch: where among those, if the stamp is this group's
+        std::vector<std::uint32_t> slot, place;             ///< by row of the group: the same; its place when rows are sorted by slot
+        std::vector<index> slot_begin;                      ///< (distinct + 1) in that order
+        nn::kernels::line_buffer<float> common, log_sums;   ///< (distinct, common keys, lanes) weights among them; (distinct, lanes)
+        nn::kernels::line_buffer<float> mix;                ///< their means: (distinct, heads, W) of a panel, or (distinct, heads' v)
+        nn::kernels::line_buffer<float> weights, shares;    ///< (rows, [1 +] own keys, lanes); the first of each, by place
+        nn::kernels::line_buffer<T> narrow;                 ///< weights in T
+        nn::kernels::line_buffer<nn::kernels::bf16> halves; ///< AMX: rows of a layer in two halves
+        nn::kernels::line_buffer<float> sums;               ///< (rows by place, W) what the common keys make of a panel; or (rows, heads' v)
+        nn::kernels::line_buffer<T> z;                      ///< (rows, .) behind attention
+        nn::kernels::line_buffer<T> y0, y1;                 ///< (tile_rows, widest) behind the layers
+        nn::kernels::line_buffer<float> out;                ///< (rows) behind the last
         std::vector<const float*> q, k, init;
         std::vector<const T*> values;
         std::vector<float> times;
@@ -134,6 +136,14 @@ private:
     float* entry(std::size_t id) { return table_[id / row_block].data() + static_cast<index>(id % row_block) * net_->row_size; }
     T* values_of(std::size_t id) { return values_[id / row_block].data() + static_cast<index>(id % row_block) * net_->values_size; }
     float* base_of(std::size_t id) { return bases_[id / row_block].data() + static_cast<index>(id % row_block) * net_->fold_columns; }
+
+    /// Where a layer by AMX splits its rows; null for the others.
+    template <class U>
+    static nn::kernels::bf16* room(worker& w, const nn::kernels::packed_panels<U>& layer) {
+        if (layer.tiles.data() == nullptr) return nullptr;
+        return w.halves.reserve(
+            static_cast<std::size_t>(2 * nn::kernels::amx_rows * nn::kernels::whole_blocks(layer.inputs, nn::kernels::amx_depth)));
+    }
 
     template <bulk_executor Executor>
     void make_rows(Executor& executor);

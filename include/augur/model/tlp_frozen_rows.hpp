@@ -24,7 +24,7 @@
 #include <augur/core/number.hpp>
 #include <augur/core/random.hpp>
 #include <augur/feature/tlp.hpp>
-#include <augur/nn/kernels/panel.hpp>
+#include <augur/nn/kernels/panel_layer.hpp>
 #include <augur/schedule/concepts.hpp>
 
 namespace augur::inline v0 {

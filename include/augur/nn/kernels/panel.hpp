@@ -3,8 +3,8 @@
 #define AUGUR_NN_KERNELS_PANEL_HPP
 
 /// @file
-/// Matrix products for inference: B is packed once, A is a tile that stays in the cache, and what follows the product (bias, ReLU, a residual) is
-/// done while the sums are still in registers.
+/// Matrix products for inference: B is packed once (panel_layer.hpp), A is a tile that stays in the cache, and what follows the product (bias, ReLU,
+/// a residual) is done while the sums are still in registers.
 ///
 /// B is cut into panels of W columns, each (k, W) in one piece. In bf16 two steps of k lie side by side, (k / 2, W, 2), as `vdpbf16ps` reads them. A
 /// panel may come in segments, a few steps of k each, that lie anywhere: so the rows of B can be gathered from a table without being copied.
@@ -17,8 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
+#include <augur/nn/kernels/amx.hpp>
+#include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -38,27 +39,6 @@
 
 namespace augur::inline v0 {
 namespace nn::kernels {
-
-/// The upper half of a float's bits.
-using bf16 = std::uint16_t;
-
-/// To nearest, ties to even; NaN stays NaN.
-inline bf16 to_bf16(float x) noexcept {
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<bf16>((bits >> 16U) | 0x40U);
-    return static_cast<bf16>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
-}
-inline float to_float(bf16 x) noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16U); }
-inline float to_float(float x) noexcept { return x; }
-
-/// Does this processor multiply bf16 (AVX512_BF16)? Constant for a process.
-inline bool has_bf16() noexcept {
-#if AUGUR_NN_X86
-    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bf16") != 0;
-#else
-    return false;
-#endif
-}
 
 /// What becomes of a sum.
 enum class panel_end : std::uint8_t {
@@ -264,6 +244,7 @@ struct panel_kernels {
     std::ptrdiff_t width = 0; ///< W, columns of a panel
     std::ptrdiff_t rows = 0;  ///< most rows of a tile
     std::ptrdiff_t pair = 1;  ///< k in a step
+    bool amx = false;         ///< whole layers by AMX (panel_layer); there are no tiles
     std::array<std::array<detail::panel_function<T>, 6>, 4> tiles{};
 
     /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row.
@@ -295,7 +276,7 @@ constexpr int tile_height(int r) { // beyond the highest: never called
      &tile<detail::tile_height<policy>(6), end>}
 #define AUGUR_NN_PANEL_KERNELS(tile, policy)                                                                                                         \
     panel_kernels<policy::number> {                                                                                                                  \
-        policy::lanes * policy::vectors, policy::rows, policy::pair, {                                                                               \
+        policy::lanes * policy::vectors, policy::rows, policy::pair, false, {                                                                        \
             {                                                                                                                                        \
                 AUGUR_NN_PANEL_ROW(tile, policy, panel_end::linear), AUGUR_NN_PANEL_ROW(tile, policy, panel_end::relu),                              \
                     AUGUR_NN_PANEL_ROW(tile, policy, panel_end::residual), AUGUR_NN_PANEL_ROW(tile, policy, panel_end::fold)                         \
@@ -304,8 +285,9 @@ constexpr int tile_height(int r) { // beyond the highest: never called
     }
 } // namespace detail
 
-/// In float.   pre: the processor has `level`
-inline panel_kernels<float> float_panels(isa level = best_isa()) {
+/// In float.   pre: the processor has `level`, and amx_ready() if `amx`
+inline panel_kernels<float> float_panels(isa level = best_isa(), bool amx = false) {
+    if (amx) return {amx_columns, amx_rows, 1, true, {}};
 #if AUGUR_NN_X86
     if (level == isa::avx512) return AUGUR_NN_PANEL_KERNELS(detail::avx512_panel_tile, detail::avx512_panel);
     if (level == isa::avx2) return AUGUR_NN_PANEL_KERNELS(detail::avx2_panel_tile, detail::avx2_panel);
@@ -314,8 +296,9 @@ inline panel_kernels<float> float_panels(isa level = best_isa()) {
     return AUGUR_NN_PANEL_KERNELS(detail::generic_panel_tile, detail::generic_panel);
 }
 
-/// In bf16 with sums in float: by the processor's instruction, or slowly.   pre: !native || has_bf16()
-inline panel_kernels<bf16> bf16_panels(bool native = has_bf16()) {
+/// In bf16 with sums in float: by the processor's instruction, or slowly, or by AMX.   pre: !native || has_bf16(), and amx_ready() if `amx`
+inline panel_kernels<bf16> bf16_panels(bool native = has_bf16(), bool amx = false) {
+    if (amx) return {amx_columns, amx_rows, 2, true, {}};
 #if AUGUR_NN_X86
     if (native) return AUGUR_NN_PANEL_KERNELS(detail::avx512_bf16_panel_tile, detail::avx512_bf16_panel);
 #endif
@@ -324,78 +307,6 @@ inline panel_kernels<bf16> bf16_panels(bool native = has_bf16()) {
 }
 #undef AUGUR_NN_PANEL_KERNELS
 #undef AUGUR_NN_PANEL_ROW
-
-/// Memory that begins a cache line. Grows, and keeps what it holds.
-template <class T>
-class line_buffer {
-public:
-    line_buffer() = default;
-    explicit line_buffer(std::size_t n) { reserve(n); }
-    T* reserve(std::size_t n) {
-        const std::size_t lines = (n + per_line - 1) / per_line;
-        if (lines_.size() < lines) lines_.resize(lines);
-        return data();
-    }
-    [[nodiscard]] T* data() { return lines_.empty() ? nullptr : lines_.data()->x; }
-    [[nodiscard]] const T* data() const { return lines_.empty() ? nullptr : lines_.data()->x; }
-
-private:
-    static constexpr std::size_t per_line = 64 / sizeof(T);
-    struct alignas(64) line {
-        T x[per_line];
-    };
-    std::vector<line> lines_;
-};
-
-/// A layer's weights, packed, and its bias.
-template <class T>
-struct packed_panels {
-    std::ptrdiff_t inputs = 0, panels = 0, steps = 0, panel_size = 0;
-    line_buffer<T> weights;  ///< (panels, steps, W [, 2]), zeros beyond
-    line_buffer<float> bias; ///< (panels, W)
-
-    /// `at(k, c)` gives the weight, `bias_at(c)` the bias of column c.
-    template <class Weight, class Bias>
-    packed_panels(const panel_kernels<T>& kernels, std::ptrdiff_t k, std::ptrdiff_t columns, const Weight& at, const Bias& bias_at)
-        : inputs(k), panels((columns + kernels.width - 1) / kernels.width), steps((k + kernels.pair - 1) / kernels.pair),
-          panel_size(steps * kernels.width * kernels.pair), weights(static_cast<std::size_t>(panels * panel_size)),
-          bias(static_cast<std::size_t>(panels * kernels.width)) {
-        const std::ptrdiff_t w = kernels.width;
-        for (std::ptrdiff_t c = 0; c < columns; ++c) {
-            T* const panel = weights.data() + c / w * panel_size;
-            for (std::ptrdiff_t i = 0; i < k; ++i) {
-                T& to = panel[(i / kernels.pair * w + c % w) * kernels.pair + i % kernels.pair];
-                if constexpr (sizeof(T) == sizeof(bf16)) to = to_bf16(at(i, c));
-                else to = at(i, c);
-            }
-            bias.data()[c] = bias_at(c);
-        }
-    }
-};
-
-/// Y (m, columns) = end(A packed + bias); rows of A, of the residual and of Y are `a_row`, `x_row`, `y_row` numbers apart.
-/// Y has whole panels: columns rounded up to W.   pre: end is not fold
-template <class T>
-void panel_layer(const panel_kernels<T>& kernels, panel_end end, std::ptrdiff_t m, const T* a, std::ptrdiff_t a_row, const packed_panels<T>& packed,
-                 T* y, std::ptrdiff_t y_row, const T* x = nullptr, std::ptrdiff_t x_row = 0) {
-    panel_tile<T> t;
-    const T* const segment = packed.weights.data();
-    const float* const bias = packed.bias.data();
-    t.segments = &segment;
-    t.init = &bias;
-    t.a = a;
-    t.a_row = a_row;
-    t.steps = packed.steps;
-    t.x_row = x_row;
-    t.y_row = y_row;
-    for (std::ptrdiff_t p = 0; p < packed.panels; ++p) {
-        t.offset = p * packed.panel_size;
-        t.init_offset = p * kernels.width;
-        t.x = x == nullptr ? nullptr : x + p * kernels.width;
-        t.y = y + p * kernels.width;
-        kernels(end, m, t);
-    }
-}
 
 } // namespace nn::kernels
 } // namespace augur::inline v0

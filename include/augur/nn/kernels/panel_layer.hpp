@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_KERNELS_PANEL_LAYER_HPP
+#define AUGUR_NN_KERNELS_PANEL_LAYER_HPP
+
+/// @file
+/// Layers whose weights are packed once, on the products of panel.hpp or of amx.hpp.
+
+#include <cstddef>
+#include <vector>
+
+#include <augur/nn/kernels/amx.hpp>
+#include <augur/nn/kernels/bf16.hpp>
+#include <augur/nn/kernels/panel.hpp>
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define AUGUR_NN_X86 1
+#else
+#define AUGUR_NN_X86 0
+#endif
+
+namespace augur::inline v0 {
+namespace nn::kernels {
+
+/// Memory that begins a cache line. Grows, and keeps what it holds.
+template <class T>
+class line_buffer {
+public:
+    line_buffer() = default;
+    explicit line_buffer(std::size_t n) { reserve(n); }
+    T* reserve(std::size_t n) {
+        const std::size_t lines = (n + per_line - 1) / per_line;
+        if (lines_.size() < lines) lines_.resize(lines);
+        return data();
+    }
+    [[nodiscard]] T* data() { return lines_.empty() ? nullptr : lines_.data()->x; }
+    [[nodiscard]] const T* data() const { return lines_.empty() ? nullptr : lines_.data()->x; }
+
+private:
+    static constexpr std::size_t per_line = 64 / sizeof(T);
+    struct alignas(64) line {
+        T x[per_line];
+    };
+    std::vector<line> lines_;
+};
+
+/// A layer's weights, packed, and its bias.
+template <class T>
+struct packed_panels {
+    std::ptrdiff_t inputs = 0, panels = 0, steps = 0, panel_size = 0;
+    line_buffer<T> weights;  ///< (panels, steps, W [, 2]), zeros beyond
+    line_buffer<bf16> tiles; ///< instead, for AMX: (panels, parts, k / 2, W, 2), k padded to whole tiles; for float two parts, upper and lower
+    line_buffer<float> bias; ///< (panels, W)
+
+    /// `at(k, c)` gives the weight, `bias_at(c)` the bias of column c.
+    template <class Weight, class Bias>
+    packed_panels(const panel_kernels<T>& kernels, std::ptrdiff_t k, std::ptrdiff_t columns, const Weight& at, const Bias& bias_at)
+        : inputs(k), panels((columns + kernels.width - 1) / kernels.width), steps((k + kernels.pair - 1) / kernels.pair),
+          panel_size(steps * kernels.width * kernels.pair), bias(static_cast<std::size_t>(panels * kernels.width)) {
+        const std::ptrdiff_t w = kernels.width, depth = (k + amx_depth - 1) / amx_depth * amx_depth;
+        constexpr bool half = sizeof(T) == sizeof(bf16);
+        if (kernels.amx) panel_size = (half ? 1 : 2) * depth * w;
+        if (kernels.amx) tiles.reserve(static_cast<std::size_t>(panels * panel_size));
+        else weights.reserve(static_cast<std::size_t>(panels * panel_size));
+        for (std::ptrdiff_t c = 0; c < columns; ++c) {
+            for (std::ptrdiff_t i = 0; i < k; ++i) {
+                const float x = at(i, c);
+                if (kernels.amx) {
+                    bf16* const to = tiles.data() + c / w * panel_size + (i / 2 * w + c % w) * 2 + i % 2;
+                    *to = to_bf16(x);
+                    if constexpr (!half) to[depth * w] = to_bf16(x - to_float(*to));
+                } else {
+                    T& to = weights.data()[c / w * panel_size + (i / kernels.pair * w + c % w) * kernels.pair + i % kernels.pair];
+                    if constexpr (half) to = to_bf16(x);
+                    else to = x;
+                }
+            }
+            bias.data()[c] = bias_at(c);
+        }
+    }
+};
+
+/// Where a layer's rows come from and go to: rows of A, of the residual and of Y are `a_row`, `x_row`, `y_row` numbers apart.
+/// Y has whole panels: columns rounded up to W.
+///
+/// With AMX in bf16 rows of A are read up to the next multiple of 32 numbers, which must be finite, and up to the next multiple of 16 rows, which
+/// must be there. In float `room` is 64 numbers for each of A's columns, rounded up to 32.
+template <class T>
+struct layer_rows {
+    const T* a = nullptr;
+    std::ptrdiff_t a_row = 0;
+    T* y = nullptr;
+    std::ptrdiff_t y_row = 0;
+    const T* x = nullptr; ///< of a residual
+    std::ptrdiff_t x_row = 0;
+    const float* const* init = nullptr; ///< each row's own start instead of the bias
+    bf16* room = nullptr;
+};
+
+namespace detail {
+template <class T>
+void amx_layer([[maybe_unused]] panel_end end, [[maybe_unused]] std::ptrdiff_t m, [[maybe_unused]] layer_rows<T> t,
+               [[maybe_unused]] const packed_panels<T>& packed) {
+#if AUGUR_NN_X86
+    constexpr bool half = sizeof(T) == sizeof(bf16);
+    constexpr std::ptrdiff_t block = half ? 2 * amx_rows : amx_rows; // rows of A that stay in the first cache
+    const std::ptrdiff_t depth = (packed.inputs + amx_depth - 1) / amx_depth * amx_depth;
+    const float* const bias = packed.bias.data();
+    const float* const* init = t.init == nullptr ? &bias : t.init;
+    const std::ptrdiff_t init_next = t.init == nullptr ? 0 : 1;
+    alignas(64) float sums[amx_rows * amx_columns];
+    const amx_session tiles;
+    for (std::ptrdiff_t i = 0; i < m; i += block, t.a += block * t.a_row) {
+        const std::ptrdiff_t rows = m - i < block ? m - i : block;
+        if constexpr (!half) amx_split(t.a, t.a_row, rows, packed.inputs, depth, t.room, t.room + amx_rows * depth);
+        for (std::ptrdiff_t p = 0; p < packed.panels; ++p) {
+            const bf16* const b = packed.tiles.data() + p * packed.panel_size;
+            for (std::ptrdiff_t r = 0; r < rows; r += amx_rows) {
+                const std::ptrdiff_t n = rows - r < amx_rows ? rows - r : amx_rows;
+                const bool two = n > 16;
+                amx_zero();
+                if constexpr (half) {
+                    amx_multiply(t.a + r * t.a_row, t.a_row, b, depth, two);
+                } else {
+                    const bf16* const low = t.room + amx_rows * depth;
+                    amx_multiply(t.room, depth, b, depth, two);
+                    amx_multiply(t.room, depth, b + depth * amx_columns, depth, two);
+                    amx_multiply(low, depth, b, depth, two);
+                }
+                amx_store(sums, two);
+                const std::ptrdiff_t at = i + r, c = p * amx_columns;
+                T* const y = t.y + at * t.y_row + c;
+                const T* const x = end == panel_end::residual ? t.x + at * t.x_row + c : nullptr;
+                const float* const* const from = init + at * init_next;
+                if (end == panel_end::linear) amx_finish<false>(sums, n, from, init_next, c, x, 0, y, t.y_row);
+                else amx_finish<true>(sums, n, from, init_next, c, x, t.x_row, y, t.y_row);
+            }
+        }
+    }
+#endif
+}
+} // namespace detail
+
+/// Y (m, columns) = end(A packed + bias).   pre: end is not fold
+template <class T>
+void panel_layer(const panel_kernels<T>& kernels, panel_end end, std::ptrdiff_t m, const layer_rows<T>& rows, const packed_panels<T>& packed) {
+    if (kernels.amx) return detail::amx_layer(end, m, rows, packed);
+    panel_tile<T> t;
+    const T* const segment = packed.weights.data();
+    const float* const bias = packed.bias.data();
+    t.segments = &segment;
+    t.init = rows.init == nullptr ? &bias : rows.init;
+    t.init_next = rows.init == nullptr ? 0 : 1;
+    t.a = rows.a;
+    t.a_row = rows.a_row;
+    t.steps = packed.steps;
+    t.x_row = rows.x_row;
+    t.y_row = rows.y_row;
+    for (std::ptrdiff_t p = 0; p < packed.panels; ++p) {
+        t.offset = p * packed.panel_size;
+        t.init_offset = p * kernels.width;
+        t.x = rows.x == nullptr ? nullptr : rows.x + p * kernels.width;
+        t.y = rows.y + p * kernels.width;
+        kernels(end, m, t);
+    }
+}
+
+} // namespace nn::kernels
+} // namespace augur::inline v0
+
+#undef AUGUR_NN_X86
+
+#endif
