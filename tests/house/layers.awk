@@ -24,7 +24,7 @@ BEGIN {
     allow("space", "schedule", "")
     allow("record", "schedule", posix)
     allow("feature", "schedule record", "")
-    allow("program", "workload", "^boost/graph/")
+    allow("program", "workload", "^boost/graph/|" simd)
     allow("nn", "core", eigen "|" simd)
     allow("model/concepts", "record schedule workload", "")
     allow("model", "feature program nn model/concepts", eigen)

@@ -13,13 +13,14 @@ namespace augur::inline v0 {
 enum class isa : std::uint8_t {
     generic, ///< what the compiler was told to build for
     avx2,    ///< AVX2 and FMA, and what every processor with them has: POPCNT, BMI1, BMI2, LZCNT
-    avx512,  ///< AVX-512F
+    avx512,  ///< AVX-512 F, BW, DQ and VL: every processor with AVX-512 but the Xeon Phi
 };
 
 /// The best that this processor has. Constant for a process; a few nanoseconds.
 inline isa best_isa() noexcept {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-    if (__builtin_cpu_supports("avx512f") != 0) return isa::avx512;
+    if (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0)
+        return isa::avx512;
     if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) return isa::avx2;
 #endif
     return isa::generic;
