@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
 #include <augur/feature/tlp.hpp>
+#include <augur/loopnest/dag.hpp>
 #include <augur/record/dataset.hpp>
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
@@ -44,6 +45,7 @@ struct table_data {
     std::vector<bool> held_out;             ///< a flag a task
     std::vector<std::string> test_networks; ///< that the hold-out is made of; none: it is drawn by key
     std::vector<std::string> platforms;     ///< in it
+    std::map<std::string, augur::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
 
     /// The tasks of `tasks` that were measured on `platform`.
     [[nodiscard]] std::vector<std::uint32_t> on(std::string_view platform, const std::vector<std::uint32_t>& tasks) const;
@@ -57,7 +59,7 @@ struct table_world {
 };
 
 struct table_source {
-    std::string data;             ///< folder with ansor-x86-24core/ and ansor-gpu/
+    std::string data;             ///< folder with ansor-x86-24core/ and ansor-gpu/, and perhaps compute DAGs, task-dags.jsonl or .gz
     std::vector<std::string> own; ///< logs of another CPU, e.g. of `tune --collect`: platform "own"
     std::string cache;            ///< folder; the data sets are kept here as files that are mapped
     bool strict = false;          ///< a bad line is the end
@@ -98,6 +100,7 @@ enum class table_method : std::uint8_t {
     median_pick,
     trees_regression, ///< boosted trees on the faithful features
     trees_ranking,
+    trees_nest, ///< boosted trees on the features of the loop nest that the steps make (tables_nest.hpp)
     absent, ///< in the paper, not here
 };
 
@@ -169,6 +172,7 @@ private:
     [[nodiscard]] std::string checkpoint_of(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<cell_score> pretrain(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label);
     [[nodiscard]] augur::result<cell_score> trees(const table_cell& cell, std::uint64_t seed) const;
+    [[nodiscard]] augur::result<cell_score> nest_trees(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<cell_score> pick(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<void> keep(const table_cell& cell, std::uint64_t seed, const cell_score& score);
 

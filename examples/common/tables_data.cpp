@@ -14,6 +14,7 @@
 
 #include "report.hpp"
 #include "tables.hpp"
+#include "tables_nest.hpp"
 
 namespace examples {
 namespace {
@@ -162,6 +163,8 @@ augur::result<table_world> load_tables(const table_source& from, tables_executor
         if (files->empty()) continue;
         auto set = load(name, *files, from, executor);
         if (!set) return set.why();
+        for (const char* dags : {"/task-dags.jsonl", "/task-dags.jsonl.gz"})
+            if (auto done = read_dags(from.data + dags, *set); !done) return done.why();
         world.sets.push_back(*std::move(set));
     }
     if (world.sets.empty())
@@ -177,12 +180,17 @@ augur::result<void> write_quick_logs(const std::string& folder, std::size_t reco
         const char* target;
         double inner, outer, unroll; ///< log2
     };
+    std::string dags;
     const auto write = [&](const std::string& name, const taste& likes, std::uint64_t first_task, std::size_t tasks) -> augur::result<void> {
         static constexpr std::array<int, 4> unrolls{0, 16, 64, 512};
         std::string text;
         for (std::uint64_t t = first_task; t < first_task + tasks; ++t) {
             augur::random shape(augur::mix64(t)); // platforms share tasks
             const auto rows = 32LL << shape.below(5), columns = 32LL << shape.below(5), depth = 16LL << shape.below(5);
+            const auto number = static_cast<long long>(t);
+            dags += text_of("{\"key\": \"[\\\"product\\\", %lld, %lld, %lld]\", \"dag\": \"p0 = PLACEHOLDER [%lld, %lld]\\np1 = PLACEHOLDER [%lld, "
+                            "%lld]\\nproduct(i, j) += (p0[i, k]*p1[k, j])\"}\n",
+                            rows, columns, depth + number, rows, depth, depth, columns);
             augur::random rng = augur::random(augur::fnv1a64(name)).stream(t);
             for (std::size_t r = 0; r < records_a_task; ++r) {
                 const auto tile = [&](long long extent) { return 1LL << rng.below(static_cast<std::uint64_t>(std::log2(extent)) + 1); };
@@ -201,7 +209,7 @@ augur::result<void> write_quick_logs(const std::string& folder, std::size_t reco
                     "[%lld], 1], [\"SP\", 2, 2, %lld, [%lld, %lld], 1], [\"SP\", 2, 5, %lld, [%lld], 1], [\"RE\", 2, [0, 2, 5, 1, 3, 6, 4]], "
                     "[\"FU\", 2, [0, 1]], [\"AN\", 2, 0, 3], [\"PR\", 2, 0, \"auto_unroll_max_step$%d\"]%s]]], \"r\": [[%.6g], %d, 1, 1600000000], "
                     "\"v\": \"v0.6\"}\n",
-                    rows, columns, depth + static_cast<long long>(t), likes.target, rows, high, columns, outer, inner, depth, deep, unroll,
+                    rows, columns, depth + number, likes.target, rows, high, columns, outer, inner, depth, deep, unroll,
                     rng.below(2) == 0 ? "" : ", [\"AN\", 2, 5, 2]", fails ? 1e10 : seconds, fails ? 4 : 0);
                 text.append(line, static_cast<std::size_t>(n));
             }
@@ -219,7 +227,7 @@ augur::result<void> write_quick_logs(const std::string& folder, std::size_t reco
     }
     for (const auto& [name, likes] : {std::pair{"v100_matmul", v100}, std::pair{"k80_matmul", k80}, std::pair{"mi50_matmul", mi50}})
         if (auto done = write(std::string("ansor-gpu/") + name, likes, 100, 24); !done) return done;
-    return {};
+    return write_file(folder + "/task-dags.jsonl", dags);
 }
 
 } // namespace examples

@@ -14,6 +14,7 @@
 #include <augur/core/json_writer.hpp>
 #include <augur/core/random.hpp>
 #include <augur/feature/tlp_rows.hpp>
+#include <augur/loopnest/nest_features.hpp>
 #include <augur/model/tlp_weights.hpp>
 #include <augur/record/line_reader.hpp>
 #include <augur/record/split.hpp>
@@ -24,6 +25,7 @@
 #endif
 
 #include "tables.hpp"
+#include "tables_nest.hpp"
 #include "tables_pretrain.hpp"
 #include "tables_recipe.hpp"
 
@@ -269,6 +271,7 @@ result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, 
     case table_method::median_pick: score = pick(cell, seed); break;
     case table_method::trees_regression:
     case table_method::trees_ranking: score = trees(cell, seed); break;
+    case table_method::trees_nest: score = nest_trees(cell, seed); break;
     case table_method::gpt:
     case table_method::bert: score = pretrain(cell, seed, progress, label); break;
     default: score = train(cell, seed, progress, label); break;
@@ -388,6 +391,56 @@ result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [
         out);
     if (!fine) return fine.why();
     out.samples = samples.size();
+    return out;
+#else
+    return error{errc::unsupported, "absent: built without XGBoost"};
+#endif
+}
+
+result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& cell, [[maybe_unused]] std::uint64_t seed) const {
+#ifdef AUGUR_HAS_XGBOOST
+    const std::string& platform = cell.heads.front().platform;
+    const table_data& set = *world_->find(platform);
+    const recipe r = recipe_for(cell, 1, seed);
+    const drawn parts = draw(set, r, cell.heads, cell.full ? budget_.full_records : budget_.records, seed);
+    const augur::tlp_samples samples = augur::make_tlp_samples(set.data, parts.train, {r.failures, false});
+    std::vector<float> x, labels;
+    std::vector<std::uint32_t> groups;
+    for (std::size_t i = 0, end = 0; i < samples.size(); i = end) {
+        while (end < samples.size() && samples.groups[end] == samples.groups[i]) ++end;
+        const auto rows = features_of(set, std::span(samples.records).subspan(i, end - i));
+        if (!rows && rows.why().code == errc::not_found) continue; // no DAG: the row says of how many samples it was trained
+        if (!rows) return rows.why();
+        x.insert(x.end(), rows->begin(), rows->end());
+        for (std::size_t k = i; k < end; ++k) {
+            labels.push_back(std::pow(samples.labels[k], 3.0F)); // the fast ones are told apart, the slow ones need not be
+            groups.push_back(samples.groups[k]);
+        }
+    }
+    augur::boosted_trees_options options;
+    options.rounds = 200;
+    options.depth = 6;
+    options.learning_rate = 0.1;
+    options.min_child_weight = 20;
+    options.row_share = options.column_share = 0.5;
+    options.seed = seed;
+    options.threads = static_cast<std::uint32_t>(executor_->concurrency());
+    const auto trees = augur::boosted_trees::train({x, augur::nest_feature_count, labels, groups}, options);
+    if (!trees) return trees.why();
+    cell_score out;
+    result<void> fine;
+    judge(
+        set, platform,
+        [&](std::span<const std::uint32_t> members) {
+            std::vector<float> scores(members.size());
+            const auto rows = features_of(set, members);
+            if (!rows) fine = rows.why();
+            else if (auto done = trees->predict(*rows, scores); !done) fine = done.why();
+            return scores;
+        },
+        out);
+    if (!fine) return fine.why();
+    out.samples = labels.size();
     return out;
 #else
     return error{errc::unsupported, "absent: built without XGBoost"};
