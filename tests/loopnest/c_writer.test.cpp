@@ -2,6 +2,7 @@
 #include <augur/loopnest/c_writer.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
@@ -50,6 +51,70 @@ TEST_CASE("c_writer: random schedules compute the right result when compiled") {
             CAPTURE(to_json(states[i].schedule()));
             CAPTURE(measured[i].reason);
             CHECK(to_string(measured[i].status) == to_string(outcome::ok));
+        }
+    }
+}
+
+namespace {
+
+/// Pooling with tiles of `rows` x `columns` results and `channels` lanes; the padding is inlined.
+loop_state pooling_tiles(const std::shared_ptr<const compute_dag>& dag, std::int64_t rows, std::int64_t columns, std::int64_t channels) {
+    loop_state s(dag);
+    const auto& axes = dag->ops[2].axes;
+    const std::int64_t inner[] = {1, rows, columns, channels};
+    for (std::int64_t a = 0; a < 4; ++a) REQUIRE(s.apply(split_step{2, 2 * a, axes[static_cast<std::size_t>(a)].extent, {inner[a]}, true}));
+    REQUIRE(s.apply(reorder_step{2, {0, 2, 4, 6, 8, 9, 1, 3, 5, 7}}));
+    REQUIRE(s.apply(compute_inline_step{1}));
+    REQUIRE(s.apply(fuse_step{2, {0, 1, 2}}));
+    REQUIRE(s.apply(annotate_step{2, 0, loop_annotation::parallel}));
+    REQUIRE(s.apply(annotate_step{2, 7, loop_annotation::vectorize}));
+    return s;
+}
+
+/// How often a text occurs.
+std::size_t count_of(const std::string& text, const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+    return n;
+}
+
+} // namespace
+
+// Tiles of pooling load once what their windows have in common; borders, remainders and narrow vectors are where that can go wrong.
+TEST_CASE("c_writer: tiles of overlapping windows compute the right result from fewer loads") {
+    runner_options options;
+    options.threads = 2;
+    options.timing.repeats = 1;
+    options.timing.min_repeat_seconds = 0;
+    auto runner = program_runner::create(options);
+    if (!runner) FAIL(runner.why().detail);
+    for (const char* text : {"max_pool2d:h=23,w=27,c=24,k=3,stride=2,pad=1", "avg_pool2d:h=12,w=14,c=20,k=3,stride=1,pad=1",
+                             "max_pool2d:h=34,w=40,c=32,k=5,stride=3,pad=2", "max_pool2d:h=22,w=22,c=16,k=2,stride=2,pad=1"}) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        const auto [inputs, want] = evaluated(*dag);
+        const auto reference = runner->make_reference(want);
+        if (!reference) FAIL(reference.why().detail);
+        const auto window = static_cast<std::size_t>(dag->ops[2].reduce_axes[0].extent);
+        std::vector<program> programs;
+        const std::int64_t tiles[][3] = {{1, 4, 8}, {3, 1, 4}, {2, 2, 8}, {3, 4, 8}};
+        for (const auto& [rows, columns, channels] : tiles) {
+            c_options how;
+            how.id = static_cast<unsigned>(programs.size());
+            how.vector_floats = static_cast<int>(channels);
+            how.vector_registers = 16;
+            const auto k = lower(pooling_tiles(dag, rows, columns, channels));
+            if (!k) FAIL(k.why().detail);
+            programs.push_back(write_c(*k, how));
+            const auto loads = count_of(programs.back().source, "aug_load");
+            const auto alone = window * window * static_cast<std::size_t>(rows * columns);
+            if (window == 2) CHECK(loads == alone); // these have nothing in common
+            else if (alone < 100) CHECK(loads < alone);
+        }
+        const auto measured = runner->measure(programs, *reference);
+        for (const auto& m : measured) {
+            CAPTURE(m.reason);
+            CHECK(to_string(m.status) == to_string(outcome::ok));
         }
     }
 }

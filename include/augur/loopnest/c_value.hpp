@@ -39,6 +39,7 @@ protected:
     };
     std::vector<std::pair<std::string, value_text>> loaded_; ///< reads already in a local variable of the straight line being written
     std::vector<int> tile_terms_;                            ///< loops whose iterations share what does not move with them; empty: do not care
+    bool in_place_ = false;                                  ///< reads stand where they are used, without a variable
 
     affine at_lane(const affine& a, const lanes& l, int lane) {
         if (l.term < 0) return known(a);
@@ -64,6 +65,7 @@ protected:
         const auto [name, offset] = address(buffer, first);
         const auto scalar = [](const std::pair<std::string, std::int64_t>& a) { return a.first + "[" + std::to_string(a.second) + "]"; };
         const auto keep = [&](std::string key, std::string text, bool vector) -> value_text {
+            if (in_place_) return {std::move(text), vector};
             for (const auto& [k, v] : loaded_)
                 if (k == key) return v;
             value_text v{fresh("x"), vector};
@@ -144,11 +146,17 @@ protected:
         const auto last = l.width > 1 ? at_lane(from.index, l, l.width - 1) - first : affine();
         const bool vector = l.width > 1 && moves_with_lanes(from.index, l);
         if (vector && !(step == affine(1) && last == affine(l.width - 1))) return {};
-        affine outer(first.constant - (vector ? l.first : 0)); // all vectors of a tile share the pointer
-        affine inner(vector ? l.first : 0);
+        // Neighbours share the pointer: all vectors of a tile, and what a constant sets apart where that fits.
+        const auto lane = vector ? l.first : 0;
+        affine outer, inner;
         for (const auto& [t, f] : first.terms) (home(term_table::value(t)) > known_at ? inner : outer).terms.emplace_back(t, f);
-        const auto range = kernel_.terms.range(inner);
-        if ((inner.is_constant() && !vector) || range.low < 0 || range.high + l.width > stretch) return {};
+        if (inner.is_constant() && !vector) return {};
+        for (const auto apart : {stretch / 2, std::int64_t{1}}) {
+            outer.constant = floor_div(first.constant - lane, apart) * apart;
+            inner.constant = first.constant - outer.constant;
+            if (kernel_.terms.range(inner).high + l.width <= stretch) break;
+        }
+        if (const auto range = kernel_.terms.range(inner); range.low < 0 || range.high + l.width > stretch) return {};
         const auto base = "b" + std::to_string(from.buffer) + " + (" + sum_text(outer) + ")";
         const auto name = named(known_at, "const float *const", yes + " ? " + base + " : " + (zero ? "aug_zero" : "aug_lowest"));
         const auto offset = sum_text(inner);

@@ -14,13 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <augur/loopnest/c_value.hpp>
 #include <augur/loopnest/program.hpp>
+#include <augur/loopnest/tile_shape.hpp>
 
 namespace augur::inline v0 {
 
@@ -28,7 +29,7 @@ namespace detail {
 
 class c_writer : private c_value {
 public:
-    c_writer(lowered_kernel k, const c_options& o) : c_value(std::move(k), o) {}
+    c_writer(lowered_kernel k, const c_options& o) : c_value(std::move(k), o), choose_(o.vector_floats, o.vector_registers) {}
 
     program run() {
         program p;
@@ -53,6 +54,8 @@ public:
     }
 
 private:
+    tile_chooser choose_;
+
     std::string function(const std::string& name, const std::vector<std::size_t>& nests, bool launch) {
         open({});
         declare_buffers();
@@ -164,64 +167,35 @@ private:
         std::vector<cut> cuts; ///< still to be written, in the order of `at`; their loops have the whole extent until then
     };
 
-    /// Lanes that are computed at once, and iterations of each other loop of the tile.
-    struct tile_shape {
-        std::int64_t lanes = 1;
-        std::vector<std::int64_t> parts;
-    };
-
-    /// Registers beside those of one operand, which is broadcast to each row, and of the other one, a row of vectors; a single row needs no register
-    /// for that one.
-    [[nodiscard]] std::int64_t room(std::int64_t rows, std::int64_t vectors) const {
-        return options_.vector_registers - 1 - (rows > 1 ? vectors : 0);
+    /// The one read that a reduction combines as it is, or where it is inside the padding; null when it combines something else.
+    [[nodiscard]] static const lowered_expr* only_read(const lowered_expr& e) {
+        if (e.op == expr_op::read) return &e;
+        if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
+        return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
     }
 
-    /// Partial sums of each result of a tile: eight in all hide the latency of four cycles. A short reduction of `steps` needs none, since the
-    /// processor has begun the next tile before it ends.
-    [[nodiscard]] std::int64_t turns(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
-        const auto sums = rows * vectors;
-        if (sums * steps < 256) return 1;
-        return (std::max)((std::min)((8 + sums - 1) / sums, room(rows, vectors) / sums), std::int64_t{1});
-    }
-
-    /// Cycles of one reduce step of a tile, at two multiply-adds and two loads a cycle (Intel since Haswell, AMD since Zen 2).
-    [[nodiscard]] double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
-        const auto r = static_cast<double>(rows);
-        const auto v = static_cast<double>(vectors);
-        const auto waits = rows * vectors * steps < 256 ? 0.0 : 4.0 / static_cast<double>(turns(rows, vectors, steps));
-        return (std::max)({r * v / 2, (r + v) / 2, waits});
-    }
-
-    /// The shape that computes `across` lanes times all of `extents` in the fewest cycles; each result is a sum over `steps`.
-    [[nodiscard]] tile_shape best_shape(std::int64_t across, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
-        tile_shape best;
-        auto least = std::numeric_limits<double>::infinity();
-        for (std::int64_t width = 8; width >= 1; --width) { // of equal ones the widest: it reads the broadcast operand least often
-            tile_shape shape{(std::min)(across, width * options_.vector_floats), extents};
-            const auto vectors = static_cast<std::int64_t>(segments(shape.lanes).size());
-            const auto left = static_cast<std::int64_t>(segments(across % shape.lanes).size());
-            auto most = (std::max)(room(2, vectors) / vectors, std::int64_t{1});
-            std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and how many tiles have so many
-            for (std::size_t i = extents.size(); i-- > 0;) {
-                const auto parts = (extents[i] + most - 1) / most;
-                const auto part = shape.parts[i] = (extents[i] + parts - 1) / parts;
-                for (std::size_t k = tiles.size(); k-- > 0;) {
-                    const auto [rows, count] = tiles[k];
-                    tiles[k] = {rows * part, count * (extents[i] / part)};
-                    if (extents[i] % part > 0) tiles.emplace_back(rows * (extents[i] % part), count);
-                }
-                most /= part;
+    /// How the reads of a reduction overlap along the loops of a tile; `reduce` are the loops that run within it.
+    [[nodiscard]] static std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile,
+                                                             std::span<const lowered_loop> reduce) {
+        std::vector<tile_window> out(tile.size());
+        const auto* read = only_read(n.value);
+        if (read == nullptr) return out;
+        std::vector<bool> taken(reduce.size(), false);
+        for (std::size_t i = 0; i < tile.size(); ++i) {
+            const auto step = read->index.factor(tile[i].term);
+            for (std::size_t k = 0; k < reduce.size(); ++k) {
+                const auto within = read->index.factor(reduce[k].term);
+                if (taken[k] || within <= 0 || step % within != 0 || step / within < 1 || step / within >= reduce[k].extent) continue;
+                taken[k] = true;
+                out[i] = {step / within, reduce[k].extent};
+                break;
             }
-            double cycles = 0;
-            for (const auto& [rows, count] : tiles)
-                cycles += static_cast<double>(count) * (static_cast<double>(across / shape.lanes) * step_cycles(rows, vectors, steps) +
-                                                        (left > 0 ? step_cycles(rows, left, steps) : 0));
-            cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each is code of its own
-            if (cycles >= least) continue;
-            least = cycles;
-            best = std::move(shape);
         }
-        return best;
+        return out;
+    }
+
+    [[nodiscard]] static bool overlap(const std::vector<tile_window>& windows) {
+        return std::any_of(windows.begin(), windows.end(), [](const tile_window& w) { return w.stride > 0; });
     }
 
     /// Writes the loops from `depth` on; none of them carries attached stages.
@@ -249,13 +223,19 @@ private:
         p.nest = n;
         const bool tiled = behind > 0 && p.sum_lanes.term < 0;
         std::vector<std::int64_t> extents;
-        for (std::size_t i = behind; tiled && i < loops.size(); ++i)
-            if (i != v && loops[i].annotation != loop_annotation::parallel) extents.push_back(loops[i].extent);
+        std::vector<lowered_loop> rows;
+        for (std::size_t i = behind; tiled && i < loops.size(); ++i) {
+            if (i == v || loops[i].annotation == loop_annotation::parallel) continue;
+            rows.push_back(loops[i]);
+            extents.push_back(loops[i].extent);
+        }
         tile_shape shape;
         if (tiled) {
             std::int64_t steps = 1;
             for (std::size_t i = group; i < behind; ++i) steps *= loops[i].extent;
-            shape = best_shape(v < loops.size() ? loops[v].extent : 1, extents, steps);
+            const auto across = v < loops.size() ? loops[v].extent : 1;
+            const auto windows = windows_of(n, rows, std::span(loops).subspan(group, behind - group));
+            shape = overlap(windows) ? choose_.of_windows(across, extents, windows) : choose_.of_products(across, extents, steps);
         } else if (v < loops.size()) {
             const auto W = static_cast<std::int64_t>(options_.vector_floats);
             const auto e = loops[v].extent;
@@ -434,13 +414,15 @@ private:
         const auto width = p.lanes.term < 0 ? std::size_t{1} : segments(p.lanes.extent).size();
         std::int64_t length = 1;
         for (const auto& l : p.around) length *= l.extent;
-        const auto wished = turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
+        const auto wished = choose_.turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
         const auto partial = (std::min)(static_cast<std::size_t>(wished), static_cast<std::size_t>(steps) / results);
         for (std::size_t k = 1; k < partial; ++k)
             each_vector(p, 0, [&](const lanes& l) {
                 sums.push_back(fresh("a"));
                 line(type(l) + " " + sums.back() + " = " + widened({number(identity_of(n.combine)), false}, l.width) + ";");
             });
+        if (partial <= 1 && guards.empty() && length * static_cast<std::int64_t>(results) <= most_shared && overlap(windows_of(n, p.tile, p.around)))
+            return shared(p, sums);
         std::size_t turn = 0; // how many steps are written
         const auto body = [&] {
             std::size_t i = turn++ % partial * results;
@@ -485,6 +467,51 @@ private:
             for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
             store(n.buffer, n.index, l, {sums[i++], l.width > 1});
         });
+        loaded_.clear();
+    }
+
+    static constexpr std::int64_t most_shared = 512; ///< operations of a tile of windows that are written out
+
+    /// A tile of windows: every step is written out, and what several windows read is loaded once and combined with all of them at once, so that it
+    /// needs no register for long.
+    void shared(const plan& p, const std::vector<std::string>& sums) {
+        const auto& n = p.nest;
+        struct common {
+            value_text value;
+            int width;
+            std::vector<std::size_t> takers; // the results that combine it
+        };
+        std::vector<common> reads;
+        in_place_ = true;
+        const auto enter = [&](auto&& self, std::size_t depth) -> void {
+            if (depth < p.around.size()) {
+                for (std::int64_t i = 0; i < p.around[depth].extent; ++i) {
+                    fixed_.emplace_back(p.around[depth].term, i);
+                    self(self, depth + 1);
+                    fixed_.pop_back();
+                }
+                return;
+            }
+            std::size_t i = 0;
+            each_vector(p, 0, [&](const lanes& l) {
+                const auto v = value(n.value, l);
+                auto at = std::find_if(reads.begin(), reads.end(), [&](const common& r) { return r.width == l.width && r.value.text == v.text; });
+                if (at == reads.end()) at = reads.insert(at, {v, l.width, {}});
+                at->takers.push_back(i++);
+            });
+        };
+        enter(enter, 0);
+        in_place_ = false;
+        for (auto& [v, width, takers] : reads) {
+            if (takers.size() > 1) {
+                const auto name = fresh("x");
+                line("const " + (v.vector ? "aug_v" + std::to_string(width) : std::string("float")) + " " + name + " = " + v.text + ";");
+                v.text = name;
+            }
+            for (const auto i : takers) line(combined(n.combine, sums[i], v, width));
+        }
+        std::size_t i = 0;
+        each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {sums[i++], l.width > 1}); });
         loaded_.clear();
     }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_TILE_SHAPE_HPP
+#define AUGUR_LOOPNEST_TILE_SHAPE_HPP
+
+/// @file
+/// How many results of a reduction are computed at once, in registers.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace augur::inline v0::detail {
+
+/// Lanes that are computed at once, and iterations of each other loop of the tile.
+struct tile_shape {
+    std::int64_t lanes = 1;
+    std::vector<std::int64_t> parts;
+};
+
+/// A loop of a tile whose reads overlap from one iteration to the next, as windows of pooling do: an iteration reads `length` positions and begins
+/// `stride` positions behind the one before. stride 0: they do not overlap.
+struct tile_window {
+    std::int64_t stride = 0;
+    std::int64_t length = 1;
+
+    /// Positions that `n` iterations read, each counted once.
+    [[nodiscard]] std::int64_t positions(std::int64_t n) const noexcept { return stride > 0 ? (n - 1) * stride + length : n * length; }
+};
+
+/// Chooses register tiles for one kind of processor: two multiply-adds and two loads a cycle and a latency of four (Intel since Haswell, AMD since
+/// Zen 2).
+class tile_chooser {
+public:
+    /// @param lanes      of the widest vector
+    /// @param registers  that hold vectors
+    tile_chooser(std::int64_t lanes, std::int64_t registers) : width_(lanes), registers_(registers) {}
+
+    /// Vectors, the narrower ones of a rest counted as well, that hold so many lanes.
+    [[nodiscard]] std::int64_t vectors(std::int64_t lanes) const noexcept {
+        return lanes / width_ + std::popcount(static_cast<std::uint64_t>(lanes % width_));
+    }
+
+    /// Partial sums of each result of a tile: eight in all hide the latency of four cycles. A short reduction of `steps` needs none, since the
+    /// processor has begun the next tile before it ends.
+    [[nodiscard]] std::int64_t turns(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
+        const auto sums = rows * vectors;
+        if (sums * steps < 256) return 1;
+        return (std::max)((std::min)((8 + sums - 1) / sums, room(rows, vectors) / sums), std::int64_t{1});
+    }
+
+    /// The shape that computes `across` lanes times all of `extents` in the fewest cycles; each result is a sum over `steps` of one operand that is
+    /// broadcast to a row times a row of vectors.
+    [[nodiscard]] tile_shape of_products(std::int64_t across, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
+        tile_shape best;
+        auto least = std::numeric_limits<double>::infinity();
+        for (std::int64_t width = 8; width >= 1; --width) { // of equal ones the widest: it reads the broadcast operand least often
+            tile_shape shape{(std::min)(across, width * width_), extents};
+            const auto whole = vectors(shape.lanes);
+            const auto left = vectors(across % shape.lanes);
+            auto most = (std::max)(room(2, whole) / whole, std::int64_t{1});
+            std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and how many tiles have so many
+            for (std::size_t i = extents.size(); i-- > 0;) {
+                const auto parts = (extents[i] + most - 1) / most;
+                const auto part = shape.parts[i] = (extents[i] + parts - 1) / parts;
+                for (std::size_t k = tiles.size(); k-- > 0;) {
+                    const auto [rows, count] = tiles[k];
+                    tiles[k] = {rows * part, count * (extents[i] / part)};
+                    if (extents[i] % part > 0) tiles.emplace_back(rows * (extents[i] % part), count);
+                }
+                most /= part;
+            }
+            double cycles = 0;
+            for (const auto& [rows, count] : tiles)
+                cycles += static_cast<double>(count) * (static_cast<double>(across / shape.lanes) * step_cycles(rows, whole, steps) +
+                                                        (left > 0 ? step_cycles(rows, left, steps) : 0));
+            cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each is code of its own
+            if (cycles >= least) continue;
+            least = cycles;
+            best = std::move(shape);
+        }
+        return best;
+    }
+
+    /// The shape that combines windows in the fewest cycles: each result takes every position of its window, so only loads can be saved, by
+    /// neighbours that share them.
+    [[nodiscard]] tile_shape of_windows(std::int64_t across, const std::vector<std::int64_t>& extents,
+                                        const std::vector<tile_window>& windows) const {
+        window_search search{*this, across, extents, windows, {}, {}, std::numeric_limits<double>::infinity()};
+        for (std::int64_t width = 8; width >= 1; --width) {
+            search.now = {(std::min)(across, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
+            search.vary(0, registers_ - 2, 0); // one register loads while the last load is used
+        }
+        return std::move(search.best);
+    }
+
+private:
+    std::int64_t width_;
+    std::int64_t registers_;
+
+    /// Registers beside those of one operand, which is broadcast to each row, and of the other one, a row of vectors; a single row needs no register
+    /// for that one.
+    [[nodiscard]] std::int64_t room(std::int64_t rows, std::int64_t vectors) const { return registers_ - 1 - (rows > 1 ? vectors : 0); }
+
+    /// Cycles of one reduce step of a tile.
+    [[nodiscard]] double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
+        const auto r = static_cast<double>(rows);
+        const auto v = static_cast<double>(vectors);
+        const auto waits = rows * vectors * steps < 256 ? 0.0 : 4.0 / static_cast<double>(turns(rows, vectors, steps));
+        return (std::max)({r * v / 2, (r + v) / 2, waits});
+    }
+
+    struct window_search {
+        const tile_chooser& of;
+        std::int64_t across;
+        const std::vector<std::int64_t>& extents;
+        const std::vector<tile_window>& windows;
+        tile_shape now;
+        tile_shape best;
+        double least;
+
+        /// Tries all parts of the loops from `i` on that fit into the registers.
+        void vary(std::size_t i, std::int64_t left, std::int64_t uneven) {
+            const auto held = of.vectors(now.lanes);
+            if (i < extents.size()) {
+                for (std::int64_t part = 1; part <= extents[i] && part * held <= left; ++part) {
+                    now.parts[i] = part;
+                    vary(i + 1, left / part, uneven + (extents[i] % part > 0 ? 1 : 0));
+                }
+                return;
+            }
+            if (held > left) return;
+            auto loads = static_cast<double>(of.vectors(across - across % now.lanes) + of.vectors(across % now.lanes));
+            double tiles = static_cast<double>((across + now.lanes - 1) / now.lanes);
+            for (std::size_t k = 0; k < extents.size(); ++k) {
+                const auto whole = extents[k] / now.parts[k];
+                const auto rest = extents[k] % now.parts[k];
+                loads *= static_cast<double>(whole * windows[k].positions(now.parts[k]) + (rest > 0 ? windows[k].positions(rest) : 0));
+                tiles *= static_cast<double>(whole + (rest > 0 ? 1 : 0));
+            }
+            const auto cycles = (loads / 2 + 4 * tiles) * (1 + 0.02 * static_cast<double>(uneven)); // a tile costs its pointers and jumps
+            if (cycles >= least) return;
+            least = cycles;
+            best = now;
+        }
+    };
+};
+
+} // namespace augur::inline v0::detail
+
+#endif
