@@ -58,7 +58,7 @@ int run(examples::settings settings, int rounds, bool all) {
     if (!compared) return examples::complain("quality", compared.why(), examples::failed);
 
     std::vector<std::vector<std::string>> rows{
-        {"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "quartiles", "fastest", "wanted", ""}};
+        {"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "quartiles", "rounds", "of all", "wanted", ""}};
     const auto percent = [](double x) { return examples::text_of("%.1f %%", 100 * x); };
     int missed = 0;
     for (std::size_t i = 0; i < s.tasks.size(); ++i) {
@@ -72,12 +72,14 @@ int run(examples::settings settings, int rounds, bool all) {
                         c.against == examples::rival::openblas         ? "OpenBLAS " + of_limit(b.flops)
                         : c.against == examples::rival::read_bandwidth ? "read " + of_limit(b.bytes)
                                                                        : "FMA " + of_limit(b.flops),
-                        percent(c.share), percent(c.low) + " to " + percent(c.high), percent(c.fastest), wanted[i] > 0 ? percent(wanted[i]) : "",
-                        met ? "met" : "missed"});
+                        percent(c.share), percent(c.low) + " to " + percent(c.high), std::to_string(c.counted), percent(c.all),
+                        wanted[i] > 0 ? percent(wanted[i]) : "", met ? "met" : "missed"});
     }
     std::printf("\n%s\n", examples::table_text(rows).c_str());
-    std::printf("limit: GFLOP/s or GB/s. share: the limit's time over the kernel's, the one visited right after the other, median of %d rounds; the\n"
-                "time of a visit is the fastest of nine windows of 5 ms. fastest: the same of all windows of the run\n",
+    std::printf("limit: GFLOP/s or GB/s. A visit takes the fastest of fifteen windows of 3 ms; %d rounds of limit, kernel, limit. share: median of "
+                "the limit's\n"
+                "time over the kernel's in the rounds whose two visits to the limit were within 5 %% of its fastest (how many: rounds); of all: in "
+                "all rounds\n",
                 rounds);
     for (const auto& line : examples::account_of(searches[0])) std::printf("%s\n", line.c_str());
     if (examples::stop_requested().load()) return examples::interrupted;
@@ -90,7 +92,7 @@ int main(int argc, char** argv) {
     examples::settings s;
     s.work.name = "quality";
     s.trials = 128;
-    int rounds = 9;
+    int rounds = 15;
     bool strict = false, help = false;
     examples::flag_set flags;
     flags.add(
@@ -105,7 +107,7 @@ int main(int argc, char** argv) {
     flags.add_number("trials", "N", "candidates a kernel, on average; default 128", s.trials, 1, 1'000'000);
     flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
-    flags.add_number("rounds", "N", "of kernels beside their limits in the end; default 9", rounds, 1, 1000);
+    flags.add_number("rounds", "N", "of kernels beside their limits in the end; default 15", rounds, 1, 1000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
     flags.add_switch("resume", "go on with the log", s.resume);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);

@@ -24,8 +24,10 @@ namespace examples {
 
 namespace {
 
-constexpr int windows = 9;                 // a visit
-constexpr double window_seconds = 0.005;   // at least
+constexpr int windows = 15;                // a visit
+constexpr double window_seconds = 0.003;   // at least
+constexpr double undisturbed = 1.05;       // times the limit's fastest visit is undisturbed
+constexpr std::size_t least_counted = 3;   // rounds, the least disturbed ones when fewer are undisturbed
 constexpr int qualifying_rounds = 3;       // of the finalists among themselves
 constexpr std::int64_t blas_extent = 1024; // of the product that OpenBLAS is the rival of
 
@@ -111,8 +113,12 @@ struct contest {
     std::vector<std::size_t> finalists; ///< places among the built programs, the winner first when that is known
     std::size_t limit = 0;              ///< place of the limit's program
     double scale = 0;                   ///< seconds that the limit allows the kernel, for each second of its program
-    std::vector<double> kernel_seconds;
-    std::vector<double> limit_seconds;
+    struct round {
+        double kernel, before, after; ///< seconds; of the limit: that it allows
+        [[nodiscard]] double slower() const { return (std::max)(before, after); }
+        [[nodiscard]] double share() const { return (before + after) / (2 * kernel); }
+    };
+    std::vector<round> rounds;
 };
 
 } // namespace
@@ -170,27 +176,40 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
         for (std::size_t i = 0; i < all.size() && running(); ++i) {
             auto& c = all[i];
             if (c.finalists.empty()) continue;
-            double limit = 0, kernel = 0;
-            for (const bool limits_turn : {r % 2 == 0, r % 2 != 0}) {
-                if (!limits_turn) kernel = visit(c.finalists.front(), runner.right(s.tasks[i]));
-                else limit = c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::reference{});
-            }
+            const auto limit = [&] { return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::reference{}); };
+            const double before = limit();
+            const double kernel = visit(c.finalists.front(), runner.right(s.tasks[i]));
+            const double after = limit();
             if (!running()) break;
-            if (!std::isfinite(limit)) return augur::error{augur::errc::io, s.baselines[i].name + ": its limit cannot be measured"};
-            if (!std::isfinite(kernel)) continue;
-            c.kernel_seconds.push_back(kernel);
-            c.limit_seconds.push_back(limit);
+            if (!std::isfinite(before + after)) return augur::error{augur::errc::io, s.baselines[i].name + ": its limit cannot be measured"};
+            if (std::isfinite(kernel)) c.rounds.push_back({kernel, before, after});
         }
     }
     progress.clear();
     if (auto set = runner.programs().set_timing(usual); !set) return set.why();
 
     std::vector<comparison> out;
-    for (const auto& c : all) {
-        std::vector<double> shares;
-        for (std::size_t r = 0; r < c.kernel_seconds.size(); ++r) shares.push_back(c.limit_seconds[r] / c.kernel_seconds[r]);
-        out.push_back({c.against, quantile(c.kernel_seconds, 0.5), quantile(c.limit_seconds, 0.5), quantile(shares, 0.5), quantile(shares, 0.25),
-                       quantile(shares, 0.75), shares.empty() ? 0 : fastest(c.limit_seconds) / fastest(c.kernel_seconds)});
+    for (auto& c : all) {
+        comparison to{c.against};
+        std::vector<double> kernel, limit, shares, every;
+        for (const auto& r : c.rounds) every.push_back(r.share());
+        std::sort(c.rounds.begin(), c.rounds.end(), [](const auto& a, const auto& b) { return a.slower() < b.slower(); });
+        double best = std::numeric_limits<double>::infinity();
+        for (const auto& r : c.rounds) best = (std::min)({best, r.before, r.after});
+        for (const auto& r : c.rounds) {
+            if (r.slower() > undisturbed * best && kernel.size() >= least_counted) break;
+            kernel.push_back(r.kernel);
+            limit.push_back((r.before + r.after) / 2);
+            shares.push_back(r.share());
+        }
+        to.counted = static_cast<int>(kernel.size());
+        to.seconds = quantile(kernel, 0.5);
+        to.limit = quantile(limit, 0.5);
+        to.share = quantile(shares, 0.5);
+        to.low = quantile(shares, 0.25);
+        to.high = quantile(shares, 0.75);
+        to.all = quantile(every, 0.5);
+        out.push_back(to);
     }
     return out;
 }
