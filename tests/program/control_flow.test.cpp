@@ -73,7 +73,11 @@ TEST_CASE("control flow: Eq. 3, the vectors") {
             std::int64_t executions = 0, threads = 0, per_call = 0, serial = 0, parallel = 0;
             in.begin_object();
             while (in.next_member(key))
-                in.read(key == "count_F" ? executions : key == "threads" ? threads : key == "count_BB" ? per_call : key == "serial_ecount" ? serial : parallel);
+                in.read(key == "count_F"         ? executions
+                        : key == "threads"       ? threads
+                        : key == "count_BB"      ? per_call
+                        : key == "serial_ecount" ? serial
+                                                 : parallel);
             const auto n = static_cast<std::uint64_t>(executions);
             CHECK(effective_count(n, static_cast<double>(per_call), static_cast<int>(threads), false) == static_cast<double>(serial));
             CHECK(effective_count(n, static_cast<double>(per_call), static_cast<int>(threads), true) == static_cast<double>(parallel));
@@ -88,7 +92,7 @@ TEST_CASE("control flow: a parallel region that is entered several times deals o
     CHECK(effective_count(20, 1, 4, true, 2) == 6); // 10 iterations twice, 3 rounds each
     CHECK(effective_count(20, 1, 4, true, 1) == 5);
     CHECK(effective_count(21, 2, 4, true, 2) == 12); // 10 and 11: 3 rounds each
-    CHECK(effective_count(7, 1, 4, true, 7) == 7);  // one by one: nothing is parallel
+    CHECK(effective_count(7, 1, 4, true, 7) == 7);   // one by one: nothing is parallel
     CHECK(effective_count(20, 1, 1, true, 2) == 20);
     CHECK(effective_count(20, 1, 4, true, 0) == 20);
 }
@@ -106,7 +110,7 @@ TEST_CASE("control flow: counts that do not fit are refused by the block's name"
     g[2].count = 41;
     refused(g, 1, "block 2 ('b2') ran 41 times but was come to 40 times");
     refused(flow({5, 6}, {{0, 1, {6, {}}}}), 5, "block 0 ('b0') ran 5 times but was left 6 times");
-    CHECK(check_counts(flow({5, 2}, {{0, 1, {2, {}}}}), 5)); // left by a return
+    CHECK(check_counts(flow({5, 2}, {{0, 1, {2, {}}}}), 5));                           // left by a return
     CHECK(!check_counts(flow({1, 1}, {{0, 1, {~0ULL, {}}}, {0, 1, {~0ULL, {}}}}), 1)); // no wrapping round
 }
 

@@ -78,10 +78,12 @@ TEST_CASE("blocks: a block behind another is the superblock as a graph") {
 TEST_CASE("blocks: a loop under way costs what limits it") {
     const cost_table costs(epyc_zen4()); // additions: two a cycle, three cycles each; six instructions a cycle
     block_pipeline blocks(costs);
-    const auto round = [&](const block& b, const std::vector<dependence>& carried) { return blocks.round(b.view(), carried, blocks.alone(b.view())); };
-    CHECK(round({side_by_side(8, op::fadd), costs}, {}) == doctest::Approx(4)); // the units
+    const auto round = [&](const block& b, const std::vector<dependence>& carried) {
+        return blocks.round(b.view(), carried, blocks.alone(b.view()));
+    };
+    CHECK(round({side_by_side(8, op::fadd), costs}, {}) == doctest::Approx(4));          // the units
     CHECK(round({chain(5, op::fadd), costs}, {}) == doctest::Approx(2.5).epsilon(0.02)); // rounds overlap
-    CHECK(round({chain(5, op::fadd), costs}, {{4, 0}}) == doctest::Approx(15)); // the last result goes to the first of the next round
+    CHECK(round({chain(5, op::fadd), costs}, {{4, 0}}) == doctest::Approx(15));          // the last result goes to the first of the next round
     CHECK(round({chain(1, op::fadd), costs}, {{0, 0}}) == doctest::Approx(3));
     CHECK(round({side_by_side(12, op::ialu), costs}, {}) == doctest::Approx(3).epsilon(0.01));
     const block empty({}, costs);

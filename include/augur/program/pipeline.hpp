@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -54,34 +55,41 @@ struct ready_event {
     }
 };
 
-/// The events to come, soonest first. Few live at a time and new ones are mostly late, so they are kept sorted, in front of a heap for the many.
+/// The events to come, soonest first. Few live at a time, and a new one is either soon or later than all others, so they are kept sorted and a new
+/// one moves those between it and the nearer end; for the many there is a heap behind.
 class event_queue {
 public:
-    void clear() noexcept { first_ = last_ = 0, heap_.clear(); }
+    void clear() noexcept { first_ = last_ = size / 2, heap_.clear(); }
     [[nodiscard]] bool empty() const noexcept { return first_ == last_ && heap_.empty(); }
-    [[nodiscard]] const ready_event& top() const noexcept {
-        if (heap_.empty()) return sorted_[first_];
-        return first_ == last_ || heap_.front() < sorted_[first_] ? heap_.front() : sorted_[first_];
-    }
+    /// pre: not empty
+    [[nodiscard]] const ready_event& top() const noexcept { return from_heap() ? heap_.front() : sorted_[first_]; }
     void push(ready_event e) {
-        if (last_ == capacity) {
-            if (first_ == 0) {
-                heap_.push_back(e);
-                std::push_heap(heap_.begin(), heap_.end(), later);
-                return;
-            }
-            std::copy(sorted_ + first_, sorted_ + last_, sorted_);
-            last_ -= first_;
-            first_ = 0;
+        const std::size_t n = last_ - first_;
+        if (n == most) {
+            heap_.push_back(e);
+            std::push_heap(heap_.begin(), heap_.end(), later);
+            return;
         }
-        std::size_t at = last_++;
-        for (; at > first_ && e < sorted_[at - 1]; --at) sorted_[at] = sorted_[at - 1];
-        sorted_[at] = e;
+        if (first_ == 0 || last_ == size) {
+            const std::size_t middle = (size - n) / 2;
+            std::memmove(sorted_ + middle, sorted_ + first_, n * sizeof e);
+            first_ = middle;
+            last_ = middle + n;
+        }
+        if (n > 0 && e < sorted_[first_ + n / 2]) {
+            std::size_t at = --first_;
+            for (; sorted_[at + 1] < e; ++at) sorted_[at] = sorted_[at + 1];
+            sorted_[at] = e;
+        } else {
+            std::size_t at = last_++;
+            for (; at > first_ && e < sorted_[at - 1]; --at) sorted_[at] = sorted_[at - 1];
+            sorted_[at] = e;
+        }
     }
+    /// pre: not empty
     void pop() {
-        if (heap_.empty() || (first_ != last_ && sorted_[first_] < heap_.front())) {
+        if (!from_heap()) {
             ++first_;
-            if (first_ == last_) first_ = last_ = 0;
             return;
         }
         std::pop_heap(heap_.begin(), heap_.end(), later);
@@ -90,9 +98,11 @@ public:
 
 private:
     static bool later(const ready_event& a, const ready_event& b) noexcept { return b < a; }
-    static constexpr std::size_t capacity = 64;
-    ready_event sorted_[capacity];
-    std::size_t first_ = 0, last_ = 0;
+    [[nodiscard]] bool from_heap() const noexcept { return !heap_.empty() && (first_ == last_ || heap_.front() < sorted_[first_]); }
+
+    static constexpr std::size_t most = 128, size = 512;
+    ready_event sorted_[size];
+    std::size_t first_ = size / 2, last_ = size / 2;
     std::vector<ready_event> heap_;
 };
 

@@ -77,11 +77,13 @@ public:
     /// @return     how many instructions are of an unknown class
     std::size_t lower(const graphlet& g, std::vector<native_code>& out) const;
 
-    /// Loads take `extra` cycles more than in the first cache, and start at most one in `interval` cycles; both 0 for the first cache alone.
-    void set_memory(double extra, double interval) {
-        for (std::size_t i = 0; i < loads_.size(); ++i) {
-            rows_[loads_[i]].latency = load_base_[i].latency + extra;
-            rows_[loads_[i]].busy = (std::max)(load_base_[i].busy, interval * rows_[loads_[i]].units);
+    /// Loads take `extra` cycles more than in the first cache; loads start at most one in `load_interval` cycles, stores one in `store_interval`.
+    /// All 0 for the first cache alone.
+    void set_memory(double extra, double load_interval, double store_interval = 0) {
+        for (const auto& r : memory_rows_) {
+            const double interval = r.load ? load_interval : store_interval;
+            rows_[r.at].latency = r.base.latency + (r.load ? extra : 0);
+            rows_[r.at].busy = (std::max)(r.base.busy, interval * r.base.units);
         }
     }
 
@@ -99,8 +101,12 @@ private:
 
     std::vector<cost_row> rows_;
     std::vector<std::uint16_t> forwarded_;
-    std::vector<std::uint16_t> loads_; ///< rows whose latency the memory decides
-    std::vector<cost_row> load_base_;
+    struct memory_row {
+        std::uint16_t at;
+        bool load;
+        cost_row base; ///< in the first cache
+    };
+    std::vector<memory_row> memory_rows_;
     std::vector<std::uint16_t> unit_names_;
     std::array<entry, instruction_classes * element_types * buckets> entries_{};
     std::size_t units_ = 0;
@@ -162,9 +168,8 @@ inline cost_table::cost_table(const machine& m)
         const auto at = static_cast<std::uint16_t>(rows_.size());
         rows_.push_back({latency, busy, unit, count, from});
         forwarded_.push_back(at);
+        if (is_load(op) || op == instruction_class::store) memory_rows_.push_back({at, is_load(op), rows_.back()});
         if (is_load(op)) {
-            loads_.push_back(at);
-            load_base_.push_back(rows_.back());
             rows_.push_back({m.core.store_forward, busy, unit, count, from}); // its twin, behind a store
             forwarded_.back() = static_cast<std::uint16_t>(at + 1);
             forwarded_.push_back(static_cast<std::uint16_t>(at + 1));

@@ -5,12 +5,14 @@
 /// @file
 /// Whether a machine's numbers can be right, and textbook values for those that nobody knows.
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
@@ -76,6 +78,10 @@ inline void check_caches(const machine& m, machine_checker& c) {
     }
 }
 
+inline std::string cost_name(const instruction_cost& c, std::size_t place) {
+    return "costs[" + std::to_string(place) + "] (" + std::string(to_string(c.op)) + " " + std::string(to_string(c.type)) + ").";
+}
+
 inline void check_costs(const machine& m, machine_checker& c) {
     if (m.units.size() > 250) c.refuse("units", "expected at most 250, got " + std::to_string(m.units.size()));
     for (std::size_t i = 0; i < m.units.size() && c.ok(); ++i) {
@@ -86,26 +92,35 @@ inline void check_costs(const machine& m, machine_checker& c) {
             if (m.units[j].name == m.units[i].name) c.refuse(at + "name", "'" + m.units[i].name + "' stands twice");
     }
     if (m.costs.size() > 2000) c.refuse("costs", "expected at most 2000, got " + std::to_string(m.costs.size()));
+    std::vector<std::pair<std::uint64_t, std::size_t>> seen; // what a row is the cost of, and where it stands
     for (std::size_t i = 0; i < m.costs.size() && c.ok(); ++i) {
         const auto& k = m.costs[i];
-        const auto at = "costs[" + std::to_string(i) + "] (" + std::string(to_string(k.op)) + " " + std::string(to_string(k.type)) + ").";
+        seen.emplace_back((static_cast<std::uint64_t>(k.op) << 8U | static_cast<std::uint64_t>(k.type)) << 32U | static_cast<std::uint32_t>(k.lanes),
+                          i);
+        const bool plain =
+            k.lanes >= 1 && k.latency >= 1e-3 && k.latency <= 1e5 && k.throughput >= 1e-3 && k.throughput <= 1e5 && k.unit < m.units.size();
+        if (plain && (k.lanes == 1 || (std::has_single_bit(static_cast<std::uint64_t>(k.lanes)) && k.lanes * bytes_of(k.type) <= m.vector_bytes)))
+            continue;
+        const auto at = cost_name(k, i);
         c.power_of_two(at + "lanes", k.lanes, 1, 1024);
         c.within(at + "latency", k.latency, 1e-3, 1e5);
         c.within(at + "throughput", k.throughput, 1e-3, 1e5);
-        if (c.ok() && k.lanes > 1 && k.lanes * bytes_of(k.type) > m.vector_bytes)
-            c.refuse(at + "lanes", std::to_string(k.lanes * bytes_of(k.type)) + " bytes in vectors of " + std::to_string(m.vector_bytes));
         if (k.unit >= m.units.size())
             c.refuse(at + "unit", "expected one of the " + std::to_string(m.units.size()) + " units, got " + std::to_string(k.unit));
-        for (std::size_t j = 0; j < i && c.ok(); ++j)
-            if (m.costs[j].op == k.op && m.costs[j].type == k.type && m.costs[j].lanes == k.lanes)
-                c.refuse(at + "lanes", "the cost of " + std::to_string(k.lanes) + " lanes stands twice");
+        c.refuse(at + "lanes", std::to_string(k.lanes * bytes_of(k.type)) + " bytes in vectors of " + std::to_string(m.vector_bytes));
+    }
+    std::sort(seen.begin(), seen.end());
+    for (std::size_t i = 1; i < seen.size() && c.ok(); ++i) {
+        if (seen[i].first != seen[i - 1].first) continue;
+        const auto& k = m.costs[seen[i].second];
+        c.refuse(cost_name(k, seen[i].second) + "lanes", "the cost of " + std::to_string(k.lanes) + " lanes stands twice");
     }
 }
 
 } // namespace detail
 
 /// Is all that a prediction needs there, above zero and consistent? The first field that is not is refused by name.
-/// @note errors: invalid_argument. O(costs^2), a few microseconds.
+/// @note errors: invalid_argument. Some 20 microseconds.
 [[nodiscard]] inline result<void> check_machine(const machine& m) {
     detail::machine_checker c;
     c.within("processors", m.processors, 1, 1 << 20);
