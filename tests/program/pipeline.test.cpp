@@ -217,7 +217,7 @@ TEST_CASE("pipeline: the ideal model is its definition, on random graphlets of e
         const cost_table costs(m);
         for (const bool front : {false, true}) {
             pipeline p(costs, {unit_model::ideal, front});
-            for (const std::size_t n : {1, 2, 5, 8, 40, 200}) {
+            for (const std::size_t n : std::initializer_list<std::size_t>{1, 2, 5, 8, 40, 200}) {
                 for (int i = 0; i < (n > 100 ? 2 : 10); ++i) {
                     const auto g = random_graphlet(r, n, i % 2 == 0 ? 0.3 : 1.5 / static_cast<double>(n));
                     const auto expected = by_hand(g, costs, front);

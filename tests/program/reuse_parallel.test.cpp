@@ -42,8 +42,8 @@ TEST_CASE("reuse_parallel: the same counts and the same stream, for any number o
         one.feed(lines, expected);
         std::vector<std::uint32_t> next_expected(lines.size());
         one.distances(lines, next_expected);
-        for (const std::size_t threads : {1, 2, 3, 8, 13})
-            for (const std::size_t least : {1, 100}) {
+        for (const std::size_t threads : std::initializer_list<std::size_t>{1, 2, 3, 8, 13})
+            for (const std::size_t least : std::initializer_list<std::size_t>{1, 100}) {
                 CAPTURE(lines.size());
                 CAPTURE(threads);
                 toy::threads executor{threads};

@@ -28,7 +28,7 @@ TEST_CASE("sampled_reuse_stream: all lines at rate 1, the same choice on every p
     for (std::size_t b = 0; b < reuse_profile::exact; ++b) CHECK(all.profile().count(b) == profile.count(b));
     CHECK(all.profile().total() == profile.total());
 
-    for (const std::uint64_t seed : {0, 1, 2}) {
+    for (const std::uint64_t seed : std::initializer_list<std::uint64_t>{0, 1, 2}) {
         auto fast = *sampled_reuse_stream::create(0.1, seed), plain = *sampled_reuse_stream::create(0.1, seed, 64, isa::generic);
         fast.feed(lines);
         for (std::size_t i = 0; i < lines.size(); i += 1237) plain.feed({&lines[i], (std::min)(std::size_t{1237}, lines.size() - i)});
@@ -45,7 +45,7 @@ TEST_CASE("sampled_reuse_stream: hit rates near the exact ones, every access acc
     reuse_profile profile;
     exact.feed(lines, profile);
     double worst = 0;
-    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    for (const std::uint64_t seed : std::initializer_list<std::uint64_t>{1, 2, 3, 4, 5}) {
         auto some = *sampled_reuse_stream::create(0.25, seed);
         some.feed(lines);
         const auto estimate = some.profile();

@@ -118,7 +118,7 @@ TEST_CASE("reuse_stream: published distances") {
 
 TEST_CASE("reuse_stream: random traces against a list, cut anywhere") {
     augur::random draw(1);
-    for (const std::uint64_t count : {1, 2, 5, 60, 70, 200, 1000}) {
+    for (const std::uint64_t count : std::initializer_list<std::uint64_t>{1, 2, 5, 60, 70, 200, 1000}) {
         trace lines;
         const std::uint64_t stride = draw.below(3) == 0 ? 1 : draw();
         for (int i = 0; i < 3000; ++i) {
@@ -176,7 +176,7 @@ TEST_CASE("reuse_stream: across re-numberings, against a tree") {
 
 TEST_CASE("reuse_stream: exactly at the end of the times") {
     // re-numbered in the middle of a run, one access sooner or later
-    for (const std::size_t before : {65300, 65343, 65344, 65345, 65408, 65472, 65536}) {
+    for (const std::size_t before : std::initializer_list<std::size_t>{65300, 65343, 65344, 65345, 65408, 65472, 65536}) {
         trace lines;
         for (std::size_t i = 0; i < before; ++i) lines.push_back(i % 131);
         for (std::size_t i = 0; i < 400; ++i) lines.push_back(i % 7 == 0 ? 1000 + i : (before + i) % 131);

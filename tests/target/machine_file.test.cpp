@@ -25,7 +25,7 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
     return text.replace(at, from.size(), to);
 }
 
-const instruction_cost& cost_of(const machine& m, instruction_class op, element_type type, std::int64_t lanes) {
+[[maybe_unused]] const instruction_cost& cost_of(const machine& m, instruction_class op, element_type type, std::int64_t lanes) {
     for (const auto& c : m.costs)
         if (c.op == op && c.type == type && c.lanes == lanes) return c;
     FAIL("no such cost");
