@@ -14,8 +14,10 @@
 using namespace augur;
 
 TEST_CASE("features: what is written is read, to the last count") {
-    for (int which = 0; which < 3; ++which) {
-        const auto p = which == 0 ? sample_program() : which == 1 ? program_features{} : sample_program(5);
+    for (int which = 0; which < 4; ++which) {
+        auto p = which == 0 ? sample_program() : which == 1 ? program_features{} : sample_program(5);
+        if (which == 3) p.functions[1].flow[2].code = {}; // a block without code
+        if (which == 3) p.functions[1].flow[p.functions[1].flow.edge(2)].carried.clear();
         REQUIRE(check_features(p));
         const auto text = features_to_json(p);
         const auto back = features_from_json(text);

@@ -87,6 +87,7 @@ public:
     /// pre: every end is a vertex. O(V + E).
     compact_graph(std::vector<V> vertices, std::vector<new_edge> edges) : vertices_(std::move(vertices)) {
         const std::size_t n = vertices_.size();
+        if (n == 0) return; // equal to one that was never filled
         out_.assign(n + 1, 0);
         in_.assign(n + 1, 0);
         for (const auto& e : edges) {
