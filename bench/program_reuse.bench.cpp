@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Crop: accesses a second from a trace to its reuse profile, on one core if the name does not say otherwise, beside the tree that everybody uses; per-set
-// and sampled profiles; Equation 4. Each iteration begins with nothing and goes through the whole trace.
+// Crop: accesses a second from a trace to its reuse profile, on one core if the name does not say otherwise, beside the tree that everybody uses;
+// per-set and sampled profiles; Equation 4. Each iteration begins with nothing and goes through the whole trace.
 #include <augur/program/reuse_parallel.hpp>
 
 #include <cstddef>

@@ -2,7 +2,6 @@
 #ifndef AUGUR_TESTS_PROGRAM_LRU_CACHE_HPP
 #define AUGUR_TESTS_PROGRAM_LRU_CACHE_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,20 +21,25 @@ struct by_murmur {
     }
 };
 
-/// A cache, access by access: sets of lines, the least recently used one goes.
+/// A cache, access by access: each place knows when it was used last, and the one used longest ago goes.
 template <class Place = by_modulo>
 class lru_cache {
 public:
-    lru_cache(std::uint64_t sets, std::size_t ways, Place place = {}) : ways_(ways), place_(place), sets_(sets) {}
+    lru_cache(std::uint64_t sets, std::size_t ways, Place placing = {}) : sets_(sets), ways_(ways), placing_(placing), places_(sets * ways) {}
 
     bool access(std::uint64_t line) {
-        auto& set = sets_[place_(line) % sets_.size()];
-        const auto at = std::find(set.begin(), set.end(), line);
-        const bool hit = at != set.end();
-        if (hit) set.erase(at);
-        set.insert(set.begin(), line);
-        if (set.size() > ways_) set.pop_back();
-        return hit;
+        place* const set = &places_[placing_(line) % sets_ * ways_];
+        place* oldest = set;
+        ++now_;
+        for (place* p = set; p != set + ways_; ++p) {
+            if (p->used > 0 && p->line == line) {
+                p->used = now_;
+                return true;
+            }
+            if (p->used < oldest->used) oldest = p;
+        }
+        *oldest = {line, now_};
+        return false;
     }
     std::uint64_t hits(const std::vector<std::uint64_t>& lines) {
         std::uint64_t n = 0;
@@ -44,9 +48,15 @@ public:
     }
 
 private:
+    struct place {
+        std::uint64_t line = 0;
+        std::uint64_t used = 0; ///< 0: empty
+    };
+    std::uint64_t sets_;
     std::size_t ways_;
-    Place place_;
-    std::vector<std::vector<std::uint64_t>> sets_;
+    Place placing_;
+    std::vector<place> places_;
+    std::uint64_t now_ = 0;
 };
 
 #endif
