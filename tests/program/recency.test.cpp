@@ -17,7 +17,7 @@ TEST_CASE("recency: ranks on a long axis, against flags that are counted one by 
         for (const isa level : {isa::generic, best_isa()}) {
             CAPTURE(lines);
             detail::recency order(level);
-            CHECK(order.restart(lines, 0) == 64);
+            order.restart(lines, 0);
             REQUIRE(order.now() == 64 + lines);
             std::vector<unsigned char> live(64 + lines, 1);
             std::fill_n(live.begin(), 64, static_cast<unsigned char>(0));

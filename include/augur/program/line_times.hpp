@@ -82,11 +82,10 @@ public:
     /// Inline by force: gcc 12 takes the call of a function that only fetches for one that does nothing.
     [[gnu::always_inline]] void prefetch(std::uint64_t line) const { __builtin_prefetch(&buckets_[home_of(line)], 1); }
 
-    /// f(time) for each line, by reference.
+    /// f(times, n) for all times, some at once.
     template <class F>
-    void each_time(const F& f) {
-        for (bucket& b : buckets_)
-            for (unsigned j = 0; (b.used >> j & 1U) != 0; ++j) f(b.time[j]);
+    void each_times(const F& f) {
+        for (bucket& b : buckets_) f(b.time, static_cast<std::size_t>(std::countr_one(b.used)));
     }
 
 private:

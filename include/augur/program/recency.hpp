@@ -34,7 +34,7 @@ inline constexpr prefix_rows prefixes = [] {
 /// For each word of 64 times it is kept how many bits are set behind it within its 32 words, for these within the next 32, and so on by sixteens. So
 /// a rank is a sum of three to five numbers at known places, and moving a bit to the front takes one from a prefix of as many short rows: vector
 /// code with no branch and no sum across lanes. The newest 128 times are in two registers, and most reuses of a tensor program end there. When
-/// the times run out, lines are named anew by their `rank`, and `restart` lays them side by side.
+/// the times run out, `order` and `restart` lay the lines side by side.
 ///
 /// Times      below 2^31, so there may be 2^28 lines
 /// Memory     0.16 bytes a time, at most 16 times a line (or 65536)
@@ -67,21 +67,21 @@ public:
                 __builtin_prefetch(&in_32_[w & ~std::size_t{31}], 1);
             }
 #if AUGUR_PROGRAM_X86
-        if (avx2_) move_avx2(before, n, rank);
-        else
+        if (avx2_) return move_avx2(before, n, rank);
 #endif
-            move(before, n, rank);
-        if (fill_ == 64) {
-            push(base_ / 64, older_);
-            base_ += 64;
-            older_ = newer_;
-            newer_ = 0;
-            fill_ = 0;
-        }
+        move(before, n, rank);
+    }
+
+    /// Each time becomes the place of its line in the order of last uses, the oldest at 64: as `restart` lays them.
+    void order(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept {
+#if AUGUR_PROGRAM_X86
+        if (avx2_) return order_avx2(times, n, lines);
+#endif
+        order_by_rank(times, n, lines);
     }
 
     /// The lines used after `time`.
-    [[nodiscard]] std::uint32_t rank(std::uint32_t time) const noexcept {
+    [[nodiscard]] [[gnu::always_inline]] std::uint32_t rank(std::uint32_t time) const noexcept {
         if (time >= base_) {
             const std::uint32_t k = time - base_;
             return k < 64 ? ones_behind(older_, k) + ones(newer_) : ones_behind(newer_, k - 64);
@@ -93,8 +93,8 @@ public:
         return n;
     }
 
-    /// Empty, then `lines` lines at the times first, first + 1, ..., and at least `uses` more to come. Returns first.
-    std::uint32_t restart(std::size_t lines, std::size_t uses) {
+    /// Empty, then `lines` lines at the times 64, 65, ..., and at least `uses` more to come.
+    void restart(std::size_t lines, std::size_t uses) {
         constexpr std::size_t most = std::size_t{1} << 31U;
         AUGUR_ASSERT(lines + uses < most - 256, "recency: too many lines");
         const std::size_t times = (std::min)((std::max)({std::bit_ceil(8 * lines), std::bit_ceil(lines + uses + 256), std::size_t{65536}}), most);
@@ -117,7 +117,6 @@ public:
         older_ = whole > 0 ? ~std::uint64_t{0} : 0;
         newer_ = (std::uint64_t{1} << fill_) - 1;
         for (std::uint32_t w = 1; w < whole; ++w) push(w, ~std::uint64_t{0});
-        return 64;
     }
 
 private:
@@ -135,18 +134,24 @@ private:
         for (std::size_t j = 0; j < 16; ++j) row[j] -= one[j];
     }
 
+    /// row[0 ... k) += n
+    [[gnu::always_inline]] static void give(std::uint16_t* __restrict row, std::size_t k, std::uint32_t n) noexcept {
+        const std::uint16_t* const one = &prefixes.one[32 - k];
+        for (std::size_t j = 0; j < 32; ++j) row[j] = static_cast<std::uint16_t>(row[j] + (one[j] != 0 ? n : 0));
+    }
+    [[gnu::always_inline]] static void give(std::uint32_t* __restrict row, std::size_t k, std::uint32_t n) noexcept {
+        const std::uint32_t* const one = &prefixes.wide[16 - k];
+        for (std::size_t j = 0; j < 16; ++j) row[j] += one[j] != 0 ? n : 0;
+    }
+
     /// Word w, whose times are over, joins the bitmap.
-    void push(std::uint32_t w, std::uint64_t word) noexcept {
+    [[gnu::always_inline]] void push(std::uint32_t w, std::uint64_t word) noexcept {
         words_[w] = word;
         const std::uint32_t n = ones(word);
-        const auto add = [n](auto& row, std::size_t at, std::size_t width) {
-            using count = typename std::remove_reference_t<decltype(row)>::value_type;
-            for (std::size_t j = at / width * width; j < at; ++j) row[j] = static_cast<count>(row[j] + n);
-        };
-        add(in_32_, w, 32);
-        add(in_1024_, w / 32, 32);
+        give(&in_32_[w / 32 * 32], w % 32, n);
+        give(&in_1024_[w / 1024 * 32], w / 32 % 32, n);
         std::size_t g = w / 1024;
-        for (unsigned l = 0; l < levels_; ++l, g /= 16) add(above_[l], g, 16);
+        for (unsigned l = 0; l < levels_; ++l, g /= 16) give(&above_[l][g / 16 * 16], g % 16, n);
     }
 
     [[gnu::always_inline]] void move(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank) noexcept {
@@ -190,8 +195,19 @@ private:
         older_ = older;
         newer_ = newer;
         fill_ += n;
+        if (fill_ < 64) return;
+        push(base_ / 64, older_);
+        base_ += 64;
+        older_ = newer_;
+        newer_ = 0;
+        fill_ = 0;
+    }
+    [[gnu::always_inline]] void order_by_rank(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept {
+        const auto newest = static_cast<std::uint32_t>(lines) + 63;
+        for (std::size_t i = 0; i < n; ++i) times[i] = newest - rank(times[i]);
     }
 #if AUGUR_PROGRAM_X86
+    AUGUR_PROGRAM_AVX2 void order_avx2(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept { order_by_rank(times, n, lines); }
     AUGUR_PROGRAM_AVX2 void move_avx2(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank) noexcept { move(before, n, rank); }
 #endif
 

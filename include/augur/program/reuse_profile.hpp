@@ -6,11 +6,13 @@
 /// The reuse profile: how often each reuse distance comes (Crop, section 3.2.2, figure 4).
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <augur/core/error.hpp>
@@ -56,11 +58,21 @@ public:
     void add_cold(std::uint64_t times) noexcept { cold_ += times; }
     /// As reuse_stream gives them, `cold_access` among them.
     void add(std::span<const std::uint32_t> distances) noexcept {
-        std::uint64_t cold = 0;
+        // programs have few small distances, again and again: adding to one count waits for the sum before, so there are four of each
+        constexpr std::size_t small = 64;
+        std::array<std::uint32_t, 4 * small> near{};
         std::uint64_t* const counts = counts_.data();
-        for (const std::uint32_t d : distances) {
-            if (d == cold_access) ++cold;
-            else ++counts[bin_of(d)];
+        std::uint64_t cold = 0;
+        while (!distances.empty()) {
+            const auto part = distances.first((std::min)(distances.size(), std::size_t{1} << 30U));
+            for (std::size_t i = 0; i < part.size(); ++i) {
+                const std::uint32_t d = part[i];
+                if (d < small) ++near[i % 4 * small + d];
+                else if (d == cold_access) ++cold;
+                else ++counts[bin_of(d)];
+            }
+            for (std::size_t i = 0; i < near.size(); ++i) counts[i % small] += std::exchange(near[i], 0U);
+            distances = distances.subspan(part.size());
         }
         cold_ += cold;
     }

@@ -114,11 +114,8 @@ private:
     void reserve(std::size_t uses) {
         lines_.make_room();
         if (order_.fits((std::max)(uses, batch))) return;
-        // a line with r others behind it becomes the (lines - r)th
-        const auto newest = static_cast<std::uint32_t>(lines_.size()) + 63;
-        lines_.each_time([&](std::uint32_t& time) { time = newest - order_.rank(time); });
-        [[maybe_unused]] const std::uint32_t first = order_.restart(lines_.size(), uses);
-        AUGUR_ASSERT(first == 64, "recency: times begin at 64");
+        lines_.each_times([&](std::uint32_t* times, std::size_t n) { order_.order(times, n, lines_.size()); });
+        order_.restart(lines_.size(), uses);
     }
 
     isa level_;

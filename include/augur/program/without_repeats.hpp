@@ -14,12 +14,14 @@ namespace augur::inline v0::detail {
 
 inline constexpr std::size_t repeats_block = 1024;
 
-/// `lines` without those equal to the one before, in `kept`; `lines` itself where they are so few that leaving them out costs more than it saves.
-/// What is left out has distance 0. pre: lines.size() <= kept.size()
+/// `lines` without those equal to the one before, in `kept`; `lines` itself where the first of them have so few that it would cost more than it
+/// saves. What is left out has distance 0. pre: lines.size() <= kept.size()
 inline std::span<const std::uint64_t> without_repeats(std::span<const std::uint64_t> lines, std::array<std::uint64_t, repeats_block>& kept) noexcept {
+    constexpr std::size_t sample = 128;
+    if (lines.size() < sample) return lines;
     std::size_t repeats = 0;
-    for (std::size_t i = 1; i < lines.size(); ++i) repeats += lines[i] == lines[i - 1] ? 1 : 0;
-    if (repeats <= lines.size() / 8) return lines;
+    for (std::size_t i = 1; i < sample; ++i) repeats += lines[i] == lines[i - 1] ? 1 : 0;
+    if (repeats <= sample / 8) return lines;
     std::size_t n = 0;
     std::uint64_t last = ~lines[0];
     for (const std::uint64_t line : lines) {
