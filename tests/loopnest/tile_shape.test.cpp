@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <set>
+#include <map>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -22,12 +21,12 @@ std::int64_t held(const tile_chooser& of, const detail::tile_shape& s) {
     return n;
 }
 
-/// Distinct positions, by counting them.
-std::int64_t counted(const tile_window& w, std::int64_t n) {
-    std::set<std::int64_t> seen;
+/// What `n` windows read, by counting: how many of them take each position.
+std::map<std::int64_t, std::int64_t> takers(const tile_window& w, std::int64_t n) {
+    std::map<std::int64_t, std::int64_t> out;
     for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t k = 0; k < w.length; ++k) seen.insert(w.stride > 0 ? i * w.stride + k : i * w.length + k);
-    return static_cast<std::int64_t>(seen.size());
+        for (std::int64_t k = 0; k < w.length; ++k) ++out[w.stride > 0 ? i * w.stride + k : i * w.length + k];
+    return out;
 }
 
 } // namespace
@@ -38,7 +37,18 @@ TEST_CASE("tile_shape: vectors and windows are counted right") {
     for (const auto& w : want) CHECK(of.vectors(w[0]) == w[1]);
     for (std::int64_t length = 1; length < 6; ++length)
         for (std::int64_t stride = 0; stride < length; ++stride)
-            for (std::int64_t n = 1; n < 8; ++n) CHECK(tile_window{stride, length}.positions(n) == counted({stride, length}, n));
+            for (std::int64_t n = 1; n < 8; ++n)
+                for (const std::int64_t each : {1, 3, 5}) {
+                    const tile_window w{stride, length};
+                    std::int64_t alone = 0, operations = -n; // the first value of a result needs none
+                    for (const auto& [at, many] : takers(w, n)) {
+                        alone += many == 1 ? 1 : 0;
+                        operations += many == 1 ? each : each - 1 + many;
+                    }
+                    CHECK(w.positions(n) == static_cast<std::int64_t>(takers(w, n).size()));
+                    CHECK(w.alone(n) == alone);
+                    CHECK(w.operations(n, each) == operations);
+                }
 }
 
 TEST_CASE("tile_shape: products fill the registers and leave none to spill") {
@@ -63,26 +73,18 @@ TEST_CASE("tile_shape: products fill the registers and leave none to spill") {
     CHECK(even.parts == std::vector<std::int64_t>{7});
 }
 
-TEST_CASE("tile_shape: windows of pooling share what they read, and no shape that fits reads less") {
-    const tile_chooser of(16, 32);
+TEST_CASE("tile_shape: windows of pooling share loads and operations in tiles that fit") {
     const std::vector<tile_window> pool{{2, 3}, {2, 3}};
-    const auto loads_of = [&](const detail::tile_shape& s, const std::vector<std::int64_t>& extents) {
-        double n = static_cast<double>(of.vectors(64));
-        for (std::size_t k = 0; k < extents.size(); ++k) {
-            const auto rest = extents[k] % s.parts[k];
-            n *= static_cast<double>(extents[k] / s.parts[k] * counted(pool[k], s.parts[k]) + (rest > 0 ? counted(pool[k], rest) : 0));
-        }
-        return n;
-    };
-    for (const auto& extents : std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 4}, {4, 2}, {7, 7}, {14, 14}, {28, 56}}) {
-        const auto s = of.of_windows(64, extents, pool);
-        CHECK(held(of, s) <= 30);
-        REQUIRE(s.parts.size() == 2);
-        double least = std::numeric_limits<double>::infinity();
-        for (std::int64_t h = 1; h <= extents[0]; ++h)
-            for (std::int64_t w = 1; w <= extents[1] && h * w <= 30; ++w) least = (std::min)(least, loads_of({16, {h, w}}, extents));
-        CHECK(loads_of(s, extents) <= 1.25 * least); // tiles cost as well, so not always the least
-        const double alone = 9.0 * 4 * static_cast<double>(extents[0] * extents[1]);
-        if (extents[0] * extents[1] >= 8) CHECK(loads_of(s, extents) < 0.7 * alone);
+    for (const std::int64_t lanes : {8, 16}) {
+        const std::int64_t registers = lanes == 16 ? 32 : 16;
+        const tile_chooser of(lanes, registers);
+        for (const std::int64_t across : {lanes / 2, lanes, 64 / lanes * lanes})
+            for (const auto& extents : std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 4}, {4, 2}, {7, 7}, {14, 14}, {28, 56}}) {
+                const auto s = of.of_windows(across, extents, pool, 9);
+                CHECK(held(of, s) < registers);
+                REQUIRE(s.parts.size() == 2);
+                CHECK(s.lanes >= (std::min)(across, 2 * lanes));
+                if (extents[0] * extents[1] >= 8) CHECK(s.parts[0] * s.parts[1] >= 4);
+            }
     }
 }

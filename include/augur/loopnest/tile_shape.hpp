@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -29,6 +30,19 @@ struct tile_window {
 
     /// Positions that `n` iterations read, each counted once.
     [[nodiscard]] std::int64_t positions(std::int64_t n) const noexcept { return stride > 0 ? (n - 1) * stride + length : n * length; }
+
+    /// Of these, the ones that a single iteration reads.
+    [[nodiscard]] std::int64_t alone(std::int64_t n) const noexcept {
+        if (stride == 0 || n == 1) return n * length;
+        return 2 * stride + (n - 2) * (std::max)(2 * stride - length, std::int64_t{0}); // the first and the last have one neighbour
+    }
+
+    /// Operations that combine `n` windows whose positions cost `each` operations, when what several windows take is made once: a position that one
+    /// window takes goes there step by step, the first value of a result needs none.
+    [[nodiscard]] std::int64_t operations(std::int64_t n, std::int64_t each) const noexcept {
+        const auto own = alone(n);
+        return (positions(n) - own) * (each - 1) + (n * length - own) + own * each - n;
+    }
 };
 
 /// Chooses register tiles for one kind of processor: two multiply-adds and two loads a cycle and a latency of four (Intel since Haswell, AMD since
@@ -85,14 +99,16 @@ public:
         return best;
     }
 
-    /// The shape that combines windows in the fewest cycles: each result takes every position of its window, so only loads can be saved, by
-    /// neighbours that share them.
-    [[nodiscard]] tile_shape of_windows(std::int64_t across, const std::vector<std::int64_t>& extents,
-                                        const std::vector<tile_window>& windows) const {
-        window_search search{*this, across, extents, windows, {}, {}, std::numeric_limits<double>::infinity()};
+    /// The shape that combines windows in the fewest cycles; a window has `steps` positions, of which `windows` tells the extent and overlap along each
+    /// of `extents`. Loads are saved by neighbours that share them, operations along one loop, where what two windows have in common is combined once.
+    [[nodiscard]] tile_shape of_windows(std::int64_t across, const std::vector<std::int64_t>& extents, const std::vector<tile_window>& windows,
+                                        std::int64_t steps) const {
+        const auto wide = (std::min)(across, 2 * width_); // a single vector would come back for the rest of what the cache has fetched
+        window_search search{*this, across, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
         for (std::int64_t width = 8; width >= 1; --width) {
             search.now = {(std::min)(across, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
-            search.vary(0, registers_ - 2, 0); // one register loads while the last load is used
+            if (search.now.lanes < wide && std::isfinite(search.least)) break;
+            search.vary(0, registers_ / vectors(search.now.lanes));
         }
         return std::move(search.best);
     }
@@ -118,30 +134,54 @@ private:
         std::int64_t across;
         const std::vector<std::int64_t>& extents;
         const std::vector<tile_window>& windows;
+        std::int64_t steps;
         tile_shape now;
         tile_shape best;
         double least;
 
-        /// Tries all parts of the loops from `i` on that fit into the registers.
-        void vary(std::size_t i, std::int64_t left, std::int64_t uneven) {
-            const auto held = of.vectors(now.lanes);
-            if (i < extents.size()) {
-                for (std::int64_t part = 1; part <= extents[i] && part * held <= left; ++part) {
-                    now.parts[i] = part;
-                    vary(i + 1, left / part, uneven + (extents[i] % part > 0 ? 1 : 0));
-                }
-                return;
+        /// Tries all parts of the loops from `i` on that leave room for `left` times as many results.
+        void vary(std::size_t i, std::int64_t left) {
+            if (i == extents.size()) return judge();
+            for (std::int64_t part = 1; part <= (std::min)(extents[i], left); ++part) {
+                now.parts[i] = part;
+                vary(i + 1, left / part);
             }
-            if (held > left) return;
-            auto loads = static_cast<double>(of.vectors(across - across % now.lanes) + of.vectors(across % now.lanes));
+        }
+
+        /// The sum of `f` over the tiles along loop `k`.
+        template <class F>
+        [[nodiscard]] double along(std::size_t k, F&& f) const {
+            const auto rest = extents[k] % now.parts[k];
+            return static_cast<double>(extents[k] / now.parts[k] * f(now.parts[k]) + (rest > 0 ? f(rest) : 0));
+        }
+
+        void judge() {
+            const auto vectors = static_cast<double>(of.vectors(across - across % now.lanes) + of.vectors(across % now.lanes));
             double tiles = static_cast<double>((across + now.lanes - 1) / now.lanes);
+            double loads = vectors * static_cast<double>(steps);
+            double results = vectors;
+            std::int64_t sums = of.vectors(now.lanes);
+            int uneven = 0;
             for (std::size_t k = 0; k < extents.size(); ++k) {
-                const auto whole = extents[k] / now.parts[k];
-                const auto rest = extents[k] % now.parts[k];
-                loads *= static_cast<double>(whole * windows[k].positions(now.parts[k]) + (rest > 0 ? windows[k].positions(rest) : 0));
-                tiles *= static_cast<double>(whole + (rest > 0 ? 1 : 0));
+                loads *= along(k, [&](std::int64_t n) { return windows[k].positions(n); }) / static_cast<double>(windows[k].length);
+                tiles *= along(k, [](std::int64_t) { return std::int64_t{1}; });
+                results *= static_cast<double>(extents[k]);
+                sums *= now.parts[k];
+                uneven += extents[k] % now.parts[k] > 0 ? 1 : 0;
             }
-            const auto cycles = (loads / 2 + 4 * tiles) * (1 + 0.02 * static_cast<double>(uneven)); // a tile costs its pointers and jumps
+            double operations = results * static_cast<double>(steps - 1);
+            auto held = sums + 1; // a loaded value beside the results
+            for (std::size_t k = 0; k < extents.size(); ++k) {
+                if (windows[k].stride == 0 || now.parts[k] == 1) continue;
+                const auto each = steps / windows[k].length;
+                const auto n = results / static_cast<double>(extents[k]) * along(k, [&](std::int64_t i) { return windows[k].operations(i, each); });
+                if (n >= operations) continue;
+                operations = n;
+                held = sums + 1 + sums / now.parts[k] / of.vectors(now.lanes); // what is combined for several results
+            }
+            if (held > of.registers_) return;
+            // A tile costs its pointers and jumps; shapes that leave a rest are code of their own.
+            const auto cycles = ((loads + operations) / 2 + 4 * tiles) * (1 + 0.02 * uneven);
             if (cycles >= least) return;
             least = cycles;
             best = now;
