@@ -157,9 +157,9 @@ protected:
         return out;
     }
 
-    /// A tile of windows, all of it written out. What several windows have in common along one reduce loop is combined once, and a value that several
-    /// of these parts need is loaded once and goes to all of them at once, so that it needs no register for long. A result begins with its first value
-    /// and not with the neutral one.
+    /// A tile of windows, all of it written out. What several windows have in common along one reduce loop is combined once, and a value that
+    /// several of these parts need is loaded once and goes to all of them at once, so that it needs no register for long. A result begins with its
+    /// first value and not with the neutral one.
     void shared(const plan& p) {
         const auto& n = p.nest;
         auto t = take_apart(p, 0);

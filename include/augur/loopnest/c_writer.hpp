@@ -8,8 +8,8 @@
 /// The space loops behind the last reduce loop are a register tile: their results live in local vectors while the reduce loops around them run,
 /// whatever the schedule's unroll pragma says (LLVM does the same for TVM). A tile larger than the register file is cut, evenly or not, into the
 /// shape that is computed fastest, and the outer part of the cut moves outside the reduce loops, which is legal since no two elements of a space loop
-/// meet. Where a tile has too few sums to hide their latency, several partial ones of each take turns. Where its results read overlapping windows, they
-/// share loads and sums.
+/// meet. Where a tile has too few sums to hide their latency, several partial ones of each take turns. Where its results read overlapping windows,
+/// they share loads and sums.
 
 #include <algorithm>
 #include <cstddef>

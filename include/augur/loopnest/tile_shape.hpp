@@ -99,8 +99,9 @@ public:
         return best;
     }
 
-    /// The shape that combines windows in the fewest cycles; a window has `steps` positions, of which `windows` tells the extent and overlap along each
-    /// of `extents`. Loads are saved by neighbours that share them, operations along one loop, where what two windows have in common is combined once.
+    /// The shape that combines windows in the fewest cycles; a window has `steps` positions, of which `windows` tells the extent and overlap along
+    /// each of `extents`. Loads are saved by neighbours that share them, operations along one loop, where what two windows have in common is
+    /// combined once.
     [[nodiscard]] tile_shape of_windows(std::int64_t across, const std::vector<std::int64_t>& extents, const std::vector<tile_window>& windows,
                                         std::int64_t steps) const {
         const auto wide = (std::min)(across, 2 * width_); // a single vector would come back for the rest of what the cache has fetched

@@ -65,6 +65,8 @@ private:
     const std::array<std::string_view, N>* names_;
     std::uint64_t seen_ = 0;
 };
+template <std::size_t N>
+json_members(json_reader&, const std::array<std::string_view, N>&) -> json_members<N>;
 
 /// Steps to an element of an array that must be there; `end_elements` sees to it that none is left.
 inline bool need_element(json_reader& in) { return in.next_element() || in.fail(errc::parse, "expected another element"); }
