@@ -24,7 +24,7 @@ BEGIN {
     allow("space", "schedule", "")
     allow("record", "schedule", posix)
     allow("feature", "schedule record", "")
-    allow("program", "workload", "^boost/graph/|" simd)
+    allow("program", "workload", "^boost/graph/|^sys/mman\\.h$|" simd)
     allow("nn", "core", eigen "|" simd)
     allow("model/concepts", "record schedule workload", "")
     allow("model", "feature program nn model/concepts", eigen)
@@ -36,7 +36,7 @@ BEGIN {
     allow("loopnest", "model transfer search language tune", posix "|" simd)
     allow("io", "schedule record model transfer search language tune loopnest", posix "|^(zlib|zstd)\\.h$")
     allow("tbb", "model search tune", "^(oneapi/)?tbb/")
-    allow("llvm", "model search tune program", "^llvm/")
+    allow("llvm", "model search tune program loopnest", "^llvm/|" posix)
     allow("xgboost", "model search tune feature", "^xgboost/")
     banned = "^(iostream|random|regex|format|expected)$"
 }

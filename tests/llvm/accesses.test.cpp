@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "program.hpp"
+
+#include <augur/core/random.hpp>
+
+namespace {
+// two buffers, far apart; their first lines have these numbers
+constexpr std::uint64_t a = 1'000'000, b = 2'000'000;
+
+void bytes(std::vector<std::uint64_t>& lines, std::uint64_t buffer, std::uint64_t from, std::uint64_t n) {
+    for (auto line = from / 64; line <= (from + n - 1) / 64; ++line) lines.push_back(buffer + line);
+}
+} // namespace
+
+TEST_CASE("ir: every form of an access is traced, line by line") {
+    std::vector<std::uint64_t> lines;
+    bytes(lines, a, 0, 64);
+    bytes(lines, a, 100, 64);
+    bytes(lines, a, 256, 128);
+    bytes(lines, a, 420, 128);
+    bytes(lines, a, 1024, 12);
+    bytes(lines, b, 0, 512);
+    bytes(lines, b, 0, 512);
+    // three = 3: lanes 5 to 9 are on, bytes 2080 + 20 to 2080 + 39
+    bytes(lines, a, 2100, 20);
+    for (const std::uint64_t i : {0, 1000, 2000, 3000}) bytes(lines, b, 4 * i, 4); // gather
+    for (const std::uint64_t i : {1000, 2000}) bytes(lines, b, 4 * i, 4);          // scatter: lanes 4, 5, 6, 10 of the mask
+    std::vector<std::uint64_t> in, out;
+    bytes(in, a, 4100, 200);
+    bytes(out, b, 8190, 200);
+    for (std::size_t i = 0; i < (std::max)(in.size(), out.size()); ++i) {
+        if (i < in.size()) lines.push_back(in[i]);
+        if (i < out.size()) lines.push_back(out[i]);
+    }
+    bytes(lines, a, 4100, 150);
+    augur::ir_options o;
+    o.arguments = {augur::ir_buffer{8192, {}}, augur::ir_buffer{16384, {}}, std::int64_t{3}};
+    o.trace.warm = false;
+    o.trace.sets = {1};
+    const auto p = features_of("accesses.ll", o);
+    const auto expected = profile_of(lines);
+    CHECK(p.memory[0].own.total() == expected.total());
+    CHECK(p.memory[0].own == expected);
+    CHECK(p.memory[0].shared == expected);
+    REQUIRE(p.memory[0].sets.size() == 1);
+    CHECK(p.memory[0].sets[0].accesses == lines.size());
+    o.trace.warm = true;
+    CHECK(features_of("accesses.ll", o).memory[0].own == warm_profile_of(lines));
+
+    const auto code = block_of(p.functions[0], "entry").code.values();
+    const auto has = [&](const char* text) { return std::count_if(code.begin(), code.end(), [&](const auto& i) { return text_of(i) == text; }); };
+    CHECK(has("load i8 200") == 1); // memcpy
+    CHECK(has("store i8 200") == 1);
+    CHECK(has("store i8 150") == 1); // memset: as long as it was when it ran
+    CHECK(has("gather f32 4") == 1);
+    CHECK(has("scatter f32 4") == 1);
+    CHECK(has("load i64 64") == 1);
+}
+
+TEST_CASE("trace_profile: exact when it is short, near the truth when it is not") {
+    // Two parts: a tiled sweep over 32 KB with a stream beside it, and a walk at random over 8 MB.
+    augur::random draw(5);
+    std::vector<std::uint64_t> sweep, walk;
+    for (std::uint64_t t = 0; t < 6000; ++t)
+        for (std::uint64_t i = 0; i < 512; ++i) {
+            sweep.push_back(i);
+            if (i % 8 == 0) sweep.push_back(1'000'000 + t * 64 + i / 8);
+        }
+    for (int i = 0; i < 1'500'000; ++i) walk.push_back(2'000'000 + draw.below(131072));
+    const auto run = [&](const augur::trace_options& o) {
+        augur::detail::trace_profile p(o, o.exact);
+        for (int piece = 0; piece < 2; ++piece) { // s, w, s, w
+            p.feed(std::span(sweep).subspan(static_cast<std::size_t>(piece) * (sweep.size() / 2), sweep.size() / 2), 0);
+            p.feed(std::span(walk).subspan(static_cast<std::size_t>(piece) * (walk.size() / 2), walk.size() / 2), 1);
+        }
+        return p.finish();
+    };
+    for (const bool warm : {false, true}) {
+        augur::trace_options exact;
+        exact.warm = warm;
+        exact.exact = ~std::uint64_t{0};
+        augur::trace_options sampled = exact;
+        sampled.exact = 500'000;
+        sampled.rate = 0.02;
+        const auto truth = run(exact), guess = run(sampled);
+        REQUIRE(truth.size() == 3);
+        REQUIRE(guess.size() == 3);
+        for (std::size_t i = 0; i < 3; ++i) {
+            CAPTURE(i);
+            CHECK(guess[i].total() == truth[i].total());
+            for (const std::uint64_t reach : {400U, 512U, 1000U, 16384U, 100000U, 600000U}) { // hits of a cache with so many lines, LRU
+                const auto hits = [&](const augur::reuse_profile& p) {
+                    std::uint64_t n = 0;
+                    for (std::size_t d = 0; augur::reuse_profile::low(d) < reach; ++d) n += p.count(d);
+                    return static_cast<double>(n) / static_cast<double>(p.total());
+                };
+                CAPTURE(reach);
+                CHECK(hits(guess[i]) == doctest::Approx(hits(truth[i])).epsilon(0.02));
+            }
+        }
+    }
+    // Warm by what the stream knows is warm by running twice.
+    augur::trace_options once;
+    once.exact = ~std::uint64_t{0};
+    augur::detail::trace_profile p(once, once.exact);
+    const std::span<const std::uint64_t> some = std::span(walk).first(300'000);
+    p.feed(some.first(1000), 0);
+    p.feed(some.subspan(1000), 1);
+    CHECK(p.finish().back() == warm_profile_of(some));
+}
+
+TEST_CASE("ir: a trace that ends early says so, and counts go on") {
+    augur::ir_options o;
+    o.arguments = {augur::ir_buffer{}, std::int64_t{400'000}};
+    o.trace.most = 100'000;
+    const auto p = features_of("sum.ll", o);
+    CHECK(p.source.find("the trace ends early") != std::string::npos);
+    CHECK(block_of(p.functions[0], "loop").count == 400'000);
+    CHECK(p.memory[0].own.total() <= 100'000);
+    CHECK(p.memory[0].own.total() > 50'000);
+    o.trace.most = 0;
+    o.trace.exact = 100'000;
+    const auto q = features_of("sum.ll", o);
+    CHECK(q.source.find("sampled") != std::string::npos);
+    CHECK(q.memory[0].own.total() == 400'000);
+}
