@@ -160,39 +160,51 @@ std::string curve_svg(const session& s, std::span<const searched> searches, std:
     return out + "</svg>\n";
 }
 
-/// The whole report; refers to nothing outside.
-std::string report_html(const session& s, std::span<const searched> searches) {
-    std::string out = R"(<!DOCTYPE html>
+std::string html_head(std::string_view title, std::string_view style) {
+    return R"(<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>augur: tuning report</title>
+<title>)" + escaped(title) +
+           R"(</title>
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; color: #222; background: #fff; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222; background: #fff; }
 h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }
 table { border-collapse: collapse; } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; } tr:last-child td { font-weight: bold; border-bottom: 0; }
+td:first-child, th:first-child { text-align: left; } svg text { font-size: 11px; fill: #555; }
 dt { font-weight: bold; float: left; width: 9em; clear: left; } dd { margin: 0 0 0 9em; overflow-wrap: anywhere; }
-.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em; }
-figure { margin: 0; } figcaption { font-size: .9em; } svg { width: 100%; } svg text { font-size: 11px; fill: #555; }
-svg path { fill: none; } .grid { stroke: #e4e4e4; } .untuned { stroke: #999; stroke-dasharray: 2 4; stroke-width: 1.5; }
-.tuned { stroke: #0b62a4; stroke-width: 2.5; } .other { stroke: #d9822b; stroke-width: 2; stroke-dasharray: 6 3; }
 .key svg { width: 2.5em; height: .8em; vertical-align: middle; } .key span { margin-right: 1.5em; }
-</style>
-</head>
-<body>
-)";
-    out += "<h1>" + escaped(s.with.work.name) + "</h1>\n<dl>\n";
+)" + std::string(style) +
+           "</style>\n</head>\n<body>\n";
+}
+
+std::string html_facts(const session& s) {
+    std::string out = "<h1>" + escaped(s.with.work.name) + "</h1>\n<dl>\n";
     for (const auto& [name, text] : facts_of(s)) out += "<dt>" + escaped(name) + "</dt><dd>" + escaped(text) + "</dd>\n";
-    out += "</dl>\n<h2>Latency</h2>\n<table>\n";
-    const auto rows = result_table(s, searches);
+    return out + "</dl>\n";
+}
+
+std::string html_table(const std::vector<std::vector<std::string>>& rows) {
+    std::string out = "<table>\n";
     for (std::size_t r = 0; r < rows.size(); ++r) {
         out += "<tr>";
         for (const auto& cell : rows[r]) out += (r == 0 ? "<th>" : "<td>") + escaped(cell) + (r == 0 ? "</th>" : "</td>");
         out += "</tr>\n";
     }
-    out += "</table>\n<p>Naive: the loops of the definition on one thread. Untuned: the outermost loop parallel, the innermost one a vector. "
+    return out + "</table>\n";
+}
+
+/// The whole report; refers to nothing outside.
+std::string report_html(const session& s, std::span<const searched> searches) {
+    std::string out = html_head("augur: tuning report", R"(tr:last-child td { font-weight: bold; border-bottom: 0; }
+.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em; }
+figure { margin: 0; } figcaption { font-size: .9em; } svg { width: 100%; } svg path { fill: none; } .grid { stroke: #e4e4e4; }
+.untuned { stroke: #999; stroke-dasharray: 2 4; stroke-width: 1.5; } .tuned { stroke: #0b62a4; stroke-width: 2.5; }
+.other { stroke: #d9822b; stroke-width: 2; stroke-dasharray: 6 3; }
+)");
+    out += html_facts(s) + "<h2>Latency</h2>\n" + html_table(result_table(s, searches));
+    out += "<p>Naive: the loops of the definition on one thread. Untuned: the outermost loop parallel, the innermost one a vector. "
            "The limit is the peak of fused multiply-adds (fma) or the read bandwidth for a working set of the kernel's size (read), measured in this "
            "run. The last row is weighted by uses.</p>\n<h2>Best latency over trials</h2>\n<p class=\"key\">";
     const auto key = [&](const char* look, const std::string& text) {

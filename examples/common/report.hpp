@@ -27,6 +27,13 @@ namespace examples {
 /// Text for HTML, in content and in attributes. What is no printable ASCII becomes a '?'.
 [[nodiscard]] std::string escaped(std::string_view text);
 
+/// How a report begins, to the open body; `style` comes behind what all of them have.
+[[nodiscard]] std::string html_head(std::string_view title, std::string_view style);
+/// The work's name as a heading, and the facts.
+[[nodiscard]] std::string html_facts(const session& s);
+/// A table, the first row its head.
+[[nodiscard]] std::string html_table(const std::vector<std::vector<std::string>>& rows);
+
 /// The whole report; refers to nothing outside.
 [[nodiscard]] std::string report_html(const session& s, std::span<const searched> searches);
 

@@ -188,35 +188,12 @@ std::vector<std::string> search_notes(const session& s, const search_plan& plan,
 std::string search_html(const session& s, const search_plan& plan, std::span<const search_outcome> all) {
     const search_outcome* const baseline = baseline_of(all);
     const double target = baseline != nullptr ? geometric_mean(baseline->traces, [](const search_trace& t) { return t.last(); }) : 0;
-    std::string out = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>augur: searches compared</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222; background: #fff; }
-h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }
-table { border-collapse: collapse; } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; }
-dt { font-weight: bold; float: left; width: 9em; clear: left; } dd { margin: 0 0 0 9em; overflow-wrap: anywhere; }
-svg { width: 100%; max-width: 60em; } svg text { font-size: 11px; fill: #555; } svg path { fill: none; stroke-width: 1.8; stroke-opacity: .8; }
-svg .grid { stroke: #e4e4e4; stroke-width: 1; } svg .target { stroke: #000; stroke-dasharray: 2 4; stroke-width: 1; }
-.key svg { width: 2.5em; height: .8em; vertical-align: middle; } .key span { margin-right: 1.5em; }
-</style>
-</head>
-<body>
-)";
-    out += "<h1>" + escaped(s.with.work.name) + "</h1>\n<dl>\n";
-    for (const auto& [name, text] : facts_of(s)) out += "<dt>" + escaped(name) + "</dt><dd>" + escaped(text) + "</dd>\n";
-    out += "</dl>\n<h2>Time to the online baseline</h2>\n<table>\n";
-    const auto rows = search_table(s, all);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-        out += "<tr>";
-        for (const auto& cell : rows[r]) out += (r == 0 ? "<th>" : "<td>") + escaped(cell) + (r == 0 ? "</th>" : "</td>");
-        out += "</tr>\n";
-    }
-    out += "</table>\n<ul>\n";
+    std::string out = html_head("augur: searches compared", R"(svg { width: 100%; max-width: 60em; }
+svg path { fill: none; stroke-width: 1.8; stroke-opacity: .8; } svg .grid { stroke: #e4e4e4; stroke-width: 1; }
+svg .target { stroke: #000; stroke-dasharray: 2 4; stroke-width: 1; }
+)");
+    out += html_facts(s) + "<h2>Time to the online baseline</h2>\n" + html_table(search_table(s, all));
+    out += "<ul>\n";
     for (const auto& line : search_notes(s, plan, all)) out += "<li>" + escaped(line) + "</li>\n";
     out += "</ul>\n<h2>Tuning curves</h2>\n<p class=\"key\">";
     for (const auto& o : all)

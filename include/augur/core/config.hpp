@@ -15,4 +15,20 @@
 #define AUGUR_ASSERT(condition, text) assert((condition) && (text))
 #endif
 
+/// Are there the intrinsics and target attributes of x86-64? 1 or 0; core/isa.hpp says which of them the processor has.
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define AUGUR_X86 1
+#else
+#define AUGUR_X86 0
+#endif
+
+/// Before a loop of few constant rounds: written out in full, so that arrays indexed by it stay in registers.
+#if defined(__clang__)
+#define AUGUR_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define AUGUR_UNROLL _Pragma("GCC unroll 8")
+#else
+#define AUGUR_UNROLL
+#endif
+
 #endif

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include <augur/core/config.hpp>
+
 namespace augur::inline v0 {
 
 /// Which instructions a function may use; each has all of those before it.
@@ -18,7 +20,7 @@ enum class isa : std::uint8_t {
 
 /// The best that this processor has. Constant for a process; a few nanoseconds.
 inline isa best_isa() noexcept {
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#if AUGUR_X86
     if (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0)
         return isa::avx512;
     if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) return isa::avx2;

@@ -14,17 +14,15 @@
 #include <span>
 #include <string>
 
+#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/isa.hpp>
 #include <augur/core/random.hpp>
 #include <augur/program/reuse_profile.hpp>
 #include <augur/program/reuse_stream.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_PROGRAM_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_PROGRAM_X86 0
 #endif
 
 namespace augur::inline v0 {
@@ -88,7 +86,7 @@ private:
     /// Those of `lines` whose hash is small enough.
     std::size_t choose(std::span<const std::uint64_t> lines, std::array<std::uint64_t, block + 8>& kept) const noexcept {
         std::size_t n = 0, i = 0;
-#if AUGUR_PROGRAM_X86
+#if AUGUR_X86
         if (stream_.level() == isa::avx512) n = choose_avx512(lines.data(), i = lines.size() & ~std::size_t{7}, kept.data());
 #endif
         for (; i < lines.size(); ++i) {
@@ -97,7 +95,7 @@ private:
         }
         return n;
     }
-#if AUGUR_PROGRAM_X86
+#if AUGUR_X86
     __attribute__((target("avx512f,avx512dq,popcnt"))) std::size_t choose_avx512(const std::uint64_t* lines, std::size_t count,
                                                                                  std::uint64_t* kept) const noexcept {
         const __m512i seed = _mm512_set1_epi64(static_cast<long long>(seed_)), last = _mm512_set1_epi64(static_cast<long long>(last_));

@@ -15,16 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/isa.hpp>
 #include <augur/program/reuse_profile.hpp>
 #include <augur/program/without_repeats.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_PROGRAM_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_PROGRAM_X86 0
 #endif
 
 namespace augur::inline v0 {
@@ -82,7 +80,7 @@ public:
             const auto rest = detail::without_repeats(part, kept);
             found_[0] += part.size() - rest.size();
             for (std::size_t i = 0; i < rest.size(); ++i) sets[i] = static_cast<std::uint32_t>(power_ ? rest[i] & (sets_ - 1) : rest[i] % sets_);
-#if AUGUR_PROGRAM_X86
+#if AUGUR_X86
             if (avx512_) {
                 if (width_ == 8) look_up_avx512<1>(rest, sets.data());
                 else if (width_ == 16) look_up_avx512<2>(rest, sets.data());
@@ -103,7 +101,7 @@ private:
         : line_bytes_(line_bytes), sets_(sets), depth_(depth), width_(depth <= 8    ? 8
                                                                       : depth <= 16 ? 16
                                                                                     : 32),
-          power_(std::has_single_bit(sets)), avx512_(AUGUR_PROGRAM_X86 != 0 && level == isa::avx512 && sets > 1), used_(sets > 1 ? depth : 0),
+          power_(std::has_single_bit(sets)), avx512_(AUGUR_X86 != 0 && level == isa::avx512 && sets > 1), used_(sets > 1 ? depth : 0),
           rows_(sets * width_ / 8) {
         for (std::uint64_t s = 0; s < sets; ++s) std::fill_n(row(s), width_, (s + 1) % sets); // an empty place holds a line that its set never has
     }
@@ -131,7 +129,7 @@ private:
         }
     }
 
-#if AUGUR_PROGRAM_X86
+#if AUGUR_X86
     template <int V> // vectors in a row
     __attribute__((target("avx512f,bmi,bmi2,lzcnt,popcnt"))) void look_up_avx512(std::span<const std::uint64_t> lines,
                                                                                  const std::uint32_t* sets) noexcept {

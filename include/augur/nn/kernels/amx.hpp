@@ -13,14 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <augur/core/config.hpp>
 #include <augur/nn/kernels/bf16.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
+#if AUGUR_X86
 #include <cpuid.h>
 #include <immintrin.h>
-#else
-#define AUGUR_NN_X86 0
 #endif
 
 namespace augur::inline v0 {
@@ -28,7 +26,7 @@ namespace nn::kernels {
 
 /// May this process use AMX's tiles for bf16? Asks the system for it, once: Linux gives them to a process that wants them.
 inline bool amx_ready() noexcept {
-#if AUGUR_NN_X86 && defined(__linux__)
+#if AUGUR_X86 && defined(__linux__)
     static const bool ready = [] {
         unsigned a = 0, b = 0, c = 0, d = 0;
         if (!has_bf16() || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
@@ -50,7 +48,7 @@ inline constexpr std::ptrdiff_t amx_columns = 32; ///< of a panel: two tiles
 inline constexpr std::ptrdiff_t amx_depth = 32;   ///< k in a tile: packed weights are padded to whole ones
 inline constexpr std::ptrdiff_t amx_rows = 32;    ///< of A that are multiplied at a time: two tiles
 
-#if AUGUR_NN_X86
+#if AUGUR_X86
 namespace detail {
 
 /// What `ldtilecfg` reads: eight tiles of 16 rows of 64 bytes.
@@ -165,7 +163,5 @@ AUGUR_NN_AMX_TARGET void amx_finish(const float* sums, std::ptrdiff_t rows, cons
 
 } // namespace nn::kernels
 } // namespace augur::inline v0
-
-#undef AUGUR_NN_X86
 
 #endif

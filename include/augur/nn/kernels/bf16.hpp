@@ -9,13 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <augur/core/config.hpp>
 #include <augur/core/isa.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_NN_X86 0
 #endif
 
 namespace augur::inline v0 {
@@ -35,7 +33,7 @@ inline float to_float(float x) noexcept { return x; }
 
 /// Does this processor multiply bf16 (AVX512_BF16)? Constant for a process.
 inline bool has_bf16() noexcept {
-#if AUGUR_NN_X86
+#if AUGUR_X86
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bf16") != 0;
 #else
     return false;
@@ -44,7 +42,7 @@ inline bool has_bf16() noexcept {
 
 /// And faster than float? Not on Intel's Sapphire Rapids: one instruction in two cycles, beside two multiply-adds a cycle (0.49 of limit/fma_f32).
 inline bool has_fast_bf16() noexcept {
-#if AUGUR_NN_X86
+#if AUGUR_X86
     return has_bf16() && __builtin_cpu_is("intel") == 0;
 #else
     return false;
@@ -52,7 +50,7 @@ inline bool has_fast_bf16() noexcept {
 }
 
 namespace detail {
-#if AUGUR_NN_X86
+#if AUGUR_X86
 __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t narrow_avx512(const float* from, bf16* to, std::ptrdiff_t n) noexcept {
     std::ptrdiff_t i = 0;
     for (; i + 16 <= n; i += 16) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
@@ -64,7 +62,7 @@ __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t narrow_avx51
 /// to (n) <- from (n). Denormal numbers may become 0.
 inline void to_bf16(const float* from, bf16* to, std::ptrdiff_t n, bool native = has_bf16()) noexcept {
     std::ptrdiff_t i = 0;
-#if AUGUR_NN_X86
+#if AUGUR_X86
     if (native) i = detail::narrow_avx512(from, to, n);
 #endif
     (void)native;
@@ -73,7 +71,5 @@ inline void to_bf16(const float* from, bf16* to, std::ptrdiff_t n, bool native =
 
 } // namespace nn::kernels
 } // namespace augur::inline v0
-
-#undef AUGUR_NN_X86
 
 #endif

@@ -10,13 +10,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include <augur/core/config.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_NN_X86 0
 #endif
 
 namespace augur::inline v0 {
@@ -46,7 +44,7 @@ namespace detail {
 inline void exp_generic(float* x, std::ptrdiff_t n) noexcept {
     for (std::ptrdiff_t i = 0; i < n; ++i) x[i] = exp_nonpositive(x[i]);
 }
-#if AUGUR_NN_X86
+#if AUGUR_X86
 /// By hand: GCC 12 makes no vectors of the loop, for its last comparison.
 __attribute__((target("avx2,fma"), always_inline)) inline __m256 exp_eight(__m256 y) noexcept {
     const __m256 one = _mm256_set1_ps(1.0F);
@@ -74,7 +72,7 @@ __attribute__((target("avx2,fma"))) inline void exp_avx2(float* x, std::ptrdiff_
 
 /// x[i] <- e^x[i] for x[i] <= 0. AVX-512 machines use AVX2 here.
 inline void exp_nonpositive(float* x, std::ptrdiff_t n, isa level = best_isa()) noexcept {
-#if AUGUR_NN_X86
+#if AUGUR_X86
     if (level != isa::generic) return detail::exp_avx2(x, n);
 #endif
     (void)level;
@@ -83,7 +81,5 @@ inline void exp_nonpositive(float* x, std::ptrdiff_t n, isa level = best_isa()) 
 
 } // namespace nn::kernels
 } // namespace augur::inline v0
-
-#undef AUGUR_NN_X86
 
 #endif

@@ -14,21 +14,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include <augur/core/config.hpp>
 #include <augur/core/isa.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_NN_X86 0
-#endif
-
-#if defined(__clang__)
-#define AUGUR_NN_UNROLL _Pragma("unroll")
-#elif defined(__GNUC__)
-#define AUGUR_NN_UNROLL _Pragma("GCC unroll 8")
-#else
-#define AUGUR_NN_UNROLL
 #endif
 
 namespace augur::inline v0 {
@@ -68,31 +58,31 @@ struct generic_tile {
     }
 };
 
-#if AUGUR_NN_X86
+#if AUGUR_X86
 template <int R, int V>
 struct avx2_tile {
     __attribute__((target("avx2,fma"))) static void run(std::ptrdiff_t k, operand a, const float* panel, std::ptrdiff_t ldb, float* c,
                                                         std::ptrdiff_t ldc, bool accumulate, int last) {
         __m256 sum[R][V];
-        AUGUR_NN_UNROLL
+        AUGUR_UNROLL
         for (int r = 0; r < R; ++r) {
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int v = 0; v < V; ++v) sum[r][v] = _mm256_setzero_ps();
         }
         for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, a.data += a.col) {
             __m256 b[V];
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm256_loadu_ps(panel + 8 * v);
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int r = 0; r < R; ++r) {
                 const __m256 x = _mm256_set1_ps(a.data[r * a.row]);
-                AUGUR_NN_UNROLL
+                AUGUR_UNROLL
                 for (int v = 0; v < V; ++v) sum[r][v] = _mm256_fmadd_ps(x, b[v], sum[r][v]);
             }
         }
-        AUGUR_NN_UNROLL
+        AUGUR_UNROLL
         for (int r = 0; r < R; ++r) {
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int v = 0; v < V; ++v) {
                 float* const to = c + r * ldc + 8 * v;
                 if (v + 1 < V || last == 8) {
@@ -112,25 +102,25 @@ struct avx512_tile {
                                                        std::ptrdiff_t ldc, bool accumulate, int last) {
         const auto mask = static_cast<__mmask16>((1U << static_cast<unsigned>(last)) - 1U);
         __m512 sum[R][V];
-        AUGUR_NN_UNROLL
+        AUGUR_UNROLL
         for (int r = 0; r < R; ++r) {
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int v = 0; v < V; ++v) sum[r][v] = _mm512_setzero_ps();
         }
         for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, a.data += a.col) {
             __m512 b[V];
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm512_loadu_ps(panel + 16 * v);
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int r = 0; r < R; ++r) {
                 const __m512 x = _mm512_set1_ps(a.data[r * a.row]);
-                AUGUR_NN_UNROLL
+                AUGUR_UNROLL
                 for (int v = 0; v < V; ++v) sum[r][v] = _mm512_fmadd_ps(x, b[v], sum[r][v]);
             }
         }
-        AUGUR_NN_UNROLL
+        AUGUR_UNROLL
         for (int r = 0; r < R; ++r) {
-            AUGUR_NN_UNROLL
+            AUGUR_UNROLL
             for (int v = 0; v < V; ++v) {
                 float* to = c + r * ldc + 16 * v;
                 if (v + 1 < V) _mm512_storeu_ps(to, accumulate ? _mm512_add_ps(_mm512_loadu_ps(to), sum[r][v]) : sum[r][v]);
@@ -149,7 +139,7 @@ inline constexpr std::array<tile_function, 6> tile_column = {&Tile<1, V>::run, &
 /// to (cols, width) <- from (rows, cols) transposed, `from` with `stride` floats between rows.
 inline void transpose(float* to, std::ptrdiff_t width, const float* from, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols) {
     std::ptrdiff_t i = 0;
-#if AUGUR_NN_X86
+#if AUGUR_X86
     for (; i + 4 <= rows; i += 4) {
         std::ptrdiff_t j = 0;
         for (; j + 4 <= cols; j += 4) {
@@ -233,7 +223,7 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, 
 /// @note O(m n k), no allocation, safe to call concurrently on distinct C
 inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, operand b, float* c, std::ptrdiff_t ldc, bool accumulate,
                  isa level = best_isa()) {
-#if AUGUR_NN_X86
+#if AUGUR_X86
     if (level == isa::avx512) return detail::gemm_loop<detail::avx512_tile, 16, 4>(m, n, k, a, b, c, ldc, accumulate);
     if (level == isa::avx2) return detail::gemm_loop<detail::avx2_tile, 8, 2>(m, n, k, a, b, c, ldc, accumulate);
 #endif
@@ -243,8 +233,5 @@ inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a
 
 } // namespace nn::kernels
 } // namespace augur::inline v0
-
-#undef AUGUR_NN_UNROLL
-#undef AUGUR_NN_X86
 
 #endif

@@ -12,22 +12,12 @@
 #include <cmath>
 #include <cstddef>
 
+#include <augur/core/config.hpp>
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_NN_X86 0
-#endif
-
-#if defined(__clang__)
-#define AUGUR_NN_UNROLL _Pragma("unroll")
-#elif defined(__GNUC__)
-#define AUGUR_NN_UNROLL _Pragma("GCC unroll 8")
-#else
-#define AUGUR_NN_UNROLL
 #endif
 
 namespace augur::inline v0 {
@@ -89,7 +79,7 @@ struct generic_lanes {
     }
 };
 
-#if AUGUR_NN_X86
+#if AUGUR_X86
 #define AUGUR_NN_OP __attribute__((target("avx2,fma"), always_inline)) static inline
 struct avx2_lanes {
     using vec = __m256;
@@ -117,24 +107,24 @@ struct avx2_lanes {
                     const float *q0 = q[i] + g * d * 8, *q1 = q[i + 1] + g * d * 8, *q2 = q[i + 2] + g * d * 8, *q3 = q[i + 3] + g * d * 8;          \
                     const float *k0 = k[j] + g * d * 8, *k1 = k[j + 1] + g * d * 8, *k2 = k[j + 2] + g * d * 8;                                      \
                     P::vec s[4][3];                                                                                                                  \
-                    AUGUR_NN_UNROLL                                                                                                                  \
+                    AUGUR_UNROLL                                                                                                                  \
                     for (int a = 0; a < 4; ++a) {                                                                                                    \
-                        AUGUR_NN_UNROLL                                                                                                              \
+                        AUGUR_UNROLL                                                                                                              \
                         for (int b = 0; b < 3; ++b) s[a][b] = P::all(0);                                                                             \
                     }                                                                                                                                \
                     for (std::ptrdiff_t c = 0; c < 8 * d; c += 8) {                                                                                  \
                         const P::vec key[3] = {P::load(k0 + c), P::load(k1 + c), P::load(k2 + c)};                                                   \
                         const float* const query[4] = {q0 + c, q1 + c, q2 + c, q3 + c};                                                              \
-                        AUGUR_NN_UNROLL                                                                                                              \
+                        AUGUR_UNROLL                                                                                                              \
                         for (int a = 0; a < 4; ++a) {                                                                                                \
                             const P::vec x = P::load(query[a]);                                                                                      \
-                            AUGUR_NN_UNROLL                                                                                                          \
+                            AUGUR_UNROLL                                                                                                          \
                             for (int b = 0; b < 3; ++b) s[a][b] = P::fma(x, key[b], s[a][b]);                                                        \
                         }                                                                                                                            \
                     }                                                                                                                                \
-                    AUGUR_NN_UNROLL                                                                                                                  \
+                    AUGUR_UNROLL                                                                                                                  \
                     for (int a = 0; a < 4; ++a) {                                                                                                    \
-                        AUGUR_NN_UNROLL                                                                                                              \
+                        AUGUR_UNROLL                                                                                                              \
                         for (int b = 0; b < 3; ++b) P::store(out + (i + a) * out_row + ((j + b) * groups + g) * 8, s[a][b]);                         \
                     }                                                                                                                                \
                 }                                                                                                                                    \
@@ -163,7 +153,7 @@ struct avx2_lanes {
     }
 
 AUGUR_NN_HEAD_LANES(generic, generic_lanes, inline)
-#if AUGUR_NN_X86
+#if AUGUR_X86
 AUGUR_NN_HEAD_LANES(avx2, avx2_lanes, __attribute__((target("avx2,fma"))) inline)
 #endif
 #undef AUGUR_NN_HEAD_LANES
@@ -183,7 +173,7 @@ struct head_lane_kernels {
 
 /// pre: the processor has `level`
 inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
-#if AUGUR_NN_X86
+#if AUGUR_X86
     if (level != isa::generic) return {&detail::avx2_scores, &detail::avx2_soften};
 #endif
     (void)level;
@@ -192,8 +182,5 @@ inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
 
 } // namespace nn::kernels
 } // namespace augur::inline v0
-
-#undef AUGUR_NN_UNROLL
-#undef AUGUR_NN_X86
 
 #endif

@@ -18,23 +18,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include <augur/core/config.hpp>
 #include <augur/nn/kernels/amx.hpp>
 #include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
+#if AUGUR_X86
 #include <immintrin.h>
-#else
-#define AUGUR_NN_X86 0
-#endif
-
-#if defined(__clang__)
-#define AUGUR_NN_UNROLL _Pragma("unroll")
-#elif defined(__GNUC__)
-#define AUGUR_NN_UNROLL _Pragma("GCC unroll 8")
-#else
-#define AUGUR_NN_UNROLL
 #endif
 
 namespace augur::inline v0 {
@@ -123,7 +113,7 @@ struct generic_bf16_panel : generic_panel {
     }
 };
 
-#if AUGUR_NN_X86
+#if AUGUR_X86
 #define AUGUR_NN_OP(features) __attribute__((target(features), always_inline)) static inline
 struct avx2_panel {
     using number = float;
@@ -181,10 +171,10 @@ struct avx512_bf16_panel {
         using P = policy;                                                                                                                            \
         constexpr int V = P::vectors;                                                                                                                \
         typename P::vec sum[R][V];                                                                                                                   \
-        AUGUR_NN_UNROLL                                                                                                                              \
+        AUGUR_UNROLL                                                                                                                              \
         for (int r = 0; r < R; ++r) {                                                                                                                \
             const float* const from = t.init[r * t.init_next] + t.init_offset;                                                                       \
-            AUGUR_NN_UNROLL                                                                                                                          \
+            AUGUR_UNROLL                                                                                                                          \
             for (int v = 0; v < V; ++v) sum[r][v] = P::load(from + v * P::lanes);                                                                    \
         }                                                                                                                                            \
         const std::ptrdiff_t row = t.a_row, steps = t.steps;                                                                                         \
@@ -195,25 +185,25 @@ struct avx512_bf16_panel {
             const P::number* a = from;                                                                                                               \
             for (std::ptrdiff_t k = 0; k < steps; ++k, a += P::pair, b += P::pair * P::lanes * V) {                                                  \
                 decltype(P::weights(b)) w[V];                                                                                                        \
-                AUGUR_NN_UNROLL                                                                                                                      \
+                AUGUR_UNROLL                                                                                                                      \
                 for (int v = 0; v < V; ++v) {                                                                                                        \
                     w[v] = P::weights(b + v * P::pair * P::lanes);                                                                                   \
                     if constexpr (End == panel_end::fold) { /* its rows are gathered: the processor does not see where the next ones lie */          \
                         if (v * static_cast<int>(sizeof w[0]) % 64 == 0) __builtin_prefetch(next + (k * V + v) * P::pair * P::lanes);                \
                     }                                                                                                                                \
                 }                                                                                                                                    \
-                AUGUR_NN_UNROLL                                                                                                                      \
+                AUGUR_UNROLL                                                                                                                      \
                 for (int r = 0; r < R; ++r) {                                                                                                        \
                     const auto x = P::broadcast(a + r * row);                                                                                        \
-                    AUGUR_NN_UNROLL                                                                                                                  \
+                    AUGUR_UNROLL                                                                                                                  \
                     for (int v = 0; v < V; ++v) sum[r][v] = P::fma(x, w[v], sum[r][v]);                                                              \
                 }                                                                                                                                    \
             }                                                                                                                                        \
         }                                                                                                                                            \
-        AUGUR_NN_UNROLL                                                                                                                              \
+        AUGUR_UNROLL                                                                                                                              \
         for (int r = 0; r < R; ++r) {                                                                                                                \
             P::number* const y = t.y + r * t.y_row;                                                                                                  \
-            AUGUR_NN_UNROLL                                                                                                                          \
+            AUGUR_UNROLL                                                                                                                          \
             for (int v = 0; v < (End == panel_end::fold ? V / 2 : V); ++v) {                                                                         \
                 P::number* const to = y + v * P::lanes;                                                                                              \
                 if constexpr (End == panel_end::linear) P::store(to, sum[r][v]);                                                                     \
@@ -226,7 +216,7 @@ struct avx512_bf16_panel {
 
 AUGUR_NN_PANEL_TILE(generic_panel_tile, generic_panel, inline)
 AUGUR_NN_PANEL_TILE(generic_bf16_panel_tile, generic_bf16_panel, inline)
-#if AUGUR_NN_X86
+#if AUGUR_X86
 AUGUR_NN_PANEL_TILE(avx2_panel_tile, avx2_panel, __attribute__((target("avx2,fma"))))
 AUGUR_NN_PANEL_TILE(avx512_panel_tile, avx512_panel, __attribute__((target("avx512f"))))
 AUGUR_NN_PANEL_TILE(avx512_bf16_panel_tile, avx512_bf16_panel, __attribute__((target("avx512f,avx512bf16"))))
@@ -288,7 +278,7 @@ constexpr int tile_height(int r) { // beyond the highest: never called
 /// In float.   pre: the processor has `level`, and amx_ready() if `amx`
 inline panel_kernels<float> float_panels(isa level = best_isa(), bool amx = false) {
     if (amx) return {amx_columns, amx_rows, 1, true, {}};
-#if AUGUR_NN_X86
+#if AUGUR_X86
     if (level == isa::avx512) return AUGUR_NN_PANEL_KERNELS(detail::avx512_panel_tile, detail::avx512_panel);
     if (level == isa::avx2) return AUGUR_NN_PANEL_KERNELS(detail::avx2_panel_tile, detail::avx2_panel);
 #endif
@@ -299,7 +289,7 @@ inline panel_kernels<float> float_panels(isa level = best_isa(), bool amx = fals
 /// In bf16 with sums in float: by the processor's instruction, or slowly, or by AMX.   pre: !native || has_bf16(), and amx_ready() if `amx`
 inline panel_kernels<bf16> bf16_panels(bool native = has_bf16(), bool amx = false) {
     if (amx) return {amx_columns, amx_rows, 2, true, {}};
-#if AUGUR_NN_X86
+#if AUGUR_X86
     if (native) return AUGUR_NN_PANEL_KERNELS(detail::avx512_bf16_panel_tile, detail::avx512_bf16_panel);
 #endif
     (void)native;
@@ -312,7 +302,5 @@ inline panel_kernels<bf16> bf16_panels(bool native = has_bf16(), bool amx = fals
 } // namespace augur::inline v0
 
 #undef AUGUR_NN_OP
-#undef AUGUR_NN_UNROLL
-#undef AUGUR_NN_X86
 
 #endif

@@ -8,15 +8,10 @@
 #include <cstddef>
 #include <vector>
 
+#include <augur/core/config.hpp>
 #include <augur/nn/kernels/amx.hpp>
 #include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/panel.hpp>
-
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_NN_X86 1
-#else
-#define AUGUR_NN_X86 0
-#endif
 
 namespace augur::inline v0 {
 namespace nn::kernels {
@@ -100,7 +95,7 @@ namespace detail {
 template <class T>
 void amx_layer([[maybe_unused]] panel_end end, [[maybe_unused]] std::ptrdiff_t m, [[maybe_unused]] layer_rows<T> t,
                [[maybe_unused]] const packed_panels<T>& packed) {
-#if AUGUR_NN_X86
+#if AUGUR_X86
     constexpr bool half = sizeof(T) == sizeof(bf16);
     constexpr std::ptrdiff_t block = half ? 2 * amx_rows : amx_rows; // rows of A that stay in the first cache
     const std::ptrdiff_t depth = (packed.inputs + amx_depth - 1) / amx_depth * amx_depth;
@@ -166,7 +161,5 @@ void panel_layer(const panel_kernels<T>& kernels, panel_end end, std::ptrdiff_t 
 
 } // namespace nn::kernels
 } // namespace augur::inline v0
-
-#undef AUGUR_NN_X86
 
 #endif
