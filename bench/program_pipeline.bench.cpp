@@ -151,9 +151,9 @@ augur::program_features matmul() {
     return p;
 }
 
-void predict_features(benchmark::State& state) {
+void predict_features(benchmark::State& state, augur::crop::options options) {
     const auto p = matmul();
-    augur::crop::predictor crop(augur::epyc_zen4());
+    augur::crop::predictor crop(augur::epyc_zen4(), options);
     if (const auto fits = augur::check_features(p); !fits) return state.SkipWithError(fits.why().detail.c_str());
     for (auto _ : state) {
         const auto got = crop.predict(p, 2);
@@ -177,7 +177,8 @@ void predict_once(benchmark::State& state) {
 
 } // namespace
 
-BENCHMARK(predict_features)->Name("crop/predict/features");
+BENCHMARK_CAPTURE(predict_features, full, augur::crop::options{})->Name("crop/predict/features");
+BENCHMARK_CAPTURE(predict_features, published, augur::crop::options::as_published())->Name("crop/predict/features_as_published");
 BENCHMARK(predict_once)->Name("crop/predict/features_once");
 BENCHMARK(small_blocks)->Name("crop/pipeline/small_blocks");
 BENCHMARK(small_blocks_front)->Name("crop/pipeline/small_blocks_front");

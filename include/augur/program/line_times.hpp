@@ -15,13 +15,11 @@
 #include <augur/core/config.hpp>
 #include <augur/core/isa.hpp>
 #include <augur/core/random.hpp>
+#include <augur/program/huge_pages.hpp>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define AUGUR_PROGRAM_X86 1
+#if AUGUR_X86
 #define AUGUR_PROGRAM_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 #include <immintrin.h>
-#else
-#define AUGUR_PROGRAM_X86 0
 #endif
 
 namespace augur::inline v0::detail {
@@ -37,7 +35,7 @@ public:
     static constexpr std::uint32_t never = 0xFFFFFFFFU;
     static constexpr std::size_t batch = 64; ///< lines in one call of `exchange`
 
-    explicit line_times(isa level) : avx2_(AUGUR_PROGRAM_X86 != 0 && level != isa::generic), buckets_(64) {}
+    explicit line_times(isa level) : avx2_(AUGUR_X86 != 0 && level != isa::generic), buckets_(64) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return lines_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return buckets_.capacity() * sizeof(bucket); }
@@ -48,15 +46,12 @@ public:
         if ((lines_ + batch) * 100 > buckets_.size() * places * 72) lay_out(buckets_.size() + buckets_.size() / 2);
     }
 
-    /// before[i] = the time of lines[i], or `never`; its time becomes now + i. lines[n ... n + ahead) come in the next call.
-    /// pre: n <= batch, and `make_room` was called
-    void exchange(const std::uint64_t* lines, std::uint32_t n, std::uint32_t ahead, std::uint32_t now, std::uint32_t* before) {
-        if (buckets_.size() < far_buckets) ahead = 0;
-#if AUGUR_PROGRAM_X86
-        if (avx2_) return exchange_avx2(lines, n, ahead, now, before);
+    /// before[i] = the time of lines[i], or `never`; its time becomes now + i. pre: n <= batch, and `make_room` was called
+    void exchange(const std::uint64_t* lines, std::uint32_t n, std::uint32_t now, std::uint32_t* before) {
+#if AUGUR_X86
+        if (avx2_) return exchange_avx2(lines, n, now, before);
 #endif
         for (std::uint32_t i = 0; i < n; ++i) {
-            if (i < ahead) prefetch(lines[n + i]);
             const std::uint64_t line = lines[i];
             const std::size_t home = home_of(line);
             bucket& b = buckets_[home];
@@ -65,6 +60,13 @@ public:
             at |= static_cast<unsigned>(b.line[4] == line) << 4U;
             before[i] = settle(b, at & b.used, line, home, now + i);
         }
+    }
+
+    /// The places in memory that `exchange` will want for these lines, to be fetched meanwhile. Returns how many: none of a table that is near.
+    std::uint32_t places_of(const std::uint64_t* lines, std::uint32_t n, const void** where) const noexcept {
+        if (buckets_.size() < far_buckets) return 0;
+        for (std::uint32_t i = 0; i < n; ++i) where[i] = &buckets_[home_of(lines[i])];
+        return n;
     }
 
     /// The same for one line, at any time.
@@ -129,18 +131,16 @@ private:
     [[gnu::noinline]] void lay_out(std::size_t size) {
         AUGUR_ASSERT(size < (std::uint64_t{1} << 32U), "line_times: 2^32 buckets");
         if (size == buckets_.size()) factor_ = mix64(factor_) | 1U;
-        std::vector<bucket> before(size);
+        std::vector<bucket, huge_page_allocator<bucket>> before(size);
         before.swap(buckets_);
         lines_ = fresh_ = far_ = 0;
         for (const bucket& b : before)
             for (unsigned j = 0; (b.used >> j & 1U) != 0; ++j) exchange(b.line[j], b.time[j]);
     }
 
-#if AUGUR_PROGRAM_X86
-    AUGUR_PROGRAM_AVX2 void exchange_avx2(const std::uint64_t* lines, std::uint32_t n, std::uint32_t ahead, std::uint32_t now,
-                                          std::uint32_t* before) {
+#if AUGUR_X86
+    AUGUR_PROGRAM_AVX2 void exchange_avx2(const std::uint64_t* lines, std::uint32_t n, std::uint32_t now, std::uint32_t* before) {
         for (std::uint32_t i = 0; i < n; ++i) {
-            if (i < ahead) prefetch(lines[n + i]);
             const std::uint64_t line = lines[i];
             const std::size_t home = home_of(line);
             bucket& b = buckets_[home];
@@ -154,7 +154,7 @@ private:
 #endif
 
     bool avx2_;
-    std::vector<bucket> buckets_;
+    std::vector<bucket, huge_page_allocator<bucket>> buckets_;
     std::uint64_t factor_ = 0x9E3779B97F4A7C15ULL;
     std::size_t lines_ = 0;
     std::size_t fresh_ = 0; ///< lines since the table was laid out,

@@ -42,7 +42,7 @@ class recency {
 public:
     static constexpr std::uint32_t never = line_times::never;
 
-    explicit recency(isa level) : avx2_(AUGUR_PROGRAM_X86 != 0 && level != isa::generic) { restart(0, 0); }
+    explicit recency(isa level) : avx2_(AUGUR_X86 != 0 && level != isa::generic) { restart(0, 0); }
 
     /// The time of the next use.
     [[nodiscard]] std::uint32_t now() const noexcept { return base_ + 64 + fill_; }
@@ -57,8 +57,9 @@ public:
     }
 
     /// rank[i] = the number of lines used after time before[i], without those used twice; `never` for `never`. The line is used again at now() + i.
-    /// pre: n <= room()
-    void move_to_front(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank) {
+    /// Meanwhile the memory at `fetch` is brought near, `fetches` places, at most n.   pre: n <= room()
+    void move_to_front(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank, const void* const* fetch = nullptr,
+                       std::uint32_t fetches = 0) {
         AUGUR_ASSERT(n <= room(), "recency: no room");
         if (words_.size() > far_words) // beyond the second-level cache of most
             for (std::uint32_t i = 0; i < n; ++i) {
@@ -66,15 +67,16 @@ public:
                 __builtin_prefetch(&words_[w], 1);
                 __builtin_prefetch(&in_32_[w & ~std::size_t{31}], 1);
             }
-#if AUGUR_PROGRAM_X86
-        if (avx2_) return move_avx2(before, n, rank);
+#if AUGUR_X86
+        if (avx2_) return fetches > 0 ? move_avx2<true>(before, n, rank, fetch, fetches) : move_avx2<false>(before, n, rank, nullptr, 0);
 #endif
-        move(before, n, rank);
+        if (fetches > 0) move<true>(before, n, rank, fetch, fetches);
+        else move<false>(before, n, rank, nullptr, 0);
     }
 
     /// Each time becomes the place of its line in the order of last uses, the oldest at 64: as `restart` lays them.
     void order(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept {
-#if AUGUR_PROGRAM_X86
+#if AUGUR_X86
         if (avx2_) return order_avx2(times, n, lines);
 #endif
         order_by_rank(times, n, lines);
@@ -154,7 +156,9 @@ private:
         for (unsigned l = 0; l < levels_; ++l, g /= 16) give(&above_[l][g / 16 * 16], g % 16, n);
     }
 
-    [[gnu::always_inline]] void move(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank) noexcept {
+    template <bool Fetch>
+    [[gnu::always_inline]] void move(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank, const void* const* fetch,
+                                     std::uint32_t fetches) noexcept {
         std::uint64_t older = older_, newer = newer_;
         std::uint64_t bit = std::uint64_t{1} << fill_;
         const std::uint32_t base = base_;
@@ -163,6 +167,8 @@ private:
         std::uint16_t* const in_1024 = in_1024_.data();
         const unsigned levels = levels_;
         for (std::uint32_t i = 0; i < n; ++i, bit <<= 1U) {
+            if constexpr (Fetch)
+                if (i < fetches) __builtin_prefetch(fetch[i], 1);
             const std::uint32_t time = before[i];
             const std::uint64_t mask = ~(std::uint64_t{1} << time % 64);
             if (time >= base) {
@@ -206,9 +212,13 @@ private:
         const auto newest = static_cast<std::uint32_t>(lines) + 63;
         for (std::size_t i = 0; i < n; ++i) times[i] = newest - rank(times[i]);
     }
-#if AUGUR_PROGRAM_X86
+#if AUGUR_X86
     AUGUR_PROGRAM_AVX2 void order_avx2(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept { order_by_rank(times, n, lines); }
-    AUGUR_PROGRAM_AVX2 void move_avx2(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank) noexcept { move(before, n, rank); }
+    template <bool Fetch>
+    AUGUR_PROGRAM_AVX2 void move_avx2(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank, const void* const* fetch,
+                                      std::uint32_t fetches) noexcept {
+        move<Fetch>(before, n, rank, fetch, fetches);
+    }
 #endif
 
     bool avx2_;

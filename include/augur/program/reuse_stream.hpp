@@ -43,14 +43,16 @@ public:
     void distances(std::span<const std::uint64_t> lines, std::span<std::uint32_t> distances) {
         AUGUR_ASSERT(distances.size() == lines.size(), "reuse_stream: a distance for each access");
         std::array<std::uint32_t, batch> before;
+        std::array<const void*, batch> next;
         const std::uint64_t* at = lines.data();
         std::uint32_t* to = distances.data();
         for (std::size_t left = lines.size(); left > 0;) {
             reserve(0);
             const auto n = static_cast<std::uint32_t>((std::min)(left, std::size_t{order_.room()}));
             left -= n;
-            lines_.exchange(at, n, static_cast<std::uint32_t>((std::min)(left, std::size_t{n})), order_.now(), before.data());
-            order_.move_to_front(before.data(), n, to);
+            lines_.exchange(at, n, order_.now(), before.data());
+            const std::uint32_t places = lines_.places_of(at + n, static_cast<std::uint32_t>((std::min)(left, std::size_t{n})), next.data());
+            order_.move_to_front(before.data(), n, to, next.data(), places);
             at += n;
             to += n;
         }
