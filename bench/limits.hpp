@@ -5,6 +5,8 @@
 /// @file
 /// What the machine can do at most, measured in the same run as everything else: a table without it is no result.
 
+#include <cmath>
+#include <cstddef>
 #include <ctime>
 
 namespace limits {
@@ -18,8 +20,27 @@ inline double thread_seconds() {
 
 /// Floating-point operations of fused multiply-adds a second on one core, the widest vectors that it has; the best of some tries, measured once.
 double fma_f32();
-/// The same by vdpbf16ps; 0 where there is none.
+/// The same, at this moment: the best of a few milliseconds. 0 where there is none.
+double fma_f32_now();
+/// By vdpbf16ps, measured once; 0 where there is none.
 double dot_bf16();
+
+/// How much of the peak of fused multiply-adds timed work reaches: the geometric mean over its pieces, each against the peak right before and behind
+/// it. On a machine with neighbours the peak of another minute says nothing.
+class share_of_fma {
+public:
+    void begin() { before_ = fma_f32_now(); }
+    void end(double operations, double seconds) {
+        const double peak = (before_ + fma_f32_now()) / 2;
+        logs_ += peak > 0 ? std::log(operations / seconds / peak) : 0;
+        ++pieces_;
+    }
+    [[nodiscard]] double value() const { return pieces_ > 0 ? std::exp(logs_ / static_cast<double>(pieces_)) : 0; }
+
+private:
+    double before_ = 0, logs_ = 0;
+    std::size_t pieces_ = 0;
+};
 
 } // namespace limits
 

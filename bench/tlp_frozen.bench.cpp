@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tlp/score/*: candidates a second of the default model; tlp/faithful/*: of the paper's. Features, rows and network, as a search calls it.
 //
-// of_fma is the dense network's multiply-adds (no row shared) a second, over those of limit/fma_f32 in the same run.
+// of_fma is the dense network's multiply-adds (no row shared) a second, over the peak (limit/fma_f32) at the same moment.
 #include <augur/model/tlp_frozen.hpp>
 
 #include <chrono>
@@ -102,8 +102,10 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
     }
     augur::tbb_executor many(threads);
     augur::serial_executor one;
-    std::vector<double> seconds(batches.size(), 0.0);
+    std::vector<double> flop;
+    for (const auto& b : batches) flop.push_back(dense_flop(model, b));
     std::vector<float> scores;
+    limits::share_of_fma share;
     double rates = 0;
     const auto run = [&](auto& executor) {
         auto scorer = frozen->scorer(executor);
@@ -112,10 +114,11 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
             for (std::size_t b = 0; b < batches.size(); ++b) {
                 scores.resize(batches[b].size());
                 if (!warm) scorer.clear();
+                share.begin();
                 const double start = threads == 1 ? limits::thread_seconds() : wall_seconds();
                 if (!scorer.score(tlp_rounds::any_task{}, std::span<const S>(batches[b]), std::span<float>(scores))) std::abort();
                 const double took = (threads == 1 ? limits::thread_seconds() : wall_seconds()) - start;
-                seconds[b] += took;
+                share.end(flop[b], took);
                 logs += std::log(took / static_cast<double>(batches[b].size()));
             }
             rates += std::exp(-logs / static_cast<double>(batches.size()));
@@ -124,11 +127,7 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
     if (threads == 1) run(one);
     else run(many);
     state.counters["items_per_second"] = rates / static_cast<double>(state.iterations());
-    double logs = 0;
-    for (std::size_t b = 0; b < batches.size(); ++b)
-        logs += std::log(dense_flop(model, batches[b]) * static_cast<double>(state.iterations()) / seconds[b]);
-    const double rate = std::exp(logs / static_cast<double>(batches.size()));
-    state.counters["of_fma"] = limits::fma_f32() > 0 ? rate / limits::fma_f32() : 0;
+    state.counters["of_fma"] = share.value();
 }
 
 void dense(benchmark::State& state, bool faithful) {
@@ -165,9 +164,7 @@ constexpr auto bf16 = augur::tlp_precision::bf16;
 
 // one pass over all rounds is an iteration
 [[maybe_unused]] const bool registered = [] {
-    const auto add = [](const char* name, auto&& f) {
-        benchmark::RegisterBenchmark(name, f)->Unit(benchmark::kMillisecond);
-    };
+    const auto add = [](const char* name, auto&& f) { benchmark::RegisterBenchmark(name, f)->Unit(benchmark::kMillisecond); };
     for (const bool faithful : {false, true}) {
         const std::string group = faithful ? "tlp/faithful/" : "tlp/score/";
         for (const auto precision : {f32, bf16}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tlp/score/lstm/f32: candidates a second of the paper's LSTM on real rounds. Features, rows and network, as a search calls it.
 //
-// of_fma is the dense network's multiply-adds (every row encoded, every state computed) a second, over those of limit/fma_f32 in the same run.
+// of_fma is the dense network's multiply-adds (every row encoded, every state computed) a second, over the peak (limit/fma_f32) at the same moment.
 #include <augur/model/tlp_scorer.hpp>
 
 #include <algorithm>
@@ -41,7 +41,8 @@ void tlp_score_lstm(benchmark::State& state, bool faithful) {
     augur::serial_executor serial;
     auto scorer = model->scorer(serial);
     std::vector<float> scores;
-    std::vector<double> seconds(rounds.size(), 0.0), flop(rounds.size(), 0.0);
+    std::vector<double> flop(rounds.size(), 0.0);
+    limits::share_of_fma share;
     for (std::size_t r = 0; r < rounds.size(); ++r)
         for (const auto& s : rounds[r]) {
             const std::size_t rows = model->schema.pad ? model->schema.rows : (std::min)(s.steps.size(), model->schema.rows);
@@ -51,18 +52,17 @@ void tlp_score_lstm(benchmark::State& state, bool faithful) {
         double logs = 0;
         for (std::size_t r = 0; r < rounds.size(); ++r) {
             scores.resize(rounds[r].size());
+            share.begin();
             const double start = limits::thread_seconds();
             if (!scorer.score(tlp_rounds::any_task{}, std::span<const augur::step_list>(rounds[r]), std::span<float>(scores))) std::abort();
             const double took = limits::thread_seconds() - start;
-            seconds[r] += took;
+            share.end(flop[r], took);
             logs += std::log(took / static_cast<double>(rounds[r].size()));
         }
         state.SetIterationTime(std::exp(logs / static_cast<double>(rounds.size())) * 1e3); // of 1000 candidates, geometric mean over the kernels
     }
     state.SetItemsProcessed(state.iterations() * 1000);
-    double logs = 0;
-    for (std::size_t r = 0; r < rounds.size(); ++r) logs += std::log(flop[r] * static_cast<double>(state.iterations()) / seconds[r]);
-    state.counters["of_fma"] = limits::fma_f32() > 0 ? std::exp(logs / static_cast<double>(rounds.size())) / limits::fma_f32() : 0;
+    state.counters["of_fma"] = share.value();
 }
 
 } // namespace
