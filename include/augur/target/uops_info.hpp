@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TARGET_UOPS_INFO_HPP
+#define AUGUR_TARGET_UOPS_INFO_HPP
+
+/// @file
+/// Costs of instructions from the tables of uops.info (Abel, Reineke 2019), in the form that uiCA keeps them in: one JSON file an architecture.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/target/machine.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+/// A core that uops.info has tables of; its front as uiCA has it (microArchConfigs.py).
+struct uops_core {
+    std::string_view name, text;
+    int issue_width, window;
+    std::int64_t vector_bytes;
+};
+inline constexpr std::array<uops_core, 10> uops_cores{{{"SNB", "Sandy Bridge", 4, 168, 32},
+                                                       {"IVB", "Ivy Bridge", 4, 168, 32},
+                                                       {"HSW", "Haswell", 4, 192, 32},
+                                                       {"BDW", "Broadwell", 4, 192, 32},
+                                                       {"SKL", "Skylake", 4, 224, 32},
+                                                       {"SKX", "Skylake-X", 4, 224, 64},
+                                                       {"CLX", "Cascade Lake", 4, 224, 64},
+                                                       {"ICL", "Ice Lake", 5, 352, 64},
+                                                       {"TGL", "Tiger Lake", 5, 352, 64},
+                                                       {"RKL", "Rocket Lake", 5, 352, 64}}};
+
+/// Which instruction stands for a class: * is S or D for floats, D or Q for integers, # a vector register, ~ one of half the size (at least XMM),
+/// & the bits of an element, @ those of the vector. Of several for one thing the first that is in the table counts.
+struct uops_row {
+    instruction_class op;
+    char kind; ///< 'f' f32 and f64, 'i' i32 and i64, or the one of 's' f32, 'd' f64, 'w' i32, 'q' i64
+    bool vector;
+    std::string_view text;
+};
+inline constexpr auto uops_rows = std::to_array<uops_row>({
+    {instruction_class::fadd, 'f', false, "VADDS* (XMM, XMM, XMM)"},
+    {instruction_class::fadd, 'f', true, "VADDP* (#, #, #)"},
+    {instruction_class::fmul, 'f', false, "VMULS* (XMM, XMM, XMM)"},
+    {instruction_class::fmul, 'f', true, "VMULP* (#, #, #)"},
+    {instruction_class::fma, 'f', false, "VFMADD231S* (XMM, XMM, XMM)"},
+    {instruction_class::fma, 'f', true, "VFMADD231P* (#, #, #)"},
+    {instruction_class::fdiv, 'f', false, "VDIVS* (XMM, XMM, XMM)"},
+    {instruction_class::fdiv, 'f', true, "VDIVP* (#, #, #)"},
+    {instruction_class::fsqrt, 'f', false, "VSQRTS* (XMM, XMM, XMM)"},
+    {instruction_class::fsqrt, 'f', true, "VSQRTP* (#, #)"},
+    {instruction_class::fminmax, 'f', false, "VMAXS* (XMM, XMM, XMM)"},
+    {instruction_class::fminmax, 'f', true, "VMAXP* (#, #, #)"},
+    {instruction_class::compare, 'f', true, "VCMPP* (K, #, #, I8)"},
+    {instruction_class::compare, 'f', true, "VCMPP* (#, #, #, I8)"},
+    {instruction_class::compare, 'i', false, "CMP_39 (R&, R&)"},
+    {instruction_class::compare, 'i', true, "VPCMP* (K, #, #, I8)"},
+    {instruction_class::compare, 'i', true, "VPCMPGT* (#, #, #)"},
+    {instruction_class::select, 'f', true, "VBLENDMP* (#, K, #, #)"},
+    {instruction_class::select, 'f', true, "VBLENDVP* (#, #, #, #)"},
+    {instruction_class::select, 'i', false, "CMOVZ (R&, R&)"},
+    {instruction_class::select, 'i', true, "VPBLENDM* (#, K, #, #)"},
+    {instruction_class::select, 'i', true, "VPBLENDVB (#, #, #, #)"},
+    {instruction_class::ialu, 'i', false, "ADD_01 (R&, R&)"},
+    {instruction_class::ialu, 'i', true, "VPADD* (#, #, #)"},
+    {instruction_class::imul, 'i', false, "IMUL (R&, R&)"},
+    {instruction_class::imul, 'i', true, "VPMULL* (#, #, #)"},
+    {instruction_class::idiv, 'i', false, "IDIV (R&)"},
+    {instruction_class::convert, 's', false, "VCVTSI2SS (XMM, XMM, R32)"},
+    {instruction_class::convert, 's', true, "VCVTDQ2PS (#, #)"},
+    {instruction_class::convert, 'd', false, "VCVTSS2SD (XMM, XMM, XMM)"},
+    {instruction_class::convert, 'd', true, "VCVTPS2PD (#, ~)"},
+    {instruction_class::convert, 'w', false, "VCVTTSS2SI (R32, XMM)"},
+    {instruction_class::convert, 'w', true, "VCVTTPS2DQ (#, #)"},
+    {instruction_class::convert, 'q', true, "VPMOVSXDQ (#, ~)"},
+    {instruction_class::shuffle, 'f', true, "VPERMP* (#, #, #)"},
+    {instruction_class::shuffle, 'd', true, "VPERMPD (#, #, I8)"},
+    {instruction_class::shuffle, 'f', true, "VPERMILP* (#, #, I8)"},
+    {instruction_class::shuffle, 'i', true, "VPERM* (#, #, #)"},
+    {instruction_class::shuffle, 'q', true, "VPERMQ (#, #, I8)"},
+    {instruction_class::shuffle, 'i', true, "VPSHUFD (#, #, I8)"},
+    {instruction_class::load, 'f', false, "VMOVS* (XMM, M&)"},
+    {instruction_class::load, 'f', true, "VMOVUP* (#, M@)"},
+    {instruction_class::load, 'i', false, "MOV (R&, M&)"},
+    {instruction_class::load, 'i', true, "VMOVDQU& (#, M@)"},
+    {instruction_class::load, 'i', true, "VMOVDQU (#, M@)"},
+    {instruction_class::store, 'f', false, "VMOVS* (M&, XMM)"},
+    {instruction_class::store, 'f', true, "VMOVUP* (M@, #)"},
+    {instruction_class::store, 'i', false, "MOV (M&, R&)"},
+    {instruction_class::store, 'i', true, "VMOVDQU& (M@, #)"},
+    {instruction_class::store, 'i', true, "VMOVDQU (M@, #)"},
+    {instruction_class::gather, 's', true, "VGATHERDPS (#, K, VSIB_#)"},
+    {instruction_class::gather, 's', true, "VGATHERDPS (#, VSIB_#, #)"},
+    {instruction_class::gather, 'd', true, "VGATHERQPD (#, K, VSIB_#)"},
+    {instruction_class::gather, 'd', true, "VGATHERQPD (#, VSIB_#, #)"},
+    {instruction_class::scatter, 's', true, "VSCATTERDPS (VSIB_#, K, #)"},
+    {instruction_class::scatter, 'd', true, "VSCATTERQPD (VSIB_#, K, #)"},
+    {instruction_class::branch, 'q', false, "JNZ (Rel8)"},
+});
+
+inline std::string uops_text(std::string_view text, element_type t, std::int64_t bytes) {
+    const auto reg = [](std::int64_t b) { return b == 64 ? "ZMM" : b == 32 ? "YMM" : "XMM"; };
+    std::string out;
+    for (const char c : text) {
+        if (c == '*') out += t == element_type::f32 ? 'S' : t == element_type::f64 || t == element_type::i32 ? 'D' : 'Q';
+        else if (c == '#') out += reg(bytes);
+        else if (c == '~') out += reg(bytes / 2);
+        else if (c == '&') out += std::to_string(8 * bytes_of(t));
+        else if (c == '@') out += std::to_string(8 * bytes);
+        else out += c;
+    }
+    return out;
+}
+
+/// What the table says of one instruction.
+struct uops_entry {
+    double latency = 0;
+    double divider = 0;                                 ///< cycles that the divider is busy
+    double other = 0;                                   ///< a limit of another kind
+    std::vector<std::pair<std::uint32_t, double>> uops; ///< a set of ports, a bit each, and how many micro-operations go to one of them
+};
+
+/// Ports are digits, and letters from A for those beyond 9.
+inline std::uint32_t uops_ports(std::string_view text) noexcept {
+    std::uint32_t bits = 0;
+    for (const char c : text) bits |= c >= '0' && c <= '9' ? 1U << (c - '0') : c >= 'A' && c <= 'P' ? 1U << (c - 'A' + 10) : 0U;
+    return bits;
+}
+
+inline uops_entry read_uops_entry(json_reader& in) {
+    uops_entry e;
+    std::string_view key, name;
+    if (in.peek() == json_kind::null) return in.read_null(), e;
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "divC") {
+            in.read(e.divider);
+        } else if (key == "TP") {
+            in.read(e.other);
+        } else if (key == "ports") {
+            in.begin_object();
+            while (in.next_member(name)) {
+                auto& u = e.uops.emplace_back(uops_ports(name), 0);
+                if (u.first == 0) in.fail(errc::parse, "'" + std::string(name.substr(0, 40)) + "' is no set of ports");
+                in.read(u.second);
+            }
+        } else if (key == "lat") { // the longest way from an operand or an address; what memory holds counts from its address
+            in.begin_object();
+            while (in.next_member(name)) {
+                const bool of_memory = name.ends_with("|mem");
+                double cycles = 0;
+                if (in.read(cycles) && !of_memory) e.latency = (std::max)(e.latency, cycles);
+            }
+        } else {
+            in.skip();
+        }
+        if (!in.ok()) break;
+    }
+    if (e.uops.size() > 16) in.fail(errc::limit, "more than 16 sets of ports");
+    for (const auto& [ports, count] : e.uops)
+        if (!(count >= 0 && count <= 1e6)) in.fail(errc::invalid_argument, "micro-operations: expected 0 to 1000000");
+    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.other >= 0 && e.other <= 1e5))
+        in.fail(errc::invalid_argument, "cycles: expected 0 to 100000");
+    return e;
+}
+
+/// Cycles between two such instructions: no set of ports can take more than one micro-operation a port and cycle. And the set that limits most.
+inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
+    std::pair<double, std::uint32_t> worst{0, 0};
+    for (std::uint32_t some = 1; some < 1U << e.uops.size(); ++some) {
+        std::uint32_t ports = 0;
+        double inside = 0;
+        for (std::size_t i = 0; i < e.uops.size(); ++i)
+            if ((some >> i & 1U) != 0) ports |= e.uops[i].first;
+        for (const auto& [set, count] : e.uops)
+            if ((set & ~ports) == 0) inside += count;
+        if (const double cycles = inside / std::popcount(ports); cycles > worst.first) worst = {cycles, ports};
+    }
+    return worst;
+}
+
+} // namespace detail
+
+/// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width and window, all from a `table`. Caches,
+/// memory, clock and the number of processors are for the caller to say; `complete_machine` has defaults.
+///
+/// A unit is the set of ports that limits an instruction most; sets that overlap are units apart, so code that uses both looks a little faster than it
+/// is. Stores and scatters have the latency 1, nobody waits for them.
+/// @param text          {"instrData": {...}, "perfData": [...], ...}
+/// @param architecture  "SNB", "IVB", "HSW", "BDW", "SKL", "SKX", "CLX", "ICL", "TGL", "RKL"
+/// @note errors: not_found, another architecture, or none of the instructions is there; parse, limit, invalid_argument, with line and column. Some 50 ms
+[[nodiscard]] inline result<machine> import_uops_info(std::string_view text, std::string_view architecture) {
+    const auto core = std::find_if(detail::uops_cores.begin(), detail::uops_cores.end(), [&](const auto& c) { return c.name == architecture; });
+    if (core == detail::uops_cores.end()) {
+        std::string known;
+        for (const auto& c : detail::uops_cores) known.append(known.empty() ? "" : ", ").append(c.name);
+        return error{errc::not_found, "uops.info: no architecture '" + std::string(architecture.substr(0, 40)) + "', there are " + known};
+    }
+    struct wanted {
+        instruction_class op;
+        element_type type;
+        std::int64_t lanes;
+        std::string text;
+        std::int64_t place = -1; ///< in perfData
+    };
+    std::vector<wanted> list;
+    for (const auto& r : detail::uops_rows)
+        for (const auto t : {element_type::f32, element_type::f64, element_type::i32, element_type::i64}) {
+            const char kind = t == element_type::f32 ? 's' : t == element_type::f64 ? 'd' : t == element_type::i32 ? 'w' : 'q';
+            if (r.kind != kind && r.kind != (is_float(t) ? 'f' : 'i')) continue;
+            for (std::int64_t bytes = 16; bytes <= (r.vector ? core->vector_bytes : 16); bytes *= 2)
+                list.push_back({r.op, t, r.vector ? bytes / bytes_of(t) : 1, detail::uops_text(r.text, t, bytes)});
+        }
+    std::multimap<std::string_view, wanted*> by_text;
+    for (auto& w : list) by_text.emplace(w.text, &w);
+
+    json_reader in(text, {std::size_t{64} << 20U, 4096, 16});
+    std::map<std::int64_t, detail::uops_entry> entries;
+    std::string_view key, name;
+    bool instructions = false, costs = false;
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "instrData") {
+            instructions = true;
+            in.begin_object();
+            while (in.next_member(name)) {
+                in.begin_array();
+                while (in.next_element()) {
+                    std::string what;
+                    std::int64_t place = -1;
+                    in.begin_object();
+                    while (in.next_member(name)) {
+                        if (name == "string") in.read(what);
+                        else if (name == "perfData") in.read(place);
+                        else in.skip();
+                    }
+                    const auto [first, last] = by_text.equal_range(what);
+                    for (auto at = first; at != last; ++at)
+                        if (at->second->place < 0) at->second->place = place, entries[place];
+                }
+            }
+        } else if (key == "perfData") {
+            if (!instructions) in.fail(errc::parse, "expected \"instrData\" before \"perfData\"");
+            costs = true;
+            in.begin_array();
+            for (std::int64_t i = 0; in.next_element(); ++i) {
+                const auto at = entries.find(i);
+                if (at == entries.end()) in.skip();
+                else at->second = detail::read_uops_entry(in);
+            }
+        } else {
+            in.skip();
+        }
+    }
+    if (in.ok() && !costs) in.fail(errc::parse, "expected \"instrData\" and \"perfData\"");
+    if (!in.finish()) return error{in.why().code, "uops.info: " + in.why().detail};
+
+    machine m;
+    m.architecture = "x86_64";
+    m.cpu_name = "Intel " + std::string(core->text) + " (uops.info)";
+    m.features = core->vector_bytes == 64 ? std::vector<std::string>{"avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "fma"}
+                 : core->window >= 192    ? std::vector<std::string>{"avx", "avx2", "fma"}
+                                          : std::vector<std::string>{"avx"};
+    m.vector_bytes = core->vector_bytes;
+    m.core.issue_width = core->issue_width;
+    m.core.window = core->window;
+    const auto unit_named = [&](const std::string& unit, int count) {
+        for (std::size_t u = 0; u < m.units.size(); ++u)
+            if (m.units[u].name == unit) return u;
+        m.units.push_back({unit, count});
+        return m.units.size() - 1;
+    };
+    for (const auto& w : list) {
+        const auto at = entries.find(w.place);
+        const bool known = std::any_of(m.costs.begin(), m.costs.end(),
+                                       [&](const instruction_cost& c) { return c.op == w.op && c.type == w.type && c.lanes == w.lanes; });
+        if (at == entries.end() || known) continue;
+        const auto& e = at->second;
+        const auto [cycles, ports] = detail::uops_throughput(e);
+        if (cycles <= 0 && e.divider <= 0 && e.other <= 0) continue; // done as it is renamed: nothing to be learned
+        const bool divides = e.divider > cycles;
+        std::string unit = divides ? "divider" : "ports ";
+        for (unsigned p = 0; !divides && p < 26; ++p)
+            if ((ports >> p & 1U) != 0) unit += static_cast<char>(p < 10 ? '0' + p : 'A' + p - 10);
+        const bool writes = w.op == instruction_class::store || w.op == instruction_class::scatter;
+        m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.other}),
+                           unit_named(unit, divides ? 1 : std::popcount(ports)), provenance::table});
+    }
+    if (m.costs.empty()) return error{errc::not_found, "uops.info: none of the " + std::to_string(list.size()) + " instructions is in this table"};
+    return m;
+}
+
+} // namespace augur::inline v0
+
+#endif

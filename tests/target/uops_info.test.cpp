@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/target/uops_info.hpp>
+
+#include <augur/target/machine_check.hpp>
+
+#include <cstdio>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace augur;
+
+namespace {
+
+/// A cut of uops.info's table of Ice Lake.
+std::string icl() {
+    const std::string path = std::string(AUGUR_TEST_DIR) + "/target/data/uops_info_icl.json";
+    std::string text;
+    std::FILE* f = std::fopen(path.c_str(), "rb");
+    REQUIRE_MESSAGE(f != nullptr, path);
+    char block[4096];
+    for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) text.append(block, n);
+    std::fclose(f);
+    return text;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+    const auto at = text.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, std::string(from));
+    return text.replace(at, from.size(), to);
+}
+
+} // namespace
+
+TEST_CASE("uops.info: costs of Ice Lake are the published ones") {
+    const auto m = import_uops_info(icl(), "ICL");
+    REQUIRE_MESSAGE(m, (m ? "" : m.why().detail));
+    CHECK(m->core.issue_width == 5);
+    CHECK(m->core.window == 352);
+    CHECK(m->vector_bytes == 64);
+    using enum instruction_class;
+    using enum element_type;
+    struct expected {
+        instruction_class op;
+        element_type type;
+        std::int64_t lanes;
+        double latency, throughput; // uops.info, Ice Lake
+        const char* unit;
+    };
+    const expected list[] = {
+        {fadd, f32, 1, 4, 0.5, "ports 01"},    {fadd, f32, 8, 4, 0.5, "ports 01"},    {fadd, f32, 16, 4, 1, "ports 0"},
+        {fma, f32, 8, 4, 0.5, "ports 01"},     {fma, f32, 16, 4, 1, "ports 0"},       {fdiv, f32, 8, 11, 5, "divider"},
+        {fdiv, f32, 16, 17, 10, "divider"},    {fsqrt, f32, 16, 19, 12, "divider"},   {compare, f32, 16, 3, 1, "ports 5"},
+        {compare, f32, 8, 4, 0.5, "ports 01"}, {select, f32, 16, 1, 0.5, "ports 05"}, {ialu, i64, 1, 1, 0.25, "ports 0156"},
+        {imul, i64, 1, 3, 1, "ports 1"},       {idiv, i32, 1, 15, 6, "divider"},      {ialu, i32, 8, 1, 1.0 / 3, "ports 015"},
+        {imul, i32, 16, 10, 2, "ports 0"},     {shuffle, f32, 16, 3, 1, "ports 5"},   {load, i64, 1, 5, 0.5, "ports 23"},
+        {load, f32, 16, 8, 0.5, "ports 23"},   {store, f32, 16, 1, 0.5, "ports 49"},  {gather, f32, 16, 25, 8, "ports 23"},
+        {scatter, f32, 16, 1, 8, "ports 49"},  {branch, i64, 1, 1, 0.5, "ports 06"},  {convert, f32, 16, 4, 1, "ports 0"},
+        {convert, f64, 8, 7, 1, "ports 0"},
+    };
+    for (const auto& e : list) {
+        CAPTURE(std::string(to_string(e.op)));
+        CAPTURE(e.lanes);
+        bool found = false;
+        for (const auto& c : m->costs) {
+            if (c.op != e.op || c.type != e.type || c.lanes != e.lanes) continue;
+            found = true;
+            CHECK(c.latency == e.latency);
+            CHECK(c.throughput == doctest::Approx(e.throughput));
+            CHECK(m->units[c.unit].name == e.unit);
+            CHECK(c.from == provenance::table);
+        }
+        CHECK(found);
+    }
+    auto whole = *m; // with the rest by default it can be predicted for
+    whole.clock_hz = 3e9;
+    const auto fits = check_machine(complete_machine(whole));
+    CHECK_MESSAGE(fits, (fits ? "" : fits.why().detail));
+}
+
+TEST_CASE("uops.info: what is no table is refused") {
+    const auto text = icl();
+    const auto code = [](const result<machine>& m) { return m ? errc{} : m.why().code; };
+    CHECK(code(import_uops_info(text, "ZEN4")) == errc::not_found);
+    CHECK(code(import_uops_info("", "ICL")) == errc::parse);
+    CHECK(code(import_uops_info("{}", "ICL")) == errc::parse);
+    CHECK(code(import_uops_info(R"({"perfData": [], "instrData": {}})", "ICL")) == errc::parse);
+    CHECK(code(import_uops_info(R"({"instrData": {}, "perfData": []})", "ICL")) == errc::not_found);
+    CHECK(code(import_uops_info(replaced(text, "\"ports\": {\"01\": 1}", "\"ports\": {\"xy\": 1}"), "ICL")) == errc::parse);
+    CHECK(code(import_uops_info(replaced(text, "\"ports\": {\"01\": 1}", "\"ports\": {\"01\": -1}"), "ICL")) == errc::invalid_argument);
+    for (std::size_t cut = 1; cut < text.size(); cut += 97) CHECK_FALSE(import_uops_info(std::string_view(text).substr(0, cut), "ICL"));
+}
