@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* usage =
     "usage: crop_predict FILE.ll|FILE.bc|FEATURES.json [options]\n"
-    "  --machine NAME|FILE.json  a preset (epyc-zen4, epyc-7763, xeon-gold-5220r, cortex-a72) or a machine file; without it: the machine that this is\n"
+    "  --machine NAME|FILE.json  a preset (epyc-zen4, epyc-7763, xeon-gold-5220r, cortex-a72) or a machine file; without it: the machine that this "
+    "is\n"
     "  --clock GHZ               of the machine, instead of its file's\n"
     "  --threads N               1\n"
     "  --entry NAME              the function to run; without it: the one that there is\n"
@@ -47,12 +48,13 @@ std::string with_unit(double seconds) {
 
 void print(const augur::crop::prediction& p, const augur::machine& m, std::size_t most) {
     std::printf("%s\n\n", with_unit(p.seconds).c_str());
-    std::printf("%.4g cycles at %.3g GHz, %d thread%s, %s; limited by %s\n", p.cycles, m.clock_hz * 1e-9, p.threads, p.threads == 1 ? "" : "s", m.cpu_name.c_str(),
-                augur::crop::limit_text(p.limited_by, p.unit).c_str());
-    std::printf("costs of instructions: %.0f %% measured, %.0f %% tables, %.0f %% defaults; of unknown class: %.2g %%\n", 100 * p.trust[2], 100 * p.trust[1],
-                100 * p.trust[0], 100 * p.unknown_share);
+    std::printf("%.4g cycles at %.3g GHz, %d thread%s, %s; limited by %s\n", p.cycles, m.clock_hz * 1e-9, p.threads, p.threads == 1 ? "" : "s",
+                m.cpu_name.c_str(), augur::crop::limit_text(p.limited_by, p.unit).c_str());
+    std::printf("costs of instructions: %.0f %% measured, %.0f %% tables, %.0f %% defaults; of unknown class: %.2g %%\n", 100 * p.trust[2],
+                100 * p.trust[1], 100 * p.trust[0], 100 * p.unknown_share);
     std::printf("\n%-8s %12s %12s\n", "level", "accesses", "waited for");
-    for (const auto& l : p.levels) std::printf("%-8s %10.3f %% %10.3f %%\n", l.name.c_str(), 100 * l.share, p.cycles > 0 ? 100 * l.stall_cycles / p.cycles : 0);
+    for (const auto& l : p.levels)
+        std::printf("%-8s %10.3f %% %10.3f %%\n", l.name.c_str(), 100 * l.share, p.cycles > 0 ? 100 * l.stall_cycles / p.cycles : 0);
     if (p.mispredict_cycles > 0) std::printf("branches that were not foreseen: %.3g %%\n", 100 * p.mispredict_cycles / p.cycles);
     if (p.launch_cycles > 0) std::printf("handing work to threads: %.3g %%\n", 100 * p.launch_cycles / p.cycles);
     struct row {
@@ -140,8 +142,9 @@ int main(int argc, char** argv) {
     if (clock > 0) machine->clock_hz = clock * 1e9;
     const bool shows = !quiet && !json && ::isatty(2) != 0;
     const auto progress = [&](const augur::ir_progress& p) {
-        if (shows) std::fprintf(stderr, "\r%-8.*s %6.1f s %12llu accesses ", static_cast<int>(p.step.size()), p.step.data(), p.seconds,
-                                static_cast<unsigned long long>(p.accesses));
+        if (shows)
+            std::fprintf(stderr, "\r%-8.*s %6.1f s %12llu accesses ", static_cast<int>(p.step.size()), p.step.data(), p.seconds,
+                         static_cast<unsigned long long>(p.accesses));
     };
     const auto gather = [&]() -> augur::result<augur::program_features> {
         if (!path.ends_with(".json")) return augur::features_of_ir_file(path, options, progress);

@@ -34,24 +34,29 @@ TEST_CASE("ir: a loop, counted by hand") {
 }
 
 TEST_CASE("ir: folds") {
-    const auto p = features_of("folds.ll", {.entry = "folds", .arguments = {augur::ir_buffer{}, augur::ir_buffer{}, augur::ir_buffer{}, std::int64_t{4}, std::int64_t{3}}});
+    const auto p = features_of(
+        "folds.ll", {.entry = "folds", .arguments = {augur::ir_buffer{}, augur::ir_buffer{}, augur::ir_buffer{}, std::int64_t{4}, std::int64_t{3}}});
     const auto& f = p.functions[0];
-    CHECK(code_of(block_of(f, "splats")) ==
-          strings{"load f32 1", "shuffle f32 8 splat", "shuffle f32 8 splat", "load f32 8 operand", "fma f32 8", "fmul f32 8 multiply_add", "fadd f32 8",
-                  "fmul f32 8", "fadd f32 8", "store f32 8", "shuffle f32 8 always", "shuffle f32 8", "ialu i64 1 address", "store f32 8",
-                  "branch i64 1 always"});
-    CHECK(code_of(block_of(f, "addresses")) ==
-          strings{"ialu i64 1 address", "ialu i64 1 address", "load f32 1", "ialu i64 1", "ialu i64 1 address", "ialu i64 1 address", "load f32 1 operand",
-                  "ialu i64 1", "fadd f32 1", "ialu i64 1 address", "load f32 1 operand", "fadd f32 1", "ialu i64 1", "store f32 1", "ialu i64 1",
-                  "store i64 1", "store f32 1", "convert i64 1 extend", "convert i8 1 always", "convert i64 1", "compare i64 1 compare_branch",
-                  "branch i64 1"});
-    CHECK(code_of(block_of(f, "functions")) == strings{"load f32 1", "exp f32 1", "tanh f32 1", "compare f32 1 always", "fminmax f32 1", "compare f32 1",
-                                                       "select f32 1", "ialu i32 1", "imul i32 1", "ialu i32 1", "idiv i32 1", "move i32 1", "ialu i32 1",
-                                                       "store i32 1", "move i32 1 always", "branch i64 1 always"});
+    CHECK(code_of(block_of(f, "splats")) == strings{"load f32 1", "shuffle f32 8 splat", "shuffle f32 8 splat", "load f32 8 operand", "fma f32 8",
+                                                    "fmul f32 8 multiply_add", "fadd f32 8", "fmul f32 8", "fadd f32 8", "store f32 8",
+                                                    "shuffle f32 8 always", "shuffle f32 8", "ialu i64 1 address", "store f32 8",
+                                                    "branch i64 1 always"});
+    CHECK(code_of(block_of(f, "addresses")) == strings{"ialu i64 1 address",  "ialu i64 1 address", "load f32 1",
+                                                       "ialu i64 1",          "ialu i64 1 address", "ialu i64 1 address",
+                                                       "load f32 1 operand",  "ialu i64 1",         "fadd f32 1",
+                                                       "ialu i64 1 address",  "load f32 1 operand", "fadd f32 1",
+                                                       "ialu i64 1",          "store f32 1",        "ialu i64 1",
+                                                       "store i64 1",         "store f32 1",        "convert i64 1 extend",
+                                                       "convert i8 1 always", "convert i64 1",      "compare i64 1 compare_branch",
+                                                       "branch i64 1"});
+    CHECK(code_of(block_of(f, "functions")) == strings{"load f32 1", "exp f32 1", "tanh f32 1", "compare f32 1 always", "fminmax f32 1",
+                                                       "compare f32 1", "select f32 1", "ialu i32 1", "imul i32 1", "ialu i32 1", "idiv i32 1",
+                                                       "move i32 1", "ialu i32 1", "store i32 1", "move i32 1 always", "branch i64 1 always"});
     // without leave to contract the product stays
-    const auto strict = features_of("folds.ll", {.entry = "folds",
-                                                 .arguments = {augur::ir_buffer{}, augur::ir_buffer{}, augur::ir_buffer{}, std::int64_t{4}, std::int64_t{3}},
-                                                 .contract = false});
+    const auto strict =
+        features_of("folds.ll", {.entry = "folds",
+                                 .arguments = {augur::ir_buffer{}, augur::ir_buffer{}, augur::ir_buffer{}, std::int64_t{4}, std::int64_t{3}},
+                                 .contract = false});
     CHECK(code_of(block_of(strict.functions[0], "splats"))[5] == "fmul f32 8");
 }
 
@@ -63,8 +68,8 @@ TEST_CASE("ir: what a load reads") {
     for (const auto& e : edges_of(entry))
         if (entry[e.first].op == augur::instruction_class::store) memory.push_back(e);
     CHECK(memory == edge_list{{0, 2}, {0, 6}, {0, 11}, {10, 11}});
-    CHECK(carried_by(way(f, "entry", "loop")) == edge_list{{10, 1}, {12, 3}});     // b was written in part; which place %at is nobody says
-    CHECK(carried_by(way(f, "loop", "loop")) == edge_list{{5, 1}, {6, 0}});        // the sum in memory, the counter
+    CHECK(carried_by(way(f, "entry", "loop")) == edge_list{{10, 1}, {12, 3}}); // b was written in part; which place %at is nobody says
+    CHECK(carried_by(way(f, "loop", "loop")) == edge_list{{5, 1}, {6, 0}});    // the sum in memory, the counter
     CHECK(carried_by(way(f, "recurrence", "recurrence")) == edge_list{{4, 0}, {6, 2}});
     CHECK(carried_by(way(f, "each", "each")) == edge_list{{5, 0}});
 }

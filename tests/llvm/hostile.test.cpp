@@ -91,7 +91,8 @@ TEST_CASE("ir: unreadable files") {
     says(refusal("f", {}, "nothing.ll"), errc::not_found, "nothing.ll");
     says(refusal("f", {}, "/"), errc::not_found, "");
     const std::string path = "augur_ir_test_" + std::to_string(::getpid()) + ".bc";
-    for (const std::string& bytes : {std::string("BC\xC0\xDE\x35\x14\x00\x00\x05\x00\x00\x00\x62\x0C\x30\x24", 16), std::string(1000, '\0'), std::string()}) {
+    for (const std::string& bytes :
+         {std::string("BC\xC0\xDE\x35\x14\x00\x00\x05\x00\x00\x00\x62\x0C\x30\x24", 16), std::string(1000, '\0'), std::string()}) {
         REQUIRE(augur::replace_file(path, bytes));
         const auto why = refusal("f", {}, std::filesystem::absolute(path).string());
         CHECK((why.code == errc::parse || why.code == errc::not_found || why.code == errc::unsupported));

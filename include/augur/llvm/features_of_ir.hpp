@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_FEATURES_OF_IR_HPP
 
 /// @file
-/// Crop's features of a program in LLVM IR, version 14 to 19: its graphlets as they stand, its counts and its use of memory as it runs, once, in a child.
+/// Crop's features of a program in LLVM IR, version 14 to 19: its graphlets as they stand, its counts and its use of memory as it runs, once, in a
+/// child.
 ///
 ///     auto features = augur::features_of_ir_file("matmul.ll", {.threads = 2});
 ///     auto p = augur::crop::predict(*features, machine, 2);
@@ -43,7 +44,6 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
         now.seconds = seconds_now() - start;
         if (sink) sink(now);
     };
-    double cpu = 0;
     const auto text = run_guarded(
         {o.time_limit_seconds, o.memory_limit_bytes, o.stop},
         [&](const guard_report& report) -> result<std::string> {
@@ -54,7 +54,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
             if (!made) return made.why();
             return features_to_json(*made);
         },
-        tell, cpu);
+        tell);
     if (!text) return text.why();
     auto features = features_from_json(*text);
     if (!features) return error{features.why().code, "what the child sent is not right: " + features.why().detail};
@@ -67,12 +67,13 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
 } // namespace detail
 
 /// Features of the program in a file, text or bitcode. It is read, analysed, compiled and run in a child, which is ended at the limits of `o`.
-/// @note errors: invalid_argument, an option, or a parameter that needs a value; not_found, the file, the entry or what it calls; parse; unsupported, IR
-///       that cannot be run or counted; limit, time or memory; interrupted; illegal_schedule, a program that failed (a wild access, a division by
+/// @note errors: invalid_argument, an option, or a parameter that needs a value; not_found, the file, the entry or what it calls; parse; unsupported,
+///       IR that cannot be run or counted; limit, time or memory; interrupted; illegal_schedule, a program that failed (a wild access, a division by
 ///       zero); io. The message says what was done when it happened.
 /// Cost       compilation, some 0.1 s, and 10 ns for each access to memory
 /// Threads    safe to call concurrently; it forks, so no other thread of the process may be within LLVM then, which has locks of its own
-[[nodiscard]] inline result<program_features> features_of_ir_file(const std::string& path, const ir_options& o = {}, const ir_progress_sink& progress = {}) {
+[[nodiscard]] inline result<program_features> features_of_ir_file(const std::string& path, const ir_options& o = {},
+                                                                  const ir_progress_sink& progress = {}) {
     return detail::features_in_child(o, progress, [&](const detail::guard_report& report) -> result<::llvm::Module*> {
         report.send(0, "read");
         auto made = detail::read_module(path);

@@ -67,8 +67,15 @@ public:
         sigset_t all, before; // a handler that sends, too, must not come between
         sigfillset(&all);
         ::pthread_sigmask(SIG_BLOCK, &all, &before);
-        put(reinterpret_cast<const char*>(&h), sizeof h);
-        put(text.data(), text.size());
+        std::array<char, 1024> whole; // in one piece: a handler in another thread may send, too
+        if (text.size() <= whole.size() - sizeof h) {
+            std::memcpy(whole.data(), &h, sizeof h);
+            std::memcpy(whole.data() + sizeof h, text.data(), text.size());
+            put(whole.data(), sizeof h + text.size());
+        } else {
+            put(reinterpret_cast<const char*>(&h), sizeof h);
+            put(text.data(), text.size());
+        }
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     /// The child ends here.
@@ -102,11 +109,12 @@ inline std::uint64_t memory_of(pid_t pid) noexcept {
     return second == nullptr ? 0 : std::strtoull(second, nullptr, 10) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What the child sees of the world: no files that it could make larger, no descriptor but its own, an end when its parent ends.
-inline void fence_child(const guard_limits& limits, int fd, pid_t parent) noexcept {
+/// What the child sees of the world: no files that it could make larger, no descriptor but its own, which it gives back, an end when its parent ends.
+inline int fence_child(const guard_limits& limits, int fd, pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(2);
     ::setpgid(0, 0);
+    if (fd < 3) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3); // of a host without its first descriptors
     const int nothing = ::open("/dev/null", O_RDWR);
     for (int i = 0; i < 3; ++i)
         if (nothing >= 0) ::dup2(nothing, i);
@@ -128,26 +136,25 @@ inline void fence_child(const guard_limits& limits, int fd, pid_t parent) noexce
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     for (const int s : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGPIPE, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2}) ::signal(s, SIG_DFL);
     ::signal(SIGXFSZ, SIG_IGN);
+    return fd;
 }
 
 /// Calls `child(const guard_report&)`, which sends messages and whose result<std::string> is the last one, in a child; `progress(text)` here for each
 /// message of progress. The child is killed at its limits, with all it started.
 /// @note errors: limit (time, memory); interrupted; io, when it ended otherwise or nothing can be forked; those that the child sent.
-///       A process with several threads may fork: the child must not wait for a lock that another thread held at that moment, and if it does it ends
-///       at its time limit. Its CPU time is `cpu_seconds`.
+///       A process with several threads may fork: a child that waits for a lock that another thread held at that moment ends at its time limit.
 template <class Child, class Progress>
-result<std::string> run_guarded(const guard_limits& limits, Child&& child, Progress&& progress, double& cpu_seconds) {
+result<std::string> run_guarded(const guard_limits& limits, Child&& child, Progress&& progress) {
     unique_fd here, there;
     if (!socket_pair(here, there)) return error{errc::io, std::string("cannot make a pair of sockets: ") + std::strerror(errno)};
     const double start = seconds_now();
-    const std::uint64_t nonce = mix64(static_cast<std::uint64_t>(start * 1e9) ^ reinterpret_cast<std::uint64_t>(&here) ^ static_cast<std::uint64_t>(::getpid()));
+    const std::uint64_t nonce =
+        mix64(static_cast<std::uint64_t>(start * 1e9) ^ reinterpret_cast<std::uint64_t>(&here) ^ static_cast<std::uint64_t>(::getpid()));
     const pid_t parent = ::getpid();
-    std::fflush(nullptr); // what is in buffers would be written twice
     const pid_t pid = ::fork();
     if (pid < 0) return error{errc::io, std::string("cannot fork: ") + std::strerror(errno)};
     if (pid == 0) {
-        fence_child(limits, there.get(), parent);
-        const guard_report report(there.get(), nonce);
+        const guard_report report(fence_child(limits, there.get(), parent), nonce);
         result<std::string> made = child(report);
         if (!made) report.fail(made.why().code, made.why().detail);
         report.send(1, *made);
@@ -196,13 +203,10 @@ result<std::string> run_guarded(const guard_limits& limits, Child&& child, Progr
             told = true;
         }
         if (!ended) {
-            rusage spent{};
-            const pid_t got = ::wait4(pid, &status, WNOHANG, &spent);
+            const pid_t got = ::waitpid(pid, &status, WNOHANG);
             if (got == pid || (got < 0 && errno == ECHILD)) { // the host may have its children waited for by nobody
                 ended = true;
                 ::kill(-pid, SIGKILL); // whoever it left behind, who may hold the socket
-                cpu_seconds = static_cast<double>(spent.ru_utime.tv_sec + spent.ru_stime.tv_sec) +
-                              1e-6 * static_cast<double>(spent.ru_utime.tv_usec + spent.ru_stime.tv_usec);
                 tick = 1;
                 continue; // once more round for what it wrote last
             }
@@ -211,8 +215,8 @@ result<std::string> run_guarded(const guard_limits& limits, Child&& child, Progr
             if (now > limits.seconds + 1) kill_for(errc::limit, "stopped at its time limit of " + std::to_string(limits.seconds) + " seconds");
             const std::uint64_t memory = memory_of(pid);
             if (memory > base + limits.memory_bytes)
-                kill_for(errc::limit, "stopped at its memory limit: it had written to " + std::to_string((memory - base) >> 20U) + " MiB, the limit is " +
-                                          std::to_string(limits.memory_bytes >> 20U));
+                kill_for(errc::limit, "stopped at its memory limit: it had written to " + std::to_string((memory - base) >> 20U) +
+                                          " MiB, the limit is " + std::to_string(limits.memory_bytes >> 20U));
             if (told && now > limits.seconds + 2) ::kill(-pid, SIGKILL); // it said all and does not end
         } else if (ready == 0 || !here) {
             break;

@@ -35,7 +35,11 @@ inline element_type element_of(::llvm::Type* t) noexcept {
     if (t->isFloatingPointTy()) return element_type::f64;
     if (!t->isIntegerTy()) return element_type::i64;
     const unsigned bits = t->getIntegerBitWidth();
-    return bits == 1 ? element_type::i1 : bits <= 8 ? element_type::i8 : bits <= 16 ? element_type::i16 : bits <= 32 ? element_type::i32 : element_type::i64;
+    return bits == 1    ? element_type::i1
+           : bits <= 8  ? element_type::i8
+           : bits <= 16 ? element_type::i16
+           : bits <= 32 ? element_type::i32
+                        : element_type::i64;
 }
 
 /// An instruction on values of type `t`; lanes of more than 64 bits count as several.
@@ -57,11 +61,10 @@ inline instruction_class class_of_function(std::string_view name) noexcept {
     if (name.ends_with("_finite")) name.remove_suffix(7);
     using op = instruction_class;
     constexpr std::array<std::pair<std::string_view, op>, 22> known{{
-        {"exp", op::exp},        {"exp2", op::exp},         {"exp10", op::exp},       {"expm1", op::exp},       {"log", op::log},
-        {"log2", op::log},       {"log10", op::log},        {"log1p", op::log},       {"tanh", op::tanh},       {"erf", op::erf},
-        {"erfc", op::erf},       {"pow", op::pow},          {"sqrt", op::fsqrt},      {"fabs", op::fminmax},    {"fmin", op::fminmax},
-        {"fmax", op::fminmax},   {"fma", op::fma},          {"floor", op::convert},   {"ceil", op::convert},    {"trunc", op::convert},
-        {"rint", op::convert},   {"nearbyint", op::convert},
+        {"exp", op::exp},      {"exp2", op::exp},      {"exp10", op::exp},    {"expm1", op::exp},         {"log", op::log},  {"log2", op::log},
+        {"log10", op::log},    {"log1p", op::log},     {"tanh", op::tanh},    {"erf", op::erf},           {"erfc", op::erf}, {"pow", op::pow},
+        {"sqrt", op::fsqrt},   {"fabs", op::fminmax},  {"fmin", op::fminmax}, {"fmax", op::fminmax},      {"fma", op::fma},  {"floor", op::convert},
+        {"ceil", op::convert}, {"trunc", op::convert}, {"rint", op::convert}, {"nearbyint", op::convert},
     }};
     for (const auto& [text, what] : known) {
         if (!name.starts_with(text)) continue;
@@ -251,7 +254,8 @@ inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayo
     case ir::Instruction::BitCast:
         // between the two kinds of registers a value has to be moved
         return of(op::move, type,
-                  type->isVectorTy() == i.getOperand(0)->getType()->isVectorTy() && type->isFloatingPointTy() != i.getOperand(0)->getType()->isFloatingPointTy()
+                  type->isVectorTy() == i.getOperand(0)->getType()->isVectorTy() &&
+                          type->isFloatingPointTy() != i.getOperand(0)->getType()->isFloatingPointTy()
                       ? fold_hint::none
                       : fold_hint::always);
     case ir::Instruction::PHI:
@@ -262,8 +266,7 @@ inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayo
     case ir::Instruction::ExtractValue:
     case ir::Instruction::InsertValue:
     case ir::Instruction::Fence: return of(op::move, type, fold_hint::always);
-    case ir::Instruction::Alloca:
-        return of(op::ialu, type, ir::cast<ir::AllocaInst>(i).isStaticAlloca() ? fold_hint::always : fold_hint::none);
+    case ir::Instruction::Alloca: return of(op::ialu, type, ir::cast<ir::AllocaInst>(i).isStaticAlloca() ? fold_hint::always : fold_hint::none);
     case ir::Instruction::InsertElement: {
         const bool first = ir::isa<ir::UndefValue>(i.getOperand(0)) && ir::isa<ir::Constant>(i.getOperand(2)) &&
                            ir::cast<ir::Constant>(i.getOperand(2))->isNullValue(); // a scalar is the first lane of its register

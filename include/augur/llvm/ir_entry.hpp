@@ -36,7 +36,7 @@ struct dl_tensor {
 /// The conventions of TVM's packed functions.
 enum class packed_form : std::uint8_t {
     none,
-    c, ///< int f(TVMValue* args, int* type_codes, int num_args, TVMValue* ret, int* ret_code, void* handle)
+    c,   ///< int f(TVMValue* args, int* type_codes, int num_args, TVMValue* ret, int* ret_code, void* handle)
     ffi, ///< int f(void* handle, TVMFFIAny* args, int num_args, TVMFFIAny* ret)
 };
 inline packed_form packed_form_of(const ::llvm::Function& f) {
@@ -100,8 +100,9 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
             kept.shapes.push_back(b.shape);
             const auto bits = b.type == element_type::i1 ? std::int64_t{1} : bytes_of(b.type) * 8;
             const std::uint8_t code = b.type == element_type::bf16 ? 4 : b.type == element_type::i1 ? 1 : real ? 2 : 0;
-            kept.tensors.push_back(std::make_unique<dl_tensor>(dl_tensor{reinterpret_cast<void*>(*data), 1, 0, static_cast<std::int32_t>(b.shape.size()), code,
-                                                                         static_cast<std::uint8_t>(bits), 1, nullptr, nullptr, 0}));
+            kept.tensors.push_back(
+                std::make_unique<dl_tensor>(dl_tensor{reinterpret_cast<void*>(*data), 1, 0, static_cast<std::int32_t>(b.shape.size()), code,
+                                                      static_cast<std::uint8_t>(bits), 1, nullptr, nullptr, 0}));
         }
         for (std::size_t i = 0; i < kept.tensors.size(); ++i) {
             auto& t = *kept.tensors[i];
@@ -113,8 +114,11 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
         const auto n = at.getInt32(static_cast<std::uint32_t>(kept.tensors.size()));
         const auto* const p = f.getFunctionType();
         if (form == packed_form::c)
-            arguments = {pointer(kept.values.data(), p->getParamType(0)), pointer(kept.codes.data(), p->getParamType(1)), n,
-                         pointer(kept.result, p->getParamType(3)), pointer(&kept.result_code, p->getParamType(4)),
+            arguments = {pointer(kept.values.data(), p->getParamType(0)),
+                         pointer(kept.codes.data(), p->getParamType(1)),
+                         n,
+                         pointer(kept.result, p->getParamType(3)),
+                         pointer(&kept.result_code, p->getParamType(4)),
                          ir::Constant::getNullValue(p->getParamType(5))};
         else
             arguments = {ir::Constant::getNullValue(p->getParamType(0)), pointer(kept.anys.data(), p->getParamType(1)), n,

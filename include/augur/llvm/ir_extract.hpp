@@ -52,13 +52,15 @@ struct ir_failures {
         std::set_new_handler([] { say(errc::limit, "there is no more memory", ""); });
     }
     static void no_such_function(std::uint64_t i) {
-        report->fail(errc::not_found, "the program calls '" + (*foreign)[i]->getName().take_front(80).str() + "', which is not here (ir_options.symbols)");
+        report->fail(errc::not_found,
+                     "the program calls '" + (*foreign)[i]->getName().take_front(80).str() + "', which is not here (ir_options.symbols)");
     }
 
 private:
     [[noreturn]] static void say(errc code, const char* what, const char* more) {
         std::array<char, 512> text;
-        const int n = std::snprintf(text.data(), text.size(), "%s while it was to %s%s%s%s", what, step, *more != '\0' ? ": " : "", more, where().data());
+        const int n =
+            std::snprintf(text.data(), text.size(), "%s while it was to %s%s%s%s", what, step, *more != '\0' ? ": " : "", more, where().data());
         report->fail(code, {text.data(), (std::min)(static_cast<std::size_t>(n), text.size() - 1)});
     }
     /// The place in the program that ran most often so far.
@@ -70,7 +72,8 @@ private:
         for (const auto& [counter, name] : *names)
             if (const auto n = ir_run::now->counters[counter]; n > times) times = n, most = &name;
         if (most != nullptr)
-            std::snprintf(text.data(), text.size(), "; most often, %llu times, it had come to %s", static_cast<unsigned long long>(times), most->c_str());
+            std::snprintf(text.data(), text.size(), "; most often, %llu times, it had come to %s", static_cast<unsigned long long>(times),
+                          most->c_str());
         return text;
     }
     static void handle(int signal, siginfo_t* info, void*) {
@@ -81,7 +84,8 @@ private:
         }
         if (signal == SIGXCPU) say(errc::limit, "stopped at its limit of processor time", "");
         const bool running = ir_run::now != nullptr;
-        if (running && (signal == SIGSEGV || signal == SIGBUS)) ir_run::now->memory.describe(reinterpret_cast<std::uint64_t>(info->si_addr), text.data(), text.size());
+        if (running && (signal == SIGSEGV || signal == SIGBUS))
+            ir_run::now->memory.describe(reinterpret_cast<std::uint64_t>(info->si_addr), text.data(), text.size());
         if (running && ir_run::now->heap.refused() > 0) {
             const auto used = std::char_traits<char>::length(text.data());
             std::snprintf(text.data() + used, text.size() - used, "; before that it asked for %llu bytes, more than the memory limit has left",
@@ -89,9 +93,9 @@ private:
         }
         const char* const what = signal == SIGSEGV || signal == SIGBUS ? "wild access to memory"
                                  : signal == SIGFPE                    ? "division by zero or without a result"
-                                 : signal == SIGILL                    ? "an instruction that this processor does not have, or code that must not be reached"
-                                 : signal == SIGABRT                   ? "it was aborted"
-                                                                       : "it was ended by a signal";
+                                 : signal == SIGILL  ? "an instruction that this processor does not have, or code that must not be reached"
+                                 : signal == SIGABRT ? "it was aborted"
+                                                     : "it was ended by a signal";
         say(running ? errc::illegal_schedule : errc::unsupported, what, text.data());
     }
 };
@@ -237,17 +241,18 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
     if (auto ran = run.run([&] { status = reinterpret_cast<std::int32_t (*)()>(*address)(); }); !ran) return ran.why();
     ir_failures::step = "put together what it found";
     if (status != 0)
-        return error{errc::illegal_schedule, "the program failed with " + std::to_string(status) + (run.last_error.empty() ? "" : ": " + run.last_error.substr(0, 200)) +
-                                                 (run.heap.refused() > 0 ? "; there was no room for " + std::to_string(run.heap.refused()) + " bytes" : "")};
+        return error{errc::illegal_schedule,
+                     "the program failed with " + std::to_string(status) + (run.last_error.empty() ? "" : ": " + run.last_error.substr(0, 200)) +
+                         (run.heap.refused() > 0 ? "; there was no room for " + std::to_string(run.heap.refused()) + " bytes" : "")};
 
     // --- what it did
     program_features out;
     out.name = name;
-    out.source = "LLVM IR, run with LLVM " LLVM_VERSION_STRING "; " + std::to_string(run.accesses()) + " accesses to memory, " +
-                 (run.trace_ended_early() ? "the trace ends early, after " + std::to_string(o.trace.most)
-                  : run.accesses() > o.trace.exact
-                      ? "of which the first " + std::to_string(o.trace.exact) + " were counted one by one and the others sampled"
-                      : "counted one by one");
+    out.source =
+        "LLVM IR, run with LLVM " LLVM_VERSION_STRING "; " + std::to_string(run.accesses()) + " accesses to memory, " +
+        (run.trace_ended_early()          ? "the trace ends early, after " + std::to_string(o.trace.most)
+         : run.accesses() > o.trace.exact ? "of which the first " + std::to_string(o.trace.exact) + " were counted one by one and the others sampled"
+                                          : "counted one by one");
     auto memory = run.finish();
     for (std::size_t i = 0; i < functions.size(); ++i) {
         auto& f = functions[i];
@@ -269,7 +274,8 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
             if (part_functions[p] != i) made.launches += run.parts()[p].launches;
         made.parallel = made.launches > 0;
         made.launches = made.parallel ? (std::min)(made.launches, made.count) : 1;
-        if (body != part_functions.end() && made.parallel) made.memory = {std::move(memory[static_cast<std::size_t>(body - part_functions.begin()) + 2])};
+        if (body != part_functions.end() && made.parallel)
+            made.memory = {std::move(memory[static_cast<std::size_t>(body - part_functions.begin()) + 2])};
         made.flow = control_flow_graph(std::move(f.blocks), std::move(f.flow));
     }
     for (auto& f : out.functions) // the entry's is what was not parallel

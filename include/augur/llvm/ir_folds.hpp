@@ -118,7 +118,8 @@ private:
             const auto* const user = ir::cast<ir::Instruction>(use.getUser());
             if (gep.getType()->isVectorTy()) {
                 const auto* const call = ir::dyn_cast<ir::IntrinsicInst>(user);
-                if (call == nullptr || (call->getIntrinsicID() != ir::Intrinsic::masked_gather && call->getIntrinsicID() != ir::Intrinsic::masked_scatter))
+                if (call == nullptr ||
+                    (call->getIntrinsicID() != ir::Intrinsic::masked_gather && call->getIntrinsicID() != ir::Intrinsic::masked_scatter))
                     return false;
             } else if (access_of(*user).pointer != &gep || (ir::isa<ir::StoreInst>(user) && user->getOperand(0) == &gep)) {
                 return false;
@@ -150,8 +151,8 @@ private:
         namespace ir = ::llvm;
         const auto* const load = ir::dyn_cast<ir::LoadInst>(i.getOperand(1));
         const auto* const lane = ir::dyn_cast<ir::ConstantInt>(i.getOperand(2));
-        if (load == nullptr || lane == nullptr || !lane->isZero() || !ir::isa<ir::UndefValue>(i.getOperand(0)) || load->getParent() != i.getParent() ||
-            !load->hasOneUse() || i.use_empty())
+        if (load == nullptr || lane == nullptr || !lane->isZero() || !ir::isa<ir::UndefValue>(i.getOperand(0)) ||
+            load->getParent() != i.getParent() || !load->hasOneUse() || i.use_empty())
             return false;
         return std::all_of(i.user_begin(), i.user_end(), [&](const ir::User* u) {
             const auto* const s = ir::dyn_cast<ir::ShuffleVectorInst>(u);
@@ -159,7 +160,8 @@ private:
         });
     }
 
-    /// A load that only one arithmetic instruction of the block uses, nothing written to its place meanwhile. Of an instruction one operand may be so.
+    /// A load that only one arithmetic instruction of the block uses, nothing written to its place meanwhile. Of an instruction one operand may be
+    /// so.
     [[nodiscard]] bool is_operand(const ::llvm::LoadInst& load, const instruction& what) {
         namespace ir = ::llvm;
         if (load.isVolatile() || load.isAtomic() || (what.lanes & (what.lanes - 1)) != 0) return false;

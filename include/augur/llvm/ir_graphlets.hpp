@@ -77,6 +77,9 @@ public:
             for (auto* const next : ways_out(*out.places[b])) {
                 const auto to = number.lookup(next);
                 out.flow.push_back({b, to, {0, carried(*out.places[b], b, *next, to)}});
+                for (const auto& d : out.flow.back().label.carried) // a load that takes what a store in flight wrote stands by itself
+                    if (is_store(out.blocks[b].code[d.from].op) && out.blocks[to].code[d.to].fold == fold_hint::operand)
+                        out.blocks[to].code[d.to].fold = fold_hint::none;
             }
         return out;
     }
@@ -94,6 +97,8 @@ private:
         std::vector<access> loads, stores;
     };
     static constexpr std::size_t most_queries = 64; ///< for a load: a block of thousands of stores would take quadratic time
+
+    static constexpr bool is_store(instruction_class op) noexcept { return op == instruction_class::store || op == instruction_class::scatter; }
 
     graphlet one(::llvm::BasicBlock& block, std::uint32_t number, std::vector<ir_copy>& copies) {
         graphlet_builder builder;
@@ -122,7 +127,8 @@ private:
         if (a.pointer == nullptr) return;
         const auto bytes = layout_.getTypeStoreSize(a.type).getKnownMinValue();
         const bool whole = !::llvm::isa<::llvm::CallInst>(i);
-        access made{::llvm::MemoryLocation(a.pointer, whole ? ::llvm::LocationSize::precise(bytes) : ::llvm::LocationSize::upperBound(bytes), i.getAAMetadata()),
+        access made{::llvm::MemoryLocation(a.pointer, whole ? ::llvm::LocationSize::precise(bytes) : ::llvm::LocationSize::upperBound(bytes),
+                                           i.getAAMetadata()),
                     ::llvm::getUnderlyingObject(a.pointer),
                     a.pointer,
                     static_cast<std::int64_t>(bytes),
@@ -230,7 +236,7 @@ private:
     ::llvm::LoopInfo& loops_;
     ::llvm::ScalarEvolution& evolution_;
     ::llvm::DenseMap<const ::llvm::Instruction*, std::uint32_t> vertex_; ///< in its block
-    std::vector<accesses> accesses_;                                    ///< (blocks)
+    std::vector<accesses> accesses_;                                     ///< (blocks)
 };
 
 } // namespace augur::inline v0::detail

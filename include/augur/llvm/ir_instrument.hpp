@@ -31,9 +31,9 @@ inline constexpr std::size_t trace_slack = 4096;
 struct trace_hooks {
     trace_cell* cell = nullptr;
     void (*flush)() = nullptr;
-    void (*range)(std::uint64_t address, std::uint64_t bytes) = nullptr;                     ///< lines of so many bytes
-    void (*copy)(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = nullptr;       ///< from line to line
-    unsigned line_bits = 6;                                                                  ///< of an address, within a line
+    void (*range)(std::uint64_t address, std::uint64_t bytes) = nullptr;               ///< lines of so many bytes
+    void (*copy)(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = nullptr; ///< from line to line
+    unsigned line_bits = 6;                                                            ///< of an address, within a line
 };
 
 /// Where the counts of a function are: that of its calls, then one for each way that has a choice; -1 for the others, which follow from these.
@@ -98,8 +98,8 @@ private:
     static bool touches(const ::llvm::Instruction& i) {
         if (access_of(i).pointer != nullptr || ::llvm::isa<::llvm::AnyMemIntrinsic, ::llvm::AtomicRMWInst, ::llvm::AtomicCmpXchgInst>(i)) return true;
         const auto* const call = ::llvm::dyn_cast<::llvm::IntrinsicInst>(&i);
-        return call != nullptr && (call->getIntrinsicID() == ::llvm::Intrinsic::masked_gather ||
-                                   call->getIntrinsicID() == ::llvm::Intrinsic::masked_scatter);
+        return call != nullptr &&
+               (call->getIntrinsicID() == ::llvm::Intrinsic::masked_gather || call->getIntrinsicID() == ::llvm::Intrinsic::masked_scatter);
     }
     /// May it trace by itself? What was written must be accounted for before.
     static bool leaves(const ::llvm::Instruction& i) {
@@ -182,10 +182,13 @@ private:
         return a.pointer != nullptr && bytes_of_type(a.type) > 16 * line();
     }
     void trace_by_call(builder& at, ::llvm::Instruction& i) const {
-        const auto number = [&](::llvm::Value* v) { return v->getType()->isPointerTy() ? at.CreatePtrToInt(v, word_) : at.CreateZExtOrTrunc(v, word_); };
+        const auto number = [&](::llvm::Value* v) {
+            return v->getType()->isPointerTy() ? at.CreatePtrToInt(v, word_) : at.CreateZExtOrTrunc(v, word_);
+        };
         if (auto* const m = ::llvm::dyn_cast<::llvm::AnyMemTransferInst>(&i))
             call(at, hooks_.copy, {number(m->getRawDest()), number(m->getRawSource()), number(m->getLength())});
-        else if (auto* const s = ::llvm::dyn_cast<::llvm::AnyMemSetInst>(&i)) call(at, hooks_.range, {number(s->getRawDest()), number(s->getLength())});
+        else if (auto* const s = ::llvm::dyn_cast<::llvm::AnyMemSetInst>(&i))
+            call(at, hooks_.range, {number(s->getRawDest()), number(s->getLength())});
         else {
             const auto a = access_of(i);
             call(at, hooks_.range, {number(const_cast<::llvm::Value*>(a.pointer)), at.getInt64(bytes_of_type(a.type))});
@@ -206,7 +209,9 @@ private:
     /// Writes the lines of one access at next_, and moves it on.
     void one(builder& at, ::llvm::Instruction& i) {
         namespace ir = ::llvm;
-        const auto put = [&](ir::Value* value, std::uint64_t place) { at.CreateAlignedStore(value, at.CreateConstGEP1_64(word_, next_, place), ir::Align(8)); };
+        const auto put = [&](ir::Value* value, std::uint64_t place) {
+            at.CreateAlignedStore(value, at.CreateConstGEP1_64(word_, next_, place), ir::Align(8));
+        };
         if (auto* const call = ir::dyn_cast<ir::IntrinsicInst>(&i)) {
             if (access_of(i).pointer != nullptr) return masked(at, *call);
             // a line for each lane that is on

@@ -72,8 +72,7 @@ public:
         for (const auto& s : symbols) map[jit_->mangleAndIntern(s.first)] = symbol(s.second);
         if (auto why = library.define(::llvm::orc::absoluteSymbols(std::move(map)))) return failed("cannot define the runtime", std::move(why));
         auto process = ::llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
-            jit_->getDataLayout().getGlobalPrefix(),
-            [](const ::llvm::orc::SymbolStringPtr& name) { return ir_runtime::is_library(to_view(*name)); });
+            jit_->getDataLayout().getGlobalPrefix(), [](const ::llvm::orc::SymbolStringPtr& name) { return ir_runtime::is_library(to_view(*name)); });
         if (!process) return failed("cannot look into this process", process.takeError());
         library.addGenerator(std::move(*process));
         if (auto why = jit_->addObjectFile(std::move(*object))) return failed("cannot link", std::move(why));

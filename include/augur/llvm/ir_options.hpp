@@ -22,8 +22,8 @@ namespace augur::inline v0 {
 
 /// Memory behind a pointer: all zeros, and not one page more than is written to.
 struct ir_buffer {
-    std::uint64_t bytes = 0;           ///< 0: not known, then `ir_options::reserve_bytes`, in which an access is never refused
-    std::vector<std::int64_t> shape;   ///< of a tensor; calling conventions that hand tensors over need it
+    std::uint64_t bytes = 0;               ///< 0: not known, then `ir_options::reserve_bytes`, in which an access is never refused
+    std::vector<std::int64_t> shape = {};  ///< of a tensor; calling conventions that hand tensors over need it
     element_type type = element_type::f32; ///< of a tensor
 };
 
@@ -34,7 +34,8 @@ using ir_argument = std::variant<ir_buffer, std::int64_t, double>;
 /// @note errors: parse
 [[nodiscard]] inline result<ir_argument> parse_ir_argument(std::string_view text) {
     const auto refuse = [&]() -> result<ir_argument> {
-        return error{errc::parse, "argument '" + std::string(text.substr(0, 80)) + "': expected bytes (4096), a tensor (512x64xf32) or a value (=7, =0.5)"};
+        return error{errc::parse,
+                     "argument '" + std::string(text.substr(0, 80)) + "': expected bytes (4096), a tensor (512x64xf32) or a value (=7, =0.5)"};
     };
     if (text.starts_with('=')) {
         if (const auto whole = parse_int(text.substr(1))) return ir_argument(*whole);
@@ -71,7 +72,7 @@ struct trace_options {
     double rate = 0.01;                            ///< of the lines that stand for all of them, where it is sampled: in (0, 1]
     std::uint64_t most = 0;                        ///< the trace ends here, and the features say so; 0: never
     bool warm = true;                              ///< the program runs again and again on the same memory; else nothing is in a cache at its start
-    std::vector<std::uint64_t> sets;               ///< numbers of sets for which it is also counted exactly, 32 places deep (set_profile)
+    std::vector<std::uint64_t> sets = {};          ///< numbers of sets for which it is also counted exactly, 32 places deep (set_profile)
     std::int64_t line_bytes = 64;                  ///< 64 or 128
     std::uint64_t seed = 0;                        ///< which lines a sample has
 };
@@ -84,17 +85,18 @@ struct ir_progress {
 };
 
 struct ir_options {
-    std::string entry;                  ///< a function of the program; empty: the one that there is to find (docs/llvm.md)
-    std::vector<ir_argument> arguments; ///< by parameter or, with TVM's conventions, by tensor; a pointer that is left out is a buffer of unknown size
-    int threads = 1;                    ///< that parallel regions are dealt to: memory profiles are of so many
-    trace_options trace;
+    std::string entry = {}; ///< a function of the program; empty: the one that there is to find (docs/llvm.md)
+    std::vector<ir_argument> arguments =
+        {};          ///< by parameter or, with TVM's conventions, by tensor; a pointer that is left out is a buffer of unknown size
+    int threads = 1; ///< that parallel regions are dealt to: memory profiles are of so many
+    trace_options trace = {};
     bool promote = true;  ///< variables in allocas become registers first, as in any optimised build
     bool contract = true; ///< a product and the addition that alone uses it may become one instruction, whatever their flags (TVM compiles so)
     double time_limit_seconds = 10;
     std::uint64_t memory_limit_bytes = std::uint64_t{4} << 30U;
-    std::uint64_t reserve_bytes = std::uint64_t{4} << 30U;                        ///< of addresses, for a buffer of unknown size
-    std::vector<std::pair<std::string, const void*>> symbols;                    ///< functions and variables that the program needs from outside
-    stop_flag stop = nullptr;                                                     ///< set: the run is ended, interrupted
+    std::uint64_t reserve_bytes = std::uint64_t{4} << 30U;         ///< of addresses, for a buffer of unknown size
+    std::vector<std::pair<std::string, const void*>> symbols = {}; ///< functions and variables that the program needs from outside
+    stop_flag stop = nullptr;                                      ///< set: the run is ended, interrupted
 };
 
 /// @note errors: invalid_argument, by the option's name

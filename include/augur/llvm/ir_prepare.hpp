@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_IR_PREPARE_HPP
 
 /// @file
-/// A module made ready to be looked at and run: where it begins, what of it is reached, what of it cannot be run, and a call of it with its arguments.
+/// A module made ready to be looked at and run: where it begins, what of it is reached, what of it cannot be run, and a call of it with its
+/// arguments.
 
 #include <algorithm>
 #include <cstddef>
@@ -46,8 +47,9 @@ inline result<std::unique_ptr<::llvm::Module>> read_module(const std::string& pa
     }
 #endif
     if (made) return made;
-    std::string text = path + (why.getLineNo() > 0 ? ":" + std::to_string(why.getLineNo()) + ":" + std::to_string(why.getColumnNo() + 1) : std::string()) + ": " +
-                       why.getMessage().str();
+    std::string text = path +
+                       (why.getLineNo() > 0 ? ":" + std::to_string(why.getLineNo()) + ":" + std::to_string(why.getColumnNo() + 1) : std::string()) +
+                       ": " + why.getMessage().str();
     if (why.getLineNo() > 0) text += " in '" + why.getLineContents().take_front(120).trim().str() + "'";
     const bool missing = why.getMessage().contains("Could not open");
     if (!missing) text += "; this is LLVM " LLVM_VERSION_STRING ", which reads text of its own version best and bitcode of older ones";
@@ -85,7 +87,8 @@ inline result<::llvm::Function*> find_entry(::llvm::Module& m, const std::string
         if (auto* const f = defined("main")) return f;
     }
     const std::string there = candidates.empty() ? "nothing that could be called" : names + (candidates.size() > 5 ? ", ..." : "");
-    return error{errc::not_found, wanted.empty() ? "which function is to run? There is " + there : "no function '" + wanted.substr(0, 80) + "', there is " + there};
+    return error{errc::not_found,
+                 wanted.empty() ? "which function is to run? There is " + there : "no function '" + wanted.substr(0, 80) + "', there is " + there};
 }
 
 /// Functions that `from` uses, itself among them, in the order in which they are met; through variables too.
@@ -116,8 +119,8 @@ inline std::vector<::llvm::Function*> reached_from(::llvm::Function& from, bool 
 /// What cannot be run or counted.
 inline const char* obstacle(const ::llvm::Instruction& i) {
     namespace ir = ::llvm;
-    if (const auto* const call = ir::dyn_cast<ir::CallBase>(&i); call != nullptr && call->isInlineAsm() &&
-                                                                 !ir::cast<ir::InlineAsm>(call->getCalledOperand())->getAsmString().empty())
+    if (const auto* const call = ir::dyn_cast<ir::CallBase>(&i);
+        call != nullptr && call->isInlineAsm() && !ir::cast<ir::InlineAsm>(call->getCalledOperand())->getAsmString().empty())
         return "inline assembly";
     if (ir::isa<ir::IndirectBrInst, ir::CallBrInst>(i)) return "a branch to a computed address";
     if (ir::isa<ir::VAArgInst>(i)) return "arguments without types";
@@ -134,14 +137,15 @@ struct prepared_module {
     std::vector<::llvm::Function*> foreign; ///< that nobody here has: a call of one ends the run, by its name
 };
 
-/// What is done to a module before it is looked at: what is not reached goes, what ties it to a machine or a file format goes, exceptions become calls,
-/// and, if so asked, variables become registers.
+/// What is done to a module before it is looked at: what is not reached goes, what ties it to a machine or a file format goes, exceptions become
+/// calls, and, if so asked, variables become registers.
 /// @note errors: unsupported, for what cannot be run or counted, by name and place; not_found, for a variable that nobody has
 inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Function& entry, const ir_options& o) {
     namespace ir = ::llvm;
     if (!m.getModuleInlineAsm().empty()) return error{errc::unsupported, "the module has inline assembly"};
     if (m.getDataLayout().getPointerSizeInBits() != 64 || m.getDataLayout().isBigEndian())
-        return error{errc::unsupported, "the module is for a machine with other pointers than 64 bits, little end first: '" + m.getDataLayoutStr() + "'"};
+        return error{errc::unsupported,
+                     "the module is for a machine with other pointers than 64 bits, little end first: '" + m.getDataLayoutStr() + "'"};
     for (const char* const name : {"llvm.global_ctors", "llvm.global_dtors", "llvm.used", "llvm.compiler.used"}) // TVM's are empty
         if (auto* const v = m.getNamedGlobal(name)) v->eraseFromParent();
     prepared_module out;
@@ -166,10 +170,12 @@ inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Functio
         for (auto& block : *f)
             for (auto& i : block)
                 if (const char* const what = obstacle(i))
-                    return error{errc::unsupported, "function '" + f->getName().take_front(80).str() + "', block '" + block.getName().take_front(80).str() + "': " + what +
-                                                        ", which cannot be counted"};
-        for (const char* const a : {"target-cpu", "target-features", "tune-cpu", "probe-stack"}) f->removeFnAttr(a); // it runs here, whatever it is for
-        for (const auto a : {ir::Attribute::StackProtect, ir::Attribute::StackProtectReq, ir::Attribute::StackProtectStrong, ir::Attribute::OptimizeNone})
+                    return error{errc::unsupported, "function '" + f->getName().take_front(80).str() + "', block '" +
+                                                        block.getName().take_front(80).str() + "': " + what + ", which cannot be counted"};
+        for (const char* const a : {"target-cpu", "target-features", "tune-cpu", "probe-stack"})
+            f->removeFnAttr(a); // it runs here, whatever it is for
+        for (const auto a :
+             {ir::Attribute::StackProtect, ir::Attribute::StackProtectReq, ir::Attribute::StackProtectStrong, ir::Attribute::OptimizeNone})
             f->removeFnAttr(a);
         if (f->hasFnAttribute(ir::Attribute::Naked)) return error{errc::unsupported, "function '" + f->getName().str() + "' is naked"};
         f->setSection("");
@@ -192,8 +198,8 @@ inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Functio
         v.setComdat(nullptr);
         const auto name = to_view(v.getName());
         if (const void* const address = name.starts_with("__TVM") ? ir_runtime::find(name.substr(2)) : nullptr) { // a pointer that the host fills
-            v.setInitializer(ir::ConstantExpr::getIntToPtr(ir::ConstantInt::get(ir::Type::getInt64Ty(m.getContext()), reinterpret_cast<std::uint64_t>(address)),
-                                                           v.getValueType()));
+            v.setInitializer(ir::ConstantExpr::getIntToPtr(
+                ir::ConstantInt::get(ir::Type::getInt64Ty(m.getContext()), reinterpret_cast<std::uint64_t>(address)), v.getValueType()));
             v.setLinkage(ir::GlobalValue::InternalLinkage);
         } else if (v.use_empty()) {
             v.eraseFromParent();

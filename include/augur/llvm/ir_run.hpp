@@ -37,8 +37,8 @@ struct parallel_part {
     std::uint64_t launches = 0;
 };
 
-/// The instances of a parallel region are dealt to threads as TVM and OpenMP deal a static loop: thread t gets the t-th of equal stretches. Threads run
-/// one at a time, each until its part of the trace is full, so what one run does every run does.
+/// The instances of a parallel region are dealt to threads as TVM and OpenMP deal a static loop: thread t gets the t-th of equal stretches. Threads
+/// run one at a time, each until its part of the trace is full, so what one run does every run does.
 class ir_run {
 public:
     ir_run(const ir_options& o, const guard_report& report, std::vector<parallel_part> parts)
@@ -46,7 +46,7 @@ public:
         for (int t = 0; t < o.threads; ++t) own_.emplace_back(o.trace, o.trace.exact / static_cast<std::uint64_t>(o.threads));
         if (o.threads > 1) shared_ = std::make_unique<trace_profile>(o.trace, o.trace.exact);
         use(buffer_);
-        start_ = told_at_ = seconds_now();
+        told_at_ = seconds_now();
     }
     ir_run(const ir_run&) = delete;
     ir_run& operator=(const ir_run&) = delete;
@@ -147,8 +147,7 @@ public:
             auto sets = o.sets();
             if (all.back().sets.empty()) all.back().sets = std::move(sets);
             else
-                for (std::size_t i = 0; i < sets.size(); ++i) [[maybe_unused]]
-                    const bool same = static_cast<bool>(all.back().sets[i].merge(sets[i]));
+                for (std::size_t i = 0; i < sets.size(); ++i) [[maybe_unused]] const bool same = static_cast<bool>(all.back().sets[i].merge(sets[i]));
         }
         if (shared_) merge(*shared_, true);
         else
@@ -333,7 +332,7 @@ private:
     std::size_t part_ = 0;
     std::uint64_t instance_ = 0, found_ = 0, accesses_ = 0, told_ = 0;
     bool muted_ = false;
-    double start_ = 0, told_at_ = 0;
+    double told_at_ = 0;
 };
 
 } // namespace augur::inline v0::detail

@@ -3,8 +3,8 @@
 #define AUGUR_LLVM_IR_RUNTIME_HPP
 
 /// @file
-/// What a program may call: TVM's runtime and OpenMP's, as far as compiled loops need them, memory, and the mathematical library. A parallel region runs
-/// an instance for each iteration of its loop, so that its blocks are counted by iteration (Crop's Count(F)).
+/// What a program may call: TVM's runtime and OpenMP's, as far as compiled loops need them, memory, and the mathematical library. A parallel region
+/// runs an instance for each iteration of its loop, so that its blocks are counted by iteration (Crop's Count(F)).
 
 #include <algorithm>
 #include <array>
@@ -40,9 +40,12 @@ struct ir_runtime {
         if (count == 0) count = static_cast<std::uint64_t>(run().threads());
         tvm_parallel_env env{nullptr, static_cast<std::int32_t>(count)};
         std::int32_t failed = 0;
-        run().launch(address, [&](std::uint64_t i) {
-            if (const auto code = body(static_cast<std::int32_t>(i), &env, closure); code != 0) failed = code;
-        }, count);
+        run().launch(
+            address,
+            [&](std::uint64_t i) {
+                if (const auto code = body(static_cast<std::int32_t>(i), &env, closure); code != 0) failed = code;
+            },
+            count);
         return failed;
     }
     static std::int32_t tvm_barrier(std::int32_t, tvm_parallel_env*) { return 0; }
@@ -60,21 +63,18 @@ struct ir_runtime {
         const auto apart = step > 0 ? static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower)
                                     : static_cast<std::uint64_t>(lower) - static_cast<std::uint64_t>(upper);
         const auto by = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
-        return (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint32_t> ? apart & 0xFFFFFFFFU : apart) / (std::max)(by, std::uint64_t{1}) + 1;
+        return apart / (std::max)(by, std::uint64_t{1}) + 1;
     }
     template <class T>
     static void omp_static(void*, std::int32_t, std::int32_t, std::int32_t* last, T* lower, T* upper, std::make_signed_t<T>* stride,
                            std::make_signed_t<T> step, std::make_signed_t<T>) {
         const auto n = trip(*lower, *upper, step), i = run().instance();
         run().found(n);
-        const auto all = static_cast<std::make_signed_t<T>>(n);
-        if (i < n) {
-            *lower = static_cast<T>(*lower + static_cast<T>(static_cast<T>(i) * static_cast<T>(step)));
-            *upper = *lower;
-        } else {
-            *lower = static_cast<T>(*upper + static_cast<T>(step));
-        }
-        *stride = static_cast<std::make_signed_t<T>>(static_cast<T>(all) * static_cast<T>(step)); // a chunked loop has no second chunk
+        using U = std::make_unsigned_t<T>; // as the code counts: modulo
+        const U by = static_cast<U>(step);
+        *lower = static_cast<T>(i < n ? static_cast<U>(*lower) + static_cast<U>(i) * by : static_cast<U>(*upper) + by);
+        if (i < n) *upper = *lower;
+        *stride = static_cast<std::make_signed_t<T>>(static_cast<U>(static_cast<U>(n) * by)); // a chunked loop has no second chunk
         *last = i + 1 == n ? 1 : 0;
     }
     struct dynamic_loop {
@@ -104,21 +104,24 @@ struct ir_runtime {
     }
     static void omp_fork(void*, std::int32_t n, void* body, ...) {
         constexpr std::size_t most = 16;
-        if (n < 0 || static_cast<std::size_t>(n) > most) give_up(errc::unsupported, "an OpenMP region that takes " + std::to_string(n) + " values, at most 16");
+        if (n < 0 || static_cast<std::size_t>(n) > most)
+            give_up(errc::unsupported, "an OpenMP region that takes " + std::to_string(n) + " values, at most 16");
         std::array<void*, most> a{};
         va_list list;
         va_start(list, body);
         for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) a[i] = va_arg(list, void*);
         va_end(list);
         // what a function takes less it does not look at: the caller clears the stack
-        using all = void (*)(std::int32_t*, std::int32_t*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
-                             void*, void*);
-        run().launch(reinterpret_cast<std::uint64_t>(body), [&](std::uint64_t i) {
-            auto global = omp_thread(), bound = global;
-            (void)i;
-            reinterpret_cast<all>(body)(&global, &bound, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14],
-                                        a[15]);
-        }, 0);
+        using all = void (*)(std::int32_t*, std::int32_t*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                             void*, void*, void*);
+        run().launch(
+            reinterpret_cast<std::uint64_t>(body),
+            [&](std::uint64_t) {
+                auto global = omp_thread(), bound = global;
+                reinterpret_cast<all>(body)(&global, &bound, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+                                            a[14], a[15]);
+            },
+            0);
     }
     static std::int32_t omp_thread() { return static_cast<std::int32_t>(run().instance() % static_cast<std::uint64_t>(run().threads())); }
     static std::int32_t omp_global(void*) { return omp_thread(); }
@@ -237,15 +240,17 @@ struct ir_runtime {
     }
     /// May the name be taken from the libraries of this process? What computes may, what reaches out may not.
     static bool is_library(std::string_view name) {
-        static constexpr std::string_view plain[] = {
-            "memcpy",        "memmove",       "memset",        "memcmp",       "bcmp",         "strlen",        "abs",          "labs",
-            "__truncsfhf2",  "__truncdfhf2",  "__extendhfsf2", "__extendhfdf2", "__truncsfbf2", "__truncdfbf2", "__gnu_f2h_ieee", "__gnu_h2f_ieee",
-            "__divti3",      "__udivti3",     "__modti3",      "__umodti3",    "__multi3",     "__powisf2",     "__powidf2",    "__tls_get_addr"};
+        static constexpr std::string_view plain[] = {"memcpy",         "memmove",       "memset",       "memcmp",        "bcmp",
+                                                     "strlen",         "abs",           "labs",         "__truncsfhf2",  "__truncdfhf2",
+                                                     "__extendhfsf2",  "__extendhfdf2", "__truncsfbf2", "__truncdfbf2",  "__gnu_f2h_ieee",
+                                                     "__gnu_h2f_ieee", "__divti3",      "__udivti3",    "__modti3",      "__umodti3",
+                                                     "__multi3",       "__powisf2",     "__powidf2",    "__tls_get_addr"};
         static constexpr std::string_view math[] = {
-            "exp",   "exp2",  "exp10", "expm1", "log",   "log2",   "log10", "log1p",  "pow",   "sin",   "cos",    "tan",       "asin",   "acos",
-            "atan",  "atan2", "sinh",  "cosh",  "tanh",  "asinh",  "acosh", "atanh",  "erf",   "erfc",  "tgamma", "lgamma",    "sqrt",   "cbrt",
-            "fma",   "fmod",  "floor", "ceil",  "round", "trunc",  "rint",  "roundeven", "nearbyint", "fmin", "fmax", "fabs", "copysign", "hypot",
-            "ldexp", "frexp", "modf",  "sincos", "lround", "llround", "lrint", "llrint", "fdim", "remainder", "logb", "ilogb", "scalbn", "nextafter"};
+            "exp",       "exp2",   "exp10", "expm1",     "log",      "log2",  "log10",  "log1p",    "pow",   "sin",    "cos",    "tan",
+            "asin",      "acos",   "atan",  "atan2",     "sinh",     "cosh",  "tanh",   "asinh",    "acosh", "atanh",  "erf",    "erfc",
+            "tgamma",    "lgamma", "sqrt",  "cbrt",      "fma",      "fmod",  "floor",  "ceil",     "round", "trunc",  "rint",   "roundeven",
+            "nearbyint", "fmin",   "fmax",  "fabs",      "copysign", "hypot", "ldexp",  "frexp",    "modf",  "sincos", "lround", "llround",
+            "lrint",     "llrint", "fdim",  "remainder", "logb",     "ilogb", "scalbn", "nextafter"};
         if (std::find(std::begin(plain), std::end(plain), name) != std::end(plain)) return true;
         const auto known = [&](std::string_view n) { return std::find(std::begin(math), std::end(math), n) != std::end(math); };
         return known(name) || (!name.empty() && name.back() == 'f' && known(name.substr(0, name.size() - 1)));

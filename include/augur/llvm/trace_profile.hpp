@@ -147,7 +147,8 @@ private:
             if (p.near.count(b) > 0) into.add(b, give(near_share * static_cast<double>(p.near.count(b)), near));
         for (std::size_t b = 0; b < reuse_profile::bins; ++b)
             if (p.far.count(b) > 0 && distance(b) >= static_cast<double>(limit))
-                into.add(static_cast<std::uint64_t>((std::min)(distance(b), 0x1p62)), give((1 - near_share) * static_cast<double>(p.far.count(b)), far));
+                into.add(static_cast<std::uint64_t>((std::min)(distance(b), 0x1p62)),
+                         give((1 - near_share) * static_cast<double>(p.far.count(b)), far));
         const auto cold = give((1 - near_share) * static_cast<double>(p.far.cold()), far);
         if (options_.warm) into.add(again, cold);
         else into.add_cold(cold);
@@ -163,7 +164,7 @@ private:
     reuse_profile scratch_{64};
     std::vector<std::uint64_t> first_uses_;
     std::vector<std::pair<std::size_t, std::size_t>> marks_; ///< up to which first use, which part
-    std::size_t at_ = 0;                                    ///< in the period
+    std::size_t at_ = 0;                                     ///< in the period
     std::vector<set_stream> sets_;
 };
 
