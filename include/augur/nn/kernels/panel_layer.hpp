@@ -106,6 +106,7 @@ void amx_layer([[maybe_unused]] panel_end end, [[maybe_unused]] std::ptrdiff_t m
     const amx_session tiles;
     for (std::ptrdiff_t i = 0; i < m; i += block, t.a += block * t.a_row) {
         const std::ptrdiff_t rows = m - i < block ? m - i : block;
+        tiles.renew();
         if constexpr (!half) amx_split(t.a, t.a_row, rows, packed.inputs, depth, t.room, t.room + amx_rows * depth);
         for (std::ptrdiff_t p = 0; p < packed.panels; ++p) {
             const bf16* const b = packed.tiles.data() + p * packed.panel_size;
