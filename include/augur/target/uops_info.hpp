@@ -192,14 +192,15 @@ inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
 
 } // namespace detail
 
-/// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width and window, all from a `table`. Caches,
-/// memory, clock and the number of processors are for the caller to say; `complete_machine` has defaults.
+/// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width and window, all from a `table`.
+/// Caches, memory, clock and the number of processors are for the caller to say; `complete_machine` has defaults.
 ///
-/// A unit is the set of ports that limits an instruction most; sets that overlap are units apart, so code that uses both looks a little faster than it
-/// is. Stores and scatters have the latency 1, nobody waits for them.
+/// A unit is the set of ports that limits an instruction most; sets that overlap are units apart, so code that uses both looks a little faster
+/// than it is. Stores and scatters have the latency 1, nobody waits for them.
 /// @param text          {"instrData": {...}, "perfData": [...], ...}
 /// @param architecture  "SNB", "IVB", "HSW", "BDW", "SKL", "SKX", "CLX", "ICL", "TGL", "RKL"
-/// @note errors: not_found, another architecture, or none of the instructions is there; parse, limit, invalid_argument, with line and column. Some 50 ms
+/// @note errors: not_found, another architecture, or none of the instructions is there; parse, limit, invalid_argument, with line and column.
+///       Some 50 ms
 [[nodiscard]] inline result<machine> import_uops_info(std::string_view text, std::string_view architecture) {
     const auto core = std::find_if(detail::uops_cores.begin(), detail::uops_cores.end(), [&](const auto& c) { return c.name == architecture; });
     if (core == detail::uops_cores.end()) {

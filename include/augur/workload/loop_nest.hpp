@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_WORKLOAD_LOOP_NEST_HPP
+#define AUGUR_WORKLOAD_LOOP_NEST_HPP
+
+/// @file
+/// What a program does as loops around statements, whatever compiler's IR it comes from: the concept `loop_nest`, and a nest built by hand.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/target/machine_instructions.hpp>
+
+namespace augur::inline v0 {
+
+/// What becomes of a loop.
+enum class nest_annotation : std::uint8_t {
+    serial,
+    parallel,   ///< its iterations are dealt to threads
+    vectorized, ///< its iterations become lanes
+    unrolled,   ///< its iterations are written one behind the other
+};
+
+/// One summand of an index: (i / divide % modulo) * stride, where i counts the iterations of a loop. A plain loop has divide 1 and modulo 0, which
+/// stands for no remainder; the axes of a fused one are its quotients and remainders.
+struct nest_digit {
+    std::uint32_t loop = 0; ///< of those around the statement, counted from the outermost
+    std::int64_t stride = 0;
+    std::int64_t divide = 1;
+    std::int64_t modulo = 0;
+
+    [[nodiscard]] constexpr std::int64_t at(std::int64_t i) const noexcept {
+        i /= divide;
+        return (modulo > 0 ? i % modulo : i) * stride;
+    }
+    friend bool operator==(const nest_digit&, const nest_digit&) = default;
+};
+
+/// An element of a buffer: offset + sum of digits, in elements.
+struct nest_access {
+    std::uint32_t buffer = 0;
+    element_type type = element_type::f32;
+    std::int64_t offset = 0;
+    std::vector<nest_digit> digits;
+    bool begins = false; ///< of a load: before the loops along which it stays the same there is no value yet, it begins with a constant
+
+    friend bool operator==(const nest_access&, const nest_access&) = default;
+};
+
+/// An instruction of a statement. A load and a store name their access; a store has one operand, what it stores.
+struct nest_operation {
+    static constexpr std::uint32_t none = 0xFFFFFFFF;
+
+    instruction_class op = instruction_class::unknown;
+    element_type type = element_type::f32;
+    std::array<std::uint32_t, 3> operands{none, none, none}; ///< earlier operations of the statement
+    std::uint32_t access = none;
+
+    friend bool operator==(const nest_operation&, const nest_operation&) = default;
+};
+
+/// What the body of loops does, in order.
+struct nest_statement {
+    std::vector<nest_access> accesses;
+    std::vector<nest_operation> operations;
+    double share = 1; ///< of the iterations in which it is done, the others skip it: 0 to 1
+
+    /// Appends an operation and gives its number.
+    std::uint32_t add(instruction_class op, element_type type, std::initializer_list<std::uint32_t> operands = {}) {
+        nest_operation o{op, type, {}, nest_operation::none};
+        o.operands.fill(nest_operation::none);
+        AUGUR_ASSERT(operands.size() <= 3, "nest_statement: at most three operands");
+        std::size_t i = 0;
+        for (const auto operand : operands) o.operands[i++] = operand;
+        operations.push_back(o);
+        return static_cast<std::uint32_t>(operations.size()) - 1;
+    }
+    std::uint32_t load(nest_access from) {
+        const auto v = add(instruction_class::load, from.type);
+        operations.back().access = static_cast<std::uint32_t>(accesses.size());
+        accesses.push_back(std::move(from));
+        return v;
+    }
+    void store(nest_access to, std::uint32_t value) {
+        add(instruction_class::store, to.type, {value});
+        operations.back().access = static_cast<std::uint32_t>(accesses.size());
+        accesses.push_back(std::move(to));
+    }
+    friend bool operator==(const nest_statement&, const nest_statement&) = default;
+};
+
+/// How to read a loop nest of type N. The default calls the member; specialise it for a type that you cannot edit.
+template <class N>
+struct loop_nest_traits {
+    template <class Sink>
+    requires requires(const N& n, Sink& k) { n.visit(k); }
+    static void visit(const N& n, Sink& k) { n.visit(k); }
+};
+
+namespace detail {
+struct null_nest_sink {
+    void buffer(std::int64_t) const noexcept {}                      ///< the next buffer, of so many bytes; all of them before the first loop
+    void begin_loop(std::int64_t, nest_annotation) const noexcept {} ///< of so many iterations; what follows is its body, up to its end
+    void end_loop() const noexcept {}
+    void statement(const nest_statement&) const noexcept {}
+};
+} // namespace detail
+
+/// A program as loops around statements.
+///
+/// Syntax      `loop_nest_traits<N>::visit(const N&, Sink&)` calls the sink's `buffer`, `begin_loop`, `end_loop`, `statement`, in program order
+/// Semantics   (the compiler cannot check these; `features_of_nest` refuses what breaks them)
+///   nested    every loop that begins ends; extents are at least 1
+///   known     buffers are numbered in the order of their calls; digits name loops around the statement, operands earlier operations
+///   stable    two visits of an unmodified nest see the same
+/// Cost        linear in the nest as it is written, whatever its loops count to
+/// Threads     concurrent visits of one const object are allowed
+template <class N>
+concept loop_nest = requires(const N& n, detail::null_nest_sink& k) {
+    loop_nest_traits<N>::visit(n, k);
+};
+
+/// A loop nest built by hand, and what is kept of any other: it is a sink itself.
+///
+///     loop_nest_builder n;
+///     const auto x = n.buffer(4096), y = n.buffer(4096);
+///     n.begin_loop(64, nest_annotation::serial);
+///     n.begin_loop(16, nest_annotation::vectorized);
+///     nest_statement s; // y[16 i + j] = x[16 i + j] * x[16 i + j]
+///     const auto v = s.load({x, element_type::f32, 0, {{0, 16}, {1, 1}}});
+///     s.store({y, element_type::f32, 0, {{0, 16}, {1, 1}}}, s.add(instruction_class::fmul, element_type::f32, {v, v}));
+///     n.statement(s);
+///     n.end_loop();
+///     n.end_loop();
+class loop_nest_builder {
+public:
+    /// A loop, or a statement. Node 0 is the whole program, a loop that runs once.
+    struct node {
+        std::uint32_t parent = 0;
+        std::int64_t extent = 1;
+        nest_annotation annotation = nest_annotation::serial;
+        std::uint32_t statement = nest_operation::none; ///< which; none: it is a loop
+        std::vector<std::uint32_t> children;
+
+        [[nodiscard]] bool is_loop() const noexcept { return statement == nest_operation::none; }
+        friend bool operator==(const node&, const node&) = default;
+    };
+
+    /// The number of the new buffer.
+    std::uint32_t buffer(std::int64_t bytes) {
+        buffers_.push_back(bytes);
+        return static_cast<std::uint32_t>(buffers_.size()) - 1;
+    }
+    void begin_loop(std::int64_t extent, nest_annotation annotation) { open_ = add({open_, extent, annotation, nest_operation::none, {}}); }
+    void end_loop() {
+        if (open_ == 0) unbalanced_ = true;
+        open_ = nodes_[open_].parent;
+    }
+    void statement(nest_statement s) {
+        statements_.push_back(std::move(s));
+        add({open_, 1, nest_annotation::serial, static_cast<std::uint32_t>(statements_.size()) - 1, {}});
+    }
+
+    [[nodiscard]] const std::vector<node>& nodes() const noexcept { return nodes_; }
+    [[nodiscard]] const std::vector<nest_statement>& statements() const noexcept { return statements_; }
+    [[nodiscard]] const std::vector<std::int64_t>& buffers() const noexcept { return buffers_; }
+    /// Did every loop that began end?
+    [[nodiscard]] bool balanced() const noexcept { return open_ == 0 && !unbalanced_; }
+
+    template <class Sink>
+    void visit(Sink& sink) const {
+        for (const auto b : buffers_) sink.buffer(b);
+        for (const auto c : nodes_[0].children) visit(c, sink);
+        if (!balanced()) sink.end_loop(); // so that it is refused as what it is
+    }
+    friend bool operator==(const loop_nest_builder&, const loop_nest_builder&) = default;
+
+private:
+    std::vector<node> nodes_{node{}};
+    std::vector<nest_statement> statements_;
+    std::vector<std::int64_t> buffers_;
+    std::uint32_t open_ = 0;
+    bool unbalanced_ = false;
+
+    std::uint32_t add(node n) {
+        nodes_.push_back(std::move(n));
+        nodes_[open_].children.push_back(static_cast<std::uint32_t>(nodes_.size()) - 1);
+        return static_cast<std::uint32_t>(nodes_.size()) - 1;
+    }
+    template <class Sink>
+    void visit(std::uint32_t at, Sink& sink) const {
+        const auto& n = nodes_[at];
+        if (!n.is_loop()) return sink.statement(statements_[n.statement]);
+        sink.begin_loop(n.extent, n.annotation);
+        for (const auto c : n.children) visit(c, sink);
+        sink.end_loop();
+    }
+};
+static_assert(loop_nest<loop_nest_builder>);
+
+} // namespace augur::inline v0
+
+#endif
