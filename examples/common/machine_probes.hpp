@@ -214,7 +214,7 @@ private:
     }
 
     void arithmetic() {
-        using enum instruction_class;
+        using enum augur::instruction_class;
         const auto one = constant("c", "1");
         if (is_float(type_)) {
             both(fadd, one, "$ = $ + c;");
@@ -237,7 +237,7 @@ private:
     }
 
     void memory() {
-        using enum instruction_class;
+        using enum augur::instruction_class;
         const auto place = "*(volatile " + here() + " *)(room + @)";
         probes_.push_back({probe_name(load, type_, lanes_, false), "i64_1", "0", "", "{ " + here() + " t = " + place + "; (void)t; }"});
         probes_.push_back({probe_name(store, type_, lanes_, false), "i64_1", "0", constant("c", "0"), place + " = c;"});
@@ -254,7 +254,7 @@ private:
     }
 
     void vectors() {
-        using enum instruction_class;
+        using enum augur::instruction_class;
         both(shuffle, "", "$ = TURN_" + here() + "($);");
         comparison();
         conversion();
@@ -300,7 +300,7 @@ private:
 
     /// Comparisons into masks and selections by them, as this machine has masks.
     void comparison() {
-        using enum instruction_class;
+        using enum augur::instruction_class;
         if (!x86_ || (!masks_ && !machine_.has("avx2"))) return;
         const auto one = constant("c", "1"), two = one + constant("d", "3");
         if (masks_) {
@@ -359,7 +359,7 @@ private:
     }
 
     void functions() {
-        using enum instruction_class;
+        using enum augur::instruction_class;
         struct function {
             instruction_class op;
             const char* name;
@@ -388,7 +388,7 @@ private:
     }
 
     void control() {
-        using enum instruction_class;
+        using enum augur::instruction_class;
         for (const auto t : {element_type::i32, element_type::i64}) {
             type_ = t;
             if (x86_) {

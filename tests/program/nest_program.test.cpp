@@ -206,7 +206,7 @@ TEST_CASE("loop nest: long nests are looked at in parts, and come out alike") {
         CHECK(b.source != a.source);
         const auto &x = a.functions[0].memory[0].own, &y = b.functions[0].memory[0].own;
         CHECK(static_cast<double>(y.total()) == doctest::Approx(static_cast<double>(x.total())).epsilon(0.01));
-        for (const std::uint64_t lines : {64, 512, 2048}) {
+        for (const std::uint64_t lines : {64ULL, 512ULL, 2048ULL}) {
             CAPTURE(lines);
             CHECK(std::fabs(hit_rate(x, lines, lines) - hit_rate(y, lines, lines)) < 0.04);
         }
