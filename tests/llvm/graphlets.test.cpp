@@ -100,8 +100,7 @@ TEST_CASE("ir: ways, calls and variables") {
 
 TEST_CASE("ir: a module of the caller's stays as it is") {
     ::llvm::LLVMContext context;
-    ::llvm::SMDiagnostic why;
-    const auto m = ::llvm::parseIRFile(ir_file("ways.ll"), why, context);
+    const auto m = parse_ir("ways.ll", context);
     REQUIRE(m);
     const auto text = [&] {
         std::string s;

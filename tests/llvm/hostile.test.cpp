@@ -38,7 +38,7 @@ TEST_CASE("ir: what does not end is ended, and where it was is told") {
 
 TEST_CASE("ir: memory has a limit") {
     augur::ir_options o;
-    o.memory_limit_bytes = std::uint64_t{64} << 20U;
+    o.memory_limit_bytes = std::uint64_t{512} << 20U;
     const auto glutton = refusal("glutton", o); // its allocations come to nothing one day, and it does not look
     says(glutton, errc::illegal_schedule, "null pointer");
     says(glutton, errc::illegal_schedule, "asked for 1048576 bytes, more than the memory limit has left");
@@ -87,7 +87,7 @@ TEST_CASE("ir: symbols of the caller's") {
 }
 
 TEST_CASE("ir: unreadable files") {
-    says(refusal("f", {}, "torn.ll"), errc::parse, "torn.ll:1:");
+    says(refusal("f", {}, "torn.ll"), errc::parse, "torn.ll:2:");
     says(refusal("f", {}, "nothing.ll"), errc::not_found, "nothing.ll");
     says(refusal("f", {}, "/"), errc::not_found, "");
     const std::string path = "augur_ir_test_" + std::to_string(::getpid()) + ".bc";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,15 @@ inline std::uint32_t block_named(const augur::function_features& f, std::string_
     return b;
 }
 inline const augur::basic_block& block_of(const augur::function_features& f, std::string_view name) { return f.flow[block_named(f, name)]; }
+
+/// A module of the test's own. LLVM 14 has to be told that pointers have no type.
+inline std::unique_ptr<::llvm::Module> parse_ir(const std::string& name, ::llvm::LLVMContext& context) {
+#if LLVM_VERSION_MAJOR == 14
+    context.enableOpaquePointers();
+#endif
+    ::llvm::SMDiagnostic why;
+    return ::llvm::parseIRFile(ir_file(name), why, context);
+}
 
 /// (from, to) of a block's edges, sorted.
 using edge_list = std::vector<std::pair<std::uint32_t, std::uint32_t>>;

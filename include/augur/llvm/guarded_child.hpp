@@ -98,15 +98,16 @@ private:
     std::uint64_t nonce_;
 };
 
-/// Bytes of memory that a process has, by /proc/<pid>/statm; 0 where there is none.
+/// Bytes of memory that a process has for itself, without files, by /proc/<pid>/statm; 0 where there is none.
 inline std::uint64_t memory_of(pid_t pid) noexcept {
     std::array<char, 64> path;
     std::array<char, 256> text{};
     std::snprintf(path.data(), path.size(), "/proc/%d/statm", static_cast<int>(pid));
     const unique_fd fd(::open(path.data(), O_RDONLY | O_CLOEXEC));
     if (!fd || ::read(fd.get(), text.data(), text.size() - 1) <= 0) return 0;
-    const char* const second = std::strchr(text.data(), ' ');
-    return second == nullptr ? 0 : std::strtoull(second, nullptr, 10) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    unsigned long long addresses = 0, resident = 0, files = 0;
+    if (std::sscanf(text.data(), "%llu %llu %llu", &addresses, &resident, &files) != 3 || files > resident) return 0;
+    return (resident - files) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 /// What the child sees of the world: no files that it could make larger, no descriptor but its own, which it gives back, an end when its parent ends.

@@ -219,7 +219,8 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
     auto foreign = prepared->foreign;
     stub_foreign(foreign, ir_failures::no_such_function, m);
     call_memory arguments;
-    if (auto opened = run.heap.open(run.memory, o.memory_limit_bytes); !opened) return opened.why();
+    // of the limit not all, so that a program that looks at what it gets hears of it before it is ended
+    if (auto opened = run.heap.open(run.memory, o.memory_limit_bytes / 4 * 3); !opened) return opened.why();
     const auto start = add_entry(m, **entry, o, run.memory, arguments);
     if (!start) return start.why();
     if (auto compiled = (*target)->compile(m, o.symbols); !compiled) return compiled.why();

@@ -152,7 +152,7 @@ private:
             const auto how = aliases_.alias(s->where, load.where);
             if (how == ::llvm::AliasResult::NoAlias) continue;
             edge(s->vertex);
-            if (how == ::llvm::AliasResult::MustAlias) return true;
+            if (how == ::llvm::AliasResult::MustAlias && s->bytes >= load.bytes) return true; // that is said of where they begin
         }
         return false;
     }
