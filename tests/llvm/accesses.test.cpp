@@ -23,8 +23,8 @@ TEST_CASE("ir: every form of an access is traced, line by line") {
     bytes(lines, b, 0, 512);
     // three = 3: lanes 5 to 9 are on, bytes 2080 + 20 to 2080 + 39
     bytes(lines, a, 2100, 20);
-    for (const std::uint64_t i : {0, 1000, 2000, 3000}) bytes(lines, b, 4 * i, 4); // gather
-    for (const std::uint64_t i : {1000, 2000}) bytes(lines, b, 4 * i, 4);          // scatter: lanes 4, 5, 6, 10 of the mask
+    for (const std::uint64_t i : std::initializer_list<std::uint64_t>{0, 1000, 2000, 3000}) bytes(lines, b, 4 * i, 4); // gather
+    for (const std::uint64_t i : std::initializer_list<std::uint64_t>{1000, 2000}) bytes(lines, b, 4 * i, 4);          // scatter: lanes 4, 5, 6, 10 of the mask
     std::vector<std::uint64_t> in, out;
     bytes(in, a, 4100, 200);
     bytes(out, b, 8190, 200);
