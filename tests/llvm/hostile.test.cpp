@@ -38,7 +38,7 @@ TEST_CASE("ir: what does not end is ended, and where it was is told") {
 
 TEST_CASE("ir: memory has a limit") {
     augur::ir_options o;
-    o.memory_limit_bytes = std::uint64_t{512} << 20U;
+    o.memory_limit_bytes = std::uint64_t{256} << 20U;
     const auto glutton = refusal("glutton", o); // its allocations come to nothing one day, and it does not look
     says(glutton, errc::illegal_schedule, "null pointer");
     says(glutton, errc::illegal_schedule, "asked for 1048576 bytes, more than the memory limit has left");
