@@ -45,7 +45,7 @@ entry:
   br label %more
 more:
   %p = call ptr @malloc(i64 1048576)
-  call void @llvm.memset.p0.i64(ptr %p, i8 1, i64 1048576, i1 false)
+  call void @llvm.memset.p0.i64(ptr %p, i8 1, i64 4096, i1 false)
   br label %more
 }
 define void @hoarder(ptr %a) {
