@@ -40,6 +40,7 @@ test | -              | nlohmann-json3-dev | json-devel           | nlohmann-jso
 test | -              | libsimdjson-dev  | simdjson-devel         | simdjson
 test | zstd           | zstd             | zstd                   | zstd
 test | clang++-19     | ?clang-19        | -                      | -
+test | -              | ?libclang-rt-19-dev | -                   | -
 test | -              | ?libc++-19-dev   | -                      | -
 test | -              | ?libc++abi-19-dev | -                     | -
 bench | -             | libbenchmark-dev | google-benchmark-devel | google-benchmark
