@@ -65,7 +65,7 @@ void print(const augur::crop::prediction& p, const augur::machine& m, std::size_
     for (const auto& f : p.functions)
         for (const auto& b : f.blocks)
             if (b.cycles > 0) rows.push_back({&f, &b});
-    std::stable_sort(rows.begin(), rows.end(), [](const row& x, const row& y) { return x.b->cycles > y.b->cycles; });
+    std::sort(rows.begin(), rows.end(), [](const row& x, const row& y) { return x.b->cycles > y.b->cycles; });
     std::printf("\n%8s %12s %10s  %-16s block\n", "time", "count", "cycles", "limited by");
     for (std::size_t i = 0; i < rows.size() && i < most; ++i)
         std::printf("%6.2f %% %12.0f %10.1f  %-16s %s: %s\n", 100 * rows[i].b->cycles / p.cycles, rows[i].b->count,
