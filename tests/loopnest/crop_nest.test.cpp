@@ -121,7 +121,7 @@ TEST_CASE("lowered candidates as loop nests: iterations, multiplications and ele
         CAPTURE(std::string(text));
         const auto dag = dag_of(text);
         augur::random rng(fnv1a64(text));
-        for (int i = 0; i < 12; ++i) {
+        for (int i = 0; i < 8; ++i) {
             CAPTURE(i);
             const auto s = random_schedule::sample(dag, rng, i < 2 ? 0 : 20);
             const auto k = lower(s);
