@@ -21,6 +21,8 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include <llvm/Support/ErrorHandling.h>
+
 #include <augur/llvm/ir_entry.hpp>
 #include <augur/llvm/ir_jit.hpp>
 #include <augur/llvm/ir_prepare.hpp>

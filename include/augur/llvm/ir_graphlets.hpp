@@ -19,6 +19,7 @@
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Function.h>
+#include <llvm/IR/Module.h>
 #include <llvm/IR/PassManager.h>
 
 #include <augur/llvm/ir_folds.hpp>

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <llvm/ADT/SetVector.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/Config/llvm-config.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
