@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     bool quick = false, help = false;
     examples::flag_set flags;
     flags.add_text("out", "FILE", "where the machine file goes (machine.json)", out);
-    flags.add_switch("quick", "fewer repeats: a third of the time, more noise", quick);
+    flags.add_switch("quick", "fewer repeats: some seconds less, more noise", quick);
     flags.add_text("cc", "COMMAND", "C compiler (CC, else cc)", compiler.command);
     flags.add_text("compare", "FILE", "also print where a table of uops.info, ICL.json say, has other costs", table);
     flags.add_switch("help", "this text", help);

@@ -340,7 +340,7 @@ private:
 
     /// Far more than the last cache, and not all memory.
     [[nodiscard]] std::int64_t far_bytes() const {
-        const std::int64_t wanted = (std::max)(std::int64_t{64} << 20U, 4 * machine_.caches.back().bytes);
+        const std::int64_t wanted = (std::max)(std::int64_t{64} << 20U, 2 * machine_.caches.back().bytes);
         const std::int64_t most = machine_.memory.bytes > 0 ? machine_.memory.bytes / 4 : wanted;
         return (std::min)({wanted, most, std::int64_t{1} << 30U}) / 4096 * 4096;
     }

@@ -79,7 +79,7 @@ static void *reader(void *argument) {
 static void read_threads(size_t bytes, int threads) {
     double best = 1e30;
     pthread_t all[256];
-    rounds = repeats > 9 ? 15 : 7;
+    rounds = repeats > 9 ? 9 : 5;
     thread_bytes = bytes / (size_t)threads;
     pthread_barrier_init(&gate, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; ++i) pthread_create(&all[i], NULL, reader, (void *)(size_t)i);
