@@ -78,9 +78,6 @@ public:
             for (auto* const next : ways_out(*out.places[b])) {
                 const auto to = number.lookup(next);
                 out.flow.push_back({b, to, {0, carried(*out.places[b], b, *next, to)}});
-                for (const auto& d : out.flow.back().label.carried) // a load that takes what a store in flight wrote stands by itself
-                    if (is_store(out.blocks[b].code[d.from].op) && out.blocks[to].code[d.to].fold == fold_hint::operand)
-                        out.blocks[to].code[d.to].fold = fold_hint::none;
             }
         return out;
     }
@@ -99,7 +96,6 @@ private:
     };
     static constexpr std::size_t most_queries = 64; ///< for a load: a block of thousands of stores would take quadratic time
 
-    static constexpr bool is_store(instruction_class op) noexcept { return op == instruction_class::store || op == instruction_class::scatter; }
 
     graphlet one(::llvm::BasicBlock& block, std::uint32_t number, std::vector<ir_copy>& copies) {
         graphlet_builder builder;

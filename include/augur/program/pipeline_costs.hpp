@@ -67,7 +67,7 @@ public:
     }
     /// The same, for a load that takes what a store in flight wrote.
     [[nodiscard]] native_code forwarded(native_code c) const noexcept {
-        c.row = forwarded_[c.row];
+        c.row = static_cast<std::uint16_t>(forwarded_[c.row_index()] | (c.row & native_code::no_slot));
         return c;
     }
     [[nodiscard]] bool folds(fold_hint f) const noexcept { return ((folds_ >> static_cast<unsigned>(f)) & 1U) != 0; }
