@@ -96,7 +96,6 @@ private:
     };
     static constexpr std::size_t most_queries = 64; ///< for a load: a block of thousands of stores would take quadratic time
 
-
     graphlet one(::llvm::BasicBlock& block, std::uint32_t number, std::vector<ir_copy>& copies) {
         graphlet_builder builder;
         folds_.begin(block);
