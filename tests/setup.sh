@@ -34,7 +34,7 @@ base | -              | libtbb-dev       | tbb-devel              | tbb
 base | -              | libboost-dev     | boost-devel            | boost
 base | -              | zlib1g-dev       | zlib-devel             | zlib
 base | -              | libzstd-dev      | libzstd-devel          | zstd
-base | llvm-config-19 | ?llvm-19-dev     | -                      | -
+test | llvm-config-19 | ?llvm-19-dev     | -                      | -
 test | -              | doctest-dev      | doctest-devel          | doctest
 test | -              | nlohmann-json3-dev | json-devel           | nlohmann-json
 test | -              | libsimdjson-dev  | simdjson-devel         | simdjson
