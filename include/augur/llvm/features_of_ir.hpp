@@ -46,7 +46,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
     };
     const auto text = run_guarded(
         {o.time_limit_seconds, o.memory_limit_bytes, o.stop},
-        [&](const guard_report& report) -> result<std::string> {
+        [&](const child_report& report) -> result<std::string> {
             ir_failures::install(report, o);
             auto m = module(report);
             if (!m) return m.why();
@@ -74,7 +74,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
 /// Threads    safe to call concurrently; it forks, so no other thread of the process may be within LLVM then, which has locks of its own
 [[nodiscard]] inline result<program_features> features_of_ir_file(const std::string& path, const ir_options& o = {},
                                                                   const ir_progress_sink& progress = {}) {
-    return detail::features_in_child(o, progress, [&](const detail::guard_report& report) -> result<::llvm::Module*> {
+    return detail::features_in_child(o, progress, [&](const detail::child_report& report) -> result<::llvm::Module*> {
         report.send(0, "read");
         auto made = detail::read_module(path);
         if (!made) return made.why();
@@ -85,7 +85,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
 /// Features of a module of the caller's, which stays as it is: what is done to it is done to the child's copy.
 /// @note errors: as above
 [[nodiscard]] inline result<program_features> features_of_module(::llvm::Module& m, const ir_options& o = {}, const ir_progress_sink& progress = {}) {
-    return detail::features_in_child(o, progress, [&](const detail::guard_report&) -> result<::llvm::Module*> { return &m; });
+    return detail::features_in_child(o, progress, [&](const detail::child_report&) -> result<::llvm::Module*> { return &m; });
 }
 
 } // namespace augur::inline v0

@@ -32,7 +32,7 @@
 
 namespace augur::inline v0::detail {
 
-struct guard_limits {
+struct child_limits {
     double seconds = 10;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30U; ///< that it has written to, beyond what it had from its parent
     stop_flag stop = nullptr;
@@ -57,9 +57,9 @@ struct guard_header {
 };
 
 /// The child's end. Its functions allocate nothing, so that a signal handler may call them.
-class guard_report {
+class child_report {
 public:
-    guard_report(int fd, std::uint64_t nonce) noexcept : fd_(fd), nonce_(nonce) {}
+    child_report(int fd, std::uint64_t nonce) noexcept : fd_(fd), nonce_(nonce) {}
 
     void send(std::uint32_t kind, std::string_view text, std::uint32_t code = 0) const noexcept {
         guard_header h{nonce_, kind, code, text.size(), crc32(text), 0};
@@ -111,7 +111,7 @@ inline std::uint64_t memory_of(pid_t pid) noexcept {
 }
 
 /// What the child sees of the world: no files that it could make larger, no descriptor but its own, which it gives back, an end when its parent ends.
-inline int fence_child(const guard_limits& limits, int fd, pid_t parent) noexcept {
+inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(2);
     ::setpgid(0, 0);
@@ -140,12 +140,12 @@ inline int fence_child(const guard_limits& limits, int fd, pid_t parent) noexcep
     return fd;
 }
 
-/// Calls `child(const guard_report&)`, which sends messages and whose result<std::string> is the last one, in a child; `progress(text)` here for each
+/// Calls `child(const child_report&)`, which sends messages and whose result<std::string> is the last one, in a child; `progress(text)` here for each
 /// message of progress. The child is killed at its limits, with all it started.
 /// @note errors: limit (time, memory); interrupted; io, when it ended otherwise or nothing can be forked; those that the child sent.
 ///       A process with several threads may fork: a child that waits for a lock that another thread held at that moment ends at its time limit.
 template <class Child, class Progress>
-result<std::string> run_guarded(const guard_limits& limits, Child&& child, Progress&& progress) {
+result<std::string> run_guarded(const child_limits& limits, Child&& child, Progress&& progress) {
     unique_fd here, there;
     if (!socket_pair(here, there)) return error{errc::io, std::string("cannot make a pair of sockets: ") + std::strerror(errno)};
     const double start = seconds_now();
@@ -155,7 +155,7 @@ result<std::string> run_guarded(const guard_limits& limits, Child&& child, Progr
     const pid_t pid = ::fork();
     if (pid < 0) return error{errc::io, std::string("cannot fork: ") + std::strerror(errno)};
     if (pid == 0) {
-        const guard_report report(fence_child(limits, there.get(), parent), nonce);
+        const child_report report(fence_child(limits, there.get(), parent), nonce);
         result<std::string> made = child(report);
         if (!made) report.fail(made.why().code, made.why().detail);
         report.send(1, *made);

@@ -32,13 +32,13 @@ namespace augur::inline v0::detail {
 
 /// Signals and LLVM's fatal errors, told before the child ends.
 struct ir_failures {
-    static inline const guard_report* report = nullptr;
+    static inline const child_report* report = nullptr;
     static inline const char* step = "read";
     static inline double seconds = 0;
     static inline std::vector<std::pair<std::size_t, std::string>>* names = nullptr; ///< counters, and what they count
     static inline std::vector<::llvm::Function*>* foreign = nullptr;
 
-    static void install(const guard_report& to, const ir_options& o) {
+    static void install(const child_report& to, const ir_options& o) {
         report = &to;
         seconds = o.time_limit_seconds;
         struct sigaction act {};
@@ -130,7 +130,7 @@ inline void settle_counts(ir_function& f, const ir_counters& c, const std::vecto
     }
 }
 
-inline result<program_features> extract_features(::llvm::Module& m, const ir_options& o, const guard_report& report) {
+inline result<program_features> extract_features(::llvm::Module& m, const ir_options& o, const child_report& report) {
     namespace ir = ::llvm;
     const auto step = [&](const char* name) {
         ir_failures::step = name;

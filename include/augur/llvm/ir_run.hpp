@@ -41,7 +41,7 @@ struct parallel_part {
 /// run one at a time, each until its part of the trace is full, so what one run does every run does.
 class ir_run {
 public:
-    ir_run(const ir_options& o, const guard_report& report, std::vector<parallel_part> parts)
+    ir_run(const ir_options& o, const child_report& report, std::vector<parallel_part> parts)
         : options_(o), report_(report), parts_(std::move(parts)), buffer_(buffer_lines + trace_slack) {
         for (int t = 0; t < o.threads; ++t) own_.emplace_back(o.trace, o.trace.exact / static_cast<std::uint64_t>(o.threads));
         if (o.threads > 1) shared_ = std::make_unique<trace_profile>(o.trace, o.trace.exact);
@@ -62,7 +62,7 @@ public:
     [[nodiscard]] const std::vector<parallel_part>& parts() const noexcept { return parts_; }
     [[nodiscard]] std::uint64_t accesses() const noexcept { return accesses_; }
     [[nodiscard]] bool trace_ended_early() const noexcept { return options_.trace.most > 0 && accesses_ > options_.trace.most; }
-    [[nodiscard]] const guard_report& report() const noexcept { return report_; }
+    [[nodiscard]] const child_report& report() const noexcept { return report_; }
     [[nodiscard]] int threads() const noexcept { return options_.threads; }
 
     /// Where the functions of the parts are, now that they are linked.
@@ -320,7 +320,7 @@ private:
     }
 
     const ir_options& options_;
-    const guard_report& report_;
+    const child_report& report_;
     std::vector<parallel_part> parts_;
     std::vector<std::uint64_t> buffer_;
     std::vector<trace_profile> own_; ///< (threads)
