@@ -105,7 +105,7 @@ private:
     reuse_profile* out_ = nullptr;
     std::uint64_t line_ = 64, footprint_ = 1;
     double weight_ = 1;
-    bool warm_ = true, sampled_ = false, counted_ = false;
+    bool warm_ = true, sampled_ = false;
     std::vector<std::uint64_t> lines_;
     std::vector<std::uint32_t> distances_;
 
