@@ -33,28 +33,7 @@ augur::result<std::string> text_of_file(const fs::path& path) {
 struct measured_line {
     std::string id, file;
     double one_thread = 0, two_threads = 0;
-    std::vector<augur::ir_argument> arguments; ///< buffers, by tensor
 };
-
-bool read_buffers(augur::json_reader& in, std::vector<augur::ir_argument>& out) {
-    in.begin_array();
-    while (in.next_element()) { // [[shape], "float32"]
-        std::uint64_t bytes = 4;
-        in.begin_array();
-        if (!in.next_element() || !in.begin_array()) return in.fail(augur::errc::parse, "expected a shape");
-        while (in.next_element()) {
-            std::int64_t extent = 0;
-            if (!in.read(extent)) return false;
-            if (extent < 1 || extent > (std::int64_t{1} << 30U)) return in.fail(augur::errc::invalid_argument, "expected an extent of 1 to 2^30");
-            bytes *= static_cast<std::uint64_t>(extent);
-        }
-        while (in.next_element()) in.skip();
-        augur::ir_buffer buffer;
-        buffer.bytes = bytes;
-        out.emplace_back(std::move(buffer));
-    }
-    return in.ok();
-}
 
 bool read_line(augur::json_reader& in, measured_line& out) {
     std::string_view key;
@@ -63,7 +42,6 @@ bool read_line(augur::json_reader& in, measured_line& out) {
         if (key == "id") in.read(out.id);
         else if (key == "ll") in.read(out.file);
         else if (key == "t1") in.read(out.one_thread);
-        else if (key == "inputs") read_buffers(in, out.arguments);
         else if (key == "threads") {
             in.begin_object();
             while (in.next_member(key)) {
@@ -130,7 +108,6 @@ augur::result<std::vector<measured_task>> gather_programs(const gather_options& 
                 if (auto ready = unpack(archive, folder); !ready) return ready.why();
                 augur::ir_options how;
                 how.threads = o.threads;
-                how.arguments = std::move(m.arguments);
                 how.trace.exact = std::uint64_t{1} << 23U;
                 how.time_limit_seconds = 120;
                 features = augur::features_of_ir_file((folder / m.file).string(), how);
