@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <augur/loopnest/c_tile.hpp>
+#include <augur/loopnest/loop_choice.hpp>
 #include <augur/loopnest/program.hpp>
 
 namespace augur::inline v0 {
@@ -101,50 +102,6 @@ private:
         block([&] { core(clear, 0); });
     }
 
-    /// The largest divisor of `n` up to `limit`.
-    static std::int64_t divisor(std::int64_t n, std::int64_t limit) {
-        for (auto d = (std::min)(n, limit); d > 1; --d)
-            if (n % d == 0) return d;
-        return 1;
-    }
-
-    /// The loop whose iterations become lanes: the annotated one, else the innermost space loop along which the results lie side by side.
-    [[nodiscard]] std::size_t vector_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops) const {
-        for (std::size_t i = loops.size(); i-- > 0;)
-            if (loops[i].annotation == loop_annotation::vectorize) return i;
-        for (std::size_t i = loops.size(); i-- > 0;)
-            if (!loops[i].reduce && loops[i].annotation != loop_annotation::parallel && n.index.factor(loops[i].term) == 1) return i;
-        return loops.size();
-    }
-
-    /// The factor of loop `term` in every read of `e` is 0 or 1; `one`: some is 1.
-    [[nodiscard]] bool smooth(const lowered_expr& e, int term, bool& one) const {
-        if (e.op == expr_op::read) {
-            for (const auto& [t, f] : e.index.terms) {
-                if (t == term && f != 1) return false;
-                if (t != term && depends_on(term_table::value(t), {term})) return false;
-                one = one || t == term;
-            }
-        }
-        return std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return smooth(o, term, one); });
-    }
-
-    /// A reduce loop along which the operands lie side by side, where they do not along the vector loop `v`. Its steps become lanes: the sum is
-    /// another one than step by step, within the same bounds of rounding.
-    [[nodiscard]] std::size_t sum_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops, std::size_t v) const {
-        if (n.combine == reducer::none) return loops.size();
-        if (v < loops.size()) {
-            bool one = false;
-            if (loops[v].annotation == loop_annotation::vectorize || smooth(n.value, loops[v].term, one)) return loops.size();
-        }
-        for (std::size_t i = loops.size(); i-- > 0;) {
-            bool one = false;
-            if (!loops[i].reduce || loops[i].extent < 8 || !smooth(n.value, loops[i].term, one) || !one) continue;
-            if (std::none_of(n.guards.begin(), n.guards.end(), [&](const affine& g) { return depends_on(g, {loops[i].term}); })) return i;
-        }
-        return loops.size();
-    }
-
     /// Writes the loops from `depth` on; none of them carries attached stages.
     void core(const lowered_nest& n, std::size_t depth) {
         std::vector<lowered_loop> loops;
@@ -155,7 +112,7 @@ private:
 
         auto v = vector_loop(n, loops);
         plan p;
-        if (const auto r = sum_loop(n, loops, v); r < loops.size()) {
+        if (const auto r = sum_loop(kernel_.terms, n, loops, v); r < loops.size()) {
             p.sum_lanes = loops[r];
             loops.erase(loops.begin() +
                         static_cast<std::ptrdiff_t>(r)); // it is written inside the others, wherever it stood: a reduction has no order here
@@ -187,7 +144,7 @@ private:
             const auto W = static_cast<std::int64_t>(options_.vector_floats);
             const auto e = loops[v].extent;
             shape.lanes = (std::min)(e, 4 * W);
-            if (e > 4 * W && e % W == 0 && divisor(e / W, 4) > 1) shape.lanes = W * divisor(e / W, 4);
+            if (e > 4 * W && e % W == 0 && largest_divisor(e / W, 4) > 1) shape.lanes = W * largest_divisor(e / W, 4);
         }
 
         if (v < loops.size()) {
@@ -222,7 +179,7 @@ private:
         if (p.around.empty() || p.around.back().extent * sums <= most_written_out(p.nest)) return;
         const auto whole = p.around.back();
         auto inner = whole;
-        inner.extent = divisor(whole.extent, std::clamp(most_written_out(p.nest) / sums, std::int64_t{1}, std::int64_t{8}));
+        inner.extent = largest_divisor(whole.extent, std::clamp(most_written_out(p.nest) / sums, std::int64_t{1}, std::int64_t{8}));
         if (inner.extent == 1) return;
         auto& outer = p.around.back();
         outer.extent = whole.extent / inner.extent;

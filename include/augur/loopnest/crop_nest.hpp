@@ -17,6 +17,7 @@
 #include <augur/core/random.hpp>
 #include <augur/loopnest/c_text.hpp>
 #include <augur/loopnest/crop_statement.hpp>
+#include <augur/loopnest/loop_choice.hpp>
 #include <augur/loopnest/lower.hpp>
 #include <augur/loopnest/tile_shape.hpp>
 #include <augur/program/nest_program.hpp>
@@ -129,40 +130,6 @@ private:
         core(clear, 0);
     }
 
-    [[nodiscard]] static std::int64_t divisor(std::int64_t n, std::int64_t limit) {
-        for (auto d = (std::min)(n, limit); d > 1; --d)
-            if (n % d == 0) return d;
-        return 1;
-    }
-    [[nodiscard]] static std::size_t vector_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops) {
-        for (std::size_t i = loops.size(); i-- > 0;)
-            if (loops[i].annotation == loop_annotation::vectorize) return i;
-        for (std::size_t i = loops.size(); i-- > 0;)
-            if (!loops[i].reduce && loops[i].annotation != loop_annotation::parallel && n.index.factor(loops[i].term) == 1) return i;
-        return loops.size();
-    }
-    [[nodiscard]] bool smooth(const lowered_expr& e, int term, bool& one) const {
-        if (e.op == expr_op::read)
-            for (const auto& [t, f] : e.index.terms) {
-                if (t == term && f != 1) return false;
-                if (t != term && depends(term_table::value(t), term)) return false;
-                one = one || t == term;
-            }
-        return std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return smooth(o, term, one); });
-    }
-    [[nodiscard]] std::size_t sum_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops, std::size_t v) const {
-        if (n.combine == reducer::none) return loops.size();
-        if (v < loops.size()) {
-            bool one = false;
-            if (loops[v].annotation == loop_annotation::vectorize || smooth(n.value, loops[v].term, one)) return loops.size();
-        }
-        for (std::size_t i = loops.size(); i-- > 0;) {
-            bool one = false;
-            if (!loops[i].reduce || loops[i].extent < 8 || !smooth(n.value, loops[i].term, one) || !one) continue;
-            if (std::none_of(n.guards.begin(), n.guards.end(), [&](const affine& g) { return depends(g, loops[i].term); })) return i;
-        }
-        return loops.size();
-    }
     [[nodiscard]] std::int64_t most_written_out(const lowered_nest& n) const {
         return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
     }
@@ -175,7 +142,7 @@ private:
         const bool begun = std::any_of(n.loops.begin(), n.loops.begin() + static_cast<std::ptrdiff_t>(depth), [](const auto& l) { return l.reduce; });
         auto v = vector_loop(n, loops);
         plan p;
-        if (const auto r = sum_loop(n, loops, v); r < loops.size()) {
+        if (const auto r = sum_loop(kernel_.terms, n, loops, v); r < loops.size()) {
             p.sum_lanes = loops[r];
             loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(r));
             v = loops.size();
@@ -199,7 +166,7 @@ private:
             const auto W = static_cast<std::int64_t>(options_.vector_floats);
             const auto e = loops[v].extent;
             shape.lanes = (std::min)(e, 4 * W);
-            if (e > 4 * W && e % W == 0 && divisor(e / W, 4) > 1) shape.lanes = W * divisor(e / W, 4);
+            if (e > 4 * W && e % W == 0 && largest_divisor(e / W, 4) > 1) shape.lanes = W * largest_divisor(e / W, 4);
         }
         if (v < loops.size()) p.lanes = loops[v];
         auto next = shape.parts.begin();
@@ -303,7 +270,7 @@ private:
         for (const auto& l : p.tile) sums *= l.extent;
         const auto limit = most_written_out(n);
         if (!p.around.empty() && p.around.back().extent * sums > limit) {
-            const auto d = divisor(p.around.back().extent, std::clamp(limit / sums, std::int64_t{1}, std::int64_t{8}));
+            const auto d = largest_divisor(p.around.back().extent, std::clamp(limit / sums, std::int64_t{1}, std::int64_t{8}));
             if (d > 1) {
                 const auto [outer, inner] = split(n, lowered_loop(p.around.back()), d);
                 p.around.back() = outer;
