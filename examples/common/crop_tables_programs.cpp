@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Programs in LLVM IR that somebody measured: their lines, their archives, their features.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <augur/loopnest/process.hpp>
 #include <augur/program/features_json.hpp>
 #include <augur/record/replace_file.hpp>
+#include <augur/schedule/steps_json.hpp>
 
 #include "crop_tables.hpp"
 
@@ -32,8 +34,16 @@ augur::result<std::string> text_of_file(const fs::path& path) {
 /// What a line of <task>.jsonl says that matters here.
 struct measured_line {
     std::string id, file;
-    double one_thread = 0, two_threads = 0;
+    augur::step_list steps;
+    double one_thread = 0, two_threads = 0; ///< seconds; 0: not measured
 };
+
+/// The schedule of a record as Ansor writes it: [task, [stages, steps]].
+bool read_schedule(augur::json_reader& in, augur::step_list& out) {
+    const auto more = [&] { return in.next_element() || in.fail(augur::errc::parse, "steps: expected [task, [stages, steps]]"); };
+    if (!in.begin_array() || !more() || !in.skip() || !more() || !in.begin_array() || !more() || !in.skip() || !more()) return false;
+    return augur::read_steps(in, out) && !in.next_element() && !in.next_element() && in.ok();
+}
 
 bool read_line(augur::json_reader& in, measured_line& out) {
     std::string_view key;
@@ -41,6 +51,7 @@ bool read_line(augur::json_reader& in, measured_line& out) {
     while (in.next_member(key)) {
         if (key == "id") in.read(out.id);
         else if (key == "ll") in.read(out.file);
+        else if (key == "steps") read_schedule(in, out.steps);
         else if (key == "t1") in.read(out.one_thread);
         else if (key == "threads") {
             in.begin_object();
@@ -73,6 +84,16 @@ augur::result<void> unpack(const fs::path& archive, const fs::path& to) {
 
 } // namespace
 
+augur::result<augur::program_features> kept_features(const std::string& kept, const std::string& ir, augur::ir_options how) {
+    if (const auto text = text_of_file(kept); text) return augur::features_from_json(*text);
+    how.trace.exact = std::uint64_t{1} << 23U;
+    how.time_limit_seconds = 120;
+    auto features = augur::features_of_ir_file(ir, how);
+    if (features)
+        if (auto written = augur::replace_file(kept, augur::features_to_json(*features)); !written) return written.why();
+    return features;
+}
+
 augur::result<std::vector<measured_task>> gather_programs(const gather_options& o, progress_line& progress) {
     std::vector<fs::path> lists;
     std::error_code why;
@@ -83,7 +104,7 @@ augur::result<std::vector<measured_task>> gather_programs(const gather_options& 
     std::sort(lists.begin(), lists.end());
     std::vector<measured_task> tasks;
     for (const auto& list : lists) {
-        auto& task = tasks.emplace_back();
+        measured_task task;
         task.name = list.stem().string();
         const fs::path folder = fs::path(o.cache) / task.name;
         const fs::path archive = fs::path(o.data) / (task.name + ".ll.tar.xz");
@@ -98,29 +119,29 @@ augur::result<std::vector<measured_task>> gather_programs(const gather_options& 
             augur::json_reader in(line);
             measured_line m;
             if (!read_line(in, m)) return augur::error{augur::errc::parse, list.string() + ":" + std::to_string(number) + ": " + in.why().detail};
-            if (m.id.find('/') != std::string::npos || m.file.find('/') != std::string::npos || !(m.one_thread > 0))
-                return augur::error{augur::errc::invalid_argument, list.string() + ":" + std::to_string(number) + ": expected a name and a latency"};
-            const fs::path kept = folder / (m.id + "." + std::to_string(o.threads) + ".features.json");
-            augur::result<augur::program_features> features = augur::error{augur::errc::not_found, "not gathered"};
-            if (const auto text = text_of_file(kept); text) {
-                features = augur::features_from_json(*text);
-            } else {
-                if (auto ready = unpack(archive, folder); !ready) return ready.why();
-                augur::ir_options how;
-                how.threads = o.threads;
-                how.trace.exact = std::uint64_t{1} << 23U;
-                how.time_limit_seconds = 120;
-                features = augur::features_of_ir_file((folder / m.file).string(), how);
-                if (features)
-                    if (auto written = augur::replace_file(kept.string(), augur::features_to_json(*features)); !written) return written.why();
-            }
-            if (features) task.programs.push_back({m.id, std::move(*features), m.one_thread, m.two_threads});
+            if (m.id.find('/') != std::string::npos || m.file.find('/') != std::string::npos || !(m.one_thread > 0) || m.steps.steps.empty())
+                return augur::error{augur::errc::invalid_argument,
+                                    list.string() + ":" + std::to_string(number) + ": expected a name, a latency and a schedule"};
+            const double seconds = o.threads == 1 ? m.one_thread : m.two_threads;
+            if (!(seconds > 0)) continue; // not with so many threads
+            if (auto ready = unpack(archive, folder); !ready) return ready.why();
+            const std::string ir = (folder / m.file).string();
+            augur::ir_options how;
+            how.threads = o.threads;
+            auto features = kept_features((folder / (m.id + "." + std::to_string(o.threads) + ".features.json")).string(), ir, how);
+            if (features) task.programs.push_back({m.id, std::move(*features), seconds, std::move(m.steps), ir, {}});
             else task.left_out.push_back(m.id + ": " + features.why().detail);
             ++done;
             progress.show(done, count, task.name, done == count);
         }
+        if (!task.programs.empty()) tasks.push_back(std::move(task));
+        else
+            for (const auto& text : task.left_out) std::fprintf(stderr, "left out: %s\n", text.c_str());
     }
     progress.clear();
+    if (tasks.empty() && !stop_requested().load())
+        return augur::error{augur::errc::not_found,
+                            o.data + ": no task was measured with " + std::to_string(o.threads) + " threads, or none has features"};
     return tasks;
 }
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Schedules of the embedded compiler's kernels: drawn, measured once, and given features without a compiler and, where asked, with one.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include <augur/core/hash.hpp>
+#include <augur/core/random.hpp>
+#include <augur/loopnest/compile.hpp>
+#include <augur/loopnest/crop_nest.hpp>
+#include <augur/loopnest/task_runner.hpp>
+#include <augur/record/replace_file.hpp>
+#include <augur/tune/trial_log.hpp>
+
+#include "crop_tables.hpp"
+#include "session.hpp"
+
+namespace examples {
+
+namespace {
+
+namespace fs = std::filesystem;
+using augur::error;
+using augur::kernel_kind;
+using augur::result;
+
+enum class family : std::uint8_t { convolution, depthwise, product, norm, pooling, other };
+
+family family_of(kernel_kind k) {
+    switch (k) {
+    case kernel_kind::conv2d: return family::convolution;
+    case kernel_kind::depthwise_conv2d: return family::depthwise;
+    case kernel_kind::dense:
+    case kernel_kind::matmul:
+    case kernel_kind::batch_matmul: return family::product;
+    case kernel_kind::softmax:
+    case kernel_kind::layer_norm: return family::norm;
+    case kernel_kind::max_pool2d:
+    case kernel_kind::avg_pool2d:
+    case kernel_kind::global_avg_pool2d: return family::pooling;
+    default: return family::other;
+    }
+}
+
+/// Distinct kernels of all networks: first what there must be of each family, in turns, then whatever comes. Fewer are the first of more.
+augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
+    augur::network all{"all", {}};
+    for (const auto name : augur::network_names)
+        if (const auto net = augur::find_network(name))
+            for (const auto& k : net->kernels) all.add(k.what);
+    augur::random(seed).shuffle(std::span(all.kernels));
+    using f = family;
+    constexpr std::array wanted{f::convolution, f::depthwise, f::product,     f::norm,      f::pooling, f::convolution, f::depthwise,  f::product,
+                                f::norm,        f::pooling,   f::convolution, f::depthwise, f::product, f::convolution, f::convolution};
+    augur::network out{"drawn from the networks", {}};
+    const auto take = [&](auto&& wants) {
+        const auto at = std::find_if(all.kernels.begin(), all.kernels.end(), wants);
+        if (at == all.kernels.end() || out.kernels.size() == count) return false;
+        out.kernels.push_back({at->what, 1});
+        all.kernels.erase(at);
+        return true;
+    };
+    for (const auto w : wanted) take([w](const augur::network_kernel& k) { return family_of(k.what.kind()) == w; });
+    while (take([](const augur::network_kernel&) { return true; })) {}
+    return out;
+}
+
+/// A compiler that gives LLVM IR, and where its features are kept.
+struct ir_compiler {
+    augur::work_folder folder;
+    augur::compiler cc;
+    std::string cache;
+
+    /// Features of a program on one thread; its buffers are parameters, its parallel loops run one after the other.
+    [[nodiscard]] result<augur::program_features> features(const augur::program& p) const {
+        std::string source(augur::program_prelude), parameters, list;
+        augur::ir_options how;
+        how.entry = "crop_entry";
+        for (const auto& b : p.buffers) {
+            const auto name = "b" + std::to_string(how.arguments.size());
+            parameters += (parameters.empty() ? "float *" : ", float *") + name;
+            list += (list.empty() ? "" : ", ") + name;
+            how.arguments.emplace_back(augur::ir_buffer{static_cast<std::uint64_t>((std::max)(std::int64_t{1}, b.elements)) * 4});
+        }
+        source += p.source + "static void crop_launch(aug_body body, void *context, int64_t n) { body(context, 0, n); }\nvoid crop_entry(" +
+                  parameters + ") { float *const buffers[] = {" + list + "}; " + p.entry + "(buffers, crop_launch); }\n";
+        augur::process_spec job;
+        job.arguments = cc.command;
+        job.arguments.insert(job.arguments.end(), cc.flags.begin(), cc.flags.end());
+        auto hash = augur::fnv1a64(source, augur::fnv1a64(cc.identity));
+        for (const auto& flag : cc.flags) hash = augur::fnv1a64(flag, hash);
+        const std::string kept = cache + "/" + text_of("%016llx", static_cast<unsigned long long>(hash)) + ".features.json";
+        const std::string c = folder.path() + "/program.c", ir = folder.path() + "/program.ll";
+        if (std::error_code ignored; !fs::exists(kept, ignored)) {
+            if (auto written = augur::replace_file(c, source); !written) return written.why();
+            for (const char* a : {"-std=gnu11", "-S", "-emit-llvm", "-o"}) job.arguments.emplace_back(a);
+            job.arguments.insert(job.arguments.end(), {ir, c});
+            if (const auto done = augur::run_process(job); !done.ok())
+                return error{augur::errc::invalid_argument, cc.identity + ": " + augur::detail::compiler_complaint(done.errors)};
+        }
+        return kept_features(kept, ir, how);
+    }
+};
+
+result<ir_compiler> find_ir_compiler(const loopnest_options& o) {
+    auto folder = augur::work_folder::create();
+    if (!folder) return folder.why();
+    auto cc = augur::find_compiler({o.clang, {}}, *folder);
+    if (!cc) return cc.why();
+    if (!cc->is_clang()) return error{augur::errc::invalid_argument, "'" + o.clang + "' is not clang: " + cc->identity};
+    return ir_compiler{std::move(*folder), std::move(*cc), o.cache + "/clang"};
+}
+
+} // namespace
+
+result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, progress_line& progress) {
+    std::error_code wrong;
+    fs::create_directories(o.cache + "/clang", wrong);
+    if (wrong) return error{augur::errc::io, o.cache + ": " + wrong.message()};
+    std::optional<ir_compiler> clang;
+    if (!o.clang.empty()) {
+        auto found = find_ir_compiler(o);
+        if (!found) return found.why();
+        clang.emplace(std::move(*found));
+    }
+    settings what;
+    what.work = draw_kernels(o.kernels, o.seed);
+    what.trials = o.schedules;
+    what.guided = false;
+    what.even = what.resume = true;
+    what.seed = o.seed;
+    what.threads = o.threads;
+    what.compiler.command = o.compiler;
+    what.log = o.cache + "/loopnest-" + std::to_string(o.seed) + ".jsonl"; // other seeds are other schedules
+    session s(std::move(what));
+    if (auto ready = s.prepare(); !ready) return ready.why();
+    if (const auto measured = s.search("measure", false, true, progress); measured.failed) return *measured.failed;
+    if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
+
+    const auto trials = augur::read_trials(s.with.log, std::span<const augur::loopnest_task>(s.tasks), s.made_with());
+    if (!trials) return trials.why();
+    std::vector<measured_task> out;
+    const auto c_code = augur::native_c_options(s.on);
+    for (const auto& t : s.tasks) {
+        measured_task task;
+        task.name = label(t.what());
+        std::size_t number = 0;
+        for (const auto& trial : trials->trials) {
+            if (trial.task != t.key() || number == o.schedules) continue;
+            if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
+            progress.show(out.size() * o.schedules + number, s.tasks.size() * o.schedules, "features: " + task.name, number == 0);
+            measured_program p;
+            p.name = "schedule " + std::to_string(number++);
+            p.seconds = trial.outcome.latency();
+            p.steps = trial.schedule;
+            const auto leave_out = [&](const std::string& why) { task.left_out.push_back(task.name + ", " + p.name + ": " + why); };
+            if (!trial.outcome.ok()) {
+                leave_out(std::string(to_string(trial.outcome.status)) + ": " + trial.outcome.reason);
+                continue;
+            }
+            augur::loop_state state(t.dag());
+            if (auto applied = state.apply(trial.schedule); !applied) return applied.why();
+            const auto lowered = augur::lower(state);
+            if (!lowered) return lowered.why();
+            auto features = augur::crop_features(*lowered, c_code);
+            if (!features) {
+                leave_out(features.why().detail);
+                continue;
+            }
+            p.features = std::move(*features);
+            if (clang) {
+                auto compiled = clang->features(augur::write_c(*lowered, c_code));
+                if (!compiled) {
+                    leave_out("through clang: " + compiled.why().detail);
+                    continue;
+                }
+                p.compiled = std::move(*compiled);
+            }
+            task.programs.push_back(std::move(p));
+        }
+        if (!task.programs.empty()) out.push_back(std::move(task));
+        else
+            for (const auto& text : task.left_out) std::fprintf(stderr, "left out: %s\n", text.c_str());
+    }
+    progress.clear();
+    if (out.empty()) return error{augur::errc::not_found, s.with.log + ": no schedule was measured"};
+    return out;
+}
+
+} // namespace examples
