@@ -58,7 +58,7 @@ int run(const wishes& w) {
     auto rows = examples::crop_rows(*tasks, *machine, w.gather.threads);
     if (!rows) return complain(rows.why());
     if (!w.mca.empty()) {
-        auto mca = examples::mca_row(*tasks, *machine, w.mca, w.gather.cache, progress);
+        auto mca = examples::mca_row(*tasks, *machine, w.mca, progress);
         if (!mca) return complain(mca.why());
         rows->push_back(*std::move(mca));
     }
@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
         return misuse({augur::errc::invalid_argument, "--cache and one of --data and --loopnest are needed; try --help"});
     if (w.loopnest && (!w.mca.empty() || flags.given("only") || flags.given("most")))
         return misuse({augur::errc::invalid_argument, "--only, --most and --mca go with --data"});
+    if (!w.mca.empty() && w.gather.threads != 1) return misuse({augur::errc::invalid_argument, "--mca is for one thread"});
     if (!w.nests.clang.empty() && (!w.loopnest || w.gather.threads != 1))
         return misuse({augur::errc::invalid_argument, "--clang goes with --loopnest on one thread"});
     w.nests.cache = w.gather.cache;

@@ -106,12 +106,12 @@ struct rival_options {
 /// @note errors: interrupted; those of training
 augur::result<std::vector<score_row>> learned_rows(const std::vector<measured_task>& tasks, const rival_options& o, progress_line& progress);
 
-/// Cycles of each block by llvm-mca, times how often it ran. The tools are llc-19 and llvm-mca-19, or without the number; the row is absent without.
-/// @param cpu    their -mcpu
-/// @param cache  folder; cycles are kept there
+/// Cycles of each block by llvm-mca, times how often it ran, on one thread; kept beside the IR. The tools are llc-19 and llvm-mca-19, or without the
+/// number; without them, or where one refuses a program, the row is absent.
+/// @param cpu  their -mcpu
 /// @note errors: interrupted, io
 augur::result<score_row> mca_row(const std::vector<measured_task>& tasks, const augur::machine& target, const std::string& cpu,
-                                 const std::string& cache, progress_line& progress);
+                                 progress_line& progress);
 
 // ---- showing
 

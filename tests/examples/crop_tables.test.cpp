@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The program `crop_tables` from outside: on made-up programs whose order is known, and on schedules that it measures; wrong arguments, kill -9.
+#include <doctest/doctest.h>
+
+#ifndef AUGUR_CROP_TABLES_PROGRAM
+TEST_CASE("crop_tables is not built: there is no component llvm") {}
+#else
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <augur/record/log.hpp>
+
+#include "scratch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using strings = std::vector<std::string>;
+
+std::string contents(const std::string& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+pid_t start(const scratch& folder, const std::string& program, strings arguments) {
+    arguments.insert(arguments.begin(), program);
+    std::vector<char*> argv;
+    for (auto& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child != 0) return child;
+    ::dup2(::open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(::open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    ::execvp(argv[0], argv.data());
+    ::_exit(127);
+}
+// The exit code, or minus the signal.
+int wait_for(pid_t child) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_CROP_TABLES_PROGRAM, std::move(arguments))); }
+
+// The words behind the name of a row.
+strings line_of(const std::string& text, const std::string& name) {
+    const auto at = text.find("\n" + name + "  ");
+    CAPTURE(text);
+    REQUIRE(at != std::string::npos);
+    std::istringstream line(text.substr(at + 1 + name.size(), text.find('\n', at + 1) - at - 1 - name.size()));
+    strings words;
+    for (std::string word; line >> word;) words.push_back(word);
+    return words;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+    REQUIRE(contains(text, from));
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+}
+
+// A task of three programs, each a parallel loop of so many iterations with so many rounds within, and their milliseconds. False: no tar or no xz.
+bool write_task(const scratch& folder, const std::string& name, const std::array<std::pair<int, int>, 3>& extents, const std::array<int, 3>& times) {
+    fs::create_directories(folder / "data");
+    std::ofstream lines(folder / ("data/" + name + ".jsonl"));
+    strings pack{"-cJf", folder / ("data/" + name + ".ll.tar.xz"), "-C", folder.path};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto [outer, inner] = extents[i];
+        std::string ir = contents(std::string(AUGUR_TEST_DIR) + "/llvm/data/tvm.ll");
+        replace_all(ir, "i32 %tasks, 9", "i32 %tasks, " + std::to_string(outer - 1));
+        replace_all(ir, ", i32 10)", ", i32 " + std::to_string(outer) + ")");
+        replace_all(ir, "%j.next, 4", "%j.next, " + std::to_string(inner));
+        const std::string id = name + "." + std::to_string(i);
+        std::ofstream(folder / (id + ".ll")) << ir;
+        pack.push_back(id + ".ll");
+        lines << R"({"id": ")" << id << R"(", "steps": [["key", "llvm"], [[], [["SP", 0, 0, 128, [)" << inner << R"(], 1], ["AN", 0, 0, 3]]]], )"
+              << R"("threads": {"1": [)" << times[i] << R"(e-3]}, "ll": ")" << id << R"(.ll", "t1": )" << times[i] << "e-3}\n";
+    }
+    lines.close();
+    return wait_for(start(folder, "tar", pack)) == 0;
+}
+
+std::size_t records_of(const std::string& path) {
+    auto reader = augur::log_reader::open(path);
+    std::size_t count = 0;
+    if (!reader) return count;
+    for (augur::tuning_record r;; ++count) {
+        const auto more = reader->next(r);
+        REQUIRE(more);
+        if (!*more) break;
+    }
+    CHECK(reader->summary().bad == 0);
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("crop_tables: every wrong argument is one sentence and exit code 2") {
+    const scratch folder("crop-test");
+    const std::vector<std::pair<strings, std::string>> rows{
+        {{"--data", folder.path}, "--cache and one of --data and --loopnest are needed"},
+        {{"--data", folder.path, "--loopnest", "--cache", folder.path}, "one of --data and --loopnest"},
+        {{"--loopnest", "--cache", folder.path, "--mca", "znver4"}, "go with --data"},
+        {{"--loopnest", "--cache", folder.path, "--threads", "2", "--clang", "clang"}, "on one thread"},
+        {{"--loopnest", "--cache", folder.path, "--kernels", "0"}, "--kernels: expected a whole number"},
+        {{"--data", folder.path, "--cache", folder.path, "--machine", "/no/such"}, "/no/such"},
+    };
+    for (const auto& [arguments, says] : rows) {
+        const int code = run(folder, arguments);
+        const auto said = contents(folder / "err");
+        const std::string expected(says); // clang 14 captures no part of a binding
+        CAPTURE(expected);
+        CAPTURE(said);
+        CHECK(code == 2);
+        CHECK(contains(said, says));
+        CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+    }
+}
+
+TEST_CASE("crop_tables: programs that do more come later; those alike are taken by chance; learned models are trained on other tasks") {
+    const scratch folder("crop-test");
+    // the one with the fewest iterations to deal out has the most rounds in all: 32, 64, 128
+    const bool packed = write_task(folder, "rising", {{{16, 2}, {8, 8}, {2, 64}}}, {1, 2, 4});
+    if (!packed || !write_task(folder, "alike", {{{8, 8}, {8, 8}, {8, 8}}}, {1, 2, 4})) {
+        MESSAGE("no tar with xz: skipped");
+        return;
+    }
+    const strings arguments{"--data", folder / "data", "--cache", folder / "cache", "--folds", "2", "--seeds", "1", "--mca", "znver4"};
+    REQUIRE(run(folder, arguments) == 0);
+    const auto said = contents(folder / "out");
+    const auto rising = line_of(said, "rising"), alike = line_of(said, "alike");
+    CHECK(rising[0] == "3");
+    CHECK(rising.back() == "1.000"); // rank correlation of the counts of instructions
+    CHECK(alike[1] == "0.000");
+    CHECK(alike[2] == "0.583"); // (1 + 1/2 + 1/4) / 3
+    CHECK(alike[3] == "1.000");
+    CHECK(line_of(said, "instruction count")[0] == "0.792"); // (1 + 0.583) / 2
+    CHECK(line_of(said, "drawn at random")[0] == "0.583");
+    CHECK(line_of(said, "median program")[0] == "0.500");
+    const auto mca = said.find("llvm-mca x counts is absent") != std::string::npos ? strings() : line_of(said, "llvm-mca x counts");
+    if (!mca.empty()) CHECK(mca[2] == "0.500"); // rank correlation: 1 and 0
+    const auto tlp = line_of(said, "TLP, 100 % of other tasks");
+    CHECK(tlp[tlp.size() - 2] == "3"); // programs of the other task
+#ifdef AUGUR_HAS_XGBOOST
+    CHECK(line_of(said, "boosted trees, 0.5 % of other tasks").size() > 3);
+#else
+    CHECK(contains(said, "boosted trees, 0.5 % of other tasks is absent: built without XGBoost"));
+#endif
+    REQUIRE(run(folder, arguments) == 0); // from the cache, and with the same random numbers
+    CHECK(contents(folder / "out") == said);
+    REQUIRE(run(folder, {"--data", folder / "data", "--cache", folder / "cache", "--only", "rising"}) == 0);
+    CHECK(contains(contents(folder / "out"), "learned models is absent: one task"));
+    CHECK(run(folder, {"--data", folder / "data", "--cache", folder / "cache", "--threads", "2"}) == 1);
+    CHECK(contains(contents(folder / "err"), "no task was measured with 2 threads"));
+}
+
+TEST_CASE("crop_tables: killed at any moment it goes on, and what was measured is never measured again") {
+    const scratch folder("crop-test");
+    const strings arguments{"--loopnest", "--cache", folder / "cache", "--kernels", "2", "--schedules", "4", "--seed", "1",
+                            "--folds",    "2",       "--seeds",        "1"};
+    const std::string log = folder / "cache/loopnest-1.jsonl";
+    const pid_t child = start(folder, AUGUR_CROP_TABLES_PROGRAM, arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    ::kill(child, SIGKILL);
+    wait_for(child);
+    const auto before = fs::exists(log) ? contents(log) : std::string();
+    REQUIRE(run(folder, arguments) == 0);
+    const auto said = contents(folder / "out"), measured = contents(log);
+    CHECK(records_of(log) == 8);
+    const auto whole = before.rfind("\n# {"); // what may be torn comes behind the last comment
+    if (whole != std::string::npos) CHECK(measured.compare(0, whole, before, 0, whole) == 0);
+    const auto kernels = contains(said, "2 tasks");
+    CHECK(kernels);
+    CHECK(line_of(said, "Crop").size() >= 5);
+    CHECK(line_of(said, "TLP, 100 % of other tasks").size() > 3);
+    REQUIRE(run(folder, arguments) == 0);
+    CHECK(contents(log) == measured);
+    CHECK(contents(folder / "out") == said);
+}
+
+#endif
