@@ -138,8 +138,8 @@ TEST_CASE("crop_tables: every wrong argument is one sentence and exit code 2") {
 
 TEST_CASE("crop_tables: programs that do more come later; those alike are taken by chance; learned models are trained on other tasks") {
     const scratch folder("crop-test");
-    // the one with the fewest iterations to deal out has the most rounds in all: 32, 64, 128
-    const bool packed = write_task(folder, "rising", {{{16, 2}, {8, 8}, {2, 64}}}, {1, 2, 4});
+    // the one with the fewest iterations to deal out has the most rounds in all: 4096, 8192, 16384
+    const bool packed = write_task(folder, "rising", {{{16, 256}, {8, 1024}, {2, 8192}}}, {1, 2, 4});
     if (!packed || !write_task(folder, "alike", {{{8, 8}, {8, 8}, {8, 8}}}, {1, 2, 4})) {
         MESSAGE("no tar with xz: skipped");
         return;
