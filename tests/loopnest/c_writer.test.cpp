@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,33 @@ TEST_CASE("c_writer: random schedules compute the right result when compiled") {
             CAPTURE(measured[i].reason);
             CHECK(to_string(measured[i].status) == to_string(outcome::ok));
         }
+    }
+}
+
+// What a row needs is computed for each of its elements: the array that holds it is then read by the very loop that it stands in.
+TEST_CASE("c_writer: a buffer that is indexed by the loop that it is attached to") {
+    runner_options options;
+    options.threads = 2;
+    options.timing.repeats = 1;
+    options.timing.min_repeat_seconds = 0;
+    auto runner = program_runner::create(options);
+    if (!runner) FAIL(runner.why().detail);
+    const auto dag = dag_of("softmax:m=5,n=12");
+    const auto [inputs, want] = evaluated(*dag);
+    const auto reference = runner->make_reference(want);
+    if (!reference) FAIL(reference.why().detail);
+    for (const std::int64_t parallel : {-1, 0}) {
+        loop_state s(dag); // 1 maximum, 2 exponentials, 3 their sum, 4 quotients
+        REQUIRE(s.apply(compute_at_step{3, 4, 1}));
+        REQUIRE(s.apply(compute_at_step{2, 4, 1}));
+        REQUIRE(s.apply(compute_at_step{1, 2, 1}));
+        if (parallel >= 0) REQUIRE(s.apply(annotate_step{4, parallel, loop_annotation::parallel}));
+        const auto k = lower(s);
+        if (!k) FAIL(k.why().detail);
+        const auto written = write_c(*k);
+        const auto m = runner->measure(std::span(&written, 1), *reference).front();
+        CAPTURE(m.reason);
+        CHECK(to_string(m.status) == to_string(outcome::ok));
     }
 }
 

@@ -44,6 +44,7 @@ protected:
         std::vector<std::pair<affine, std::string>> sums;       ///< pointers and quotients already there: (terms, name)
         std::vector<int> buffers;                               ///< of `sums`: -1 for an integer
         std::vector<std::pair<std::string, std::string>> texts; ///< other declarations already there: (text, name)
+        std::vector<int> arrays;                                ///< buffers on the stack that are declared here
     };
     lowered_kernel kernel_;
     const c_options& options_;
@@ -58,7 +59,7 @@ protected:
 
     std::string fresh(const char* prefix) { return prefix + std::to_string(names_++); }
     void line(std::string_view text) { scopes_.back().code.append(text).append("\n"); }
-    void open(std::vector<int> loops) { scopes_.push_back({std::move(loops), {}, {}, {}, {}, {}}); }
+    void open(std::vector<int> loops) { scopes_.push_back({std::move(loops), {}, {}, {}, {}, {}, {}}); }
     std::string close() {
         auto s = std::move(scopes_.back());
         scopes_.pop_back();
@@ -86,6 +87,14 @@ protected:
             if (kernel_.terms.depends(a, [&](int t) { return std::find(defines.begin(), defines.end(), t) != defines.end(); })) return s;
         }
         return barrier_;
+    }
+
+    /// The same for an address in a buffer, which must be declared there as well.
+    std::size_t home(int buffer, const affine& moving) {
+        const auto known = home(moving);
+        for (std::size_t s = scopes_.size(); s-- > known + 1;)
+            if (const auto& here = scopes_[s].arrays; std::find(here.begin(), here.end(), buffer) != here.end()) return s;
+        return known;
     }
 
     std::string term_text(int t) {
@@ -123,12 +132,12 @@ protected:
         moving.constant = 0;
         if (moving.is_constant()) return {"b" + std::to_string(buffer), offset.constant};
         {
-            const auto& s = scopes_[home(moving)];
+            const auto& s = scopes_[home(buffer, moving)];
             for (std::size_t i = 0; i < s.sums.size(); ++i)
                 if (s.buffers[i] == buffer && s.sums[i].first == moving) return {s.sums[i].second, offset.constant};
         }
         const auto text = sum_text(moving);
-        auto& s = scopes_[home(moving)];
+        auto& s = scopes_[home(buffer, moving)];
         auto name = fresh("p");
         s.declarations += "float *const " + name + " = b" + std::to_string(buffer) + " + (" + text + ");\n";
         s.sums.emplace_back(moving, name);
@@ -152,6 +161,15 @@ protected:
             if (kernel_.buffers[i].what != lowered_buffer::kind::local)
                 scopes_.back().declarations +=
                     "float *const b" + std::to_string(i) + " = b[" + std::to_string(i) + "]; (void)b" + std::to_string(i) + ";\n";
+    }
+
+    /// A buffer on the stack, in the innermost block: among the declarations, for those of addresses in it follow.
+    void declare_local(int buffer) {
+        auto& s = scopes_.back();
+        s.declarations += "float b" + std::to_string(buffer) + "[" + std::to_string(kernel_.buffers[static_cast<std::size_t>(buffer)].elements) +
+                          "] __attribute__((aligned(64)));\n";
+        s.arrays.push_back(buffer);
+        locals_.push_back(buffer);
     }
 
     void block(const std::function<void()>& f) {

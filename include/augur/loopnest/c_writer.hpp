@@ -73,9 +73,7 @@ private:
         loop(l.term, l.extent, l.annotation == loop_annotation::parallel, [&] {
             for (const auto a : l.attached) {
                 const auto& nest = kernel_.nests[a];
-                locals_.push_back(nest.buffer);
-                line("float b" + std::to_string(nest.buffer) + "[" + std::to_string(kernel_.buffers[static_cast<std::size_t>(nest.buffer)].elements) +
-                     "] __attribute__((aligned(64)));");
+                declare_local(nest.buffer);
                 block([&] { emit(nest, 0); });
             }
             block([&] { emit(n, depth + 1); });
@@ -195,8 +193,7 @@ private:
         auto inner = whole;
         inner.extent = size;
         inner.term = kernel_.terms.loop(size);
-        substitute(p.nest, whole.term,
-                   affine(first) + (outer >= 0 ? term_table::value(outer) * size : affine()) + term_table::value(inner.term));
+        substitute(p.nest, whole.term, affine(first) + (outer >= 0 ? term_table::value(outer) * size : affine()) + term_table::value(inner.term));
         if (p.lanes.term == whole.term) p.lanes = inner;
         for (auto& l : p.tile)
             if (l.term == whole.term) l = inner;
