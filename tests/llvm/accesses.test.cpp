@@ -87,7 +87,7 @@ TEST_CASE("trace_profile: exact when it is short, near the truth when it is not"
     REQUIRE(guess.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
         CAPTURE(i);
-        CHECK(guess[i].total() == truth[i].total());
+        CHECK(guess[i].reuse.total() == truth[i].reuse.total());
         for (const std::uint64_t reach : {400U, 520U, 1000U, 16384U, 100000U, 600000U}) { // hits of a cache with so many lines, LRU
             const auto hits = [&](const augur::reuse_profile& p) {
                 std::uint64_t n = 0;
@@ -95,7 +95,7 @@ TEST_CASE("trace_profile: exact when it is short, near the truth when it is not"
                 return static_cast<double>(n) / static_cast<double>(p.total());
             };
             CAPTURE(reach);
-            CHECK(std::abs(hits(guess[i]) - hits(truth[i])) < 0.02);
+            CHECK(std::abs(hits(guess[i].reuse) - hits(truth[i].reuse)) < 0.02);
         }
     }
     // Warm by what the stream knows is warm by running twice.
@@ -105,7 +105,22 @@ TEST_CASE("trace_profile: exact when it is short, near the truth when it is not"
     const std::span<const std::uint64_t> some = std::span(walk).first(100'000);
     p.feed(some.first(1000), 0);
     p.feed(some.subspan(1000), 1);
-    CHECK(p.finish().back() == warm_profile_of(some));
+    const auto warm = p.finish();
+    CHECK(warm.back().reuse == warm_profile_of(some));
+    // So it is by sets, and the parts add up.
+    REQUIRE(warm.back().sets.size() == once.sets.size());
+    for (std::size_t s = 0; s < once.sets.size(); ++s) {
+        auto twice = *augur::set_stream::create(once.sets[s], augur::set_stream::deepest);
+        twice.feed(some);
+        auto second = twice.profile();
+        second.accesses = 0;
+        std::fill(second.hits.begin(), second.hits.end(), 0U);
+        twice.feed(some, second);
+        CHECK(warm.back().sets[s] == second);
+        auto sum = warm[0].sets[s];
+        REQUIRE(sum.merge(warm[1].sets[s]));
+        CHECK(sum == second);
+    }
 }
 
 TEST_CASE("ir: a trace that ends early says so, and counts go on") {

@@ -2,6 +2,7 @@
 #include <augur/program/pipeline_blocks.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -69,7 +70,14 @@ TEST_CASE("blocks: a block behind another is the superblock as a graph") {
             const auto joined = superblock(p.code, b.code, carried);
             CHECK(joined.size() == p.code.size() + b.code.size());
             CHECK(joined.edge_count() == p.code.edge_count() + b.code.edge_count() + carried.size());
-            CHECK(blocks.pair(p.view(), b.view(), carried) == whole.block(joined));
+            const auto first = p.view(), last = b.view();
+            const std::array<augur::way_block, 2> way{{{&first, {}}, {&last, carried}}};
+            const double cycles = whole.block(joined);
+            double before = 0;
+            for (const auto& c : whole.done().first(p.code.size())) before = (std::max)(before, c.time);
+            const auto ends = blocks.along(way);
+            CHECK(ends[0] == before);
+            CHECK(ends[1] == cycles);
             CHECK(blocks.alone(p.view()) == whole.block(p.code));
         }
     }

@@ -53,8 +53,8 @@ inline std::vector<::llvm::BasicBlock*> ways_out(::llvm::BasicBlock& block) {
 
 /// Makes the graphlets of a function.
 ///
-/// An edge of memory leads from a store to a load that reads what it wrote: where both are at the same place, wholly or in part, or where they are in
-/// one object and nothing tells them apart. Objects that differ, by their base or by what alias analysis knows of types and parameters, have none.
+/// An edge of memory leads from a store to a load that reads what it wrote: where both are at the same place, wholly or in part, by alias analysis or
+/// by what scalar evolution says of their distance. Where neither knows there is none: so processors guess, too, until they see it happen.
 class ir_graphlets {
 public:
     ir_graphlets(::llvm::Function& f, ::llvm::FunctionAnalysisManager& analyses, bool contract)
@@ -100,13 +100,22 @@ private:
         graphlet_builder builder;
         folds_.begin(block);
         std::vector<std::uint32_t> needs;
+        ::llvm::DenseMap<const ::llvm::Instruction*, std::uint32_t> from_outside;
         for (auto& i : block) {
             if (is_note(i)) continue;
             needs.clear();
             if (!::llvm::isa<::llvm::PHINode>(i))
-                for (const auto& o : i.operands())
-                    if (const auto* const from = ::llvm::dyn_cast<::llvm::Instruction>(o.get()); from != nullptr && from->getParent() == &block)
+                for (const auto& o : i.operands()) {
+                    const auto* const from = ::llvm::dyn_cast<::llvm::Instruction>(o.get());
+                    if (from == nullptr) continue;
+                    if (from->getParent() == &block) {
                         if (const auto at = vertex_.find(from); at != vertex_.end()) needs.push_back(at->second);
+                    } else if (::llvm::isa<::llvm::FixedVectorType>(from->getType())) {
+                        const auto [at, is_new] = from_outside.try_emplace(from, static_cast<std::uint32_t>(builder.size()));
+                        if (is_new) builder.add(held(from->getType()));
+                        needs.push_back(at->second);
+                    }
+                }
             if (auto* const copy = ::llvm::dyn_cast<::llvm::AnyMemIntrinsic>(&i)) {
                 add_copy(*copy, needs, builder, number, copies);
                 continue;
@@ -116,6 +125,13 @@ private:
             remember(i, v, builder, accesses_[number]);
         }
         return std::move(builder).take();
+    }
+
+    /// A vector that an earlier block made: nothing to do, but a register is taken.
+    instruction held(::llvm::Type* t) const {
+        auto made = on_type(instruction_class::move, t, layout_);
+        made.fold = fold_hint::always;
+        return made;
     }
 
     void remember(const ::llvm::Instruction& i, std::uint32_t v, graphlet_builder& builder, accesses& here) {
@@ -146,11 +162,20 @@ private:
             if (s->object != load.object) continue;
             ++asked;
             const auto how = aliases_.alias(s->where, load.where);
-            if (how == ::llvm::AliasResult::NoAlias) continue;
+            if (how == ::llvm::AliasResult::NoAlias || (how == ::llvm::AliasResult::MayAlias && !overlap(*s, load))) continue;
             edge(s->vertex);
             if (how == ::llvm::AliasResult::MustAlias && s->bytes >= load.bytes) return true; // that is said of where they begin
         }
         return false;
+    }
+
+    /// Is it known that they are at one place in part, whatever it is?
+    bool overlap(const access& store, const access& load) {
+        const auto* const apart = ::llvm::dyn_cast<::llvm::SCEVConstant>(evolution_.getMinusSCEV(
+            evolution_.getSCEV(const_cast<::llvm::Value*>(load.pointer)), evolution_.getSCEV(const_cast<::llvm::Value*>(store.pointer))));
+        if (apart == nullptr || apart->getAPInt().getBitWidth() > 64) return false;
+        const auto n = apart->getAPInt().getSExtValue();
+        return n > -load.bytes && n < store.bytes;
     }
 
     /// memset is stores, memcpy loads and stores, as long as they are.

@@ -72,9 +72,9 @@ struct trace_options {
     double rate = 0.01;                            ///< of the lines that stand for all of them, where it is sampled: in (0, 1]
     std::uint64_t most = 0;                        ///< the trace ends here, and the features say so; 0: never
     bool warm = true;                              ///< the program runs again and again on the same memory; else nothing is in a cache at its start
-    std::vector<std::uint64_t> sets = {};          ///< numbers of sets for which it is also counted exactly, 32 places deep (set_profile)
-    std::int64_t line_bytes = 64;                  ///< 64 or 128
-    std::uint64_t seed = 0;                        ///< which lines a sample has
+    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< numbers of sets for which it is also counted exactly, 32 places deep (set_profile)
+    std::int64_t line_bytes = 64;                       ///< 64 or 128
+    std::uint64_t seed = 0;                             ///< which lines a sample has
 };
 
 /// How far a run is.
@@ -97,6 +97,9 @@ struct ir_options {
     std::uint64_t reserve_bytes = std::uint64_t{4} << 30U;         ///< of addresses, for a buffer of unknown size
     std::vector<std::pair<std::string, const void*>> symbols = {}; ///< functions and variables that the program needs from outside
     stop_flag stop = nullptr;                                      ///< set: the run is ended, interrupted
+
+    /// A parallel loop of TVM's with more iterations is counted by stretches of some of them.
+    static constexpr std::uint64_t most_instances = 256;
 };
 
 /// @note errors: invalid_argument, by the option's name

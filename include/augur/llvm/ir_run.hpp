@@ -139,16 +139,14 @@ public:
             const auto list = from.finish(); // the last one is that of all parts
             for (std::size_t i = 0; i < list.size(); ++i) {
                 auto& to = all[i + 1 == list.size() ? all.size() - 1 : i];
-                [[maybe_unused]] const bool same = static_cast<bool>((shared ? to.shared : to.own).merge(list[i]));
+                [[maybe_unused]] bool same = static_cast<bool>((shared ? to.shared : to.own).merge(list[i].reuse));
+                for (std::size_t s = 0; s < (shared ? 0 : list[i].sets.size()); ++s) {
+                    if (to.sets.size() == s) to.sets.push_back(list[i].sets[s]);
+                    else same = static_cast<bool>(to.sets[s].merge(list[i].sets[s]));
+                }
             }
         };
-        for (auto& o : own_) {
-            merge(o, false);
-            auto sets = o.sets();
-            if (all.back().sets.empty()) all.back().sets = std::move(sets);
-            else
-                for (std::size_t i = 0; i < sets.size(); ++i) [[maybe_unused]] const bool same = static_cast<bool>(all.back().sets[i].merge(sets[i]));
-        }
+        for (auto& o : own_) merge(o, false);
         if (shared_) merge(*shared_, true);
         else
             for (auto& m : all) m.shared = m.own;

@@ -38,6 +38,10 @@ struct ir_runtime {
         const auto address = reinterpret_cast<std::uint64_t>(body);
         std::uint64_t count = tasks > 0 ? static_cast<std::uint64_t>(tasks) : run().extent_of(address);
         if (count == 0) count = static_cast<std::uint64_t>(run().threads());
+        if (tasks <= 0) { // short iterations by the stretch: alone, they would not come into the loop that was made for many
+            const auto stretch = (count + ir_options::most_instances - 1) / ir_options::most_instances;
+            count = (count + stretch - 1) / stretch;
+        }
         tvm_parallel_env env{nullptr, static_cast<std::int32_t>(count)};
         std::int32_t failed = 0;
         run().launch(

@@ -33,12 +33,15 @@ class trace_profile {
 public:
     trace_profile(const trace_options& o, std::uint64_t exact)
         : options_(o), left_(exact), last_(o.rate < 1 ? static_cast<std::uint64_t>(o.rate * 0x1p64) - 1 : ~std::uint64_t{0}), seed_(mix64(o.seed)) {
-        for (const auto n : o.sets) sets_.push_back(*set_stream::create(n, set_stream::deepest, o.line_bytes));
+        for (const auto n : o.sets) {
+            sets_.push_back(*set_stream::create(n, set_stream::deepest, o.line_bytes));
+            no_sets_.push_back(sets_.back().profile());
+        }
     }
 
     void feed(std::span<const std::uint64_t> lines, std::size_t part) {
-        while (parts_.size() <= part) parts_.emplace_back(options_.line_bytes);
-        for (auto& s : sets_) s.feed(lines);
+        while (parts_.size() <= part) parts_.emplace_back(options_.line_bytes, no_sets_);
+        for (std::size_t s = 0; s < sets_.size(); ++s) sets_[s].feed(lines, parts_[part].sets[s]);
         const auto now = lines.first(static_cast<std::size_t>((std::min)(left_, std::uint64_t{lines.size()})));
         if (!now.empty()) {
             left_ -= now.size();
@@ -49,22 +52,23 @@ public:
         if (now.size() < lines.size()) sample(lines.subspan(now.size()), parts_[part]);
     }
 
-    /// (parts + 1) the profile of each part, and of all. Once.
-    std::vector<reuse_profile> finish() {
+    /// Of a part of the program.
+    struct profiles {
+        reuse_profile reuse;
+        std::vector<set_profile> sets;
+    };
+    /// (parts + 1) the profiles of each part, and of all. Once.
+    std::vector<profiles> finish() {
         const bool sampled = std::any_of(parts_.begin(), parts_.end(), [](const part_profile& p) { return p.accesses > 0; });
-        if (options_.warm && !sampled) warm();
-        std::vector<reuse_profile> all(parts_.size() + 1, reuse_profile(options_.line_bytes));
+        if (options_.warm) warm(sampled);
+        std::vector<profiles> all(parts_.size() + 1, {reuse_profile(options_.line_bytes), no_sets_});
         const auto lines = static_cast<std::uint64_t>(std::llround(static_cast<double>(far_.lines()) / options_.rate));
         for (std::size_t i = 0; i < parts_.size(); ++i) {
-            all[i] = parts_[i].exact;
-            if (sampled) add_sample(parts_[i], lines, all[i]);
-            [[maybe_unused]] const bool same = static_cast<bool>(all.back().merge(all[i]));
+            all[i] = {parts_[i].exact, std::move(parts_[i].sets)};
+            if (sampled) add_sample(parts_[i], lines, all[i].reuse);
+            [[maybe_unused]] bool same = static_cast<bool>(all.back().reuse.merge(all[i].reuse));
+            for (std::size_t s = 0; s < sets_.size(); ++s) same = static_cast<bool>(all.back().sets[s].merge(all[i].sets[s]));
         }
-        return all;
-    }
-    [[nodiscard]] std::vector<set_profile> sets() const {
-        std::vector<set_profile> all;
-        for (const auto& s : sets_) all.push_back(s.profile());
         return all;
     }
 
@@ -72,11 +76,13 @@ private:
     static constexpr std::size_t period = std::size_t{1} << 20U, settle = std::size_t{1} << 14U, burst = std::size_t{1} << 16U;
 
     struct part_profile {
-        explicit part_profile(std::int64_t line_bytes) : exact(line_bytes), near(line_bytes), far(line_bytes) {}
+        part_profile(std::int64_t line_bytes, std::vector<set_profile> none)
+            : exact(line_bytes), near(line_bytes), far(line_bytes), sets(std::move(none)) {}
         reuse_profile exact;
         std::uint64_t accesses = 0; ///< that are sampled
         reuse_profile near;         ///< of bursts, whatever the distance
         reuse_profile far;          ///< among chosen lines
+        std::vector<set_profile> sets;
     };
 
     /// Accesses to chosen lines go into the one stream.
@@ -103,14 +109,22 @@ private:
             if (at_ == period) near_ = reuse_stream(), at_ = 0;
         }
     }
-    /// The first accesses of a further run, with all that the first one used behind them: their distances are known without running again.
-    void warm() {
-        const reuse_stream again = stream_;
+    /// The first accesses of a further run, with all that the first one used behind them: their distances are known without running again, and so are
+    /// their places in the sets, as far as first accesses were noted (they are not behind the first `exact` accesses).
+    void warm(bool sampled) {
         std::vector<std::uint32_t> distances(first_uses_.size());
-        stream_.append(again, first_uses_, distances);
+        if (!sampled) {
+            const reuse_stream again = stream_;
+            stream_.append(again, first_uses_, distances);
+        }
         std::size_t from = 0;
         for (const auto& [to, part] : marks_) {
-            parts_[part].exact.replace_cold(std::span(distances).subspan(from, to - from));
+            auto& p = parts_[part];
+            if (!sampled) p.exact.replace_cold(std::span(distances).subspan(from, to - from));
+            for (std::size_t s = 0; s < sets_.size(); ++s) {
+                sets_[s].feed(std::span(first_uses_).subspan(from, to - from), p.sets[s]);
+                p.sets[s].accesses -= to - from; // they were counted, as misses
+            }
             from = to;
         }
     }
@@ -166,6 +180,7 @@ private:
     std::vector<std::pair<std::size_t, std::size_t>> marks_; ///< up to which first use, which part
     std::size_t at_ = 0;                                     ///< in the period
     std::vector<set_stream> sets_;
+    std::vector<set_profile> no_sets_; ///< of each, before anything came
 };
 
 } // namespace augur::inline v0::detail

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,8 +26,9 @@
 
 #include <augur/model/crop_prediction.hpp>
 #include <augur/program/cache_model.hpp>
+#include <augur/program/edge_costs.hpp>
 #include <augur/program/features.hpp>
-#include <augur/program/pipeline_blocks.hpp>
+#include <augur/program/register_traffic.hpp>
 #include <augur/target/machine_check.hpp>
 
 namespace augur::inline v0::crop {
@@ -38,7 +40,7 @@ public:
     /// pre: check_machine(m)
     explicit predictor(machine m, options o = {})
         : machine_(std::move(m)), options_(o), costs_(std::make_unique<cost_table>(machine_)),
-          blocks_(*costs_, {o.units, o.front && o.units == unit_model::ideal}) {
+          edges_(*costs_, {o.units, o.front && o.units == unit_model::ideal}) {
         AUGUR_ASSERT(check_machine(machine_), "crop::predictor: check_machine");
     }
 
@@ -67,15 +69,16 @@ private:
     void lower(const control_flow_graph& flow);
     tally count(const control_flow_graph& flow) const;
     double run(const function_features& f, const std::vector<double>& misses);
-    void limits(const control_flow_graph& flow, std::uint32_t b, double interval, double per_run, double stall, block_share& out);
+    void limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out);
 
     machine machine_;
     options options_;
     std::unique_ptr<cost_table> costs_; // where the pipeline looks it up, wherever this object goes
-    block_pipeline blocks_;
+    edge_costs edges_;
     std::vector<native_code> native_; ///< of all blocks of a function, one behind the other
+    std::deque<graphlet> rewritten_;  ///< blocks with what registers cost
     std::vector<lowered_block> lowered_;
-    std::vector<double> alone_, cycles_, near_cycles_, unit_busy_; ///< by block; by block; the same with all in the first cache; by unit
+    std::vector<double> cycles_, near_cycles_, unit_busy_; ///< by block; the same with all in the first cache; by unit
 };
 
 /// The share of all accesses that a cache has, when `threads` threads run.
@@ -132,17 +135,27 @@ inline result<predictor::memory_costs> predictor::memory_of(const std::vector<me
 inline void predictor::lower(const control_flow_graph& flow) {
     std::vector<native_code> one;
     std::vector<std::size_t> at;
+    std::vector<std::uint8_t> changed;
     native_.clear();
+    rewritten_.clear();
     lowered_.assign(flow.size(), {});
     for (std::uint32_t b = 0; b < flow.size(); ++b) {
+        auto& l = lowered_[b];
+        l.code = &flow[b].code;
         at.push_back(native_.size());
         if (flow[b].count == 0) continue;
-        costs_->lower(flow[b].code, one);
+        if (options_.registers) {
+            changed.assign(l.code->size(), 0);
+            const auto [first, last] = in_edges(b, flow);
+            for (auto e = first; e != last; ++e)
+                for (const auto& d : flow[*e].carried) changed[d.to] = 1;
+            if (auto more = with_register_traffic(*l.code, changed, register_file::of(machine_))) l.code = &rewritten_.emplace_back(std::move(*more));
+        }
+        costs_->lower(*l.code, one);
         native_.insert(native_.end(), one.begin(), one.end());
     }
     for (std::uint32_t b = 0; b < flow.size(); ++b) {
         auto& l = lowered_[b];
-        l.code = &flow[b].code;
         if (flow[b].count == 0) continue;
         l.native = std::span<const native_code>(native_).subspan(at[b], l.code->size());
         for (const auto& c : l.native) l.slots += c.slots();
@@ -153,7 +166,7 @@ inline predictor::tally predictor::count(const control_flow_graph& flow) const {
     tally t;
     for (std::uint32_t b = 0; b < flow.size(); ++b) {
         const auto n = static_cast<double>(flow[b].count);
-        const auto code = flow[b].code.values();
+        const auto code = lowered_[b].code->values();
         for (std::size_t v = 0; v < lowered_[b].native.size(); ++v) {
             const auto c = lowered_[b].native[v];
             if (c.parts == 0) continue;
@@ -172,36 +185,31 @@ inline predictor::tally predictor::count(const control_flow_graph& flow) const {
 inline double predictor::run(const function_features& f, const std::vector<double>& misses) {
     const auto& flow = f.flow;
     cycles_.assign(flow.size(), 0.0);
-    alone_.assign(flow.size(), 0.0);
-    for (std::uint32_t b = 0; b < flow.size(); ++b)
-        if (flow[b].count > 0) alone_[b] = blocks_.alone(lowered_[b]);
+    const auto alone = edges_.alone(flow, lowered_);
     if (!options_.superblocks) {
-        for (std::uint32_t b = 0; b < flow.size(); ++b) cycles_[b] = alone_[b] * static_cast<double>(flow[b].count);
+        for (std::uint32_t b = 0; b < flow.size(); ++b) cycles_[b] = alone[b] * static_cast<double>(flow[b].count);
         return 0;
     }
+    const auto behind = edges_.behind(flow, lowered_);
     double mispredicted = 0;
-    cycles_[0] = alone_[0] * static_cast<double>(f.count);
+    cycles_[0] = alone[0] * static_cast<double>(f.count);
     for (std::uint32_t i = 0; i < flow.edge_count(); ++i) {
         const auto e = flow.edge(i);
         if (flow[e].count == 0) continue;
         const auto n = static_cast<double>(flow[e].count);
-        const auto& carried = flow[e].carried;
-        const double behind = e.source == e.target
-                                  ? blocks_.round(lowered_[e.target], carried, alone_[e.target])
-                                  : (std::max)(0.0, blocks_.pair(lowered_[e.source], lowered_[e.target], carried) - alone_[e.source]);
         const double missed = options_.branches ? misses[i] : 0;
-        cycles_[e.target] += n * ((1 - missed) * behind + missed * (alone_[e.target] + costs_->mispredict()));
+        cycles_[e.target] += n * ((1 - missed) * behind[i] + missed * (alone[e.target] + costs_->mispredict()));
         mispredicted += n * missed * costs_->mispredict();
     }
     return mispredicted;
 }
 
 /// What limits a block that takes `per_run` cycles, `stall` of them beyond the first cache.
-inline void predictor::limits(const control_flow_graph& flow, std::uint32_t b, double interval, double per_run, double stall, block_share& out) {
+inline void predictor::limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out) {
     if (!(per_run > 0)) return;
     unit_busy_.assign(machine_.units.size() + 1, 0.0); // the last: units of defaults
     double accesses = 0;
-    const auto code = flow[b].code.values();
+    const auto code = lowered_[b].code->values();
     for (std::size_t v = 0; v < code.size(); ++v) {
         const auto c = lowered_[b].native[v];
         if (c.parts == 0) continue;
@@ -256,8 +264,8 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
         lower(f.flow);
         const tally t = count(f.flow);
         // Loads take the time that the bandwidth needs for loads and stores together.
-        const double load_interval = t.loads > 0 ? memory->interval * (t.loads + t.stores) / t.loads : 0;
-        const double store_interval = t.loads > 0 ? 0 : memory->interval;
+        const double load_interval = t.loads > 0 ? memory->interval * (t.loads + 2 * t.stores) / t.loads : 0;
+        const double store_interval = t.loads > 0 ? 0 : 2 * memory->interval;
         const auto misses = options_.branches && options_.superblocks ? branch_misses(f.flow, machine_.core.predicted_trips) : std::vector<double>{};
 
         const bool far = options_.breakdown && (memory->extra > 0 || memory->interval > 0);
@@ -280,7 +288,7 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
             share.cycles += block.cycles;
             stalls += block.stall_cycles;
             if (options_.breakdown && block.count > 0)
-                limits(f.flow, b, memory->interval, block.cycles / block.count, block.stall_cycles / block.count, block);
+                limits(b, memory->interval, block.cycles / block.count, block.stall_cycles / block.count, block);
             limited[static_cast<std::size_t>(block.limited_by)] += block.cycles;
             if (block.limited_by == limit::unit) {
                 std::size_t u = 0;

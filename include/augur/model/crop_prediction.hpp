@@ -40,12 +40,13 @@ struct options {
     bool superblocks = true; ///< blocks cost what they add behind the one before; else each alone, times its count (Eq. 1)
     bool branches = true;    ///< with `superblocks`: branches that are not foreseen
     eq6_mode eq6 = eq6_mode::conditional;
-    bool bandwidth = true;     ///< of caches and memory, where the machine says it
-    bool set_profiles = false; ///< exact hit rates where the program has a profile for the sets of a cache
-    bool breakdown = true;     ///< what limits blocks and what levels cost; else only times. Twice the work
+    bool bandwidth = true;    ///< of caches and memory, where the machine says it
+    bool set_profiles = true; ///< exact hit rates where the program has a profile for the sets of a cache
+    bool registers = true;    ///< what does not fit into registers, and vectors that no register is made for
+    bool breakdown = true;    ///< what limits blocks and what levels cost; else only times. Twice the work
 
     /// Crop as published: Eq. 1 to 6 and nothing else. Times of units are ideal; PPT's, its ancestor's, are `unit_model::ppt_compat`.
-    static constexpr options as_published() noexcept { return {unit_model::ideal, false, false, false, eq6_mode::paper, false, false, true}; }
+    static constexpr options as_published() noexcept { return {unit_model::ideal, false, false, false, eq6_mode::paper, false, false, false, true}; }
 };
 
 /// A cache, or the memory behind them.

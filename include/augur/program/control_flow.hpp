@@ -178,8 +178,8 @@ struct control_loop {
 
 /// The share of an edge's executions that the machine did not foresee.
 ///
-/// Of two ways on, the rarer one is missed half the time, the other never; a way out of a loop is missed always, unless the loop has so few rounds
-/// that the machine counts them.
+/// Of two ways on, the rarer one is missed half the time, the other never; a way out of a loop is missed always. A loop of so few rounds that the
+/// machine remembers them all is foreseen, its end and the ways within: in tensor programs they are the same each time it is entered.
 /// @param predicted_trips  the most rounds whose end is foreseen (`core_front::predicted_trips`)
 /// @return (edges) by the edge's index
 [[nodiscard]] inline std::vector<double> branch_misses(const control_flow_graph& flow, double predicted_trips) {
@@ -195,7 +195,8 @@ struct control_loop {
         for (auto e = first; e < last; ++e) {
             if (e == usual || flow.edge(e).target == flow.edge(usual).target) continue;
             const bool leaves = around != loops.end() && !around->blocks[flow.edge(e).target];
-            misses[e] = !leaves ? 0.5 : around->rounds <= predicted_trips ? 0 : 1;
+            const bool remembered = around != loops.end() && around->rounds <= predicted_trips;
+            misses[e] = remembered ? 0 : leaves ? 1 : 0.5;
         }
     }
     return misses;

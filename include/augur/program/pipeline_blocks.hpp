@@ -24,6 +24,12 @@ struct lowered_block {
     double slots = 0;                    ///< room that it takes in the front of the core
 };
 
+/// A block on a way through the program.
+struct way_block {
+    const lowered_block* block = nullptr;
+    std::span<const dependence> carried; ///< what it takes from the one before it on the way, by rising source
+};
+
 /// Simulates blocks alone, behind others and in loops. Scratch like `pipeline`: one thread an object, no allocation once it has met its largest
 /// block.
 class block_pipeline {
@@ -37,18 +43,27 @@ public:
         fill(0, b);
         return pipe_.run({b.code->rows(), b.code->targets()}, b.code->size());
     }
-    /// Cycles of two blocks, one behind the other. That of the first taken away is what the second costs there.
-    /// @param carried  what `b` takes from `p`, by rising source
-    [[nodiscard]] double pair(const lowered_block& p, const lowered_block& b, std::span<const dependence> carried) {
-        const auto n = static_cast<std::uint32_t>(p.code->size());
+    /// When the blocks of a way are over: (way) the cycle of the last result of all up to each. What a block takes is by how much that is later than
+    /// for the block before it. Of two blocks that is Crop's superblock; behind as many as fill the window nothing is left of how the way began.
+    [[nodiscard]] std::span<const double> along(std::span<const way_block> way) {
         rows_.assign(1, 0);
         targets_.clear();
-        append(p, carried, 0);
-        append(b, {}, n);
-        fill(0, p);
-        fill(n, b);
-        link(*p.code, *b.code, carried, n);
-        return pipe_.run({rows_, targets_}, n + b.code->size());
+        std::uint32_t n = 0;
+        for (std::size_t i = 0; i < way.size(); ++i) {
+            append(*way[i].block, i + 1 < way.size() ? way[i + 1].carried : std::span<const dependence>(), n);
+            fill(n, *way[i].block);
+            if (i > 0) link(*way[i - 1].block->code, *way[i].block->code, way[i].carried, n);
+            n += static_cast<std::uint32_t>(way[i].block->code->size());
+        }
+        [[maybe_unused]] const double end = pipe_.run({rows_, targets_}, n);
+        ends_.clear();
+        auto cell = pipe_.done().begin();
+        double last = 0;
+        for (const auto& w : way) {
+            for (std::size_t v = w.block->code->size(); v > 0; --v) last = (std::max)(last, (cell++)->time);
+            ends_.push_back(last);
+        }
+        return ends_;
     }
     /// Cycles of each further round of a block that follows itself, once the loop is under way: (T(3R) - T(R)) / 2R for R rounds, enough of them to
     /// fill the window.
@@ -112,6 +127,7 @@ private:
 
     pipeline pipe_;
     std::vector<std::uint32_t> rows_, targets_;
+    std::vector<double> ends_;
 };
 
 } // namespace augur::inline v0

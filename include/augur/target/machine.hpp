@@ -107,7 +107,7 @@ struct core_front {
     double window = 0;          ///< instructions in flight (reorder buffer)
     double mispredict = 0;      ///< cycles lost by a branch foretold wrongly
     double store_forward = 0;   ///< cycles of a load that takes what a store in flight wrote
-    double predicted_trips = 0; ///< the end of a loop is foretold when it has at most so many rounds; 0: never (Crop)
+    double predicted_trips = 0; ///< a loop of at most so many rounds is foreseen, its end and the ways within; 0: none (Crop)
     double parallel_launch = 0; ///< cycles to hand work to other threads and wait for them, once a parallel region; may be 0
     std::uint32_t folds = 0;    ///< bit i: the machine makes use of fold_hint i
     provenance from = provenance::defaulted;

@@ -7,7 +7,7 @@ entry:
   %2 = getelementptr inbounds float, ptr %a, i64 1        ; 3
   %3 = load float, ptr %2, align 4                        ; 4 reads nobody's: beside
   %4 = getelementptr inbounds float, ptr %a, i64 %i       ; 5
-  %5 = load float, ptr %4, align 4                        ; 6 may read 0
+  %5 = load float, ptr %4, align 4                        ; 6 may read 0, or not
   %6 = fadd float %0, %1                                  ; 7
   %7 = fadd float %3, %5                                  ; 8
   %8 = fadd float %6, %7                                  ; 9
