@@ -124,6 +124,12 @@ TEST_CASE("crop: a loop costs the same however it is cut into blocks") {
             {{0, 1, {1, {}}}, {1, 2, {rounds, {}}}, {2, 3, {rounds, {}}}, {3, 1, {rounds - 1, {}}}}));
         CHECK(predicted(cut, m).cycles == doctest::Approx(whole).epsilon(0.04));
     }
+    // So are iterations that are dealt to threads: on one thread they are a loop.
+    program_features iterations;
+    iterations.functions.push_back(function("f", {{"body", half(3), rounds}}, {}, rounds));
+    iterations.functions[0].parallel = true;
+    CHECK(predicted(iterations, m).cycles == doctest::Approx(predicted(loop(half(3), rounds), m).cycles).epsilon(0.01));
+    CHECK(predicted(iterations, m, 2).cycles == doctest::Approx(predicted(iterations, m).cycles / 2).epsilon(0.01));
     // Inner rounds are the inner loop's, entering it costs little more: 1000 times 100 rounds.
     const auto body = half(4);
     program_features nest;

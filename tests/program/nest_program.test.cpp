@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -192,6 +193,36 @@ TEST_CASE("loop nest: reuse distances are those of the accesses in order") {
             static_cast<double>(lines.size());
         CHECK(hit_rate(warm, ways, ways) == doctest::Approx(want).epsilon(0.2));
     }
+}
+
+TEST_CASE("loop nest: a column a power of two apart meets in one set, and is there in the next run") {
+    loop_nest_builder nest; // twelve times down a column of 40 lines, 4096 bytes apart: one of 64 sets, 40 of 2048
+    nest.buffer(40 * 4096);
+    nest.begin_loop(12, serial);
+    nest.begin_loop(40, serial);
+    nest_statement s;
+    s.store({0, f32, 0, {{1, 1024}}}, s.load({0, f32, 0, {{1, 1024}}}));
+    nest.statement(s);
+    nest.end_loop();
+    nest.end_loop();
+    nest_options o;
+    o.sets = {64, 2048};
+    for (const bool warm : {false, true}) {
+        o.warm = warm;
+        const auto sets = features(nest, o).functions[0].memory[0].sets;
+        REQUIRE(sets.size() == 2);
+        const std::uint64_t first = warm ? 0 : 40; // uses that nobody was before
+        CHECK(sets[0].accesses == 12 * 40 * 2);
+        CHECK(sets[0].hits[0] == 12 * 40); // the store finds what the load brought
+        CHECK(std::accumulate(sets[0].hits.begin() + 1, sets[0].hits.end(), std::uint64_t{0}) == 0);
+        CHECK(sets[1].accesses == 12 * 40 * 2);
+        CHECK(std::accumulate(sets[1].hits.begin(), sets[1].hits.end(), std::uint64_t{0}) == 12 * 40 * 2 - first);
+    }
+    o.accesses = 4096; // followed whole below that, never less
+    CHECK(features(nest, o).functions[0].memory[0].sets.size() == 2);
+    CHECK(features(product(128, 128, 128, 1, 1, 16), o).functions[0].memory[0].sets.empty());
+    o.sets = {0};
+    CHECK_FALSE(features_of_nest(nest, o));
 }
 
 TEST_CASE("loop nest: long nests are looked at in parts, and come out alike") {

@@ -68,7 +68,8 @@ private:
     result<double> hits(const memory_features& m, const cache_level& cache, int threads) const;
     void lower(const control_flow_graph& flow);
     tally count(const control_flow_graph& flow) const;
-    double run(const function_features& f, const std::vector<double>& misses);
+    static control_flow_graph one_behind_another(const function_features& f);
+    double run(const control_flow_graph& flow, std::uint64_t entries, const std::vector<double>& misses);
     void limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out);
 
     machine machine_;
@@ -181,9 +182,29 @@ inline predictor::tally predictor::count(const control_flow_graph& flow) const {
     return t;
 }
 
-/// Fills cycles_: of all executions of each block. Gives those of them that mispredicted branches cost.
-inline double predictor::run(const function_features& f, const std::vector<double>& misses) {
+/// A parallel function as a thread runs it: one iteration behind the other, so that where it ends it begins again.
+inline control_flow_graph predictor::one_behind_another(const function_features& f) {
     const auto& flow = f.flow;
+    std::vector<basic_block> blocks(flow.values().begin(), flow.values().end());
+    std::vector<control_flow_graph::new_edge> edges;
+    std::vector<std::uint64_t> left(flow.size());
+    for (std::uint32_t b = 0; b < flow.size(); ++b) left[b] = flow[b].count;
+    for (std::uint32_t i = 0; i < flow.edge_count(); ++i) {
+        const auto e = flow.edge(i);
+        edges.push_back({e.source, e.target, flow[e]});
+        left[e.source] -= flow[e].count;
+    }
+    auto again = f.count - f.launches;
+    for (std::uint32_t b = 0; b < flow.size() && again > 0; ++b) {
+        const auto n = (std::min)(left[b], again);
+        if (n > 0) edges.push_back({b, 0, {n, {}}});
+        again -= n;
+    }
+    return {std::move(blocks), std::move(edges)};
+}
+
+/// Fills cycles_: of all executions of each block. Gives those of them that mispredicted branches cost.
+inline double predictor::run(const control_flow_graph& flow, std::uint64_t entries, const std::vector<double>& misses) {
     cycles_.assign(flow.size(), 0.0);
     const auto alone = edges_.alone(flow, lowered_);
     if (!options_.superblocks) {
@@ -192,7 +213,7 @@ inline double predictor::run(const function_features& f, const std::vector<doubl
     }
     const auto behind = edges_.behind(flow, lowered_);
     double mispredicted = 0;
-    cycles_[0] = alone[0] * static_cast<double>(f.count);
+    cycles_[0] = alone[0] * static_cast<double>(entries);
     for (std::uint32_t i = 0; i < flow.edge_count(); ++i) {
         const auto e = flow.edge(i);
         if (flow[e].count == 0) continue;
@@ -261,28 +282,32 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
         if (!memory) return error{memory.why().code, "crop: function '" + f.name.substr(0, 80) + "': " + memory.why().detail};
         // Eq. 3 scales all counts of a function alike.
         const double part = effective_count(f.count, 1, threads, f.parallel, f.launches) / static_cast<double>(f.count);
-        lower(f.flow);
-        const tally t = count(f.flow);
+        const bool repeats = options_.superblocks && f.parallel && f.count > f.launches;
+        const control_flow_graph repeated = repeats ? one_behind_another(f) : control_flow_graph();
+        const control_flow_graph& flow = repeats ? repeated : f.flow;
+        const std::uint64_t entries = repeats ? f.launches : f.count;
+        lower(flow);
+        const tally t = count(flow);
         // Loads take the time that the bandwidth needs for loads and stores together.
         const double load_interval = t.loads > 0 ? memory->interval * (t.loads + 2 * t.stores) / t.loads : 0;
         const double store_interval = t.loads > 0 ? 0 : 2 * memory->interval;
-        const auto misses = options_.branches && options_.superblocks ? branch_misses(f.flow, machine_.core.predicted_trips) : std::vector<double>{};
+        const auto misses = options_.branches && options_.superblocks ? branch_misses(flow, machine_.core.predicted_trips) : std::vector<double>{};
 
         const bool far = options_.breakdown && (memory->extra > 0 || memory->interval > 0);
         costs_->set_memory(0, 0);
         if (far) {
-            run(f, misses);
+            run(flow, entries, misses);
             near_cycles_ = cycles_;
         }
         costs_->set_memory(memory->extra, load_interval, store_interval);
-        share.mispredict_cycles = run(f, misses) * part;
+        share.mispredict_cycles = run(flow, entries, misses) * part;
         if (!far) near_cycles_ = cycles_;
         share.load_latency = machine_.caches.front().latency + memory->extra;
         share.load_interval = load_interval;
         double stalls = 0;
-        for (std::uint32_t b = 0; b < f.flow.size(); ++b) {
+        for (std::uint32_t b = 0; b < flow.size(); ++b) {
             auto& block = share.blocks[b];
-            block.count = static_cast<double>(f.flow[b].count) * part;
+            block.count = static_cast<double>(flow[b].count) * part;
             block.cycles = cycles_[b] * part;
             block.stall_cycles = (std::max)(0.0, cycles_[b] - near_cycles_[b]) * part;
             share.cycles += block.cycles;

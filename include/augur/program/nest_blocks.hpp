@@ -26,6 +26,7 @@ struct nest_options {
     std::uint64_t accesses = 1ULL << 20U; ///< of a function, that are followed one by one; of longer ones whole iterations are taken for all
     std::int64_t line_bytes = 64;         ///< 64 or 128
     bool warm = true;                     ///< it has just run on the same buffers, as in a tuner's repeats; else its first accesses are cold
+    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< numbers of sets for which functions of at most `accesses` are also counted exactly
 };
 
 namespace detail {

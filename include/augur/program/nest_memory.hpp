@@ -15,6 +15,7 @@
 
 #include <augur/program/reuse_profile.hpp>
 #include <augur/program/reuse_stream.hpp>
+#include <augur/program/set_profile.hpp>
 #include <augur/workload/loop_nest.hpp>
 
 namespace augur::inline v0::detail {
@@ -53,7 +54,9 @@ public:
     /// @param sizes  of the buffers, in bytes
     /// @param most   accesses that are followed; about as many again where loops are cut
     /// @param warm   the same program has run before: what is cold was used one run ago
-    [[nodiscard]] reuse_profile profile(const std::vector<std::int64_t>& sizes, std::int64_t line_bytes, std::uint64_t most, bool warm) {
+    /// @param sets   set profiles for so many sets are added to `by_set`, when the nest is short enough to be followed as a whole
+    [[nodiscard]] reuse_profile profile(const std::vector<std::int64_t>& sizes, std::int64_t line_bytes, std::uint64_t most, bool warm,
+                                        std::span<const std::uint64_t> sets, std::vector<set_profile>& by_set) {
         reuse_profile out(line_bytes);
         out_ = &out;
         line_ = static_cast<std::uint64_t>(line_bytes);
@@ -73,8 +76,18 @@ public:
         footprint_ = (std::max)(footprint, std::uint64_t{1});
         values_.assign(64, 0);
         levels_.clear();
+        sets_.clear();
+        first_uses_.clear();
+        if (total() <= static_cast<double>(most))
+            for (const auto n : sets) sets_.push_back(*set_stream::create(n, set_stream::deepest, line_bytes));
         run(0, items_.size(), 0, 1, static_cast<double>(most));
         flush();
+        for (auto& s : sets_) {
+            by_set.push_back(s.profile());
+            if (!warm) continue;
+            s.feed(first_uses_, by_set.back()); // what the run before left of them
+            by_set.back().accesses -= first_uses_.size();
+        }
         return out;
     }
 
@@ -102,6 +115,8 @@ private:
     std::vector<std::int64_t> values_;
     std::vector<level> levels_;
     reuse_stream stream_;
+    std::vector<set_stream> sets_;
+    std::vector<std::uint64_t> first_uses_; ///< lines in the order in which they are used first, while there are sets
     reuse_profile* out_ = nullptr;
     std::uint64_t line_ = 64, footprint_ = 1;
     double weight_ = 1;
@@ -130,6 +145,9 @@ private:
     void flush() {
         distances_.resize(lines_.size());
         stream_.distances(lines_, distances_);
+        for (auto& s : sets_) s.feed(lines_);
+        for (std::size_t i = 0; i < lines_.size() && !sets_.empty(); ++i)
+            if (distances_[i] == cold_access) first_uses_.push_back(lines_[i]);
         const auto times = static_cast<std::uint64_t>((std::max)(1.0, weight_ + 0.5));
         if (levels_.empty() && !warm_ && times == 1) {
             out_->add(distances_);

@@ -78,6 +78,10 @@ namespace augur::inline v0 {
 template <loop_nest N>
 [[nodiscard]] result<program_features> features_of_nest(const N& nest, const nest_options& options = {}, std::string name = "nest") {
     if (auto known = check_line_bytes(options.line_bytes); !known) return known.why();
+    if (options.sets.size() > 16) return error{errc::invalid_argument, "nest_options.sets: expected at most 16"};
+    for (const auto n : options.sets)
+        if (n < 1 || n > std::uint64_t{1} << 26U)
+            return error{errc::invalid_argument, "nest_options.sets: expected 1 to 2^26, got " + std::to_string(n)};
     loop_nest_builder kept;
     loop_nest_traits<N>::visit(nest, kept);
     if (auto fits = check_nest(kept); !fits) return fits.why();
@@ -85,9 +89,10 @@ template <loop_nest N>
     p.name = std::move(name);
     p.source = "loop nest";
     const auto add = [&](function_features f, detail::nest_trace trace) {
-        auto own = trace.profile(kept.buffers(), options.line_bytes, options.accesses, options.warm);
+        std::vector<set_profile> sets;
+        auto own = trace.profile(kept.buffers(), options.line_bytes, options.accesses, options.warm, options.sets, sets);
         if (trace.sampled()) p.source = "loop nest, long loops sampled";
-        f.memory.push_back({1, own, own, {}});
+        f.memory.push_back({1, own, own, std::move(sets)});
         p.functions.push_back(std::move(f));
     };
     std::vector<detail::nest_function::parallel_region> regions;
