@@ -89,12 +89,11 @@ protected:
         return barrier_;
     }
 
-    /// The same for an address in a buffer, which must be declared there as well.
-    std::size_t home(int buffer, const affine& moving) {
-        const auto known = home(moving);
-        for (std::size_t s = scopes_.size(); s-- > known + 1;)
+    /// The innermost of a block and the one that declares a buffer, if it is on the stack: where an address in it can be written.
+    std::size_t home(int buffer, std::size_t known_at) {
+        for (std::size_t s = scopes_.size(); s-- > known_at + 1;)
             if (const auto& here = scopes_[s].arrays; std::find(here.begin(), here.end(), buffer) != here.end()) return s;
-        return known;
+        return known_at;
     }
 
     std::string term_text(int t) {
@@ -132,12 +131,12 @@ protected:
         moving.constant = 0;
         if (moving.is_constant()) return {"b" + std::to_string(buffer), offset.constant};
         {
-            const auto& s = scopes_[home(buffer, moving)];
+            const auto& s = scopes_[home(buffer, home(moving))];
             for (std::size_t i = 0; i < s.sums.size(); ++i)
                 if (s.buffers[i] == buffer && s.sums[i].first == moving) return {s.sums[i].second, offset.constant};
         }
         const auto text = sum_text(moving);
-        auto& s = scopes_[home(buffer, moving)];
+        auto& s = scopes_[home(buffer, home(moving))];
         auto name = fresh("p");
         s.declarations += "float *const " + name + " = b" + std::to_string(buffer) + " + (" + text + ");\n";
         s.sums.emplace_back(moving, name);

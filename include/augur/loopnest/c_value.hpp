@@ -139,6 +139,7 @@ protected:
         const auto& pad = e.operands[2];
         constexpr std::int64_t stretch = 4096; // elements of aug_zero and aug_lowest
         if (from.op != expr_op::read || pad.op != expr_op::constant) return {};
+        known_at = home(from.buffer, known_at);
         const bool zero = pad.value == 0;
         if (!zero && pad.value != identity_of(reducer::max)) return {};
         const auto first = at_lane(from.index, l, 0);
