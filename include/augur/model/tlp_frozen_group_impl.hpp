@@ -19,7 +19,7 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
     const auto size = [](index n) { return static_cast<std::size_t>(n); };
     index most_rows = 0, most_bags = 0, most_weights = 0, most_common = 0, most_slots = 0, longest = 0;
     for (const group& g : groups_.groups()) {
-        const index common = common_of(g);
+        const index common = static_cast<index>(g.shared);
         index rows = 0, weights = 0;
         for (std::uint32_t i = g.first; i < g.last; ++i) {
             const auto c = groups_.order()[i];
@@ -36,22 +36,24 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         most_common = (std::max)(most_common, common);
     }
     const index panel = use_values_ ? net.tail.width : net.context_row;
+    const index among = k::whole_blocks(most_slots, k::query_block) * k::whole_blocks(most_common, k::key_block) * net.lanes;
     const index blocks = k::query_block * k::key_block;
     for (worker& w : workers_) {
         w.bags.reserve(size(most_bags));
         w.weights.reserve(size(most_weights));
-        if (!std::is_same_v<T, float>) w.narrow.reserve(size(use_values_ ? most_weights : 0));
         w.z.reserve(size((k::whole_blocks(most_rows, tile_rows)) * (use_values_ ? net.widest : panel)));
         for (const auto* stack : {&net.combine, &net.blocks, &net.decoder})
             for (const auto& l : *stack) room(w, l);
         w.y0.reserve(size(tile_rows * net.widest));
         w.y1.reserve(size(tile_rows * net.widest));
         w.out.reserve(size(most_rows));
+        w.means.reserve(size(net.heads));
         for (auto* list : {&w.q, &w.k}) list->reserve(size((std::max)(most_slots, longest) + blocks));
         w.init.reserve(size(most_rows));
         w.values.reserve(size(most_rows));
         w.times.reserve(size(longest + 1));
         if (!use_values_ && (most_slots > 0 || !std::is_same_v<T, float>)) w.sums.reserve(size(2 * longest * panel));
+        if (!std::is_same_v<T, float> && use_values_) w.narrow.reserve(size(most_weights + net.tail.pair * among));
         if (most_slots == 0) continue;
         w.slot_of.resize((std::max)(w.slot_of.size(), rows_->capacity()));
         w.stamp.resize(w.slot_of.size());
@@ -59,7 +61,7 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         w.slot.reserve(size(most_rows));
         w.place.reserve(size(most_rows));
         w.slot_begin.reserve(size(most_slots + 1));
-        w.common.reserve(size(k::whole_blocks(most_slots, k::query_block) * k::whole_blocks(most_common, k::key_block) * net.lanes));
+        w.common.reserve(size(among));
         w.log_sums.reserve(size(most_slots * net.lanes));
         w.mix.reserve(size(most_slots * (use_values_ ? net.heads * panel : panel)));
         if (!use_values_) continue;
@@ -70,7 +72,7 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
 
 template <class T>
 void frozen_pass<T>::score(worker& w, const group& g, std::span<const std::size_t> begin, std::span<float> scores) {
-    const index common = common_of(g);
+    const index common = static_cast<index>(g.shared);
     gather(w, g, begin);
     if (common > 0) attend_common(w, common);
     attend_own(w, common);
@@ -90,7 +92,7 @@ void frozen_pass<T>::score(worker& w, const group& g, std::span<const std::size_
 template <class T>
 void frozen_pass<T>::gather(worker& w, const group& g, std::span<const std::size_t> begin) {
     namespace k = nn::kernels;
-    const index common = common_of(g);
+    const index common = static_cast<index>(g.shared);
     w.bags.clear();
     index row = 0, weights = 0;
     for (std::uint32_t i = g.first; i < g.last; ++i) {
@@ -199,50 +201,61 @@ void frozen_pass<T>::fold(worker& w, index common) {
             std::copy_n(w.weights.data() + b.weights + r * b.weights_row, net.lanes, w.shares.data() + place * net.lanes);
         }
     }
-    const T* weights = nullptr;
+    const auto slots = static_cast<index>(w.distinct.size());
+    const T *weights = nullptr, *among = nullptr; // of all keys; of the common ones, one head a step
     if constexpr (std::is_same_v<T, float>) {
         weights = w.weights.data();
+        among = w.common.data();
     } else {
         const bag& b = w.bags.back();
         const index all = b.weights + k::whole_blocks(b.rows, k::query_block) * b.weights_row;
         k::to_bf16(w.weights.data(), w.narrow.data(), all);
         weights = w.narrow.data();
+        T* const pairs = w.narrow.data() + all; // of a pair of heads the other one is zero: means are taken head by head
+        for (index i = 0; i < slots * k::whole_blocks(common, k::key_block) * net.lanes; ++i) {
+            pairs[2 * i + i % 2] = k::to_bf16(w.common.data()[i]);
+            pairs[2 * i + 1 - i % 2] = 0;
+        }
+        among = pairs;
     }
-    const auto slots = static_cast<index>(w.distinct.size());
+    w.means.clear();
+    for (index h = 0; common > 0 && h < net.heads; ++h) w.means.push_back(w.mix.data() + h * columns);
     const index own_weights = common > 0 ? net.lanes : 0;
     for (index p = 0; p < net.fold_panels; ++p) {
-        if constexpr (std::is_same_v<T, float>) {
-            if (common > 0) {
-                static constexpr float zeros[64] = {};
-                const float* none = zeros;
-                k::panel_tile<T> mean; // of the common keys' values, head by head
-                mean.a_row = k::whole_blocks(common, k::key_block) * net.lanes;
-                mean.a_segment = net.lanes;
-                mean.segments = w.values.data();
-                mean.count = common;
-                mean.steps = 1;
-                mean.init = &none;
-                mean.y_row = net.heads * columns;
-                for (index h = 0; h < net.heads; ++h) {
-                    mean.a = w.common.data() + h;
-                    mean.offset = p * panel + h * columns;
-                    mean.y = w.mix.data() + h * columns;
-                    net.tail(k::panel_end::linear, slots, mean);
-                }
-                k::panel_tile<T> start; // base and the mean, for all rows of the group that are the same
-                start.a_row = net.lanes;
-                start.steps = net.heads;
-                start.init_offset = p * columns;
-                start.y_row = columns;
-                for (index s = 0; s < slots; ++s) {
-                    const index first = w.slot_begin[static_cast<std::size_t>(s)];
-                    const float* const segment = w.mix.data() + s * net.heads * columns;
-                    const float* const base = base_of(present_[w.distinct[static_cast<std::size_t>(s)]]);
-                    start.segments = &segment;
-                    start.init = &base;
-                    start.a = w.shares.data() + first * net.lanes;
-                    start.y = w.sums.data() + first * columns;
-                    net.tail(k::panel_end::linear, w.slot_begin[static_cast<std::size_t>(s) + 1] - first, start);
+        if (common > 0) {
+            static constexpr float zeros[64] = {};
+            const float* none = zeros;
+            k::panel_tile<T> mean; // of the common keys' values, head by head
+            mean.a_segment = net.lanes * net.tail.pair;
+            mean.a_row = k::whole_blocks(common, k::key_block) * mean.a_segment;
+            mean.segments = w.values.data();
+            mean.count = common;
+            mean.steps = 1;
+            mean.init = &none;
+            mean.sums_row = net.heads * columns;
+            for (index h = 0; h < net.heads; ++h) {
+                mean.a = among + h * net.tail.pair;
+                mean.offset = p * panel + h / net.tail.pair * columns * net.tail.pair;
+                mean.sums = w.mix.data() + h * columns;
+                net.tail(k::panel_end::sums, slots, mean);
+            }
+            k::panel_tile<float> start; // base and the mean, for all rows of the group that are the same; in float, so that nothing is rounded twice
+            start.a_row = net.lanes;
+            start.a_segment = 1;
+            start.segments = w.means.data();
+            start.count = net.heads;
+            start.steps = 1;
+            start.y_row = columns;
+            for (index s = 0; s < slots; ++s) {
+                const index first = w.slot_begin[static_cast<std::size_t>(s)];
+                const float* const base = base_of(present_[w.distinct[static_cast<std::size_t>(s)]]);
+                start.init = &base;
+                start.a = w.shares.data() + first * net.lanes;
+                for (index c = 0; c < columns; c += net.single.width) {
+                    start.offset = s * net.heads * columns + c;
+                    start.init_offset = p * columns + c;
+                    start.y = w.sums.data() + first * columns + c;
+                    net.single(k::panel_end::linear, w.slot_begin[static_cast<std::size_t>(s) + 1] - first, start);
                 }
             }
         }

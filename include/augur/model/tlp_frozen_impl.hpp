@@ -212,16 +212,10 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
     groups_.build(begin, at_, times, present_.size());
 
     // multiplications with values and without; the batch alone decides, not what is known already
-    double products = groups_.products();
-    if (!std::is_same_v<T, float>) {
-        products = 0;
-        for (std::size_t c = 0; c + 1 < begin.size(); ++c)
-            products += static_cast<double>(begin[c + 1] - begin[c]) * static_cast<double>(begin[c + 1] - begin[c]);
-    }
     const auto d = static_cast<double>(net_->width), layers = net_->has_block ? 2.0 : 1.0;
     use_values_ =
         !net_->tail.amx && static_cast<double>(ids.size()) * layers * d * d >
-                               products * static_cast<double>(net_->heads) * layers * d + static_cast<double>(present_.size()) * (layers + 1) * d * d;
+                               groups_.products() * static_cast<double>(net_->heads) * layers * d + static_cast<double>(present_.size()) * (layers + 1) * d * d;
 
     make_rows(executor);
     reserve(begin);

@@ -121,13 +121,13 @@ private:
         nn::kernels::line_buffer<float> common, log_sums;   ///< (distinct, common keys, lanes) weights among them; (distinct, lanes)
         nn::kernels::line_buffer<float> mix;                ///< their means: (distinct, heads, W) of a panel, or (distinct, heads' v)
         nn::kernels::line_buffer<float> weights, shares;    ///< (rows, [1 +] own keys, lanes); the first of each, by place
-        nn::kernels::line_buffer<T> narrow;                 ///< weights in T
+        nn::kernels::line_buffer<T> narrow;                 ///< weights and common in T
         nn::kernels::line_buffer<nn::kernels::bf16> halves; ///< AMX: rows of a layer in two halves
         nn::kernels::line_buffer<float> sums;               ///< (rows by place, W) what the common keys make of a panel; or (rows, heads' v)
         nn::kernels::line_buffer<T> z;                      ///< (rows, .) behind attention
         nn::kernels::line_buffer<T> y0, y1;                 ///< (tile_rows, widest) behind the layers
         nn::kernels::line_buffer<float> out;                ///< (rows) behind the last
-        std::vector<const float*> q, k, init;
+        std::vector<const float*> q, k, init, means;
         std::vector<const T*> values;
         std::vector<float> times;
         std::uint32_t epoch = 0;
@@ -158,9 +158,6 @@ private:
     void fold(worker& w, index common);
     void combine(worker& w, index common);
     void layers(worker& w);
-
-    /// How many rows of a group are taken as one key. In bf16 the fold's weights would be rounded twice, and it is fast without.
-    [[nodiscard]] index common_of(const group& g) const { return use_values_ && !std::is_same_v<T, float> ? 0 : static_cast<index>(g.shared); }
 
     /// f(worker, i) for all i < n, as many at a time as the executor likes.
     template <bulk_executor Executor, class F>

@@ -35,23 +35,26 @@ enum class panel_end : std::uint8_t {
     linear,   ///< y = s
     relu,     ///< y = max(s, 0)
     residual, ///< y = max(s, 0) + x
-    fold      ///< the panel is (s | t): y = max(t, 0) + s, half as many columns
+    fold,     ///< the panel is (s | t): y = max(t, 0) + s, half as many columns
+    sums      ///< sums = s, in float
 };
 
 /// One tile: R rows of A times one panel.
 template <class T> // float or bf16
 struct panel_tile {
-    const T* a = nullptr;               ///< row r begins at a + r a_row, its numbers for segment s at s a_segment
+    const T* a = nullptr; ///< row r begins at a + r a_row, its numbers for segment s at s a_segment
     std::ptrdiff_t a_row = 0, a_segment = 0;
     const T* const* segments = nullptr; ///< segment s of the panel begins at segments[s] + offset
     std::ptrdiff_t count = 1, offset = 0;
-    std::ptrdiff_t steps = 0;            ///< in a segment; of one k in float, of two in bf16
-    const float* const* init = nullptr;  ///< row r starts at init[r init_next] + init_offset: a bias (init_next 0), or one's own
+    std::ptrdiff_t steps = 0;           ///< in a segment; of one k in float, of two in bf16
+    const float* const* init = nullptr; ///< row r starts at init[r init_next] + init_offset: a bias (init_next 0), or one's own
     std::ptrdiff_t init_next = 0, init_offset = 0;
-    const T* x = nullptr;                ///< the residual's rows
+    const T* x = nullptr; ///< the residual's rows
     std::ptrdiff_t x_row = 0;
     T* y = nullptr;
     std::ptrdiff_t y_row = 0;
+    float* sums = nullptr; ///< instead of y, with panel_end::sums
+    std::ptrdiff_t sums_row = 0;
 };
 
 namespace detail {
@@ -91,7 +94,7 @@ struct generic_bf16_panel : generic_panel {
     struct two {
         std::array<bf16, 16> x;
     };
-    using generic_panel::load;
+    using generic_panel::load, generic_panel::store;
     static vec load(const bf16* p) {
         vec v;
         for (std::size_t i = 0; i < 8; ++i) v.x[i] = to_float(p[i]);
@@ -158,6 +161,7 @@ struct avx512_bf16_panel {
     AUGUR_NN_OP("avx512f,avx512bf16") vec fma(__m512i a, __m512i b, vec s) { return _mm512_dpbf16_ps(s, (__m512bh)a, (__m512bh)b); }
     AUGUR_NN_OP("avx512f,avx512bf16") vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
     AUGUR_NN_OP("avx512f,avx512bf16") vec relu(vec a) { return _mm512_maskz_max_ps(every, _mm512_setzero_ps(), a); }
+    AUGUR_NN_OP("avx512f,avx512bf16") void store(float* p, vec v) { _mm512_storeu_ps(p, v); }
     AUGUR_NN_OP("avx512f,avx512bf16") void store(bf16* p, vec v) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh(v));
     }
@@ -171,10 +175,10 @@ struct avx512_bf16_panel {
         using P = policy;                                                                                                                            \
         constexpr int V = P::vectors;                                                                                                                \
         typename P::vec sum[R][V];                                                                                                                   \
-        AUGUR_UNROLL                                                                                                                              \
+        AUGUR_UNROLL                                                                                                                                 \
         for (int r = 0; r < R; ++r) {                                                                                                                \
             const float* const from = t.init[r * t.init_next] + t.init_offset;                                                                       \
-            AUGUR_UNROLL                                                                                                                          \
+            AUGUR_UNROLL                                                                                                                             \
             for (int v = 0; v < V; ++v) sum[r][v] = P::load(from + v * P::lanes);                                                                    \
         }                                                                                                                                            \
         const std::ptrdiff_t row = t.a_row, steps = t.steps;                                                                                         \
@@ -185,28 +189,29 @@ struct avx512_bf16_panel {
             const P::number* a = from;                                                                                                               \
             for (std::ptrdiff_t k = 0; k < steps; ++k, a += P::pair, b += P::pair * P::lanes * V) {                                                  \
                 decltype(P::weights(b)) w[V];                                                                                                        \
-                AUGUR_UNROLL                                                                                                                      \
+                AUGUR_UNROLL                                                                                                                         \
                 for (int v = 0; v < V; ++v) {                                                                                                        \
                     w[v] = P::weights(b + v * P::pair * P::lanes);                                                                                   \
                     if constexpr (End == panel_end::fold) { /* its rows are gathered: the processor does not see where the next ones lie */          \
                         if (v * static_cast<int>(sizeof w[0]) % 64 == 0) __builtin_prefetch(next + (k * V + v) * P::pair * P::lanes);                \
                     }                                                                                                                                \
                 }                                                                                                                                    \
-                AUGUR_UNROLL                                                                                                                      \
+                AUGUR_UNROLL                                                                                                                         \
                 for (int r = 0; r < R; ++r) {                                                                                                        \
                     const auto x = P::broadcast(a + r * row);                                                                                        \
-                    AUGUR_UNROLL                                                                                                                  \
+                    AUGUR_UNROLL                                                                                                                     \
                     for (int v = 0; v < V; ++v) sum[r][v] = P::fma(x, w[v], sum[r][v]);                                                              \
                 }                                                                                                                                    \
             }                                                                                                                                        \
         }                                                                                                                                            \
-        AUGUR_UNROLL                                                                                                                              \
+        AUGUR_UNROLL                                                                                                                                 \
         for (int r = 0; r < R; ++r) {                                                                                                                \
             P::number* const y = t.y + r * t.y_row;                                                                                                  \
-            AUGUR_UNROLL                                                                                                                          \
+            AUGUR_UNROLL                                                                                                                             \
             for (int v = 0; v < (End == panel_end::fold ? V / 2 : V); ++v) {                                                                         \
-                P::number* const to = y + v * P::lanes;                                                                                              \
+                [[maybe_unused]] P::number* const to = y + v * P::lanes;                                                                             \
                 if constexpr (End == panel_end::linear) P::store(to, sum[r][v]);                                                                     \
+                else if constexpr (End == panel_end::sums) P::store(t.sums + r * t.sums_row + v * P::lanes, sum[r][v]);                              \
                 else if constexpr (End == panel_end::relu) P::store(to, P::relu(sum[r][v]));                                                         \
                 else if constexpr (End == panel_end::fold) P::store(to, P::add(P::relu(sum[r][v + V / 2]), sum[r][v]));                              \
                 else P::store(to, P::add(P::relu(sum[r][v]), P::load(t.x + r * t.x_row + v * P::lanes)));                                            \
@@ -235,7 +240,7 @@ struct panel_kernels {
     std::ptrdiff_t rows = 0;  ///< most rows of a tile
     std::ptrdiff_t pair = 1;  ///< k in a step
     bool amx = false;         ///< whole layers by AMX (panel_layer); there are no tiles
-    std::array<std::array<detail::panel_function<T>, 6>, 4> tiles{};
+    std::array<std::array<detail::panel_function<T>, 6>, 5> tiles{};
 
     /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row.
     void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T> t) const {
@@ -247,7 +252,8 @@ struct panel_kernels {
             t.a += r * t.a_row;
             t.init += r * t.init_next;
             t.x += t.x == nullptr ? 0 : r * t.x_row;
-            t.y += r * t.y_row;
+            t.y += t.y == nullptr ? 0 : r * t.y_row;
+            t.sums += t.sums == nullptr ? 0 : r * t.sums_row;
         }
     }
 };
@@ -258,18 +264,17 @@ constexpr int tile_height(int r) { // beyond the highest: never called
     return r < Policy::rows ? r : Policy::rows;
 }
 #define AUGUR_NN_PANEL_ROW(tile, policy, end)                                                                                                        \
-    {&tile<1, end>,                                                                                                                                  \
-     &tile<2, end>,                                                                                                                                  \
-     &tile<detail::tile_height<policy>(3), end>,                                                                                                     \
-     &tile<detail::tile_height<policy>(4), end>,                                                                                                     \
-     &tile<detail::tile_height<policy>(5), end>,                                                                                                     \
-     &tile<detail::tile_height<policy>(6), end>}
+    {                                                                                                                                                \
+        &tile<1, end>, &tile<2, end>, &tile<detail::tile_height<policy>(3), end>, &tile<detail::tile_height<policy>(4), end>,                        \
+            &tile<detail::tile_height<policy>(5), end>, &tile<detail::tile_height<policy>(6), end>                                                   \
+    }
 #define AUGUR_NN_PANEL_KERNELS(tile, policy)                                                                                                         \
     panel_kernels<policy::number> {                                                                                                                  \
-        policy::lanes * policy::vectors, policy::rows, policy::pair, false, {                                                                        \
+        policy::lanes *policy::vectors, policy::rows, policy::pair, false, {                                                                         \
             {                                                                                                                                        \
                 AUGUR_NN_PANEL_ROW(tile, policy, panel_end::linear), AUGUR_NN_PANEL_ROW(tile, policy, panel_end::relu),                              \
-                    AUGUR_NN_PANEL_ROW(tile, policy, panel_end::residual), AUGUR_NN_PANEL_ROW(tile, policy, panel_end::fold)                         \
+                    AUGUR_NN_PANEL_ROW(tile, policy, panel_end::residual), AUGUR_NN_PANEL_ROW(tile, policy, panel_end::fold),                        \
+                    AUGUR_NN_PANEL_ROW(tile, policy, panel_end::sums)                                                                                \
             }                                                                                                                                        \
         }                                                                                                                                            \
     }
