@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/model/tlp_input.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -70,15 +71,20 @@ TEST_CASE("tlp input: numbers in bands, one-hots as they are, in their order") {
     CHECK_FALSE(broken.check());
 }
 
-TEST_CASE("tlp input: a power of two divides as fmod says") {
-    std::vector<float> numbers{0.0F, -4.0F, 0.5F, 1.0F, 2.5F, 1e-40F, 3.4e38F, std::numeric_limits<float>::infinity(), std::nanf("")};
+TEST_CASE("tlp input: bands of any number are what the plain formulas give, to the last bit") {
+    std::vector<float> numbers{0.0F, -0.0F, -4.0F, 0.5F, 2.5F, 1e-40F, 1023.5F, 3.4e38F, std::numeric_limits<float>::infinity(), std::nanf("")};
+    for (int i = -20; i < 5000; ++i) numbers.push_back(static_cast<float>(i));
     for (int e = 0; e < 40; ++e)
         for (const float x : {std::ldexp(1.0F, e), std::ldexp(3.0F, e), std::ldexp(1.0F, e) + 1, std::ldexp(16777215.0F, e - 20)})
             numbers.push_back(x);
-    for (const float x : numbers)
-        for (const float power : {2.0F, 4.0F, 8.0F, 16.0F}) {
-            CAPTURE(x);
-            CAPTURE(power);
-            CHECK(augur::detail::tlp_divides(power, x) == (x > 0 && std::fmod(x, power) == 0));
-        }
+    for (const float x : numbers) {
+        CAPTURE(x);
+        const float l = x == 0 ? 0.0F : std::copysign(1.44269504F * std::log1p(std::abs(x)), x);
+        std::vector<float> got(augur::tlp_config::bands, -1);
+        augur::detail::tlp_bands(x, got.data());
+        CHECK((got[0] == l / 4 || std::isnan(x)));
+        for (std::size_t k = 0; k < 13; ++k)
+            CHECK(got[1 + k] == (std::max)(0.0F, 1 - std::abs((std::min)(std::abs(l), 12.0F) - static_cast<float>(k))));
+        for (std::size_t k = 0; k < 4; ++k) CHECK(got[14 + k] == (x > 0 && std::fmod(x, static_cast<float>(2 << k)) == 0 ? 1.0F : 0.0F));
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/nn/kernels/head_lanes.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -55,4 +56,37 @@ TEST_CASE("head lanes: softmax with multiplicities against a double loop") {
                 CHECK(worst < 3e-6);
             }
     }
+}
+
+TEST_CASE("head lanes: AVX2 and AVX-512 agree to the last bit, beside any number of queries and keys") {
+    if (k::best_isa() < k::isa::avx512) return;
+    for (const std::ptrdiff_t queries : {1, 2, 3, 4, 9})
+        for (const std::ptrdiff_t keys : {1, 3, 4, 6, 7, 9, 10, 25})
+            for (const std::ptrdiff_t groups : {1, 2}) {
+                const std::ptrdiff_t d = 7, lanes = 8 * groups, row = (2 + k::whole_blocks(keys, k::key_block)) * lanes;
+                const auto run = [&](k::isa level) {
+                    const auto f = k::head_lane_functions(level);
+                    augur::random rng(9);
+                    const auto draw = [&](std::ptrdiff_t n) {
+                        std::vector<float> x(static_cast<std::size_t>(n));
+                        for (float& v : x) v = static_cast<float>(rng.uniform(-5, 5));
+                        return x;
+                    };
+                    const auto q = draw(queries * lanes * d), key = draw(keys * lanes * d);
+                    std::vector<float> times(static_cast<std::size_t>(keys), 1.0F);
+                    times.back() = 3;
+                    std::vector<const float*> qs, ks;
+                    for (std::ptrdiff_t i = 0; i < k::whole_blocks(queries, k::query_block); ++i)
+                        qs.push_back(q.data() + (std::min)(i, queries - 1) * lanes * d);
+                    for (std::ptrdiff_t j = 0; j < k::whole_blocks(keys, k::key_block); ++j)
+                        ks.push_back(key.data() + (std::min)(j, keys - 1) * lanes * d);
+                    auto out = draw(k::whole_blocks(queries, k::query_block) * row + queries * lanes + 1); // weights, then the sums' logarithms
+                    f.scores(qs.data(), queries, ks.data(), keys, d, groups, out.data(), row);
+                    f.soften(out.data(), queries, row, times.data(), keys, lanes, out.data() + k::whole_blocks(queries, k::query_block) * row);
+                    return out;
+                };
+                CAPTURE(queries);
+                CAPTURE(keys);
+                CHECK(run(k::isa::avx2) == run(k::isa::avx512));
+            }
 }

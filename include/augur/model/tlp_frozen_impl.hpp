@@ -126,8 +126,10 @@ void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
     const auto& project = net.project.front();
     k::panel_layer<float>(net.single, k::panel_end::linear, n,
                           {.a = x, .a_row = ld, .y = to_table + net.q_at, .y_row = net.row_size, .room = room(w, project)}, project);
-    for (index r = 0; r < n; ++r)
-        for (index c = 0; c < net.width; ++c) to_table[r * net.row_size + c] = x[r * ld + c] + net.out_bias[static_cast<std::size_t>(c)];
+    for (index r = 0; r < n; ++r) {
+        std::copy_n(x + r * ld, net.width, to_table + r * net.row_size);
+        k::add(net.out_bias.data(), to_table + r * net.row_size, net.width);
+    }
 }
 
 template <class T>

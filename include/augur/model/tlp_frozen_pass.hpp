@@ -36,6 +36,7 @@
 #include <augur/model/tlp_frozen_groups.hpp>
 #include <augur/model/tlp_frozen_rows.hpp>
 #include <augur/model/tlp_input.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/head_lanes.hpp>
 #include <augur/nn/kernels/panel_layer.hpp>
 

@@ -6,7 +6,9 @@
 /// What TLP's first layer gets to see of a row of features.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -17,14 +19,26 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// sign(x) log2(1 + |x|)
-inline float tlp_logarithm(float x) { return x == 0 ? 0.0F : std::copysign(1.44269504F * std::log1p(std::abs(x)), x); }
+/// log2(1 + size)
+inline float tlp_logarithm_of(float size) { return 1.44269504F * std::log1p(size); }
 
-/// Does a power of two from 1 to 16 divide x > 0? As `fmod` would say, many times as fast.
-inline bool tlp_divides(float power, float x) {
-    if (!(x >= power && x < std::numeric_limits<float>::infinity())) return false;
-    const float share = x / power; // exact
-    return x >= 0x1p28F || static_cast<float>(static_cast<std::int32_t>(share)) == share; // from 2^28 on every float is a multiple of 16
+/// Those of the first integers. No lambda: one may be evaluated by the compiler, whose log1p rounds otherwise.
+inline std::array<float, 1024> tlp_logarithms() {
+    std::array<float, 1024> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = tlp_logarithm_of(static_cast<float>(i));
+    return all;
+}
+
+/// sign(x) log2(1 + |x|). Nearly all numbers of schedules are small integers: their logarithms are kept.
+inline float tlp_logarithm(float x) {
+    static const std::array<float, 1024> known = tlp_logarithms();
+    if (x == 0) return 0.0F;
+    const float size = std::abs(x);
+    if (size < static_cast<float>(known.size())) {
+        const auto whole = static_cast<std::int32_t>(size);
+        if (static_cast<float>(whole) == size) return std::copysign(known[static_cast<std::size_t>(whole)], x);
+    }
+    return std::copysign(tlp_logarithm_of(size), x);
 }
 
 /// to (tlp_config::bands) <- a number in bands: a quarter of its logarithm; how near it is to each of the powers 2^0 - 1, 2^1 - 1, ..., those above
@@ -35,8 +49,14 @@ void tlp_bands(float x, S* to) {
     const float l = tlp_logarithm(x);
     const float size = (std::min)(std::abs(l), static_cast<float>(powers - 1));
     *to++ = static_cast<S>(l / 4);
-    for (int k = 0; k < powers; ++k) *to++ = static_cast<S>((std::max)(0.0F, 1 - std::abs(size - static_cast<float>(k))));
-    for (const float divisor : {2.0F, 4.0F, 8.0F, 16.0F}) *to++ = static_cast<S>(tlp_divides(divisor, x) ? 1.0F : 0.0F);
+    std::fill_n(to, powers, static_cast<S>(0.0F)); // but for the two that are near
+    const int below = size > 0 ? static_cast<int>(size) : 0;
+    for (int k = below; k < (std::min)(below + 2, powers); ++k) to[k] = static_cast<S>((std::max)(0.0F, 1 - std::abs(size - static_cast<float>(k))));
+    to += powers;
+    std::int32_t bits = 1; // of a number that they do not divide
+    if (x > 0 && x < 0x1p28F && static_cast<float>(static_cast<std::int32_t>(x)) == x) bits = static_cast<std::int32_t>(x);
+    else if (x >= 0x1p28F && x < std::numeric_limits<float>::infinity()) bits = 0; // every float is a multiple of 16
+    for (const std::int32_t divisor : {2, 4, 8, 16}) *to++ = static_cast<S>(bits % divisor == 0 ? 1.0F : 0.0F);
 }
 
 } // namespace detail

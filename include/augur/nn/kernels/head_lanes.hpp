@@ -4,7 +4,7 @@
 
 /// @file
 /// Attention weights with one vector lane a head: eight heads are scored by one fused multiply-add, without a broadcast and without a sum across
-/// lanes.
+/// lanes. AVX-512 takes two queries at a time, with the same operations in each lane and so the same bits as AVX2.
 ///
 /// A query or key of H heads of width d is laid out (G, d, 8) with G = ceil(H / 8) groups of heads; heads beyond H are zero. Scores and weights are
 /// (query, key, 8 G).
@@ -33,14 +33,16 @@ constexpr std::ptrdiff_t whole_blocks(std::ptrdiff_t n, std::ptrdiff_t block) no
 namespace detail {
 
 struct generic_lanes {
+    static constexpr int wide = 1; // queries in a vector
     struct vec {
         float x[8];
     };
-    static vec load(const float* p) {
+    static vec load(const float* p, const float*) {
         vec v;
         for (int i = 0; i < 8; ++i) v.x[i] = p[i];
         return v;
     }
+    static vec same(const float* p) { return load(p, p); } // for all queries
     static vec all(float a) {
         vec v;
         for (float& x : v.x) x = a;
@@ -74,7 +76,7 @@ struct generic_lanes {
         for (float& x : a.x) x = exp_nonpositive(x);
         return a;
     }
-    static void store(float* p, const vec& v) {
+    static void store(float* p, float*, const vec& v) {
         for (int i = 0; i < 8; ++i) p[i] = v.x[i];
     }
 };
@@ -82,8 +84,10 @@ struct generic_lanes {
 #if AUGUR_X86
 #define AUGUR_NN_OP __attribute__((target("avx2,fma"), always_inline)) static inline
 struct avx2_lanes {
+    static constexpr int wide = 1;
     using vec = __m256;
-    AUGUR_NN_OP vec load(const float* p) { return _mm256_loadu_ps(p); }
+    AUGUR_NN_OP vec load(const float* p, const float*) { return _mm256_loadu_ps(p); }
+    AUGUR_NN_OP vec same(const float* p) { return _mm256_loadu_ps(p); }
     AUGUR_NN_OP vec all(float a) { return _mm256_set1_ps(a); }
     AUGUR_NN_OP vec fma(vec a, vec b, vec s) { return _mm256_fmadd_ps(a, b, s); }
     AUGUR_NN_OP vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
@@ -92,75 +96,119 @@ struct avx2_lanes {
     AUGUR_NN_OP vec divide(vec a, vec b) { return _mm256_div_ps(a, b); }
     AUGUR_NN_OP vec larger(vec a, vec b) { return _mm256_max_ps(a, b); }
     AUGUR_NN_OP vec exp(vec a) { return exp_eight(a); }
-    AUGUR_NN_OP void store(float* p, vec v) { _mm256_storeu_ps(p, v); }
+    AUGUR_NN_OP void store(float* p, float*, vec v) { _mm256_storeu_ps(p, v); }
+};
+#undef AUGUR_NN_OP
+#define AUGUR_NN_OP __attribute__((target("avx512f"), always_inline)) static inline
+struct avx512_lanes {
+    static constexpr int wide = 2;
+    using vec = __m512;
+    AUGUR_NN_OP vec load(const float* p, const float* next) {
+        const __m512d low = _mm512_maskz_broadcast_f64x4(0xFF, _mm256_castps_pd(_mm256_loadu_ps(p)));
+        return _mm512_castpd_ps(_mm512_mask_broadcast_f64x4(low, 0xF0, _mm256_castps_pd(_mm256_loadu_ps(next))));
+    }
+    AUGUR_NN_OP vec same(const float* p) { return _mm512_castpd_ps(_mm512_maskz_broadcast_f64x4(0xFF, _mm256_castps_pd(_mm256_loadu_ps(p)))); }
+    AUGUR_NN_OP vec all(float a) { return _mm512_set1_ps(a); }
+    AUGUR_NN_OP vec fma(vec a, vec b, vec s) { return _mm512_fmadd_ps(a, b, s); }
+    AUGUR_NN_OP vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
+    AUGUR_NN_OP vec subtract(vec a, vec b) { return _mm512_sub_ps(a, b); }
+    AUGUR_NN_OP vec multiply(vec a, vec b) { return _mm512_mul_ps(a, b); }
+    AUGUR_NN_OP vec divide(vec a, vec b) { return _mm512_div_ps(a, b); }
+    AUGUR_NN_OP vec larger(vec a, vec b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
+    AUGUR_NN_OP vec exp(vec a) { return exp_sixteen(a); }
+    AUGUR_NN_OP void store(float* p, float* next, vec v) {
+        _mm256_storeu_pd(reinterpret_cast<double*>(p), _mm512_maskz_extractf64x4_pd(0xF, _mm512_castps_pd(v), 0));
+        _mm256_storeu_pd(reinterpret_cast<double*>(next), _mm512_maskz_extractf64x4_pd(0xF, _mm512_castps_pd(v), 1));
+    }
 };
 #undef AUGUR_NN_OP
 #endif
 
 // One body for every instruction set, as in panel.hpp.
 #define AUGUR_NN_HEAD_LANES(prefix, P, attributes)                                                                                                   \
+    template <int K>                                                                                                                                 \
+    attributes void prefix##_block(const float* const* q, const float* const* k, std::ptrdiff_t d, std::ptrdiff_t groups, float* out,                \
+                                   std::ptrdiff_t out_row) {                                                                                         \
+        constexpr int A = 4 / P::wide;                                                                                                               \
+        for (std::ptrdiff_t g = 0; g < groups; ++g) {                                                                                                \
+            const std::ptrdiff_t from = g * d * 8;                                                                                                   \
+            const float* const query[4] = {q[0] + from, q[1] + from, q[2] + from, q[3] + from};                                                      \
+            const float* key[K];                                                                                                                     \
+            AUGUR_UNROLL                                                                                                                             \
+            for (int b = 0; b < K; ++b) key[b] = k[b] + from;                                                                                        \
+            P::vec s[A][K];                                                                                                                          \
+            AUGUR_UNROLL                                                                                                                             \
+            for (int a = 0; a < A; ++a) {                                                                                                            \
+                AUGUR_UNROLL                                                                                                                         \
+                for (int b = 0; b < K; ++b) s[a][b] = P::all(0);                                                                                     \
+            }                                                                                                                                        \
+            for (std::ptrdiff_t c = 0; c < 8 * d; c += 8) {                                                                                          \
+                P::vec y[K];                                                                                                                         \
+                AUGUR_UNROLL                                                                                                                         \
+                for (int b = 0; b < K; ++b) y[b] = P::same(key[b] + c);                                                                              \
+                AUGUR_UNROLL                                                                                                                         \
+                for (int a = 0; a < A; ++a) {                                                                                                        \
+                    const P::vec x = P::load(query[a * P::wide] + c, query[a * P::wide + P::wide - 1] + c);                                          \
+                    AUGUR_UNROLL                                                                                                                     \
+                    for (int b = 0; b < K; ++b) s[a][b] = P::fma(x, y[b], s[a][b]);                                                                  \
+                }                                                                                                                                    \
+            }                                                                                                                                        \
+            AUGUR_UNROLL                                                                                                                             \
+            for (int a = 0; a < A; ++a) {                                                                                                            \
+                float* const to = out + a * P::wide * out_row + g * 8;                                                                               \
+                AUGUR_UNROLL                                                                                                                         \
+                for (int b = 0; b < K; ++b) P::store(to + b * groups * 8, to + (P::wide - 1) * out_row + b * groups * 8, s[a][b]);                   \
+            }                                                                                                                                        \
+        }                                                                                                                                            \
+    }                                                                                                                                                \
     attributes void prefix##_scores(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d,     \
                                     std::ptrdiff_t groups, float* out, std::ptrdiff_t out_row) {                                                     \
-        for (std::ptrdiff_t i = 0; i < queries; i += query_block)                                                                                    \
-            for (std::ptrdiff_t j = 0; j < keys; j += key_block)                                                                                     \
-                for (std::ptrdiff_t g = 0; g < groups; ++g) {                                                                                        \
-                    const float *q0 = q[i] + g * d * 8, *q1 = q[i + 1] + g * d * 8, *q2 = q[i + 2] + g * d * 8, *q3 = q[i + 3] + g * d * 8;          \
-                    const float *k0 = k[j] + g * d * 8, *k1 = k[j + 1] + g * d * 8, *k2 = k[j + 2] + g * d * 8;                                      \
-                    P::vec s[4][3];                                                                                                                  \
-                    AUGUR_UNROLL                                                                                                                  \
-                    for (int a = 0; a < 4; ++a) {                                                                                                    \
-                        AUGUR_UNROLL                                                                                                              \
-                        for (int b = 0; b < 3; ++b) s[a][b] = P::all(0);                                                                             \
-                    }                                                                                                                                \
-                    for (std::ptrdiff_t c = 0; c < 8 * d; c += 8) {                                                                                  \
-                        const P::vec key[3] = {P::load(k0 + c), P::load(k1 + c), P::load(k2 + c)};                                                   \
-                        const float* const query[4] = {q0 + c, q1 + c, q2 + c, q3 + c};                                                              \
-                        AUGUR_UNROLL                                                                                                              \
-                        for (int a = 0; a < 4; ++a) {                                                                                                \
-                            const P::vec x = P::load(query[a]);                                                                                      \
-                            AUGUR_UNROLL                                                                                                          \
-                            for (int b = 0; b < 3; ++b) s[a][b] = P::fma(x, key[b], s[a][b]);                                                        \
-                        }                                                                                                                            \
-                    }                                                                                                                                \
-                    AUGUR_UNROLL                                                                                                                  \
-                    for (int a = 0; a < 4; ++a) {                                                                                                    \
-                        AUGUR_UNROLL                                                                                                              \
-                        for (int b = 0; b < 3; ++b) P::store(out + (i + a) * out_row + ((j + b) * groups + g) * 8, s[a][b]);                         \
-                    }                                                                                                                                \
-                }                                                                                                                                    \
+        for (std::ptrdiff_t i = 0; i < queries; i += query_block) {                                                                                  \
+            std::ptrdiff_t j = 0;                                                                                                                    \
+            if constexpr (P::wide > 1) { /* as many sums as hide what one takes */                                                                   \
+                for (; j + key_block < keys; j += 2 * key_block)                                                                                     \
+                    prefix##_block<2 * key_block>(q + i, k + j, d, groups, out + i * out_row + j * groups * 8, out_row);                             \
+            }                                                                                                                                        \
+            for (; j < keys; j += key_block) prefix##_block<key_block>(q + i, k + j, d, groups, out + i * out_row + j * groups * 8, out_row);        \
+        }                                                                                                                                            \
     }                                                                                                                                                \
     attributes void prefix##_soften(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys,               \
                                     std::ptrdiff_t lanes, float* log_sums) {                                                                         \
-        for (std::ptrdiff_t i = 0; i < count; ++i)                                                                                                   \
+        for (std::ptrdiff_t i = 0; i < count; i += P::wide)                                                                                          \
             for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                          \
                 float* const row = rows + i * stride + g;                                                                                            \
-                P::vec top = P::load(row);                                                                                                           \
-                for (std::ptrdiff_t j = 1; j < keys; ++j) top = P::larger(P::load(row + j * lanes), top);                                            \
+                const bool more = P::wide > 1 && i + 1 < count;                                                                                      \
+                float* const next = more ? row + stride : row;                                                                                       \
+                P::vec top = P::load(row, next);                                                                                                     \
+                for (std::ptrdiff_t j = 1; j < keys; ++j) top = P::larger(P::load(row + j * lanes, next + j * lanes), top);                          \
                 P::vec sum = P::all(0);                                                                                                              \
                 for (std::ptrdiff_t j = 0; j < keys; ++j) {                                                                                          \
-                    const P::vec e = P::multiply(P::exp(P::subtract(P::load(row + j * lanes), top)), P::all(times[j]));                              \
+                    const P::vec e = P::multiply(P::exp(P::subtract(P::load(row + j * lanes, next + j * lanes), top)), P::all(times[j]));            \
                     sum = P::add(sum, e);                                                                                                            \
-                    P::store(row + j * lanes, e);                                                                                                    \
+                    P::store(row + j * lanes, next + j * lanes, e);                                                                                  \
                 }                                                                                                                                    \
                 const P::vec share = P::divide(P::all(1), sum);                                                                                      \
-                for (std::ptrdiff_t j = 0; j < keys; ++j) P::store(row + j * lanes, P::multiply(P::load(row + j * lanes), share));                   \
+                for (std::ptrdiff_t j = 0; j < keys; ++j)                                                                                            \
+                    P::store(row + j * lanes, next + j * lanes, P::multiply(P::load(row + j * lanes, next + j * lanes), share));                     \
                 if (log_sums == nullptr) continue;                                                                                                   \
-                float tops[8], sums[8];                                                                                                              \
-                P::store(tops, top);                                                                                                                 \
-                P::store(sums, sum);                                                                                                                 \
-                for (std::ptrdiff_t l = 0; l < 8; ++l) log_sums[i * lanes + g + l] = tops[l] + std::log(sums[l]);                                    \
+                float tops[16], sums[16];                                                                                                            \
+                P::store(tops, tops + 8, top);                                                                                                       \
+                P::store(sums, sums + 8, sum);                                                                                                       \
+                for (std::ptrdiff_t r = 0; r < (more ? 2 : 1); ++r)                                                                                  \
+                    for (std::ptrdiff_t l = 0; l < 8; ++l) log_sums[(i + r) * lanes + g + l] = tops[8 * r + l] + std::log(sums[8 * r + l]);          \
             }                                                                                                                                        \
     }
 
 AUGUR_NN_HEAD_LANES(generic, generic_lanes, inline)
 #if AUGUR_X86
 AUGUR_NN_HEAD_LANES(avx2, avx2_lanes, __attribute__((target("avx2,fma"))) inline)
+AUGUR_NN_HEAD_LANES(avx512, avx512_lanes, __attribute__((target("avx512f"))) inline)
 #endif
 #undef AUGUR_NN_HEAD_LANES
 
 } // namespace detail
 
-/// The two steps of a softmax over keys. AVX-512 machines use AVX2 here: eight lanes are what there is.
+/// The two steps of a softmax over keys.
 struct head_lane_kernels {
     /// out (queries, keys, 8 groups) <- q k. Pointers and room for whole blocks: queries to a multiple of 4, keys to one of 3.
     void (*scores)(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d, std::ptrdiff_t groups,
@@ -174,7 +222,8 @@ struct head_lane_kernels {
 /// pre: the processor has `level`
 inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
 #if AUGUR_X86
-    if (level != isa::generic) return {&detail::avx2_scores, &detail::avx2_soften};
+    if (level == isa::avx512) return {&detail::avx512_scores, &detail::avx512_soften};
+    if (level == isa::avx2) return {&detail::avx2_scores, &detail::avx2_soften};
 #endif
     (void)level;
     return {&detail::generic_scores, &detail::generic_soften};
