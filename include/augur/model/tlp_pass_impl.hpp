@@ -286,7 +286,8 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
         sum.middleCols(low, n).setZero();
         for (std::size_t p = 0; p < pieces; ++p)
             sources(p, [&](const auto& part, const std::uint32_t* rows) {
-                for (nn::index i = 0; i < part.rows(); ++i) sum.row(static_cast<nn::index>(rows[i])).segment(low, n) += part.row(i).segment(low, n);
+                for (nn::index i = 0; i < part.rows(); ++i)
+                    nn::detail::add<S>(part.row(i).segment(low, n), sum.row(static_cast<nn::index>(rows[i])).segment(low, n));
             });
     };
     const auto rows_from = [&](std::size_t p) { return bags.ids().data() + bags.begin()[p * size]; };

@@ -5,6 +5,7 @@
 /// @file
 /// Bodies of linear.hpp.
 
+#include <algorithm>
 #include <concepts>
 
 #include <augur/nn/kernels/elementwise.hpp>
@@ -22,7 +23,7 @@ linear<S> linear<S>::zeros(index in_features, index out_features) {
 template <scalar S>
 void linear<S>::forward(in<S> x, out<S> y) const {
     AUGUR_ASSERT(x.cols() == W.rows() && y.rows() == x.rows() && y.cols() == W.cols(), "linear: shape");
-    y.rowwise() = b;
+    for (index t = 0; t < y.rows(); ++t) std::copy_n(b.data(), b.size(), y.data() + t * y.outerStride());
     multiply<S>(x, W, y, true); // (T,I)(I,O)
 }
 
@@ -72,7 +73,8 @@ namespace detail {
 template <scalar S>
 void add(in<S> x, out<S> to) {
     if constexpr (std::same_as<S, float>) {
-        if (x.outerStride() == x.cols() && to.outerStride() == to.cols()) return kernels::add(x.data(), to.data(), to.size());
+        const bool whole = x.outerStride() == x.cols() && to.outerStride() == to.cols();
+        if (whole || x.rows() == 1) return kernels::add(x.data(), to.data(), to.size());
     }
     to += x;
 }

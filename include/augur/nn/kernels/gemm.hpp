@@ -27,7 +27,8 @@ namespace nn::kernels {
 using augur::best_isa;
 using augur::isa;
 
-/// A read-only matrix: element (i, j) is data[i * row + j * col]. A transposed one has the strides exchanged.
+/// A read-only matrix: element (i, j) is data[i * row + j * col]. A transposed one has the strides exchanged. To be passed by reference: a copy is
+/// read in larger pieces than it was just written in, and waits for them.
 struct operand {
     const float* data;
     std::ptrdiff_t row, col;
@@ -39,12 +40,13 @@ inline constexpr std::ptrdiff_t k_block = 256; ///< steps of k between two round
 
 /// One tile: c (R, V vectors) = [c +] a (R, k) panel (k, V vectors), `ldb` floats between the panel's rows; of the last vector only the first `last`
 /// lanes are in c.
-using tile_function = void (*)(std::ptrdiff_t k, operand a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc, bool accumulate,
-                               int last);
+using tile_function = void (*)(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc,
+                               bool accumulate, int last);
 
 template <int R, int V>
 struct generic_tile {
-    static void run(std::ptrdiff_t k, operand a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc, bool accumulate, int last) {
+    static void run(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc, bool accumulate,
+                    int last) {
         constexpr int width = 8 * V;
         for (int r = 0; r < R; ++r) {
             float sum[width] = {};
@@ -61,7 +63,7 @@ struct generic_tile {
 #if AUGUR_X86
 template <int R, int V>
 struct avx2_tile {
-    __attribute__((target("avx2,fma"))) static void run(std::ptrdiff_t k, operand a, const float* panel, std::ptrdiff_t ldb, float* c,
+    __attribute__((target("avx2,fma"))) static void run(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c,
                                                         std::ptrdiff_t ldc, bool accumulate, int last) {
         __m256 sum[R][V];
         AUGUR_UNROLL
@@ -69,13 +71,15 @@ struct avx2_tile {
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) sum[r][v] = _mm256_setzero_ps();
         }
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, a.data += a.col) {
+        const float* from = a.data;
+        const std::ptrdiff_t row = a.row, col = a.col;
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col) {
             __m256 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm256_loadu_ps(panel + 8 * v);
             AUGUR_UNROLL
             for (int r = 0; r < R; ++r) {
-                const __m256 x = _mm256_set1_ps(a.data[r * a.row]);
+                const __m256 x = _mm256_set1_ps(from[r * row]);
                 AUGUR_UNROLL
                 for (int v = 0; v < V; ++v) sum[r][v] = _mm256_fmadd_ps(x, b[v], sum[r][v]);
             }
@@ -98,7 +102,7 @@ struct avx2_tile {
 };
 template <int R, int V>
 struct avx512_tile {
-    __attribute__((target("avx512f"))) static void run(std::ptrdiff_t k, operand a, const float* panel, std::ptrdiff_t ldb, float* c,
+    __attribute__((target("avx512f"))) static void run(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c,
                                                        std::ptrdiff_t ldc, bool accumulate, int last) {
         const auto mask = static_cast<__mmask16>((1U << static_cast<unsigned>(last)) - 1U);
         __m512 sum[R][V];
@@ -107,13 +111,15 @@ struct avx512_tile {
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) sum[r][v] = _mm512_setzero_ps();
         }
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, a.data += a.col) {
+        const float* from = a.data;
+        const std::ptrdiff_t row = a.row, col = a.col;
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col) {
             __m512 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm512_loadu_ps(panel + 16 * v);
             AUGUR_UNROLL
             for (int r = 0; r < R; ++r) {
-                const __m512 x = _mm512_set1_ps(a.data[r * a.row]);
+                const __m512 x = _mm512_set1_ps(from[r * row]);
                 AUGUR_UNROLL
                 for (int v = 0; v < V; ++v) sum[r][v] = _mm512_fmadd_ps(x, b[v], sum[r][v]);
             }
@@ -162,7 +168,7 @@ inline void transpose(float* to, std::ptrdiff_t width, const float* from, std::p
 
 /// panel (depth, width) <- the first `used` columns of B from `from` on, then zeros.
 template <std::ptrdiff_t Full>
-void pack(float* panel, const float* from, operand b, std::ptrdiff_t depth, std::ptrdiff_t used, std::ptrdiff_t width) {
+void pack(float* panel, const float* from, const operand& b, std::ptrdiff_t depth, std::ptrdiff_t used, std::ptrdiff_t width) {
     if (b.col == 1 && used == Full) {
         for (std::ptrdiff_t p = 0; p < depth; ++p) std::memcpy(panel + p * Full, from + p * b.row, static_cast<std::size_t>(Full) * sizeof(float));
         return;
@@ -180,7 +186,8 @@ void pack(float* panel, const float* from, operand b, std::ptrdiff_t depth, std:
 
 /// C = [C +] A B with panels of B packed on the stack (64 KiB). A small product reads B where it lies.
 template <template <int, int> class Tile, int Lanes, int Vectors>
-void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, operand b, float* c, std::ptrdiff_t ldc, bool accumulate) {
+void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, float* c, std::ptrdiff_t ldc,
+               bool accumulate) {
     constexpr std::ptrdiff_t full = Lanes * Vectors, small = 48;
     constexpr std::ptrdiff_t m_block = 192; // rows of A that all panels find in the second cache
     alignas(64) float panel[k_block * full];
@@ -221,8 +228,8 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, 
 /// C (m, n) = [C +] A (m, k) B (k, n); C is row-major with `ldc` floats between rows and overlaps neither operand.
 ///
 /// @note O(m n k), no allocation, safe to call concurrently on distinct C
-inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, operand a, operand b, float* c, std::ptrdiff_t ldc, bool accumulate,
-                 isa level = best_isa()) {
+inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, float* c, std::ptrdiff_t ldc,
+                 bool accumulate, isa level = best_isa()) {
 #if AUGUR_X86
     if (level == isa::avx512) return detail::gemm_loop<detail::avx512_tile, 16, 4>(m, n, k, a, b, c, ldc, accumulate);
     if (level == isa::avx2) return detail::gemm_loop<detail::avx2_tile, 8, 2>(m, n, k, a, b, c, ldc, accumulate);
