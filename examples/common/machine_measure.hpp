@@ -48,8 +48,9 @@ struct loop_time {
 /// Measures this machine.
 class machine_meter {
 public:
-    machine_meter(augur::compiler_options compiler, bool quick, augur::stop_flag stop)
-        : asked_(std::move(compiler)), quick_(quick), stop_(stop), machine_(augur::complete_machine(augur::detect_machine())) {}
+    /// @param host  what the system tells of it (detect_machine), or less
+    machine_meter(augur::machine host, augur::compiler_options compiler, bool quick, augur::stop_flag stop)
+        : asked_(std::move(compiler)), quick_(quick), stop_(stop), machine_(augur::complete_machine(std::move(host))) {}
 
     /// @return errors: not_found and invalid_argument (the compiler), io, interrupted
     [[nodiscard]] augur::result<augur::machine> run(progress_line& progress) {

@@ -106,7 +106,9 @@ protected:
     }
     void make(std::uint32_t value, const operand& o) {
         auto& made = now().made;
-        const auto vertex = o.here ? o.index : add({instruction_class::move, held_[value].where.type, fold_hint::always, 1});
+        const auto& held = held_[value];
+        const auto lanes = static_cast<std::uint32_t>(held.lanes);
+        const auto vertex = o.here ? o.index : add({instruction_class::move, held.where.type, fold_hint::always, lanes});
         const auto at = std::find_if(made.begin(), made.end(), [&](const auto& m) { return m.first == value; });
         if (at == made.end()) made.emplace_back(value, vertex);
         else at->second = vertex;

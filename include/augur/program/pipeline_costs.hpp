@@ -42,7 +42,8 @@ struct native_code {
 /// The costs of a machine, ready to be looked up.
 ///
 /// A class and type that the machine lists costs what it lists: its shortest vector that is long enough, or parts of its longest. What it does not
-/// list takes the costs of the same class with a type of another size, then a textbook default; both are marked `defaulted`.
+/// list takes the costs of the same class with a type of another size, then a textbook default; both are marked `defaulted`. A machine without
+/// multiply-adds does a multiplication and an addition.
 ///
 /// Threads    const use from many threads
 class cost_table {
@@ -180,11 +181,18 @@ inline cost_table::cost_table(const machine& m)
         const auto& unit = m.units[c.unit];
         return add_row(c.latency, c.throughput * unit.count, first[c.unit], static_cast<std::uint8_t>(unit.count), from, c.op);
     };
-    std::vector<std::uint16_t> listed, derived(m.costs.size(), 0); // rows of what is listed, and of the same for types that are not
+    auto costs = m.costs;
+    if (std::none_of(costs.begin(), costs.end(), [](const auto& c) { return c.op == instruction_class::fma; }))
+        for (const auto& x : m.costs) // a multiplication and an addition, one behind the other
+            for (const auto& y : m.costs)
+                if (x.op == instruction_class::fmul && y.op == instruction_class::fadd && x.type == y.type && x.lanes == y.lanes)
+                    costs.push_back(
+                        {instruction_class::fma, x.type, x.lanes, x.latency + y.latency, x.throughput + y.throughput, x.unit, provenance::defaulted});
+    std::vector<std::uint16_t> listed, derived(costs.size(), 0); // rows of what is listed, and of the same for types that are not
     std::array<std::vector<std::size_t>, instruction_classes> of_class;
-    for (std::size_t i = 0; i < m.costs.size(); ++i) {
-        listed.push_back(row_of(m.costs[i], m.costs[i].from));
-        of_class[static_cast<std::size_t>(m.costs[i].op)].push_back(i);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        listed.push_back(row_of(costs[i], costs[i].from));
+        of_class[static_cast<std::size_t>(costs[i].op)].push_back(i);
     }
     for (std::size_t op = 0; op < instruction_classes; ++op) {
         std::uint16_t fallback = 0;
@@ -198,7 +206,7 @@ inline cost_table::cost_table(const machine& m)
         for (std::size_t t = 0; t < element_types; ++t) {
             const auto type = static_cast<element_type>(t);
             const auto distance = [&](std::size_t i) { // in kind, then in size
-                const auto other = m.costs[i].type;
+                const auto other = costs[i].type;
                 return (is_float(other) == is_float(type) ? 0 : 1000) + std::abs(bytes_of(other) - bytes_of(type)) * 10 + (other == type ? 0 : 1);
             };
             const auto near = std::min_element(of_class[op].begin(), of_class[op].end(), [&](auto a, auto b) { return distance(a) < distance(b); });
@@ -210,20 +218,20 @@ inline cost_table::cost_table(const machine& m)
                     continue;
                 }
                 // The shortest listed vector with room for 2^b lanes, or the longest. Lanes of another size fill as many bytes.
-                const auto listed_type = m.costs[*near].type;
+                const auto listed_type = costs[*near].type;
                 const auto wanted = std::int64_t{1} << b;
-                std::size_t best = m.costs.size();
+                std::size_t best = costs.size();
                 std::int64_t best_lanes = 0;
                 for (const auto i : of_class[op]) {
-                    const auto& c = m.costs[i];
+                    const auto& c = costs[i];
                     if (c.type != listed_type) continue;
                     const std::int64_t lanes = c.lanes == 1 ? 1 : (std::max)(c.lanes * bytes_of(c.type) / bytes_of(type), std::int64_t{1});
-                    const bool better = best == m.costs.size() || (lanes >= wanted ? best_lanes < wanted || lanes < best_lanes : lanes > best_lanes);
+                    const bool better = best == costs.size() || (lanes >= wanted ? best_lanes < wanted || lanes < best_lanes : lanes > best_lanes);
                     if (better) best = i, best_lanes = lanes;
                 }
                 e = {listed[best], static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(best_lanes)) - 1)};
                 if (listed_type == type || (type == element_type::i1 && listed_type == element_type::i8)) continue;
-                if (derived[best] == 0) derived[best] = row_of(m.costs[best], provenance::defaulted); // row 0 is listed: 0 is none
+                if (derived[best] == 0) derived[best] = row_of(costs[best], provenance::defaulted); // row 0 is listed: 0 is none
                 e.row = derived[best];
             }
         }
