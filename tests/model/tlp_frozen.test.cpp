@@ -246,6 +246,40 @@ TEST_CASE("tlp frozen: bf16 keeps the ranking") {
     CHECK((native->precision() == augur::tlp_precision::bf16) == (augur::nn::kernels::has_fast_bf16() || augur::nn::kernels::amx_ready()));
 }
 
+TEST_CASE("tlp frozen: bf16 is near float for every instruction set, also where heads and widths leave pairs and panels unfilled") {
+    const auto batch = tlp_data::random_schedules(300, 5);
+    augur::serial_executor serial;
+    auto odd = augur::tlp_config::small(0);
+    odd.encoder = {20, 30};
+    odd.heads = 3;
+    odd.decoder = {17};
+    auto many = augur::tlp_config::small(0);
+    many.encoder = {48};
+    many.heads = 12;
+    auto plain = augur::tlp_config::small(0);
+    plain.residual_blocks = 0;
+    for (const auto& config : {augur::tlp_config::small(0), odd, many, plain}) {
+        const auto model = model_of(augur::tlp_schema::ansor(), config);
+        augur::tlp_scorer<augur::serial_executor> exact(model, serial);
+        const auto want = scores_of(exact, batch);
+        for (const auto [level, amx] : kernel_sets()) {
+            augur::tlp_freeze_options options;
+            options.level = level;
+            options.amx = amx;
+            options.precision = augur::tlp_precision::bf16;
+            options.portable_bf16 = true;
+            const auto half = augur::freeze(model, options);
+            REQUIRE(half);
+            CHECK(half->precision() == augur::tlp_precision::bf16);
+            auto scorer = half->scorer(serial);
+            CAPTURE(config.encoder.size());
+            CAPTURE(config.heads);
+            CAPTURE(static_cast<int>(level));
+            CHECK(distance(want, scores_of(scorer, batch)) < 0.01);
+        }
+    }
+}
+
 TEST_CASE("tlp frozen: memory is bounded, also where no row is shared") {
     const auto model = model_of(augur::tlp_schema::ansor(), augur::tlp_config::full(0));
     const auto frozen = augur::freeze(model);

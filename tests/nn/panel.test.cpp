@@ -130,6 +130,16 @@ void check(const k::panel_kernels<T>& kernels, double tolerance) {
                         worst = std::max(worst, std::abs(want - static_cast<double>(k::to_float(Y[at(r * out + c)]))) / (1 + std::abs(want)));
                     }
                 CHECK(worst < tolerance);
+                std::vector<float> whole(at(m * w)); // and the sums themselves, in float whatever T is
+                t.y = nullptr;
+                t.y_row = 0;
+                t.sums = whole.data();
+                t.sums_row = w;
+                kernels(k::panel_end::sums, m, t);
+                for (std::ptrdiff_t i = 0; i < m * w; ++i) {
+                    const double want = sum[at(i / w * n + i % w)] - bias[at(i % w)] + start[at((m - 1 - i / w) * w + i % w)];
+                    CHECK(std::abs(want - static_cast<double>(whole[at(i)])) < 1e-5 * (1 + std::abs(want)));
+                }
             }
 }
 

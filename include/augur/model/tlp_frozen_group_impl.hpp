@@ -48,6 +48,7 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         w.y1.reserve(size(tile_rows * net.widest));
         w.out.reserve(size(most_rows));
         w.means.reserve(size(net.heads));
+        w.bases.reserve(size(most_slots));
         for (auto* list : {&w.q, &w.k}) list->reserve(size((std::max)(most_slots, longest) + blocks));
         w.init.reserve(size(most_rows));
         w.values.reserve(size(most_rows));
@@ -115,22 +116,30 @@ void frozen_pass<T>::gather(worker& w, const group& g, std::span<const std::size
     }
     w.distinct.clear();
     w.slot.clear();
-    w.slot_begin.assign(1, 0);
-    for (const bag& b : w.bags)
-        for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) {
-            if (w.stamp[local] != w.epoch) {
-                w.stamp[local] = w.epoch;
-                w.slot_of[local] = static_cast<std::uint32_t>(w.distinct.size());
-                w.distinct.push_back(local);
-                w.slot_begin.push_back(0);
-            }
-            const std::uint32_t s = w.slot_of[local];
-            w.slot.push_back(s);
-            ++w.slot_begin[s + 1];
+    w.place.clear();
+    const auto each_row = [&](const auto& f) {
+        for (const bag& b : w.bags)
+            for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) f(local);
+    };
+    each_row([&](std::uint32_t local) {
+        if (w.stamp[local] != w.epoch) {
+            w.stamp[local] = w.epoch;
+            w.slot_of[local] = 0; // first how often it occurs
+            w.distinct.push_back(local);
         }
-    for (std::size_t s = 1; s < w.slot_begin.size(); ++s) w.slot_begin[s] += w.slot_begin[s - 1];
-    w.place.resize(w.slot.size());
-    for (std::size_t r = 0; r < w.slot.size(); ++r) w.place[r] = static_cast<std::uint32_t>(w.slot_begin[w.slot[r]]++);
+        ++w.slot_of[local];
+    });
+    const auto often = std::partition(w.distinct.begin(), w.distinct.end(), [&](std::uint32_t local) { return w.slot_of[local] > 1; });
+    w.often = often - w.distinct.begin();
+    w.slot_begin.assign(1, 0);
+    for (std::size_t s = 0; s < w.distinct.size(); ++s) {
+        w.slot_begin.push_back(w.slot_begin.back() + w.slot_of[w.distinct[s]]);
+        w.slot_of[w.distinct[s]] = static_cast<std::uint32_t>(s);
+    }
+    each_row([&](std::uint32_t local) {
+        w.slot.push_back(w.slot_of[local]);
+        w.place.push_back(static_cast<std::uint32_t>(w.slot_begin[w.slot_of[local]]++));
+    });
     for (std::size_t s = w.slot_begin.size() - 1; s > 0; --s) w.slot_begin[s] = w.slot_begin[s - 1];
     w.slot_begin[0] = 0;
 }
@@ -202,24 +211,41 @@ void frozen_pass<T>::fold(worker& w, index common) {
         }
     }
     const auto slots = static_cast<index>(w.distinct.size());
-    const T *weights = nullptr, *among = nullptr; // of all keys; of the common ones, one head a step
+    const index row = k::whole_blocks(common, k::key_block) * net.lanes;
+    w.means.clear();
+    w.bases.clear();
+    if (common > 0) {
+        for (index h = 0; h < net.heads; ++h) w.means.push_back(w.mix.data() + h * columns);
+        for (index s = 0; s < slots; ++s) w.bases.push_back(base_of(present_[w.distinct[static_cast<std::size_t>(s)]]));
+        for (index s = w.often; s < slots; ++s) // the weights of rows that occur once, as if there were no group
+            for (index i = 0; i < common * net.lanes; i += k::head_lanes)
+                for (index l = 0; l < k::head_lanes; ++l)
+                    w.common.data()[s * row + i + l] *= w.shares.data()[w.slot_begin[static_cast<std::size_t>(s)] * net.lanes + i % net.lanes + l];
+    }
+    const T* weights = nullptr; // of own keys
+    const T* among = nullptr;   // of common keys, one head a step
+    const T* once = nullptr;    // of common keys, for rows that occur once
     if constexpr (std::is_same_v<T, float>) {
         weights = w.weights.data();
         among = w.common.data();
+        once = among + w.often * row;
     } else {
         const bag& b = w.bags.back();
         const index all = b.weights + k::whole_blocks(b.rows, k::query_block) * b.weights_row;
         k::to_bf16(w.weights.data(), w.narrow.data(), all);
         weights = w.narrow.data();
-        T* const pairs = w.narrow.data() + all; // of a pair of heads the other one is zero: means are taken head by head
-        for (index i = 0; i < slots * k::whole_blocks(common, k::key_block) * net.lanes; ++i) {
-            pairs[2 * i + i % 2] = k::to_bf16(w.common.data()[i]);
-            pairs[2 * i + 1 - i % 2] = 0;
+        if (common > 0) {
+            T *const pairs = w.narrow.data() + all, *const halves = pairs + w.often * row;
+            k::to_bf16(w.common.data(), halves, slots * row);
+            for (index i = 0; i < w.often * row; ++i) { // of a pair of heads the other one is zero; never beyond what is still to be read
+                const T weight = halves[i];
+                pairs[2 * i + i % 2] = weight;
+                pairs[2 * i + 1 - i % 2] = 0;
+            }
+            among = pairs;
+            once = halves + w.often * row;
         }
-        among = pairs;
     }
-    w.means.clear();
-    for (index h = 0; common > 0 && h < net.heads; ++h) w.means.push_back(w.mix.data() + h * columns);
     const index own_weights = common > 0 ? net.lanes : 0;
     for (index p = 0; p < net.fold_panels; ++p) {
         if (common > 0) {
@@ -227,7 +253,7 @@ void frozen_pass<T>::fold(worker& w, index common) {
             const float* none = zeros;
             k::panel_tile<T> mean; // of the common keys' values, head by head
             mean.a_segment = net.lanes * net.tail.pair;
-            mean.a_row = k::whole_blocks(common, k::key_block) * mean.a_segment;
+            mean.a_row = row * net.tail.pair;
             mean.segments = w.values.data();
             mean.count = common;
             mean.steps = 1;
@@ -237,7 +263,7 @@ void frozen_pass<T>::fold(worker& w, index common) {
                 mean.a = among + h * net.tail.pair;
                 mean.offset = p * panel + h / net.tail.pair * columns * net.tail.pair;
                 mean.sums = w.mix.data() + h * columns;
-                net.tail(k::panel_end::sums, slots, mean);
+                net.tail(k::panel_end::sums, w.often, mean);
             }
             k::panel_tile<float> start; // base and the mean, for all rows of the group that are the same; in float, so that nothing is rounded twice
             start.a_row = net.lanes;
@@ -246,10 +272,9 @@ void frozen_pass<T>::fold(worker& w, index common) {
             start.count = net.heads;
             start.steps = 1;
             start.y_row = columns;
-            for (index s = 0; s < slots; ++s) {
+            for (index s = 0; s < w.often; ++s) {
                 const index first = w.slot_begin[static_cast<std::size_t>(s)];
-                const float* const base = base_of(present_[w.distinct[static_cast<std::size_t>(s)]]);
-                start.init = &base;
+                start.init = w.bases.data() + s;
                 start.a = w.shares.data() + first * net.lanes;
                 for (index c = 0; c < columns; c += net.single.width) {
                     start.offset = s * net.heads * columns + c;
@@ -258,6 +283,20 @@ void frozen_pass<T>::fold(worker& w, index common) {
                     net.single(k::panel_end::linear, w.slot_begin[static_cast<std::size_t>(s) + 1] - first, start);
                 }
             }
+            k::panel_tile<T> alone; // rows that occur once
+            alone.a = once;
+            alone.a_row = row;
+            alone.a_segment = net.lanes;
+            alone.segments = w.values.data();
+            alone.count = common;
+            alone.steps = net.head_steps;
+            alone.offset = p * panel;
+            alone.init = w.bases.data() + w.often;
+            alone.init_next = 1;
+            alone.init_offset = p * columns;
+            alone.sums = w.sums.data() + w.slot_begin[static_cast<std::size_t>(w.often)] * columns;
+            alone.sums_row = columns;
+            net.tail(k::panel_end::sums, slots - w.often, alone);
         }
         k::panel_tile<T> t;
         t.steps = net.head_steps;
@@ -340,55 +379,6 @@ void frozen_pass<T>::combine(worker& w, index common) {
     w.init.clear(); // z0, which the output projection adds to
     for (const bag& b : w.bags)
         for (index r = 0; r < b.rows; ++r) w.init.push_back(row_of(b, r));
-}
-
-/// From there to each row's part of the score.
-template <class T>
-void frozen_pass<T>::layers(worker& w) {
-    namespace k = nn::kernels;
-    const auto& net = *net_;
-    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.context_row;
-    index from = 0;
-    for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
-        const index m = left == 1 ? rows - from : k::whole_blocks((rows - from + left - 1) / left, net.tail.rows);
-        T* y = w.y0.data();
-        T* next = w.y1.data();
-        const auto apply = [&](k::panel_end end, const k::packed_panels<T>& layer, const T* x, index x_row, const float* const* init = nullptr) {
-            k::panel_layer<T>(net.tail, end, m,
-                              {.a = x, .a_row = x_row, .y = next, .y_row = net.widest, .x = x, .x_row = x_row, .init = init, .room = room(w, layer)},
-                              layer);
-            std::swap(y, next);
-        };
-        std::size_t block = 0;
-        const T* x = w.z.data() + from * net.widest;
-        index x_row = net.widest;
-        const auto take = [&] {
-            x = y;
-            x_row = net.widest;
-        };
-        if (use_values_) {
-            block = 1;
-        } else {
-            apply(k::panel_end::linear, net.combine.front(), w.z.data() + from * ld, ld, w.init.data() + from);
-            take();
-        }
-        for (; block < net.blocks.size(); ++block) {
-            apply(k::panel_end::residual, net.blocks[block], x, x_row);
-            take();
-        }
-        for (const auto& l : net.decoder) {
-            apply(k::panel_end::relu, l, x, x_row);
-            take();
-        }
-        for (index r = 0; r < m; ++r) {
-            const T* const row = x + r * x_row;
-            float sum[8] = {};
-            for (std::size_t j = 0; j < net.last.size(); j += 8)
-                for (std::size_t e = 0; e < 8; ++e) sum[e] += k::to_float(row[j + e]) * net.last[j + e];
-            w.out.data()[from + r] = ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + net.last_bias;
-        }
-        from += m;
-    }
 }
 
 } // namespace detail

@@ -156,10 +156,63 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
             for (index p = 0; p < net.fold_panels; ++p) {
                 const float* const panel = y + r * ld + p * columns;
                 T* const out = values_of(from) + r * net.values_size + (p * net.head_steps + h / pair) * columns * pair;
-                if constexpr (std::is_same_v<T, float>) std::copy_n(panel, columns, out);
-                else
-                    for (index c = 0; c < columns; ++c) out[c * pair + h % pair] = k::to_bf16(panel[c]);
+                if constexpr (std::is_same_v<T, float>) {
+                    std::copy_n(panel, columns, out);
+                } else {
+                    T narrow[64];
+                    k::to_bf16(panel, narrow, columns);
+                    for (index c = 0; c < columns; ++c) out[c * pair + h % pair] = narrow[c];
+                }
             }
+    }
+}
+
+/// From there to each row's part of the score.
+template <class T>
+void frozen_pass<T>::layers(worker& w) {
+    namespace k = nn::kernels;
+    const auto& net = *net_;
+    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.context_row;
+    index from = 0;
+    for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
+        const index m = left == 1 ? rows - from : k::whole_blocks((rows - from + left - 1) / left, net.tail.rows);
+        T* y = w.y0.data();
+        T* next = w.y1.data();
+        const auto apply = [&](k::panel_end end, const k::packed_panels<T>& layer, const T* x, index x_row, const float* const* init = nullptr) {
+            k::panel_layer<T>(net.tail, end, m,
+                              {.a = x, .a_row = x_row, .y = next, .y_row = net.widest, .x = x, .x_row = x_row, .init = init, .room = room(w, layer)},
+                              layer);
+            std::swap(y, next);
+        };
+        std::size_t block = 0;
+        const T* x = w.z.data() + from * net.widest;
+        index x_row = net.widest;
+        const auto take = [&] {
+            x = y;
+            x_row = net.widest;
+        };
+        if (use_values_) {
+            block = 1;
+        } else {
+            apply(k::panel_end::linear, net.combine.front(), w.z.data() + from * ld, ld, w.init.data() + from);
+            take();
+        }
+        for (; block < net.blocks.size(); ++block) {
+            apply(k::panel_end::residual, net.blocks[block], x, x_row);
+            take();
+        }
+        for (const auto& l : net.decoder) {
+            apply(k::panel_end::relu, l, x, x_row);
+            take();
+        }
+        for (index r = 0; r < m; ++r) {
+            const T* const row = x + r * x_row;
+            float sum[8] = {};
+            for (std::size_t j = 0; j < net.last.size(); j += 8)
+                for (std::size_t e = 0; e < 8; ++e) sum[e] += k::to_float(row[j + e]) * net.last[j + e];
+            w.out.data()[from + r] = ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + net.last_bias;
+        }
+        from += m;
     }
 }
 
@@ -216,8 +269,8 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
     // multiplications with values and without; the batch alone decides, not what is known already
     const auto d = static_cast<double>(net_->width), layers = net_->has_block ? 2.0 : 1.0;
     use_values_ =
-        !net_->tail.amx && static_cast<double>(ids.size()) * layers * d * d >
-                               groups_.products() * static_cast<double>(net_->heads) * layers * d + static_cast<double>(present_.size()) * (layers + 1) * d * d;
+        !net_->tail.amx && static_cast<double>(ids.size()) * layers * d * d > groups_.products() * static_cast<double>(net_->heads) * layers * d +
+                                                                                  static_cast<double>(present_.size()) * (layers + 1) * d * d;
 
     make_rows(executor);
     reserve(begin);

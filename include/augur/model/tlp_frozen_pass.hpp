@@ -18,8 +18,9 @@
 /// candidates of a batch share so many rows that they pay.
 ///
 /// Candidates of a group (tlp_frozen_groups.hpp) have a set C of rows in common. For a query all of C is one more key: its score is the logarithm of
-/// the sum of e^score over C, its value the mean of C's values under that query's weights. That mean is made once for each distinct row of the group,
-/// so a candidate's own product is left with the rows that the others do not have, a third of all.
+/// the sum of e^score over C, its value the mean of C's values under that query's weights. That mean is made once for each row that the group has
+/// more than once, so a candidate's own product is left with the rows that the others do not have, a third of all. In bf16 the means are float,
+/// so that nothing is rounded twice.
 
 #include <algorithm>
 #include <atomic>
@@ -115,7 +116,8 @@ private:
     struct worker {
         nn::kernels::line_buffer<float> input, a, b; ///< (row_block, .) rows on their way through the encoder; values in float
         std::vector<bag> bags;
-        std::vector<std::uint32_t> distinct;                ///< rows of the group, by number in the batch
+        std::vector<std::uint32_t> distinct;                ///< rows of the group, by number in the batch; those that occur more than once first
+        index often = 0;                                    ///< how many of them do
         std::vector<std::uint32_t> slot_of, stamp;          ///< by number in the batch: where among those, if the stamp is this group's
         std::vector<std::uint32_t> slot, place;             ///< by row of the group: the same; its place when rows are sorted by slot
         std::vector<index> slot_begin;                      ///< (distinct + 1) in that order
@@ -128,7 +130,7 @@ private:
         nn::kernels::line_buffer<T> z;                      ///< (rows, .) behind attention
         nn::kernels::line_buffer<T> y0, y1;                 ///< (tile_rows, widest) behind the layers
         nn::kernels::line_buffer<float> out;                ///< (rows) behind the last
-        std::vector<const float*> q, k, init, means;
+        std::vector<const float*> q, k, init, means, bases;
         std::vector<const T*> values;
         std::vector<float> times;
         std::uint32_t epoch = 0;
