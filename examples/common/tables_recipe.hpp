@@ -28,7 +28,7 @@ struct recipe {
 };
 
 /// "default" or "faithful": the one place that says what they are.
-[[nodiscard]] inline recipe recipe_of(std::string_view base, bool gpu) {
+[[nodiscard]] inline recipe recipe_of(std::string_view base, bool gpu, std::size_t outputs = 1) {
     recipe r;
     if (base == "faithful") {
         r.schema = gpu ? augur::tlp_schema::authors_gpu() : augur::tlp_schema::authors_cpu();
@@ -40,6 +40,7 @@ struct recipe {
         constexpr std::size_t rows = 64, numbers = 12, places = 0;
         r.schema = augur::tlp_schema::ansor(rows, numbers, places);
         r.config = augur::tlp_config::medium(0);
+        r.options.judged_passes = outputs > 1 ? 4 : 1; // a target's few labels count for more
         r.options.epochs = 2; // with more the tasks that are like those trained on gain, the others lose
     }
     return r;
@@ -49,11 +50,12 @@ struct recipe {
 /// that no cell is taken for one that was computed without it.
 [[nodiscard]] inline std::string options_text(const augur::tlp_training_options& options) {
     const auto& [loss, by_task, list, sharpness, regret, batch, epochs, learning_rate, weight_decay, clip, rate, rate_every, rate_factor,
-                 output_weights, decoders_only, judged_output, patience, seed, checkpoint] = options;
+                 output_weights, decoders_only, judged_output, judged_passes, patience, seed, checkpoint] = options;
     static_cast<void>(seed), static_cast<void>(checkpoint);
     std::string text = text_of("loss %d by_task %d list %zu batch %zu epochs %zu rate %d", static_cast<int>(loss), by_task ? 1 : 0, list, batch,
                                epochs, static_cast<int>(rate));
     text += text_of(" every %zu decoders %d patience %zu judged %zu", rate_every, decoders_only ? 1 : 0, patience, judged_output);
+    if (judged_passes != 1) text += text_of(" passes %zu", judged_passes); // cells from before there were passes stay known
     for (const double x : {sharpness, regret, learning_rate, weight_decay, clip, rate_factor}) augur::append_number(text += ' ', x);
     for (const double x : output_weights) augur::append_number(text += " weight ", x);
     return text;

@@ -174,7 +174,7 @@ std::size_t cell_runner::epochs_for(std::size_t samples) const {
 
 recipe cell_runner::recipe_for(const table_cell& cell, std::size_t outputs, std::uint64_t seed) const {
     const std::string& target = cell.heads.front().platform;
-    recipe r = recipe_of(cell.base, target != "x86-24core" && target != "own");
+    recipe r = recipe_of(cell.base, target != "x86-24core" && target != "own", outputs);
     if (cell.change) cell.change(r);
     r.config = r.config.of(r.schema);
     for (auto* widths : {&r.config.encoder, &r.config.decoder})

@@ -25,7 +25,9 @@
 #include <augur/feature/tlp_rows.hpp>
 #include <augur/model/tlp_bags.hpp>
 #include <augur/model/tlp_checkpoint.hpp>
+#include <augur/model/tlp_fit_options.hpp>
 #include <augur/model/tlp_fit_samples.hpp>
+#include <augur/model/tlp_lists.hpp>
 #include <augur/model/tlp_mtl.hpp>
 #include <augur/model/tlp_pass.hpp>
 #include <augur/model/tlp_weights.hpp>
@@ -34,67 +36,6 @@
 #include <augur/record/top_k.hpp>
 
 namespace augur::inline v0 {
-
-enum class tlp_loss : std::uint8_t { lambda_rank, mse };
-
-/// How the learning rate falls.
-enum class tlp_rate : std::uint8_t {
-    constant,
-    step,  ///< times `rate_factor` every `rate_every` epochs
-    cosine ///< along half a cosine to a hundredth, over all epochs
-};
-
-/// How to train. The defaults rank the schedules of a task among themselves; `faithful` is the authors' code (scripts/tlp_train.py).
-struct tlp_training_options {
-    tlp_loss loss = tlp_loss::lambda_rank;
-    bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
-    std::size_t list = 128; ///< at least 2
-    double sharpness = 4;   ///< lambda_rank: a label counts as label^sharpness, so that the best programs of a task stand apart
-    double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
-    std::size_t batch = 512;
-    std::size_t epochs = 12;
-    double learning_rate = 2e-3;
-    double weight_decay = 1e-4;
-    double clip = 0.5; ///< largest norm of the gradient
-    tlp_rate rate = tlp_rate::cosine;
-    std::size_t rate_every = 16;
-    double rate_factor = 0.5;
-    std::vector<double> output_weights; ///< of the outputs' losses; empty: 1 each
-    bool decoders_only = false;         ///< fine-tuning of the head: all else stays as it is
-    std::size_t judged_output = 0;      ///< whose top-1 and top-5 decide
-    std::size_t patience = 0;           ///< stop after so many epochs without a better validation; 0: never
-    std::uint64_t seed = 1;
-    std::string checkpoint; ///< file, written after every epoch, from which an equal call goes on; empty: none
-
-    /// All tasks in one list, labels as they are, a constant rate.
-    static tlp_training_options faithful() {
-        tlp_training_options o;
-        o.by_task = false;
-        o.sharpness = 1;
-        o.regret = 0;
-        o.batch = 1024;
-        o.epochs = 50;
-        o.learning_rate = 7e-4;
-        o.weight_decay = 1e-6;
-        o.rate = tlp_rate::constant;
-        return o;
-    }
-    /// Errors: invalid_argument.
-    [[nodiscard]] result<void> check(std::size_t outputs) const {
-        const auto wrong = [](const std::string& what) { return error{errc::invalid_argument, "tlp training: expected " + what}; };
-        if (list < 2 || batch < 2 || epochs < 1 || rate_every < 1) return wrong("a list and a batch of at least 2, at least one epoch");
-        if (!(learning_rate > 0) || !(clip > 0) || !(weight_decay >= 0) || !(rate_factor > 0)) return wrong("a positive rate, clip and factor");
-        if (!(sharpness > 0) || !std::isfinite(sharpness) || !(regret >= 0) || !std::isfinite(regret))
-            return wrong("a positive sharpness and a regret of at least 0");
-        if (!output_weights.empty() && output_weights.size() != outputs)
-            return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(output_weights.size()));
-        for (const double w : output_weights)
-            if (!(w >= 0) || !std::isfinite(w)) return wrong("weights of at least 0");
-        if (judged_output >= outputs)
-            return wrong("an output below " + std::to_string(outputs) + " to judge by, got " + std::to_string(judged_output));
-        return {};
-    }
-};
 
 /// Told after every epoch.
 struct tlp_progress {
@@ -106,7 +47,7 @@ struct tlp_progress {
 /// What came of a training.
 struct tlp_training_report {
     std::vector<tlp_epoch> history;
-    std::size_t best = 0;         ///< the epoch, from 0, whose weights were kept: the best by top-1 + top-5, without validation the last
+    std::size_t best = 0; ///< the epoch, from 0, whose weights were kept: the best by top-1 + top-5, without validation the last
     std::size_t steps = 0;
     std::size_t refused = 0;      ///< training samples that the vocabulary does not know
     std::size_t resumed_from = 0; ///< epochs that the checkpoint had
@@ -158,66 +99,12 @@ template <bulk_executor Executor>
             scores.push_back(all[at]);
             labels.push_back(samples.labels[at]);
         }
-        if (!labels.empty())
-            sum.add(std::span<const float>(scores), std::span<const float>(labels), samples.least[group * samples.outputs + output]);
+        if (!labels.empty()) sum.add(std::span<const float>(scores), std::span<const float>(labels), samples.least[group * samples.outputs + output]);
     }
     return sum;
 }
 
 namespace detail {
-
-/// Which samples make a list, and which lists an epoch.
-class tlp_lists {
-public:
-    /// Without by_task, or where the loss does not rank, all samples together; else lists of one group whose labels differ.
-    tlp_lists(const tlp_samples& samples, const std::vector<std::uint32_t>& usable, const tlp_training_options& options)
-        : ranked_(options.by_task && options.loss == tlp_loss::lambda_rank), most_(ranked_ ? options.list : options.batch) {
-        const std::size_t outputs = samples.outputs;
-        for (std::size_t i = 0; i < usable.size();) {
-            std::size_t end = i;
-            bool differ = !ranked_;
-            std::vector<float> seen(outputs, -1.0F);
-            for (; end < usable.size() && (!ranked_ || samples.groups[usable[end]] == samples.groups[usable[i]]); ++end)
-                for (std::size_t k = 0; k < outputs; ++k) {
-                    const std::size_t at = usable[end] * outputs + k;
-                    if (samples.known[at] == 0) continue;
-                    differ = differ || (seen[k] >= 0 && seen[k] != samples.labels[at]);
-                    seen[k] = samples.labels[at];
-                }
-            if (differ) {
-                groups_.push_back({order_.size(), order_.size() + (end - i)});
-                order_.insert(order_.end(), usable.begin() + static_cast<std::ptrdiff_t>(i), usable.begin() + static_cast<std::ptrdiff_t>(end));
-            }
-            i = end;
-        }
-    }
-
-    [[nodiscard]] std::size_t size() const { return order_.size(); } ///< samples an epoch
-    [[nodiscard]] bool ranked() const { return ranked_; }
-
-    /// The lists of one epoch, which depend on the random numbers alone.
-    [[nodiscard]] std::span<const std::span<std::uint32_t>> draw(random rng) {
-        drawn_ = order_;
-        lists_.clear();
-        for (const auto& [first, last] : groups_) {
-            const auto all = std::span(drawn_).subspan(first, last - first);
-            rng.shuffle(all);
-            const std::size_t n = all.size(), parts = (n + most_ - 1) / most_;
-            for (std::size_t p = 0; p < parts; ++p) // near-equal parts of a task; whole batches of all of them
-                lists_.push_back(ranked_ ? all.subspan(n * p / parts, n * (p + 1) / parts - n * p / parts)
-                                         : all.subspan(p * most_, (std::min)(most_, n - p * most_)));
-        }
-        if (ranked_) rng.shuffle(std::span(lists_));
-        return lists_;
-    }
-
-private:
-    bool ranked_;
-    std::size_t most_;
-    std::vector<std::uint32_t> order_, drawn_;
-    std::vector<std::pair<std::size_t, std::size_t>> groups_; ///< into order_
-    std::vector<std::span<std::uint32_t>> lists_;
-};
 
 /// Is there a task with a valid record?
 inline bool tlp_can_judge(const tlp_samples& samples, std::size_t output) {
@@ -243,10 +130,16 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
         for (const std::uint32_t r : s->records) hash = mix64(hash ^ fnv1a64(bytes(data.schedule(r))));
         hash = fnv1a64(bytes(s->least), fnv1a64(bytes(s->known), fnv1a64(bytes(s->labels), fnv1a64(bytes(s->groups), hash))));
     }
-    const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.loss), static_cast<std::uint64_t>(o.by_task), o.list, o.batch,
+    const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.loss),
+                                           static_cast<std::uint64_t>(o.by_task),
+                                           o.list,
+                                           o.batch,
                                            o.rate == tlp_rate::cosine ? o.epochs : 0, // elsewhere a run may be made longer
-                                           static_cast<std::uint64_t>(o.rate), o.rate_every, static_cast<std::uint64_t>(o.decoders_only),
-                                           o.judged_output, o.seed};
+                                           static_cast<std::uint64_t>(o.rate),
+                                           o.rate_every,
+                                           static_cast<std::uint64_t>(o.decoders_only),
+                                           o.judged_output,
+                                           o.seed};
     std::vector<double> numbers{o.learning_rate, o.weight_decay, o.clip, o.rate_factor, o.sharpness, o.regret};
     numbers.insert(numbers.end(), o.output_weights.begin(), o.output_weights.end());
     return fnv1a64(bytes(numbers), fnv1a64(bytes(words), hash));
@@ -340,8 +233,8 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
         const auto drawn = lists.draw(random(options.seed).stream(epoch));
         double sum = 0;
         for (std::size_t next = 0; next < drawn.size();) {
-            const double done = (static_cast<double>(epoch) + static_cast<double>(next) / static_cast<double>(drawn.size())) /
-                static_cast<double>(options.epochs);
+            const double done =
+                (static_cast<double>(epoch) + static_cast<double>(next) / static_cast<double>(drawn.size())) / static_cast<double>(options.epochs);
             bags.clear();
             labels.clear();
             known.clear();

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_MODEL_TLP_FIT_OPTIONS_HPP
+#define AUGUR_MODEL_TLP_FIT_OPTIONS_HPP
+
+/// @file
+/// How TLP is trained on a data set.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <augur/core/error.hpp>
+
+namespace augur::inline v0 {
+
+enum class tlp_loss : std::uint8_t { lambda_rank, mse };
+
+/// How the learning rate falls.
+enum class tlp_rate : std::uint8_t {
+    constant,
+    step,  ///< times `rate_factor` every `rate_every` epochs
+    cosine ///< along half a cosine to a hundredth, over all epochs
+};
+
+/// How to train. The defaults rank the schedules of a task among themselves; `faithful` is the authors' code (scripts/tlp_train.py).
+struct tlp_training_options {
+    tlp_loss loss = tlp_loss::lambda_rank;
+    bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
+    std::size_t list = 128; ///< at least 2
+    double sharpness = 4;   ///< lambda_rank: a label counts as label^sharpness, so that the best programs of a task stand apart
+    double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
+    std::size_t batch = 512;
+    std::size_t epochs = 12;
+    double learning_rate = 2e-3;
+    double weight_decay = 1e-4;
+    double clip = 0.5; ///< largest norm of the gradient
+    tlp_rate rate = tlp_rate::cosine;
+    std::size_t rate_every = 16;
+    double rate_factor = 0.5;
+    std::vector<double> output_weights; ///< of the outputs' losses; empty: 1 each
+    bool decoders_only = false;         ///< fine-tuning of the head: all else stays as it is
+    std::size_t judged_output = 0;      ///< whose top-1 and top-5 decide
+    std::size_t judged_passes = 1;      ///< by_task, several outputs: how often an epoch draws the lists of the judged output, which may be few
+    std::size_t patience = 0;           ///< stop after so many epochs without a better validation; 0: never
+    std::uint64_t seed = 1;
+    std::string checkpoint; ///< file, written after every epoch, from which an equal call goes on; empty: none
+
+    /// All tasks in one list, labels as they are, a constant rate.
+    static tlp_training_options faithful() {
+        tlp_training_options o;
+        o.by_task = false;
+        o.sharpness = 1;
+        o.regret = 0;
+        o.batch = 1024;
+        o.epochs = 50;
+        o.learning_rate = 7e-4;
+        o.weight_decay = 1e-6;
+        o.rate = tlp_rate::constant;
+        return o;
+    }
+    /// Errors: invalid_argument.
+    [[nodiscard]] result<void> check(std::size_t outputs) const {
+        const auto wrong = [](const std::string& what) { return error{errc::invalid_argument, "tlp training: expected " + what}; };
+        if (list < 2 || batch < 2 || epochs < 1 || rate_every < 1) return wrong("a list and a batch of at least 2, at least one epoch");
+        if (judged_passes < 1 || judged_passes > 1024) return wrong("1 to 1024 passes over the judged output's lists");
+        if (!(learning_rate > 0) || !(clip > 0) || !(weight_decay >= 0) || !(rate_factor > 0)) return wrong("a positive rate, clip and factor");
+        if (!(sharpness > 0) || !std::isfinite(sharpness) || !(regret >= 0) || !std::isfinite(regret))
+            return wrong("a positive sharpness and a regret of at least 0");
+        if (!output_weights.empty() && output_weights.size() != outputs)
+            return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(output_weights.size()));
+        for (const double w : output_weights)
+            if (!(w >= 0) || !std::isfinite(w)) return wrong("weights of at least 0");
+        if (judged_output >= outputs)
+            return wrong("an output below " + std::to_string(outputs) + " to judge by, got " + std::to_string(judged_output));
+        return {};
+    }
+};
+
+} // namespace augur::inline v0
+
+#endif
