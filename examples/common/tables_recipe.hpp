@@ -38,7 +38,7 @@ struct recipe {
         r.split_by_record = true;
     } else {
         constexpr std::size_t rows = 64, numbers = 12, places = 0;
-        r.schema = augur::tlp_schema::ansor(rows, numbers, places);
+        r.schema = gpu ? augur::tlp_schema::ansor_gpu(rows, numbers, places) : augur::tlp_schema::ansor(rows, numbers, places);
         r.config = augur::tlp_config::medium(0);
         r.options.judged_passes = outputs > 1 ? 4 : 1; // a target's few labels count for more
         r.options.epochs = 2; // with more the tasks that are like those trained on gain, the others lose

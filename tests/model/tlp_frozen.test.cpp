@@ -153,8 +153,14 @@ TEST_CASE("tlp frozen: rows by their keys are the rows of the features") {
     batch[4].steps.clear();
     auto zeros = augur::tlp_schema::authors_cpu(7, 30);
     zeros.unknown = augur::tlp_unknown::zeros;
-    zeros.positions = 5; // shares the last place, and leaves room for few numbers
-    for (const auto& schema : {augur::tlp_schema::ansor(), augur::tlp_schema::authors_cpu(), augur::tlp_schema::authors_cpu(25, 9), zeros}) {
+    zeros.positions = 5;      // shares the last place, and leaves room for few numbers
+    augur::step_list threads; // both kinds of row, and a thread row that is one already
+    threads.steps = {augur::split_step{0, 0, 60, {6}, true}, augur::annotate_step{0, 0, augur::loop_annotation::block_x},
+                     augur::annotate_step{0, 1, augur::loop_annotation::thread_x}};
+    batch.push_back(threads);
+    batch.push_back(threads);
+    for (const auto& schema : {augur::tlp_schema::ansor(), augur::tlp_schema::ansor_gpu(), augur::tlp_schema::authors_cpu(),
+                               augur::tlp_schema::authors_cpu(25, 9), zeros}) {
         CAPTURE(schema.name);
         augur::tlp_frozen_rows rows(schema, 4096);
         std::vector<float> want(schema.rows * schema.columns), got(schema.columns);

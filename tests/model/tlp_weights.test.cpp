@@ -37,7 +37,8 @@ std::vector<float> score(const augur::tlp_model& model) {
 } // namespace
 
 TEST_CASE("tlp weights: a saved model is the same model, with its schema") {
-    for (auto schema : {augur::tlp_schema::ansor(16, 4, 0), augur::tlp_schema::authors_cpu(), augur::tlp_schema::authors_gpu()}) {
+    for (auto schema : {augur::tlp_schema::ansor(16, 4, 0), augur::tlp_schema::ansor_gpu(16, 4, 0), augur::tlp_schema::authors_cpu(),
+                        augur::tlp_schema::authors_gpu()}) {
         const auto model = small_model(std::move(schema));
         const auto again = augur::tlp_from_safetensors(augur::to_safetensors(model));
         REQUIRE(again);

@@ -22,6 +22,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/core/number.hpp>
+#include <augur/feature/thread_rows.hpp>
 #include <augur/schedule/concepts.hpp>
 
 namespace augur::inline v0 {
@@ -55,6 +56,9 @@ struct tlp_schema {
     std::size_t positions = 0;    ///< the last columns of a row: a one-hot of its place in the schedule; places beyond share the last
     tlp_unknown unknown = tlp_unknown::refuse;
     bool pad = true; ///< short schedules are filled up to L rows of zeros, which the network reads like any other row
+    /// GPU schedules: behind the primitives a row of kind "TH" for each stage on threads: threads a block, work a thread, virtual threads, blocks
+    /// (thread_rows.hpp)
+    bool thread_rows = false;
 
     /// The authors' encoding of CPU schedules (LLVM vocabulary). Crops that they report: 25x22 (best), 25x40, 54x22, 54x40.
     static tlp_schema authors_cpu(std::size_t rows = 25, std::size_t columns = 22);
@@ -62,6 +66,9 @@ struct tlp_schema {
     static tlp_schema authors_gpu(std::size_t rows = 40, std::size_t columns = 20);
     /// Ansor's whole step language for CPU and GPU alike, room for kinds to come, places, no padding; a pragma counts by its number, not by a table.
     static tlp_schema ansor(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
+
+    /// The same with `thread_rows`: which programs of a GPU are very slow, or fail, is a matter of products that no single step tells.
+    static tlp_schema ansor_gpu(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
 
     /// A vocabulary of somebody else's language: the kinds and names that these schedules use. Defined in tlp_learn.hpp.
     template <schedule S>
@@ -132,19 +139,29 @@ private:
     }
 };
 
+/// Replays a schedule into a sink of rows: its primitives and, where the schema has them, thread rows.
+template <schedule S, class Sink>
+void tlp_visit(const S& s, bool thread_rows, thread_follower& follower, Sink& sink) {
+    if (!thread_rows) return schedule_traits<S>::visit(s, sink);
+    thread_row_sink<Sink> both(sink, follower);
+    schedule_traits<S>::visit(s, both);
+    both.finish();
+}
+
 } // namespace detail
 
 /// Writes the features of `s` to `out`, row-major (L, E).
 ///
 /// @param out   schema.rows * schema.columns floats; with padding all of them are written, without it only the rows that are there
-/// @return      how many rows are to be read: L with padding, else min(steps, L)
-/// @note        errors: unknown_primitive (names step and word) as the schema has it. Linear in the steps; allocates only for an error; safe to call
-///              concurrently on distinct memory. pre: schema.check()
+/// @return      how many rows are to be read: L with padding, else min(steps and thread rows, L)
+/// @note        errors: unknown_primitive (names step and word) as the schema has it. Linear in the steps; allocates only for an error and for thread
+///              rows; safe to call concurrently on distinct memory. pre: schema.check()
 template <schedule S>
 [[nodiscard]] result<std::size_t> tlp_features(const S& s, const tlp_schema& schema, std::span<float> out) {
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_features: shape");
     detail::tlp_sink sink{schema, out.data()};
-    schedule_traits<S>::visit(s, sink);
+    thread_follower follower;
+    detail::tlp_visit(s, schema.thread_rows, follower, sink);
     if (sink.failed) return error{errc::unknown_primitive, std::move(sink.failure)};
     const std::size_t seen = (std::min)(sink.steps, schema.rows);
     if (!schema.pad) return seen;
@@ -203,6 +220,14 @@ inline tlp_schema tlp_schema::ansor(std::size_t rows, std::size_t numbers, std::
     return s;
 }
 
+inline tlp_schema tlp_schema::ansor_gpu(std::size_t rows, std::size_t numbers, std::size_t positions) {
+    tlp_schema s = ansor(rows, numbers, positions);
+    s.name = "ansor-gpu";
+    s.kinds.emplace_back("TH");
+    s.thread_rows = true;
+    return s;
+}
+
 inline result<void> tlp_schema::check() const {
     const std::size_t need = kinds.size() + (unknown == tlp_unknown::other ? 1 : 0);
     if (kind_columns < need)
@@ -231,6 +256,7 @@ inline std::uint64_t tlp_schema::hash() const {
     }
     for (const std::size_t n : {kind_columns, rows, columns, positions, static_cast<std::size_t>(unknown), static_cast<std::size_t>(pad)})
         add(std::to_string(n));
+    if (thread_rows) add("thread rows"); // schemas without them keep their hash
     return fnv1a64(text);
 }
 
@@ -262,7 +288,8 @@ inline result<void> same_schema(const tlp_schema& a, std::string_view a_from, co
         if (i >= a.words.size() || i >= b.words.size() || !(a.words[i] == b.words[i])) return differ(word(a, i), word(b, i));
     const auto rules = [](const tlp_schema& s) {
         return std::to_string(s.kind_columns) + " columns for kinds, " + std::to_string(s.positions) + " for places, rule " +
-               std::to_string(static_cast<int>(s.unknown)) + " for the unknown and " + (s.pad ? "padding" : "no padding");
+               std::to_string(static_cast<int>(s.unknown)) + " for the unknown and " + (s.pad ? "padding" : "no padding") +
+               (s.thread_rows ? ", thread rows" : "");
     };
     if (rules(a) != rules(b)) return differ(rules(a), rules(b));
     return {};

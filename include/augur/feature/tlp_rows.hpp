@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,11 +45,32 @@ public:
         std::vector<float> row(schema_.columns);
         while (rows_.size() < primitives.size()) {
             const auto id = static_cast<primitive_id>(rows_.size());
+            if (schema_.thread_rows) keep_items(id, primitives);
             std::fill(row.begin(), row.end(), 0.0F);
             detail::tlp_sink sink{placeless, row.data()};
             primitives.replay(id, sink);
             std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
             rows_.push_back(sink.failed ? refused : intern(row.data()));
+        }
+    }
+
+    /// Calls `add(row)` (E) for each thread row of a schedule, without its place; nothing where the schema has none. O(steps).
+    /// pre: every id is below size()
+    template <class F>
+    void for_thread_rows(std::span<const primitive_id> schedule, thread_follower& follower, std::vector<float>& row, F&& add) const {
+        if (!schema_.thread_rows) return;
+        follower.clear();
+        for (const primitive_id id : schedule)
+            follower.step(steps_[id], std::span(items_).subspan(first_item_[id], first_item_[id + 1] - first_item_[id]));
+        tlp_schema placeless = schema_;
+        placeless.rows = 1;
+        for (const thread_follower::row& numbers : follower.rows()) {
+            row.assign(schema_.columns, 0.0F);
+            detail::tlp_sink sink{placeless, row.data()};
+            sink.primitive("TH");
+            for (const std::int64_t n : numbers) sink.number(n);
+            std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
+            add(std::span<float>(row));
         }
     }
 
@@ -89,9 +111,26 @@ private:
         return number;
     }
 
+    struct item_sink {
+        std::vector<std::int64_t>& items;
+        void primitive(std::string_view) const {}
+        void number(std::int64_t n) const { items.push_back(n); }
+        void number(double) const {}
+        void name(std::string_view) const {}
+    };
+    void keep_items(primitive_id id, const primitive_table& primitives) {
+        steps_.push_back(detail::loop_step_of(primitives.kind(id)));
+        item_sink sink{items_};
+        if (steps_.back() != detail::loop_step::other) primitives.replay(id, sink);
+        first_item_.push_back(items_.size());
+    }
+
     tlp_schema schema_;
-    std::vector<std::uint32_t> rows_; ///< by primitive
-    std::vector<float> values_;       ///< (distinct, E)
+    std::vector<std::uint32_t> rows_;      ///< by primitive
+    std::vector<detail::loop_step> steps_; ///< by primitive, for thread rows: what it does to loops, its numbers
+    std::vector<std::int64_t> items_;
+    std::vector<std::size_t> first_item_{0};
+    std::vector<float> values_; ///< (distinct, E)
     detail::hash_index index_;
 };
 

@@ -80,9 +80,15 @@ public:
             if (table.row(id) == tlp_row_table::refused) return false;
         table_ = &table;
         const std::size_t first = ids_.size();
-        const std::size_t n = (std::min)(schedule.size(), schema.rows);
+        std::size_t n = (std::min)(schedule.size(), schema.rows);
         for (std::size_t i = 0; i < n; ++i)
             put(first, find(table.row(schedule[i]), schema.positions == 0 ? 0 : 1 + (std::min)(i, schema.positions - 1)), 1);
+        table.for_thread_rows(schedule, follower_, thread_row_, [&](std::span<float> row) {
+            if (n >= schema.rows) return;
+            if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(n, schema.positions - 1)] = 1;
+            put(first, find(row.data()), 1);
+            ++n;
+        });
         if (schema.pad && n < schema.rows) put(first, find(tlp_row_table::padding, 0), static_cast<std::uint32_t>(schema.rows - n));
         begin_.push_back(static_cast<nn::index>(ids_.size()));
         return true;
@@ -188,6 +194,8 @@ private:
     std::vector<std::uint32_t> ids_, repeat_;
     slots_of by_value_, by_key_;
     const tlp_row_table* table_ = nullptr; ///< of this batch
+    thread_follower follower_;
+    std::vector<float> thread_row_;
     std::size_t distinct_ = 0;
     std::uint32_t epoch_ = 0;
 };

@@ -64,7 +64,7 @@ public:
             schedule_ = 1;
         }
         sink k{*this, read_.data(), factors_.data(), words_};
-        schedule_traits<S>::visit(s, k);
+        detail::tlp_visit(s, schema_.thread_rows, follower_, k);
         k.flush();
         if (k.failed) return false;
         // only now the look-ups: as a loop of their own they wait for memory together
@@ -250,6 +250,7 @@ private:
     nn::kernels::line_buffer<std::uint32_t> read_; ///< (rows + 1) of a schedule, before they have ids
     std::vector<std::uint64_t> factors_;
     std::vector<name_slot> names_; ///< open addressing
+    thread_follower follower_;
 };
 
 } // namespace augur::inline v0

@@ -68,7 +68,7 @@ public:
     /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
     ///
     /// A score is the same whatever else is in the batch and however many threads compute it. Allocates nothing once it has seen a batch as large
-    /// with as many distinct rows, apart from what the executor itself does and the message for a schedule with an unknown word.
+    /// with as many distinct rows, apart from what the executor itself does, the message for a schedule with an unknown word, and thread rows.
     /// Errors: shape_mismatch when the spans differ in length.
     template <schedule S, task Task>
     result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {

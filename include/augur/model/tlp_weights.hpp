@@ -33,7 +33,9 @@ inline std::string tlp_schema_json(const tlp_schema& s) {
     out.end_array().key("words").begin_array();
     for (const auto& w : s.words) out.begin_array().value(w.kind).value(w.text).value(static_cast<double>(w.value)).end_array();
     out.end_array().key("kind_columns").value(s.kind_columns).key("rows").value(s.rows).key("columns").value(s.columns);
-    out.key("positions").value(s.positions).key("unknown").value(static_cast<int>(s.unknown)).key("pad").value(s.pad ? 1 : 0).end_object();
+    out.key("positions").value(s.positions).key("unknown").value(static_cast<int>(s.unknown)).key("pad").value(s.pad ? 1 : 0);
+    if (s.thread_rows) out.key("thread_rows").value(1); // other schemas are written as ever
+    out.end_object();
     return text;
 }
 
@@ -99,6 +101,8 @@ inline result<tlp_schema> read_tlp_schema(std::string_view text) {
             read_bounded(in, s.unknown, 2);
         } else if (key == "pad") {
             read_bounded(in, s.pad, 1);
+        } else if (key == "thread_rows") {
+            read_bounded(in, s.thread_rows, 1);
         } else {
             in.fail(errc::parse, "unknown key '" + std::string(key.substr(0, 40)) + "'");
         }

@@ -33,18 +33,25 @@ namespace augur::inline v0 {
 /// out (L * E) <- the features of a schedule by its rows in `table`, places with them; zeros behind its end.
 ///
 /// @return  false, and zeros, when the vocabulary refuses a primitive
-/// @note    O(L * E), no allocation. pre: `table` has all ids
+/// @note    O(L * E), no allocation without thread rows. pre: `table` has all ids
 [[nodiscard]] inline bool tlp_flat_features(std::span<const primitive_id> schedule, const tlp_row_table& table, std::span<float> out) {
     const tlp_schema& schema = table.schema();
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_flat_features: shape");
     std::fill(out.begin(), out.end(), 0.0F);
     for (const primitive_id id : schedule) // those behind the crop count too, as they do when the schedule itself is read
         if (table.row(id) == tlp_row_table::refused) return false;
-    for (std::size_t i = 0; i < (std::min)(schedule.size(), schema.rows); ++i) {
-        const auto row = out.subspan(i * schema.columns, schema.columns);
-        std::copy_n(table.values(table.row(schedule[i])).begin(), schema.columns, row.begin());
-        if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(i, schema.positions - 1)] = 1;
-    }
+    std::size_t rows = 0;
+    const auto add = [&](std::span<const float> values) {
+        if (rows >= schema.rows) return;
+        const auto row = out.subspan(rows * schema.columns, schema.columns);
+        std::copy_n(values.begin(), schema.columns, row.begin());
+        if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(rows, schema.positions - 1)] = 1;
+        ++rows;
+    };
+    for (const primitive_id id : schedule) add(table.values(table.row(id)));
+    thread_follower follower;
+    std::vector<float> scratch;
+    table.for_thread_rows(schedule, follower, scratch, add);
     return true;
 }
 
@@ -106,9 +113,8 @@ public:
     [[nodiscard]] result<void> score_records(const tlp_row_table& table, const dataset& data, std::span<const std::uint32_t> records,
                                              std::span<float> scores) const {
         if (auto same = same_schema(table.schema(), "rows", schema_, "trees"); !same) return same;
-        return by_blocks(records.size(), scores, [&](std::size_t i, std::span<float> row) {
-            return tlp_flat_features(data.schedule(records[i]), table, row);
-        });
+        return by_blocks(records.size(), scores,
+                         [&](std::size_t i, std::span<float> row) { return tlp_flat_features(data.schedule(records[i]), table, row); });
     }
 
     /// scores[i] <- the score of batch[i]; -infinity where the vocabulary does not know a word. Models `cost_model` for every schedule and task.
@@ -226,9 +232,8 @@ private:
             x.insert(x.end(), rows.begin(), rows.end());
         }
         if (samples.empty()) return {};
-        std::sort(samples.begin(), samples.end(), [](const sample& a, const sample& b) {
-            return a.group != b.group ? a.group < b.group : a.row < b.row;
-        });
+        std::sort(samples.begin(), samples.end(),
+                  [](const sample& a, const sample& b) { return a.group != b.group ? a.group < b.group : a.row < b.row; });
         std::vector<float> sorted, labels;
         std::vector<std::uint32_t> groups;
         for (const sample& s : samples) {
