@@ -5,6 +5,7 @@
 /// @file
 /// How a model of the tables is made and trained.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,7 @@ struct recipe {
     augur::tlp_training_options options;
     augur::label_rule failures = augur::label_rule::zero;
     bool split_by_record = false; ///< validation of the tasks that are trained on, as the authors do
+    bool last_epoch = false;      ///< is kept, whatever the validation says: a share of few labels is no measure of an epoch
 };
 
 /// "default" or "faithful": the one place that says what they are.
@@ -41,7 +43,8 @@ struct recipe {
         r.schema = gpu ? augur::tlp_schema::ansor_gpu(rows, numbers, places) : augur::tlp_schema::ansor(rows, numbers, places);
         r.config = augur::tlp_config::medium(0);
         r.options.judged_passes = outputs > 1 ? 4 : 1; // a target's few labels count for more
-        r.options.epochs = 2; // with more the tasks that are like those trained on gain, the others lose
+        // with more passes the tasks that are like those trained on gain, the others lose
+        r.options.epochs = 2;
     }
     return r;
 }

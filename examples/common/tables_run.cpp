@@ -175,6 +175,7 @@ std::size_t cell_runner::epochs_for(std::size_t samples) const {
 recipe cell_runner::recipe_for(const table_cell& cell, std::size_t outputs, std::uint64_t seed) const {
     const std::string& target = cell.heads.front().platform;
     recipe r = recipe_of(cell.base, target != "x86-24core" && target != "own", outputs);
+    r.last_epoch = cell.base == "default" && cell.heads.front().share < 1;
     if (cell.change) cell.change(r);
     r.config = r.config.of(r.schema);
     for (auto* widths : {&r.config.encoder, &r.config.decoder})
@@ -197,6 +198,7 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
         text += " schema " + hex(r.schema.hash()) + " config " + augur::detail::tlp_config_json(r.config) + options_text(r.options) +
                 text_of(" failures %d by_record %d records %zu", static_cast<int>(r.failures), r.split_by_record ? 1 : 0,
                         cell.full ? budget_.full_records : budget_.records);
+        if (r.last_epoch) text += " last epoch";
         if (is_pretrained(cell)) {
             const pretrain_options o = pretraining_of(cell, seed);
             text += text_of(" transformer %td x %td, %td heads, list %zu, epochs %zu", o.layers, o.width, o.heads, o.list, o.epochs_before);
@@ -460,7 +462,9 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
 
     /// Trains `net` on some heads; `stage` tells checkpoints apart.
     const auto fit = [&](network& net, const std::vector<table_head>& heads, bool decoders_only, const char* stage) -> result<void> {
-        const drawn parts = draw(set, base, heads, most, seed);
+        drawn parts = draw(set, base, heads, most, seed);
+        if (base.last_epoch)
+            for (records& none : parts.validation) none.clear();
         const auto train = augur::make_tlp_samples(set.data, parts.train, labels_of(base));
         const auto validation = augur::make_tlp_samples(set.data, parts.validation, labels_of(base));
         augur::tlp_training_options options = base.options;
