@@ -128,6 +128,7 @@ struct uops_entry {
     double latency = 0;
     double divider = 0;                                 ///< cycles that the divider is busy
     double other = 0;                                   ///< a limit of another kind
+    double forward = 0;                                 ///< from a register into memory, or from what memory holds
     std::vector<std::pair<std::uint32_t, double>> uops; ///< a set of ports, a bit each, and how many micro-operations go to one of them
 };
 
@@ -158,9 +159,11 @@ inline uops_entry read_uops_entry(json_reader& in) {
         } else if (key == "lat") { // the longest way from an operand or an address; what memory holds counts from its address
             in.begin_object();
             while (in.next_member(name)) {
-                const bool of_memory = name.ends_with("|mem");
+                const bool of_memory = name.ends_with("|mem"), into_memory = name.starts_with("REG") && name.ends_with("|MEM0");
                 double cycles = 0;
-                if (in.read(cycles) && !of_memory) e.latency = (std::max)(e.latency, cycles);
+                if (!in.read(cycles)) continue;
+                if (of_memory || into_memory) e.forward = (std::max)(e.forward, cycles);
+                if (!of_memory) e.latency = (std::max)(e.latency, cycles);
             }
         } else {
             in.skip();
@@ -170,7 +173,8 @@ inline uops_entry read_uops_entry(json_reader& in) {
     if (e.uops.size() > 16) in.fail(errc::limit, "more than 16 sets of ports");
     for (const auto& [ports, count] : e.uops)
         if (!(count >= 0 && count <= 1e6)) in.fail(errc::invalid_argument, "micro-operations: expected 0 to 1000000");
-    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.other >= 0 && e.other <= 1e5))
+    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.other >= 0 && e.other <= 1e5 && e.forward >= 0 &&
+          e.forward <= 1e4))
         in.fail(errc::invalid_argument, "cycles: expected 0 to 100000");
     return e;
 }
@@ -192,7 +196,8 @@ inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
 
 } // namespace detail
 
-/// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width and window, all from a `table`.
+/// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width, window and the way
+/// from a store to a load, all from a `table`.
 /// Caches, memory, clock and the number of processors are for the caller to say; `complete_machine` has defaults.
 ///
 /// A unit is the set of ports that limits an instruction most; sets that overlap are units apart, so code that uses both looks a little faster
@@ -298,6 +303,12 @@ inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
         m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.other}),
                            unit_named(unit, divides ? 1 : std::popcount(ports)), provenance::table});
     }
+    double ways[2] = {0, 0}; // of an i64 into memory, and back
+    for (const auto& w : list)
+        if (const auto at = entries.find(w.place); at != entries.end() && w.type == element_type::i64 && w.lanes == 1)
+            if (w.op == instruction_class::store || w.op == instruction_class::load)
+                ways[w.op == instruction_class::load ? 1 : 0] = at->second.forward;
+    if (ways[0] > 0 && ways[1] > 0) m.core.store_forward = (std::max)(ways[0] + ways[1] - 1, 1.0); // 1 is the store's own latency
     if (m.costs.empty()) return error{errc::not_found, "uops.info: none of the " + std::to_string(list.size()) + " instructions is in this table"};
     return m;
 }
