@@ -100,18 +100,20 @@ private:
                 if (s.round >= 0) (s.round == 0 ? carried_ : inner_).emplace_back(s.vertex, m.vertex);
         return m;
     }
+    /// Registers that addresses are made of.
+    static bool general(int reg) noexcept { return reg >= rax && reg < vectors; }
     [[nodiscard]] maker value_of(int reg) const { return reg == no_register ? nobody : made_[static_cast<std::size_t>(reg)]; }
     void write(int reg, maker m) {
         if (reg == no_register) return;
         made_[static_cast<std::size_t>(reg)] = m;
-        if (reg < vectors) names_[static_cast<std::size_t>(reg)] = {next_name_++, 0};
+        if (general(reg)) names_[static_cast<std::size_t>(reg)] = {next_name_++, 0};
     }
     [[nodiscard]] place place_of(const x86_operand& o, int bytes) const {
         place p;
         p.segment = o.segment;
         auto from = static_cast<std::uint64_t>(o.value);
         const auto part = [&](int reg, int scale, int& name) {
-            if (reg == no_register || reg >= vectors) return;
+            if (!general(reg)) return;
             const auto& k = names_[static_cast<std::size_t>(reg)];
             name = k.name;
             from += static_cast<std::uint64_t>(k.plus) * static_cast<std::uint64_t>(scale);
@@ -156,9 +158,9 @@ private:
         maker m = value_of(from);
         const auto v = add(op::move, type::i64, 1, {m});
         if (m.round >= 0 && m.round != round_) m = v; // a value of the round before has to come through this round
-        const auto name = to < vectors && from < vectors ? names_[static_cast<std::size_t>(from)] : known{};
+        const auto name = general(to) && general(from) ? names_[static_cast<std::size_t>(from)] : known{};
         write(to, m);
-        if (to < vectors && from < vectors) names_[static_cast<std::size_t>(to)] = name;
+        if (general(to) && general(from)) names_[static_cast<std::size_t>(to)] = name;
     }
 
     void step(const x86_instruction& i) {
@@ -300,7 +302,7 @@ private:
             needs.push_back(v);
             store(first, in_memory, memory_type, lanes_in(in_memory), needs);
         } else if (first.is_register()) {
-            const bool constant = all.size() == 2 && all[1].what == x86_operand::form::number && first.bytes == 8 && first.reg < vectors;
+            const bool constant = all.size() == 2 && all[1].what == x86_operand::form::number && first.bytes == 8 && general(first.reg);
             if (constant && i.mnemonic == "add") add_constant(first.reg, v, all[1].value);
             else if (constant && i.mnemonic == "sub")
                 add_constant(first.reg, v, static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(all[1].value)));
@@ -315,10 +317,10 @@ private:
         }
         const auto& a = all[1];
         const bool three = a.base != no_register && a.index != no_register && a.value != 0; // Intel's multiplier port does these, in its time
-        const auto before = a.base != no_register && a.base < vectors ? names_[static_cast<std::size_t>(a.base)] : known{};
+        const auto before = general(a.base) ? names_[static_cast<std::size_t>(a.base)] : known{};
         const auto v = add(three ? op::imul : op::ialu, integer(all[0].bytes), 1, address_of(a));
         write(all[0].reg, v);
-        if (a.base == no_register || a.base >= vectors || a.index != no_register || all[0].bytes != 8 || all[0].reg < 0) return;
+        if (!general(a.base) || a.index != no_register || all[0].bytes != 8 || !general(all[0].reg)) return;
         names_[static_cast<std::size_t>(all[0].reg)] = {
             before.name, static_cast<std::int64_t>(static_cast<std::uint64_t>(before.plus) + static_cast<std::uint64_t>(a.value))};
     }

@@ -115,6 +115,10 @@ TEST_CASE("x86: blocks become the graphlets that a person would draw") {
         CAPTURE(block);
         CHECK(shape_of(block) == expected);
     }
+    for (const char* odd :
+         {"mov fs,rax ; mov rax,gs", "add rip,0x8", "lea mm1,[rax+0x8]", "lea rip,[k1+xmm0*1]", "pop fs ; push 0x1", "xchg k1,fs", "mov mm1,rax",
+          "lea rax", "add", "push", "pop QWORD PTR [rax]", "div", "leave rax", "xor fs,fs", "nop", "mov 0x1,rax", "cmova 0x1", "vpxor xmm0"})
+        CHECK(x86_graphlet(odd)); // no compiler writes these, but a file may
     const auto unknown = x86_graphlet("frobnicate rax ; add rax,rbx");
     REQUIRE(unknown);
     CHECK(unknown->unknown == std::vector<std::string>{"frobnicate"});

@@ -79,19 +79,16 @@ TEST_CASE("uops.info: costs of Ice Lake are the published ones") {
 }
 
 TEST_CASE("uops.info: from a register into memory and back is what the machine takes from a store to a load") {
-    const std::string text = R"({"instrData": {"A": [{"string": "MOV (M64, R64)", "perfData": 0}], "B": [{"string": "MOV (R64, M64)", "perfData": 1}]
-}
-, "perfData" : [
-    {"ports" : {"4" : 1, "237" : 1}, "lat" : {"REG0|MEM0" : 2, "MEM0|MEM0|addr" : 10}},
-    {"ports" : {"23" : 1}, "lat" : {"MEM0|REG0|addr" : 5, "MEM0|REG0|mem" : 2}}
-]
-})"; // as Skylake
+    const std::string text = // as Skylake
+        R"json({"instrData": {"A": [{"string": "MOV (M64, R64)", "perfData": 0}], "B": [{"string": "MOV (R64, M64)", "perfData": 1}]},
+                "perfData": [{"ports": {"4": 1, "237": 1}, "lat": {"REG0|MEM0": 2, "MEM0|MEM0|addr": 10}},
+                             {"ports": {"23": 1}, "lat": {"MEM0|REG0|addr": 5, "MEM0|REG0|mem": 2}}]})json";
     const auto m = import_uops_info(text, "SKL");
-REQUIRE_MESSAGE(m, (m ? "" : m.why().detail));
-CHECK(m->core.store_forward == 3); // 2 + 2, the store's own cycle aside
-const auto none = import_uops_info(replaced(text, "\"MEM0|REG0|mem\": 2", "\"MEM0|REG0|mem\": 0"), "SKL");
-REQUIRE(none);
-CHECK(none->core.store_forward == 0); // not known
+    REQUIRE_MESSAGE(m, (m ? "" : m.why().detail));
+    CHECK(m->core.store_forward == 3); // 2 + 2, the store's own cycle aside
+    const auto none = import_uops_info(replaced(text, "\"MEM0|REG0|mem\": 2", "\"MEM0|REG0|mem\": 0"), "SKL");
+    REQUIRE(none);
+    CHECK(none->core.store_forward == 0); // not known
 }
 
 TEST_CASE("uops.info: what is no table is refused") {
