@@ -19,7 +19,7 @@ TEST_CASE("bhive is not built: it needs the components program and io") {}
 
 #include <sys/wait.h>
 
-#include "scratch.hpp"
+#include "child_program.hpp"
 
 namespace {
 
@@ -43,14 +43,6 @@ std::string shape_of(const std::string& text) {
     for (const auto& d : block->carried) out += " " + std::to_string(d.from) + ">" + std::to_string(d.to);
     return out;
 }
-
-std::string contents(const std::string& path) {
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 int run(const scratch& folder, const std::string& arguments) {
     const std::string command =

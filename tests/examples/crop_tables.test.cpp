@@ -8,7 +8,6 @@ TEST_CASE("crop_tables is not built: there is no component llvm") {}
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -20,46 +19,16 @@ TEST_CASE("crop_tables is not built: there is no component llvm") {}
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <augur/record/log.hpp>
 
-#include "scratch.hpp"
+#include "child_program.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using strings = std::vector<std::string>;
-
-std::string contents(const std::string& path) {
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-pid_t start(const scratch& folder, const std::string& program, strings arguments) {
-    arguments.insert(arguments.begin(), program);
-    std::vector<char*> argv;
-    for (auto& a : arguments) argv.push_back(a.data());
-    argv.push_back(nullptr);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child != 0) return child;
-    ::dup2(::open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    ::execvp(argv[0], argv.data());
-    ::_exit(127);
-}
-// The exit code, or minus the signal.
-int wait_for(pid_t child) {
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_CROP_TABLES_PROGRAM, std::move(arguments))); }
 
 // The words behind the name of a row.

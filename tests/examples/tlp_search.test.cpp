@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -17,49 +16,17 @@
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <augur/record/log.hpp>
 
-#include "scratch.hpp"
+#include "child_program.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using strings = std::vector<std::string>;
-
-std::string contents(const std::string& path) {
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// Starts the program; its outputs go to the files `out` and `err` of the folder.
-pid_t start(const scratch& folder, strings arguments) {
-    arguments.insert(arguments.begin(), AUGUR_SEARCH_PROGRAM);
-    std::vector<char*> argv;
-    for (auto& a : arguments) argv.push_back(a.data());
-    argv.push_back(nullptr);
-    const pid_t pid = ::fork();
-    REQUIRE(pid >= 0);
-    if (pid != 0) return pid;
-    const int out = ::open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int err = ::open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::dup2(out, 1);
-    ::dup2(err, 2);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-}
-int wait_for(pid_t pid) {
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-int run(const scratch& folder, strings arguments) { return wait_for(start(folder, std::move(arguments))); }
+int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_SEARCH_PROGRAM, std::move(arguments))); }
 
 std::vector<augur::tuning_record> records_of(const std::string& path) {
     std::vector<augur::tuning_record> out;
@@ -145,7 +112,7 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     const strings arguments{"--quick",   "--trials", "4",      "--collect", "6",        "--effort",       "1",
                             "--threads", "1",        "--work", work,        "--report", folder / "r.html"};
     for (const int milliseconds : {1500, 4000}) {
-        const pid_t pid = start(folder, arguments);
+        const pid_t pid = start(folder, AUGUR_SEARCH_PROGRAM, arguments);
         std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
         ::kill(pid, SIGKILL);
         CHECK(wait_for(pid) == -SIGKILL);

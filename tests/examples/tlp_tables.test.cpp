@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -14,28 +13,16 @@
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <augur/core/json.hpp>
 
-#include "scratch.hpp"
+#include "child_program.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-using strings = std::vector<std::string>;
-
-std::string contents(const std::string& path) {
-    std::string text;
-    if (std::FILE* f = std::fopen(path.c_str(), "r")) {
-        char block[65536];
-        for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) text.append(block, n);
-        std::fclose(f);
-    }
-    return text;
-}
 void append(const std::string& path, const std::string& text, const char* mode = "a") {
     std::FILE* const f = std::fopen(path.c_str(), mode);
     REQUIRE(f != nullptr);
@@ -43,26 +30,7 @@ void append(const std::string& path, const std::string& text, const char* mode =
     CHECK(std::fclose(f) == 0);
 }
 
-pid_t start(const scratch& folder, strings arguments) {
-    arguments.insert(arguments.begin(), AUGUR_TABLES_PROGRAM);
-    std::vector<char*> argv;
-    for (auto& a : arguments) argv.push_back(a.data());
-    argv.push_back(nullptr);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child != 0) return child;
-    ::dup2(::open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-}
-// The exit code, or minus the signal.
-int wait_for(pid_t child) {
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-int run(const scratch& folder, strings arguments) { return wait_for(start(folder, std::move(arguments))); }
+int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_TABLES_PROGRAM, std::move(arguments))); }
 
 strings quick(const scratch& folder, strings more) {
     strings all{"--quick", "--cache", folder / "cache", "--full-seeds", "1"};
@@ -134,7 +102,7 @@ TEST_CASE("a killed run goes on and ends with the same numbers") {
         CAPTURE(cell.back());
         const scratch whole("tables-test"), killed("tables-test");
         REQUIRE(run(whole, quick(whole, cell)) == 0);
-        const pid_t child = start(killed, quick(killed, cell));
+        const pid_t child = start(killed, AUGUR_TABLES_PROGRAM, quick(killed, cell));
         for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         CHECK(has_checkpoint(killed));
         ::kill(child, SIGKILL);
