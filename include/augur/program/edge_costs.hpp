@@ -39,7 +39,7 @@ public:
     /// A way's beginning is not looked at, for the pipeline is empty, nor its end, where nothing competes with what is left. Rounds of a loop of one
     /// block are alike (block_pipeline::round), so what entering it costs beyond them is the entry's.
     /// pre: alone(flow, lowered) came before
-    /// @note some 4.5 windows of instructions are simulated for each way; blocks that are on one way share it
+    /// @note some 5.5 windows of instructions are simulated for each way; blocks that are on one way share it
     std::span<const double> behind(const control_flow_graph& flow, std::span<const lowered_block> lowered);
 
 private:

@@ -153,6 +153,7 @@ private:
     std::vector<pipeline_cell> cells_;
     std::vector<double> unit_free_; ///< of equal units: the soonest free first
     detail::event_queue queue_;
+    std::vector<std::uint32_t> folded_; ///< over, and their users do not know yet
     std::size_t ran_ = 0, unknown_ = 0;
 };
 
@@ -203,17 +204,18 @@ double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
                 }
             }
         }
-        if (entering) { // it starts now, or when its operands are there
+        if (entering) { // it starts now, or when its operands are there; what folds away takes no turn
             ++next;
             const double there = cell[v].time;
             if (cell[v].outstanding != 0) {
                 cell[v].time = (std::max)(there, time);
                 continue;
             }
-            if (there > time) {
+            if (there > time && cell[v].code.parts > 0) {
                 queue_.push({there, v});
                 continue;
             }
+            time = (std::max)(time, there);
         } else {
             if (queue_.empty()) break;
             const auto e = queue_.top();
@@ -238,13 +240,21 @@ double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
             unit[r.units - 1U] = busy_until;
         }
         cell[v].time = result;
-        cell[v].outstanding = started;
-        end = (std::max)(end, result);
-        for (auto e = rows[v]; e < rows[v + 1]; ++e) {
-            const auto w = targets[e];
-            if (w >= n) continue;
-            cell[w].time = (std::max)(cell[w].time, result);
-            if (--cell[w].outstanding == 0 && w < next) queue_.push({cell[w].time, w});
+        for (;;) { // its users; those that fold away are over with their last operand, and theirs follow
+            const double there = cell[v].time;
+            cell[v].outstanding = started;
+            end = (std::max)(end, there);
+            for (auto e = rows[v]; e < rows[v + 1]; ++e) {
+                const auto w = targets[e];
+                if (w >= n) continue;
+                cell[w].time = (std::max)(cell[w].time, there);
+                if (--cell[w].outstanding != 0 || w >= next) continue;
+                if (cell[w].code.parts > 0) queue_.push({cell[w].time, w});
+                else folded_.push_back(w);
+            }
+            if (folded_.empty()) break;
+            v = folded_.back();
+            folded_.pop_back();
         }
     }
     return end;

@@ -103,12 +103,17 @@ private:
         const auto rows = b.code->rows();
         const auto targets = b.code->targets();
         const auto n = static_cast<std::uint32_t>(b.code->size());
+        const std::size_t row = rows_.size(), edge = targets_.size();
+        rows_.resize(row + n);
+        targets_.resize(edge + targets.size() + carried.size());
+        auto* to = targets_.data() + edge;
         auto d = carried.begin();
         for (std::uint32_t v = 0; v < n; ++v) {
-            for (auto e = rows[v]; e < rows[v + 1]; ++e) targets_.push_back(targets[e] + at);
-            for (; d != carried.end() && d->from == v; ++d) targets_.push_back(d->to + at + n);
-            rows_.push_back(static_cast<std::uint32_t>(targets_.size()));
+            for (auto e = rows[v]; e < rows[v + 1]; ++e) *to++ = targets[e] + at;
+            for (; d != carried.end() && d->from == v; ++d) *to++ = d->to + at + n;
+            rows_[row + v] = static_cast<std::uint32_t>(to - targets_.data());
         }
+        AUGUR_ASSERT(d == carried.end(), "block_pipeline: what is carried comes from the block, by rising source");
     }
     void fill(std::uint32_t at, const lowered_block& b) {
         const auto n = static_cast<std::uint32_t>(b.code->size());
