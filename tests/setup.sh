@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Sourced by tests/run, examples/quickstart and .ci/run: finds or installs what is needed, configures and builds.
+# Sourced by tests/run, tests/llvm/versions.sh, examples/quickstart and .ci/run: finds or installs what is needed, configures and builds.
 #
-#   setup_packages GROUP...            base: to build programs; test: to run the tests; bench: to build the benchmarks
+#   setup_packages GROUP...            base: to build programs; test: to run the tests; bench: to build the benchmarks; llvm-N: LLVM N
 #   setup_build NAME CACHE [-DX=Y...] [-- TARGET...]   configures build/NAME from tests/cache/CACHE.cmake and builds
 #
 # It reads setup_yes (1: install without asking) and setup_jobs.
@@ -46,6 +46,9 @@ test | -              | ?libc++abi-19-dev | -                     | -
 bench | -             | libbenchmark-dev | google-benchmark-devel | google-benchmark
 bench | -             | libopenblas-dev  | openblas-devel         | openblas
 bench | -             | ?libxgboost-dev  | -                      | -
+llvm-14 | llvm-config-14 | llvm-14-dev   | -                      | -
+llvm-16 | llvm-config-16 | llvm-16-dev   | -                      | -
+llvm-19 | llvm-config-19 | llvm-19-dev   | -                      | -
 '
 
 # setup_names COLUMN GROUP...: the packages of the groups; with their command, when it has one, as name:command
