@@ -79,8 +79,8 @@ inline constexpr auto x86_rows = [] {
         {"shrd", {imul, 'g', updates, true}},
         {"bsr", {imul, 'g', updates, true}},
         {"bsf", {imul, 'g', updates, true}},
-        {"tzcnt", {imul, 'g', updates, true}},
-        {"lzcnt", {imul, 'g', updates, true}},
+        {"tzcnt", {imul, 'g', writes, true}}, // Skylake's wait for the operands they read alone, its popcnt for the register it writes as well
+        {"lzcnt", {imul, 'g', writes, true}},
         {"popcnt", {imul, 'g', updates, true}},
         {"nop", {move, 'g', reads}},
         {"endbr64", {move, 'g', reads}},

@@ -96,6 +96,8 @@ TEST_CASE("x86: blocks become the graphlets that a person would draw") {
         {"mov QWORD PTR [rsp+0x8],rax ; push rbx ; mov ecx,DWORD PTR [rsp+0x14]", "store.i64 store.i64 load.i32 | 0>2 |"},  // a part of it
         {"mov QWORD PTR [rdi],rax ; mov rcx,QWORD PTR [rsi]", "store.i64 load.i64 | |"},                                    // not known to be one
         {"lea rax,[rbx+rcx*4+0x8] ; lea rdx,[rbx+0x8]", "imul.i64 ialu.i64 | |"},
+        {"tzcnt eax,ecx", "imul.i32 | |"},
+        {"popcnt eax,ecx", "imul.i32 | | 0>0"}, // waits for what it overwrites
         {"div ecx", "idiv.i32 | | 0>0"},
         {"nop DWORD PTR [rax+rax*1+0x0] ; xchg ax,ax", "move.i64 move.i64 | |"},
         {"cvtsi2sd xmm0,DWORD PTR [rdi]", "load.f64(operand) convert.f64 | 0>1 | 1>1"},
