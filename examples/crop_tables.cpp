@@ -112,9 +112,10 @@ int main(int argc, char** argv) {
     }
     if (w.gather.cache.empty() || w.gather.data.empty() != w.loopnest)
         return misuse({augur::errc::invalid_argument, "--cache and one of --data and --loopnest are needed; try --help"});
-    if (w.loopnest && (!w.mca.empty() || flags.given("only") || flags.given("most")))
-        return misuse({augur::errc::invalid_argument, "--only, --most and --mca go with --data"});
-    if (!w.mca.empty() && w.gather.threads != 1) return misuse({augur::errc::invalid_argument, "--mca is for one thread"});
+    if (w.loopnest && (flags.given("only") || flags.given("most")))
+        return misuse({augur::errc::invalid_argument, "--only and --most go with --data"});
+    if (!w.mca.empty() && (w.gather.threads != 1 || (w.loopnest && w.nests.clang.empty())))
+        return misuse({augur::errc::invalid_argument, "--mca is for one thread, and for IR: with --data or --clang"});
     if (!w.nests.clang.empty() && (!w.loopnest || w.gather.threads != 1))
         return misuse({augur::errc::invalid_argument, "--clang goes with --loopnest on one thread"});
     w.nests.cache = w.gather.cache;

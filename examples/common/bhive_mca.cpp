@@ -7,17 +7,16 @@
 #include <utility>
 
 #include <augur/core/number.hpp>
-#include <augur/loopnest/process.hpp>
+#include <augur/loopnest/process.hpp> // work_folder
 
 #include "bhive.hpp"
+#include "mca.hpp"
 
 namespace examples {
 
 augur::result<block_row> mca_blocks(const std::vector<measured_block>& blocks, const std::string& cpu) {
     block_row row{"llvm-mca", {}, ""};
-    std::string tool;
-    for (const char* called : {"llvm-mca-19", "llvm-mca"})
-        if (tool.empty() && augur::run_process({{called, "--version"}, "", 20}).ok()) tool = called;
+    const auto tool = find_llvm_tool("llvm-mca");
     if (tool.empty()) {
         row.note = "there is no llvm-mca";
         return row;
@@ -41,28 +40,13 @@ augur::result<block_row> mca_blocks(const std::vector<measured_block>& blocks, c
     if (!folder) return folder.why();
     const auto file = folder->path() + "/blocks.s";
     if (auto kept = augur::write_private_file(file, text); !kept) return kept.why();
-    const auto r = augur::run_process({{tool, "-mtriple=x86_64", "-mcpu=" + cpu, "-iterations=100", "-instruction-info=false",
-                                        "-resource-pressure=false", "-skip-unsupported-instructions=any", file},
-                                       "",
-                                       1800,
-                                       0,
-                                       std::size_t{256} << 20U});
-    if (!r.ok()) {
-        row.note = r.timed_out ? "llvm-mca took more than half an hour" : "llvm-mca: " + shown(r.errors);
+    auto said = run_mca(tool, {"-mtriple=x86_64", "-mcpu=" + cpu}, file, blocks.size());
+    if (!said) {
+        row.note = said.why().detail;
         return row;
     }
-    row.cycles.assign(blocks.size(), std::numeric_limits<double>::quiet_NaN());
-    std::size_t now = blocks.size();
-    std::istringstream lines(r.output);
-    for (std::string out; std::getline(lines, out);) {
-        if (const auto at = out.find("Code Region - "); at != std::string::npos)
-            now = static_cast<std::size_t>(augur::parse_int(std::string_view(out).substr(at + 14)).value_or(-1));
-        constexpr std::string_view total = "Total Cycles:";
-        if (!out.starts_with(total) || now >= blocks.size()) continue;
-        const auto number = augur::parse_int(std::string_view(out).substr((std::min)(out.size(), out.find_first_not_of(' ', total.size()))));
-        if (number && *number > 0) row.cycles[now] = static_cast<double>(*number) / 100;
-    }
-    std::istringstream complaints(r.errors); // file:line:column: of instructions that it left out
+    row.cycles = std::move(said->cycles);
+    std::istringstream complaints(said->complaints);
     for (std::string out; std::getline(complaints, out);) {
         if (!out.starts_with(file + ":")) continue;
         const auto rest = std::string_view(out).substr(file.size() + 1);

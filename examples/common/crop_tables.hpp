@@ -29,7 +29,7 @@ struct measured_program {
     augur::program_features features;
     double seconds = 0;
     augur::step_list steps;                          ///< the schedule, in Ansor's words
-    std::string ir;                                  ///< file with its LLVM IR; empty: none
+    std::string ir;                                  ///< file with its LLVM IR; empty: none. Of a nest: what `compiled` is of
     std::optional<augur::program_features> compiled; ///< of a nest: as a compiler's IR has them
 };
 

@@ -4,17 +4,14 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <system_error>
 #include <utility>
 
-#include <augur/core/hash.hpp>
 #include <augur/core/random.hpp>
-#include <augur/loopnest/compile.hpp>
+#include <augur/llvm/ir_compiler.hpp>
 #include <augur/loopnest/crop_nest.hpp>
 #include <augur/loopnest/task_runner.hpp>
-#include <augur/record/replace_file.hpp>
 #include <augur/tune/trial_log.hpp>
 
 #include "crop_tables.hpp"
@@ -70,50 +67,19 @@ augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
     return out;
 }
 
-/// A compiler that gives LLVM IR, and where its features are kept.
-struct ir_compiler {
-    augur::work_folder folder;
-    augur::compiler cc;
-    std::string cache;
-
-    /// Features of a program on one thread; its buffers are parameters, its parallel loops run one after the other.
-    [[nodiscard]] result<augur::program_features> features(const augur::program& p) const {
-        std::string source(augur::program_prelude), parameters, list;
-        augur::ir_options how;
-        how.entry = "crop_entry";
-        for (const auto& b : p.buffers) {
-            const auto name = "b" + std::to_string(how.arguments.size());
-            parameters += (parameters.empty() ? "float *" : ", float *") + name;
-            list += (list.empty() ? "" : ", ") + name;
-            how.arguments.emplace_back(augur::ir_buffer{static_cast<std::uint64_t>((std::max)(std::int64_t{1}, b.elements)) * 4});
-        }
-        source += p.source + "static void crop_launch(aug_body body, void *context, int64_t n) { body(context, 0, n); }\nvoid crop_entry(" +
-                  parameters + ") { float *const buffers[] = {" + list + "}; " + p.entry + "(buffers, crop_launch); }\n";
-        augur::process_spec job;
-        job.arguments = cc.command;
-        job.arguments.insert(job.arguments.end(), cc.flags.begin(), cc.flags.end());
-        auto hash = augur::fnv1a64(source, augur::fnv1a64(cc.identity));
-        for (const auto& flag : cc.flags) hash = augur::fnv1a64(flag, hash);
-        const std::string kept = cache + "/" + text_of("%016llx", static_cast<unsigned long long>(hash)) + ".features.json";
-        const std::string c = folder.path() + "/program.c", ir = folder.path() + "/program.ll";
-        if (std::error_code ignored; !fs::exists(kept, ignored)) {
-            if (auto written = augur::replace_file(c, source); !written) return written.why();
-            for (const char* a : {"-std=gnu11", "-S", "-emit-llvm", "-o"}) job.arguments.emplace_back(a);
-            job.arguments.insert(job.arguments.end(), {ir, c});
-            if (const auto done = augur::run_process(job); !done.ok())
-                return error{augur::errc::invalid_argument, cc.identity + ": " + augur::detail::compiler_complaint(done.errors)};
-        }
-        return kept_features(kept, ir, how);
+/// The IR of a candidate and the features of that, from files that an earlier call has left, else made and left there.
+result<void> compile(const augur::ir_compiler& clang, const augur::program& p, const std::string& folder, measured_program& into) {
+    const auto stem = folder + "/" + text_of("%016llx", static_cast<unsigned long long>(clang.key(p))), torn = stem + ".part";
+    into.ir = stem + ".ll";
+    if (std::error_code wrong; !fs::exists(into.ir, wrong)) {
+        if (auto written = clang.write(p, torn); !written) return written.why();
+        fs::rename(torn, into.ir, wrong);
+        if (wrong) return error{augur::errc::io, into.ir + ": " + wrong.message()};
     }
-};
-
-result<ir_compiler> find_ir_compiler(const loopnest_options& o) {
-    auto folder = augur::work_folder::create();
-    if (!folder) return folder.why();
-    auto cc = augur::find_compiler({o.clang, {}}, *folder);
-    if (!cc) return cc.why();
-    if (!cc->is_clang()) return error{augur::errc::invalid_argument, "'" + o.clang + "' is not clang: " + cc->identity};
-    return ir_compiler{std::move(*folder), std::move(*cc), o.cache + "/clang"};
+    auto features = kept_features(stem + ".features.json", into.ir, augur::ir_compiler::run_of(p));
+    if (!features) return features.why();
+    into.compiled = std::move(*features);
+    return {};
 }
 
 } // namespace
@@ -122,9 +88,9 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     std::error_code wrong;
     fs::create_directories(o.cache + "/clang", wrong);
     if (wrong) return error{augur::errc::io, o.cache + ": " + wrong.message()};
-    std::optional<ir_compiler> clang;
+    std::optional<augur::ir_compiler> clang;
     if (!o.clang.empty()) {
-        auto found = find_ir_compiler(o);
+        auto found = augur::ir_compiler::find({o.clang, {}});
         if (!found) return found.why();
         clang.emplace(std::move(*found));
     }
@@ -174,12 +140,10 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
             }
             p.features = std::move(*features);
             if (clang) {
-                auto compiled = clang->features(augur::write_c(*lowered, c_code));
-                if (!compiled) {
+                if (auto compiled = compile(*clang, augur::write_c(*lowered, c_code), o.cache + "/clang", p); !compiled) {
                     leave_out("through clang: " + compiled.why().detail);
                     continue;
                 }
-                p.compiled = std::move(*compiled);
             }
             task.programs.push_back(std::move(p));
         }

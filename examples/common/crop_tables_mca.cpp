@@ -9,11 +9,11 @@
 #include <system_error>
 #include <utility>
 
-#include <augur/core/number.hpp>
 #include <augur/loopnest/process.hpp>
 #include <augur/record/replace_file.hpp>
 
 #include "crop_tables.hpp"
+#include "mca.hpp"
 
 namespace examples {
 
@@ -69,48 +69,26 @@ std::vector<machine_block> mark_blocks(std::string_view assembly, std::string& m
     return out;
 }
 
-/// A tool of LLVM 19 as it may be called here, or nothing.
-std::string find_tool(const std::string& name) {
-    for (const auto& called : {name + "-19", name})
-        if (augur::run_process({{called, "--version"}, "", 20}).ok()) return called;
-    return {};
-}
-
 struct tools {
     std::string llc, mca, cpu;
 
     /// @param stem  of the files that are made on the way
     [[nodiscard]] result<std::vector<machine_block>> measure(const std::string& ir, const std::string& stem) const {
         const std::string assembly = stem + ".s";
-        const auto failed = [&](const std::string& tool, const augur::process_result& r) {
-            return error{errc::invalid_argument, tool + " " + ir + ": " + (r.timed_out ? "time limit" : r.errors.substr(0, 200))};
-        };
-        if (const auto r = augur::run_process({{llc, "-O3", "-mcpu=" + cpu, "-o", assembly, ir}, "", 300}); !r.ok()) return failed(llc, r);
+        if (const auto r = augur::run_process({{llc, "-O3", "-mcpu=" + cpu, "-o", assembly, ir}, "", 300}); !r.ok())
+            return error{errc::invalid_argument, llc + " " + ir + ": " + (r.timed_out ? "time limit" : shown(r.errors.substr(0, 200)))};
         std::ifstream in(assembly, std::ios::binary);
         std::stringstream text;
         text << in.rdbuf();
         std::string marked;
         auto blocks = mark_blocks(text.str(), marked);
         if (auto written = augur::replace_file(assembly, marked); !written) return written.why();
-        const auto r = augur::run_process({{mca, "-mcpu=" + cpu, "-iterations=100", "-instruction-info=false", "-resource-pressure=false",
-                                            "-skip-unsupported-instructions=any", assembly},
-                                           "",
-                                           600,
-                                           0,
-                                           std::size_t{64} << 20U});
+        const auto said = run_mca(mca, {"-mcpu=" + cpu}, assembly, blocks.size());
         std::error_code ignored;
         std::filesystem::remove(assembly, ignored);
-        if (!r.ok()) return failed(mca, r);
-        std::size_t now = blocks.size();
-        std::istringstream lines(r.output);
-        for (std::string line; std::getline(lines, line);) {
-            if (const auto at = line.find("Code Region - "); at != std::string::npos)
-                now = static_cast<std::size_t>(augur::parse_int(std::string_view(line).substr(at + 14)).value_or(-1));
-            constexpr std::string_view total = "Total Cycles:";
-            if (!line.starts_with(total) || now >= blocks.size()) continue;
-            const auto number = line.substr(line.find_first_not_of(' ', total.size()));
-            blocks[now].cycles = static_cast<double>(augur::parse_int(number).value_or(0)) / 100;
-        }
+        if (!said) return error{said.why().code, said.why().detail + " (" + ir + ")"};
+        for (std::size_t b = 0; b < blocks.size(); ++b)
+            if (!std::isnan(said->cycles[b])) blocks[b].cycles = said->cycles[b];
         return blocks;
     }
 };
@@ -165,7 +143,7 @@ double seconds_of(const augur::program_features& p, const std::vector<machine_bl
 
 result<score_row> mca_row(const std::vector<measured_task>& tasks, const augur::machine& target, const std::string& cpu, progress_line& progress) {
     score_row row{"llvm-mca x counts", true, {}, {}};
-    const tools use{find_tool("llc"), find_tool("llvm-mca"), cpu};
+    const tools use{find_llvm_tool("llc"), find_llvm_tool("llvm-mca"), cpu};
     if (use.llc.empty() || use.mca.empty()) {
         row.note = "there is no llc or no llvm-mca";
         return row;
@@ -182,7 +160,7 @@ result<score_row> mca_row(const std::vector<measured_task>& tasks, const augur::
                 if (!blocks) return score_row{row.name, true, {}, blocks.why().detail};
                 if (auto written = augur::replace_file(kept, text_of_blocks(*blocks)); !written) return written.why();
             }
-            predicted.push_back(seconds_of(p.features, read_blocks(kept), target.clock_hz, sum));
+            predicted.push_back(seconds_of(p.compiled ? *p.compiled : p.features, read_blocks(kept), target.clock_hz, sum));
         }
         row.scores.push_back(score_of(predicted, times_of(t)));
     }

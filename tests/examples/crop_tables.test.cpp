@@ -88,7 +88,8 @@ TEST_CASE("crop_tables: every wrong argument is one sentence and exit code 2") {
     const std::vector<std::pair<strings, std::string>> rows{
         {{"--data", folder.path}, "--cache and one of --data and --loopnest are needed"},
         {{"--data", folder.path, "--loopnest", "--cache", folder.path}, "one of --data and --loopnest"},
-        {{"--loopnest", "--cache", folder.path, "--mca", "znver4"}, "go with --data"},
+        {{"--loopnest", "--cache", folder.path, "--most", "4"}, "go with --data"},
+        {{"--loopnest", "--cache", folder.path, "--mca", "znver4"}, "with --data or --clang"},
         {{"--loopnest", "--cache", folder.path, "--threads", "2", "--clang", "clang"}, "on one thread"},
         {{"--loopnest", "--cache", folder.path, "--kernels", "0"}, "--kernels: expected a whole number"},
         {{"--data", folder.path, "--cache", folder.path, "--machine", "/no/such"}, "/no/such"},
