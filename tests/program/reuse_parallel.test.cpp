@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <augur/core/random.hpp>
+#include <augur/tbb/executor.hpp>
 
 #include "../../bench/traces.hpp"
 #include "../search/threads.hpp"
@@ -42,21 +43,23 @@ TEST_CASE("reuse_parallel: the same counts and the same stream, for any number o
         one.feed(lines, expected);
         std::vector<std::uint32_t> next_expected(lines.size());
         one.distances(lines, next_expected);
-        for (const std::size_t threads : std::initializer_list<std::size_t>{1, 2, 3, 8, 13})
-            for (const std::size_t least : std::initializer_list<std::size_t>{1, 100}) {
-                CAPTURE(lines.size());
-                CAPTURE(threads);
-                toy::threads executor{threads};
-                reuse_stream stream;
-                reuse_profile profile;
-                stream.feed(first, profile);
-                reuse_parallel(stream, second, profile, executor, least);
-                reuse_parallel(stream, third, profile, executor, least);
-                CHECK(profile == expected);
-                std::vector<std::uint32_t> next(lines.size());
-                stream.distances(lines, next); // it knows the order of the last uses
-                CHECK(next == next_expected);
-            }
+        const auto same = [&](auto executor, std::size_t least) {
+            CAPTURE(lines.size());
+            CAPTURE(executor.concurrency());
+            reuse_stream stream;
+            reuse_profile profile;
+            stream.feed(first, profile);
+            reuse_parallel(stream, second, profile, executor, least);
+            reuse_parallel(stream, third, profile, executor, least);
+            CHECK(profile == expected);
+            std::vector<std::uint32_t> next(lines.size());
+            stream.distances(lines, next); // it knows the order of the last uses
+            CHECK(next == next_expected);
+        };
+        for (const std::size_t least : std::initializer_list<std::size_t>{1, 100}) {
+            for (const std::size_t threads : std::initializer_list<std::size_t>{1, 2, 3, 8, 13}) same(toy::threads{threads}, least);
+            same(tbb_executor(), least);
+        }
     }
 }
 

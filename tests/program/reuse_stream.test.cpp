@@ -2,8 +2,12 @@
 #include <augur/program/reuse_stream.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <list>
 #include <map>
 #include <string>
@@ -114,6 +118,29 @@ TEST_CASE("reuse_stream: published distances") {
         }
     }
     CHECK(seen == 3);
+}
+
+TEST_CASE("reuse_stream: misses of libCacheSim's cloudPhysicsIO are those of its test suite") {
+    const char* const set = std::getenv("AUGUR_DATA");
+    const std::string file =
+        (set != nullptr ? set : std::string(AUGUR_TEST_DIR) + "/../../shared/data") + "/crop/cache-traces/libcachesim/cloudPhysicsIO.txt.gz";
+    if (!std::ifstream(file)) {
+        MESSAGE("skipped: no " << file << " (set AUGUR_DATA)");
+        return;
+    }
+    trace requests;
+    std::FILE* const pipe = ::popen(("gzip -dc '" + file + "'").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    for (unsigned long long block = 0; std::fscanf(pipe, "%llu", &block) == 1;) requests.push_back(block);
+    ::pclose(pipe);
+    REQUIRE(requests.size() == 113872);
+    constexpr std::array<std::size_t, 8> misses{99411, 96397, 95652, 95370, 95182, 94997, 94891, 94816}; // of 128, 256, ..., 1024 objects, LRU
+    for (const isa level : levels()) {
+        const auto found = ours(requests, level, 4096);
+        for (std::size_t i = 0; i < misses.size(); ++i)
+            CHECK(std::count_if(found.begin(), found.end(), [&](auto d) { return d == cold_access || d >= 128 * (i + 1); }) ==
+                  static_cast<std::ptrdiff_t>(misses[i]));
+    }
 }
 
 TEST_CASE("reuse_stream: random traces against a list, cut anywhere") {
