@@ -34,17 +34,18 @@ enum class tree_objective : std::uint8_t {
 /// How trees are grown. The defaults are Ansor's (TVM, auto_scheduler/cost_model/xgb_model.py), with its early stop replaced by a number of rounds.
 struct boosted_trees_options {
     tree_objective objective = tree_objective::squared_error;
-    std::uint32_t rounds = 300; ///< trees
-    std::uint32_t depth = 10;   ///< at most 30
-    double learning_rate = 0.2; ///< eta
+    std::uint32_t rounds = 300;    ///< trees
+    std::uint32_t depth = 10;      ///< at most 30
+    double learning_rate = 0.2;    ///< eta
     double min_split_loss = 0.001; ///< gamma
     double min_child_weight = 0;
-    double row_share = 1;         ///< drawn for each tree
-    double column_share = 1;      ///< drawn for each tree
-    bool weigh_by_label = false;  ///< squared error: a sample weighs as much as its label, so that fast programs count most
-    std::uint32_t bins = 256;     ///< a split is one of so many quantiles of a column; 0: any value (exact, slower)
-    std::uint64_t seed = 0;       ///< of the draws; the 31 lowest bits count
-    std::uint32_t threads = 1;    ///< ranking trains on one: XGBoost's draw of pairs depends on their number
+    double row_share = 1;        ///< drawn for each tree
+    double column_share = 1;     ///< drawn for each tree
+    double start = 0.5;          ///< what no tree at all says; Ansor's and XGBoost's, in the middle of labels from 0 to 1
+    bool weigh_by_label = false; ///< squared error: a sample weighs as much as its label, so that fast programs count most
+    std::uint32_t bins = 256;    ///< a split is one of so many quantiles of a column; 0: any value (exact, slower)
+    std::uint64_t seed = 0;      ///< of the draws; the 31 lowest bits count
+    std::uint32_t threads = 1;   ///< ranking trains on one: XGBoost's draw of pairs depends on their number
 
     /// Errors: invalid_argument.
     [[nodiscard]] result<void> check() const {
@@ -55,6 +56,7 @@ struct boosted_trees_options {
         if (!share(learning_rate) || !share(row_share) || !share(column_share)) return wrong("a learning rate and shares above 0, at most 1");
         if (!(min_split_loss >= 0) || !(min_child_weight >= 0) || std::isinf(min_split_loss) || std::isinf(min_child_weight))
             return wrong("a finite least loss and weight of at least 0");
+        if (!std::isfinite(start)) return wrong("a finite start");
         if (bins == 1 || bins > 65536) return wrong("0 or 2 to 65536 bins, got " + std::to_string(bins));
         if (threads < 1 || threads > 4096) return wrong("1 to 4096 threads, got " + std::to_string(threads));
         return {};
@@ -63,8 +65,8 @@ struct boosted_trees_options {
 
 /// What trees are trained on: N samples of C columns.
 struct tree_samples {
-    std::span<const float> x; ///< (N, C) row-major; NaN stands for a value that is missing
-    std::size_t columns = 0;  ///< C
+    std::span<const float> x;              ///< (N, C) row-major; NaN stands for a value that is missing
+    std::size_t columns = 0;               ///< C
     std::span<const float> labels;         ///< (N) higher is better
     std::span<const std::uint32_t> groups; ///< (N) not falling; empty: all are one group. Only a ranking objective reads it
 };
@@ -136,6 +138,7 @@ public:
             {"verbosity", "0"},
             {"objective", ranks ? "rank:pairwise" : "reg:squarederror"},
             {"disable_default_eval_metric", "1"},
+            {"base_score", text(options.start)},
             {"max_depth", std::to_string(options.depth)},
             {"eta", text(options.learning_rate)},
             {"gamma", text(options.min_split_loss)},
@@ -217,8 +220,8 @@ private:
                                                    std::to_string(s.x.size()) + " features, " + std::to_string(s.columns) + " columns, " +
                                                    std::to_string(s.labels.size()) + " labels"};
         if (!s.groups.empty() && s.groups.size() != s.labels.size())
-            return error{errc::shape_mismatch, "boosted trees: " + std::to_string(s.groups.size()) + " groups for " +
-                                                   std::to_string(s.labels.size()) + " samples"};
+            return error{errc::shape_mismatch,
+                         "boosted trees: " + std::to_string(s.groups.size()) + " groups for " + std::to_string(s.labels.size()) + " samples"};
         for (std::size_t i = 0; i < s.labels.size(); ++i)
             if (!std::isfinite(s.labels[i]))
                 return error{errc::invalid_argument, "boosted trees: the label of sample " + std::to_string(i) + " is not finite"};
