@@ -25,7 +25,8 @@ struct plan {
     }
 };
 struct kernel {
-    [[nodiscard]] static std::string_view key() { return "a"; }
+    std::string_view name = "a";
+    [[nodiscard]] std::string_view key() const { return name; }
 };
 using records_of = std::span<const augur::observation<plan, kernel>>;
 
@@ -117,7 +118,7 @@ std::vector<float> scores_of(Model& model, const std::vector<plan>& plans) {
 TEST_CASE("residual: without records it is the prior; a prior that is right stays as it is") {
     const measured truth(by_tile);
     knows_tiles prior;
-    hybrid model({}, {});
+    hybrid model({}, {}, 0);
     const auto expected = scores_of(prior, truth.plans);
     CHECK(scores_of(model, truth.plans) == expected);
     REQUIRE(model.update(truth.first(0)));
@@ -132,21 +133,41 @@ TEST_CASE("residual: without records it is the prior; a prior that is right stay
 TEST_CASE("residual: what the prior gets wrong is learned from a few records and holds for all") {
     const auto seconds = [](const plan& p) { return by_tile(p) * (p.unroll == 0 ? 4.0 : p.unroll == 1 ? 1.0 : 0.5); };
     const measured truth(seconds);
-    hybrid model({}, {});
+    hybrid model({}, {}, 0);
     REQUIRE(model.update(truth.first(3))); // one tile, each unrolling once
     const auto now = scores_of(model, truth.plans);
     for (std::size_t i = 0; i < now.size(); ++i) CHECK(now[i] == doctest::Approx(-std::log(seconds(truth.plans[i]))).epsilon(1e-5));
     // All at once or in parts: the same, and the prior is asked once for a record.
-    hybrid parts({}, {}), whole({}, {});
+    hybrid parts({}, {}, 0), whole({}, {}, 0);
     for (const std::size_t n : {5U, 5U, 11U, 24U}) REQUIRE(parts.update(truth.first(n)));
     REQUIRE(whole.update(truth.first(24)));
     CHECK(parts.prior().asked == 24);
     CHECK(scores_of(parts, truth.plans) == scores_of(whole, truth.plans));
 }
 
+TEST_CASE("residual: the more records a task has, the more the learner is believed; of other tasks' records nothing") {
+    const auto seconds = [](const plan& p) { return by_tile(p) * (p.unroll == 0 ? 4.0 : 1.0); };
+    const measured truth(seconds);
+    knows_tiles prior;
+    hybrid model({}, {}, 6);
+    const auto before = scores_of(prior, truth.plans);
+    for (const std::size_t n : {3U, 6U, 24U}) {
+        REQUIRE(model.update(truth.first(n)));
+        const auto now = scores_of(model, truth.plans);
+        const double share = static_cast<double>(n) / static_cast<double>(n + 6);
+        for (std::size_t i = 0; i < now.size(); ++i)
+            CHECK(now[i] - before[i] == doctest::Approx(truth.plans[i].unroll == 0 ? -share * std::log(4.0) : 0).epsilon(1e-4));
+        kernel other;
+        other.name = "b";
+        std::vector<float> scores(truth.plans.size());
+        REQUIRE(model.score(other, std::span<const plan>(truth.plans), std::span<float>(scores)));
+        CHECK(scores == before);
+    }
+}
+
 TEST_CASE("residual: what cannot be scored is last and teaches nothing; failures and errors are handed on") {
     measured truth(by_tile);
-    hybrid model({}, {});
+    hybrid model({}, {}, 0);
     truth.plans[4].tile = -1;
     truth.outcomes[5].status = augur::outcome::run_crash;
     truth.outcomes[5].seconds.clear();

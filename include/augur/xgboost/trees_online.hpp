@@ -67,28 +67,30 @@ public:
         AUGUR_ASSERT(options_.check(), "trees_online: options");
     }
 
+    /// @param prior  a number more of each schedule, as with the records; `residual_model` gives it. Empty: none
     /// Errors: shape_mismatch; what XGBoost refuses.
-    [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
-        if (batch.size() != scores.size())
+    [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores, std::span<const float> prior = {}) {
+        if (batch.size() != scores.size() || (!prior.empty() && prior.size() != batch.size()))
             return error{errc::shape_mismatch,
                          "trees: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
         std::fill(scores.begin(), scores.end(), 0.0F);
         if (!trees_) return {};
         const auto at = means_.find(key_of(t));
         const double mean = at == means_.end() ? 0 : at->second;
-        rows_.resize(batch.size() * trees_->columns());
+        const std::size_t columns = row_of_.columns() + (prior.empty() ? 0 : 1);
+        rows_.assign(batch.size() * columns, 0.0F);
         std::vector<std::size_t> refused;
         for (std::size_t i = 0; i < batch.size(); ++i)
-            if (!row_of_(t, batch[i], std::span(rows_).subspan(i * trees_->columns(), trees_->columns()))) refused.push_back(i);
-        for (const auto i : refused) std::fill_n(rows_.begin() + static_cast<std::ptrdiff_t>(i * trees_->columns()), trees_->columns(), 0.0F);
+            if (!fill(t, batch[i], prior, i, std::span(rows_).subspan(i * columns, columns))) refused.push_back(i);
         if (auto done = trees_->predict(rows_, scores); !done) return done;
         for (float& s : scores) s += static_cast<float>(mean);
         for (const auto i : refused) scores[i] = -std::numeric_limits<float>::infinity();
         return {};
     }
 
-    /// Takes all records so far. Errors: those of `boosted_trees::train`.
-    [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records) {
+    /// Takes all records so far. Errors: shape_mismatch; those of `boosted_trees::train`.
+    [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records, std::span<const float> prior = {}) {
+        if (!prior.empty() && prior.size() != records.size()) return error{errc::shape_mismatch, "trees: as many numbers of a prior as records"};
         struct sums {
             double all = 0, slowest = 0;
             std::size_t count = 0;
@@ -102,10 +104,11 @@ public:
             s.all -= std::log(seconds);
             ++s.count;
         }
-        std::vector<float> x, labels, row(row_of_.columns());
-        for (const auto& r : records) {
+        std::vector<float> x, labels, row(row_of_.columns() + (prior.empty() ? 0 : 1));
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            const auto& r = records[i];
             const auto at = tasks.find(key_of(*r.task));
-            if (at == tasks.end() || !row_of_(*r.task, *r.schedule, std::span<float>(row))) continue; // of nothing but failures nothing is learned
+            if (at == tasks.end() || !fill(*r.task, *r.schedule, prior, i, row)) continue; // of nothing but failures nothing is learned
             const double seconds = r.outcome->latency();
             x.insert(x.end(), row.begin(), row.end());
             labels.push_back(static_cast<float>(-std::log(usable(seconds) ? seconds : at->second.slowest) -
@@ -124,6 +127,11 @@ public:
     [[nodiscard]] std::size_t trained_on() const { return trained_on_; } ///< records that the present trees have seen
 
 private:
+    /// False: there is no row, or it has a number that trees do not take.
+    bool fill(const Task& t, const S& s, std::span<const float> prior, std::size_t i, std::span<float> row) {
+        if (!prior.empty()) row.back() = prior[i];
+        return (prior.empty() || std::isfinite(prior[i])) && row_of_(t, s, row.first(row_of_.columns()));
+    }
     static bool usable(double seconds) { return std::isfinite(seconds) && seconds > 0; }
     static std::string key_of(const Task& t) {
         std::string key(task_traits<Task>::target(t));
