@@ -7,10 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <augur/target/machine_check.hpp>
-#include <augur/target/machine_file.hpp>
-#include <augur/target/machine_presets.hpp>
-
 #include "common/crop_tables.hpp"
 #include "common/flags.hpp"
 #include "common/program.hpp"
@@ -29,11 +25,6 @@ void print_machine(const augur::machine& m) {
     std::printf("%s\n", examples::table_text(rows).c_str());
 }
 
-augur::result<augur::machine> find_machine(const std::string& name) {
-    if (auto known = augur::machine_preset(name); known) return known;
-    return augur::read_machine(name);
-}
-
 /// What was asked for.
 struct wishes {
     examples::gather_options gather;
@@ -47,9 +38,8 @@ int run(const wishes& w) {
     const auto complain = [](const augur::error& why) {
         return examples::complain("crop_tables", why, why.code == augur::errc::interrupted ? examples::interrupted : examples::failed);
     };
-    auto machine = find_machine(w.machine);
+    auto machine = examples::find_machine(w.machine);
     if (!machine) return examples::complain("crop_tables", machine.why(), examples::misuse);
-    if (auto whole = augur::check_machine(*machine); !whole) return examples::complain("crop_tables", whole.why(), examples::misuse);
     examples::catch_signals();
     examples::progress_line progress;
     const auto tasks = w.loopnest ? examples::measure_loopnest(w.nests, progress) : examples::gather_programs(w.gather, progress);

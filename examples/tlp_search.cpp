@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -15,7 +14,6 @@
 
 namespace {
 
-namespace fs = std::filesystem;
 using augur::errc;
 using augur::error;
 
@@ -139,27 +137,6 @@ std::string settings_of(const examples::session& s, const examples::search_plan&
     return out;
 }
 
-augur::result<void> claim_folder(const examples::session& s, const examples::search_plan& p) {
-    std::error_code wrong;
-    fs::create_directories(p.folder, wrong);
-    if (wrong) return error{errc::io, p.folder + ": " + wrong.message()};
-    const std::string path = p.folder + "/settings.txt", now = settings_of(s, p);
-    std::string before;
-    if (std::FILE* const f = std::fopen(path.c_str(), "re")) {
-        char block[4096];
-        for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) before.append(block, n);
-        std::fclose(f);
-    }
-    if (before.empty()) return examples::write_file(path, now);
-    if (before == now) return {};
-    const auto at = static_cast<std::size_t>(std::mismatch(before.begin(), before.end(), now.begin(), now.end()).first - before.begin());
-    const auto line = before.rfind('\n', at == 0 ? 0 : at - 1);
-    const auto from = line == std::string::npos ? 0 : line + 1;
-    return error{errc::invalid_argument, p.folder + " holds searches with other settings ('" +
-                                             examples::shown(before.substr(from, before.find('\n', from) - from)) +
-                                             "' in its settings.txt): give another --work"};
-}
-
 /// Random candidates of the teacher's kernels into `collect.jsonl`, as `tune --collect` would. False: interrupted.
 augur::result<bool> collect(const examples::search_plan& p, examples::progress_line& progress) {
     examples::settings how = p.what;
@@ -185,7 +162,7 @@ int run(wishes& w) {
     examples::session s(p.what);
     if (auto ready = s.prepare(); !ready) return complain(ready.why(), examples::misuse);
     p.what.threads = s.with.threads;
-    if (auto mine = claim_folder(s, p); !mine) return complain(mine.why(), examples::misuse);
+    if (auto mine = examples::claim_folder(p.folder, settings_of(s, p)); !mine) return complain(mine.why(), examples::misuse);
     if (!w.report.empty())
         if (auto writable = examples::can_write(w.report); !writable) return complain(writable.why(), examples::misuse);
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());

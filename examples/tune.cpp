@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tunes kernels for the machine it runs on: examples/tune --help, docs/tuning.md.
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -39,7 +40,12 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         },
         true);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.trials, 1, 1'000'000);
-    flags.add_text("model", "none|tlp|FILE", "what guides the search: nothing, TLP learning from nothing, or from weights; default tlp", model);
+    flags.add_text(
+        "model", "none|tlp|crop|trees|hybrid|FILE",
+        "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, or TLP "
+        "learning from weights; default tlp",
+        model);
+    flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
@@ -78,7 +84,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         return wrong("--search random asks no model: it does not go with --model " + examples::shown(model));
     if (search == "evolutionary" && model == "none") return wrong("--search evolutionary needs a model: it does not go with --model none");
     if (!out.save_model.empty() && (model == "none" || search == "random")) return wrong("--save-model needs a search with a model");
-    if (model != "none" && model != "tlp") s.weights = model;
+    if (const auto known = std::find(examples::guide_names.begin(), examples::guide_names.end(), model); known != examples::guide_names.end())
+        s.by = static_cast<examples::guide>(known - examples::guide_names.begin());
+    else if (model != "none") s.weights = model;
+    if (asks_crop(s.by) && s.machine.empty()) return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
+    if (!out.save_model.empty() && s.by != examples::guide::tlp) return wrong("--save-model writes the weights of TLP, not of --model " + model);
     s.guided = model != "none" && search != "random";
     s.even = s.even || scheduler == "even";
     return true;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Schedules of the embedded compiler's kernels: drawn, measured once, and given features without a compiler and, where asked, with one.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <span>
 #include <system_error>
 #include <utility>
 
-#include <augur/core/random.hpp>
 #include <augur/llvm/ir_compiler.hpp>
 #include <augur/loopnest/crop_nest.hpp>
 #include <augur/loopnest/task_runner.hpp>
@@ -23,49 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using augur::error;
-using augur::kernel_kind;
 using augur::result;
-
-enum class family : std::uint8_t { convolution, depthwise, product, norm, pooling, other };
-
-family family_of(kernel_kind k) {
-    switch (k) {
-    case kernel_kind::conv2d: return family::convolution;
-    case kernel_kind::depthwise_conv2d: return family::depthwise;
-    case kernel_kind::dense:
-    case kernel_kind::matmul:
-    case kernel_kind::batch_matmul: return family::product;
-    case kernel_kind::softmax:
-    case kernel_kind::layer_norm: return family::norm;
-    case kernel_kind::max_pool2d:
-    case kernel_kind::avg_pool2d:
-    case kernel_kind::global_avg_pool2d: return family::pooling;
-    default: return family::other;
-    }
-}
-
-/// Distinct kernels of all networks: first what there must be of each family, in turns, then whatever comes. Fewer are the first of more.
-augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
-    augur::network all{"all", {}};
-    for (const auto name : augur::network_names)
-        if (const auto net = augur::find_network(name))
-            for (const auto& k : net->kernels) all.add(k.what);
-    augur::random(seed).shuffle(std::span(all.kernels));
-    using f = family;
-    constexpr std::array wanted{f::convolution, f::depthwise, f::product,     f::norm,      f::pooling, f::convolution, f::depthwise,  f::product,
-                                f::norm,        f::pooling,   f::convolution, f::depthwise, f::product, f::convolution, f::convolution};
-    augur::network out{"drawn from the networks", {}};
-    const auto take = [&](auto&& wants) {
-        const auto at = std::find_if(all.kernels.begin(), all.kernels.end(), wants);
-        if (at == all.kernels.end() || out.kernels.size() == count) return false;
-        out.kernels.push_back({at->what, 1});
-        all.kernels.erase(at);
-        return true;
-    };
-    for (const auto w : wanted) take([w](const augur::network_kernel& k) { return family_of(k.what.kind()) == w; });
-    while (take([](const augur::network_kernel&) { return true; })) {}
-    return out;
-}
 
 /// The IR of a candidate and the features of that, from files that an earlier call has left, else made and left there.
 result<void> compile(const augur::ir_compiler& clang, const augur::program& p, const std::string& folder, measured_program& into) {

@@ -26,7 +26,7 @@ int run_job(const char* program, job j) {
 
     std::vector<searched> searches;
     if (j.compare_random && !stop_requested().load()) searches.push_back(s.search("random", false, false, progress));
-    searches.push_back(s.search(s.with.guided ? "tlp" : "random", s.with.guided, true, progress));
+    searches.push_back(s.search(s.with.guided ? std::string(to_string(s.with.by)) : "random", s.with.guided, true, progress));
     const bool error = searches.back().failed.has_value();
     if (!error && !j.collect) s.measure_best(searches, progress);
 

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <augur/record/line_reader.hpp>
+
+#include "flags.hpp"
 
 namespace examples {
 
@@ -238,6 +242,27 @@ augur::result<void> write_file(const std::string& path, std::string_view text) {
     const bool closed = std::fclose(f) == 0;
     if (!whole || !closed) return augur::detail::system_error(path, "cannot write all of it");
     return {};
+}
+
+augur::result<void> claim_folder(const std::string& folder, const std::string& settings) {
+    std::error_code wrong;
+    std::filesystem::create_directories(folder, wrong);
+    if (wrong) return augur::error{augur::errc::io, folder + ": " + wrong.message()};
+    const std::string path = folder + "/settings.txt";
+    std::string before;
+    if (std::FILE* const f = std::fopen(path.c_str(), "re")) {
+        char block[4096];
+        for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) before.append(block, n);
+        std::fclose(f);
+    }
+    if (before.empty()) return write_file(path, settings);
+    if (before == settings) return {};
+    const auto at = static_cast<std::size_t>(std::mismatch(before.begin(), before.end(), settings.begin(), settings.end()).first - before.begin());
+    const auto line = before.rfind('\n', at == 0 ? 0 : at - 1);
+    const auto from = line == std::string::npos ? 0 : line + 1;
+    return augur::error{augur::errc::invalid_argument, folder + " holds searches with other settings ('" +
+                                                           shown(before.substr(from, before.find('\n', from) - from)) +
+                                                           "' in its settings.txt): give another --work"};
 }
 
 } // namespace examples

@@ -43,6 +43,11 @@ namespace examples {
 /// Writes the whole text or says why not.
 [[nodiscard]] augur::result<void> write_file(const std::string& path, std::string_view text);
 
+/// Makes a work folder, or goes on with one that has the same `settings.txt`.
+/// @param settings  what must stay the same, a line each
+/// @note errors: io; invalid_argument, the first line that differs
+[[nodiscard]] augur::result<void> claim_folder(const std::string& folder, const std::string& settings);
+
 } // namespace examples
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include <augur/model/tlp_online.hpp>
 #include <augur/model/tlp_weights.hpp>
@@ -12,6 +13,14 @@
 
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
+#endif
+#if defined AUGUR_EXAMPLES_CROP && defined AUGUR_HAS_XGBOOST
+#define AUGUR_EXAMPLES_NEST_MODELS
+#include <augur/loopnest/nest_models.hpp>
+#include <augur/loopnest/task_runner.hpp>
+#include <augur/model/crop.hpp>
+#include <augur/model/residual.hpp>
+#include <augur/xgboost/trees_online.hpp>
 #endif
 
 namespace examples {
@@ -130,19 +139,49 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
         return run(t, name, to_log, progress);
     }
     executor threads = make_executor(with.threads);
-    std::vector<augur::evolutionary<executor>> strategies(tasks.size(), augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
+    augur::evolutionary_options evolution;
+    evolution.population = with.population != 0 ? with.population : asks_crop(with.by) ? 256 : evolution.population;
+    if (with.by != guide::tlp) evolution.eps_greedy = 0.25; // these are sure of themselves from the first round on: others must be tried to tell them
+    const auto search_by = [&](auto& model) {
+        std::vector<augur::evolutionary<executor>> strategies(tasks.size(), augur::evolutionary<executor>(evolution, threads));
+        augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>,
+                     executor>
+            t(tasks, spaces, strategies, model, threads, options);
+        return run(t, name, to_log, progress);
+    };
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+    if (with.by != guide::tlp) {
+        auto how = augur::few_sample_trees();
+        how.seed = with.seed;
+        augur::trees_online<augur::step_list, augur::loopnest_task, augur::nest_row> trees(augur::nest_row(augur::nest_target::of(on, with.threads)),
+                                                                                           how);
+        if (with.by == guide::trees) return search_by(trees);
+        augur::crop_model crop(*crop_on_, with.threads, augur::nest_crop_features{augur::native_c_options(on)});
+        if (with.by == guide::crop) return search_by(crop);
+        augur::residual_model hybrid(std::move(crop), std::move(trees));
+        return search_by(hybrid);
+    }
+#endif
     using model_type = augur::tlp_online<augur::step_list, augur::loopnest_task, executor>;
     std::optional<model_type> model;
     if (start_) model.emplace(threads, *start_, tlp_options(with));
     else model.emplace(threads, tlp_options(with));
-    augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<executor>, model_type, executor> t(
-        tasks, spaces, strategies, *model, threads, options);
-    auto out = run(t, name, to_log, progress);
+    auto out = search_by(*model);
     if (model->model() != nullptr) learned_ = std::make_shared<const augur::tlp_model>(*model->model());
     return out;
 }
 
 augur::result<void> session::load_model() {
+#ifndef AUGUR_EXAMPLES_NEST_MODELS
+    if (with.guided && with.by != guide::tlp)
+        return augur::error{augur::errc::unsupported, "model " + std::string(to_string(with.by)) + ": built without Boost or without XGBoost"};
+#endif
+    if (!with.machine.empty()) {
+        auto m = find_machine(with.machine);
+        if (!m) return m.why();
+        crop_on_.emplace(*std::move(m));
+    }
+    if (with.weights.empty()) return {};
     auto model = augur::load_tlp(with.weights);
     if (!model) return model.why();
     start_ = std::make_shared<const augur::tlp_model>(std::move(*model));

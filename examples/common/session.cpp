@@ -3,7 +3,11 @@
 
 #include <cmath>
 
+#include <augur/core/random.hpp>
 #include <augur/loopnest/task_runner.hpp>
+#include <augur/target/machine_check.hpp>
+#include <augur/target/machine_file.hpp>
+#include <augur/target/machine_presets.hpp>
 
 namespace examples {
 
@@ -28,6 +32,59 @@ std::string label(const augur::kernel& k) {
     return out;
 }
 
+augur::result<augur::machine> find_machine(const std::string& name) {
+    auto found = augur::machine_preset(name);
+    if (!found) found = augur::read_machine(name);
+    if (!found) return found.why();
+    if (auto whole = augur::check_machine(*found); !whole) return whole.why();
+    return found;
+}
+
+namespace {
+
+enum class family : std::uint8_t { convolution, depthwise, product, norm, pooling, other };
+
+family family_of(augur::kernel_kind k) {
+    using kind = augur::kernel_kind;
+    switch (k) {
+    case kind::conv2d: return family::convolution;
+    case kind::depthwise_conv2d: return family::depthwise;
+    case kind::dense:
+    case kind::matmul:
+    case kind::batch_matmul: return family::product;
+    case kind::softmax:
+    case kind::layer_norm: return family::norm;
+    case kind::max_pool2d:
+    case kind::avg_pool2d:
+    case kind::global_avg_pool2d: return family::pooling;
+    default: return family::other;
+    }
+}
+
+} // namespace
+
+augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
+    augur::network all{"all", {}};
+    for (const auto name : augur::network_names)
+        if (const auto net = augur::find_network(name))
+            for (const auto& k : net->kernels) all.add(k.what);
+    augur::random(seed).shuffle(std::span(all.kernels));
+    using f = family;
+    constexpr std::array wanted{f::convolution, f::depthwise, f::product,     f::norm,      f::pooling, f::convolution, f::depthwise,  f::product,
+                                f::norm,        f::pooling,   f::convolution, f::depthwise, f::product, f::convolution, f::convolution};
+    augur::network out{"drawn from the networks", {}};
+    const auto take = [&](auto&& wants) {
+        const auto at = std::find_if(all.kernels.begin(), all.kernels.end(), wants);
+        if (at == all.kernels.end() || out.kernels.size() == count) return false;
+        out.kernels.push_back({at->what, 1});
+        all.kernels.erase(at);
+        return true;
+    };
+    for (const auto w : wanted) take([w](const augur::network_kernel& k) { return family_of(k.what.kind()) == w; });
+    while (take([](const augur::network_kernel&) { return true; })) {}
+    return out;
+}
+
 session::session(settings s) : with(std::move(s)), on(augur::detect_machine()) {}
 session::~session() = default;
 
@@ -45,16 +102,9 @@ augur::result<void> session::prepare() {
         tasks.push_back(std::move(*t));
         spaces.push_back(std::move(*p));
     }
-    if (!with.log.empty()) {
-        auto log = augur::log_writer::open(with.log);
-        if (!log) return log.why();
-        if (log->found().records > 0 && !with.resume)
-            return augur::error{augur::errc::invalid_argument, with.log + " holds " + std::to_string(log->found().records) +
-                                                                   " records: give --resume to go on with it, or another file"};
-        log_.emplace(std::move(*log));
-    }
-    if (!with.weights.empty())
-        if (auto loaded = load_model(); !loaded) return loaded;
+    if (!with.log.empty())
+        if (auto taken = take_log(); !taken) return taken;
+    if (auto loaded = load_model(); !loaded) return loaded;
     augur::runner_options options;
     options.compiler = with.compiler;
     options.threads = with.threads;
@@ -63,6 +113,17 @@ augur::result<void> session::prepare() {
     made_with_.compiler = programs->used_compiler().identity;
     for (const auto& f : programs->used_compiler().flags) made_with_.flags += (made_with_.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<augur::task_runner>(std::move(*programs), augur::native_c_options(on));
+    return {};
+}
+
+augur::result<void> session::take_log() {
+    log_.reset(); // one that is open cannot be opened again
+    auto log = augur::log_writer::open(with.log);
+    if (!log) return log.why();
+    if (log->found().records > 0 && !with.resume)
+        return augur::error{augur::errc::invalid_argument, with.log + " holds " + std::to_string(log->found().records) +
+                                                               " records: give --resume to go on with it, or another file"};
+    log_.emplace(std::move(*log));
     return {};
 }
 

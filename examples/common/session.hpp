@@ -37,19 +37,33 @@ struct tlp_model;
 
 namespace examples {
 
+/// The model that guides a search.
+enum class guide : std::uint8_t {
+    tlp,   ///< a TLP that learns from what is measured
+    crop,  ///< Crop's prediction from the loops, which learns nothing
+    trees, ///< boosted trees on numbers of the loops, which learn from what is measured
+    hybrid ///< Crop's prediction, and such trees for what it gets wrong
+};
+inline constexpr std::array<std::string_view, 4> guide_names{"tlp", "crop", "trees", "hybrid"};
+[[nodiscard]] constexpr std::string_view to_string(guide g) noexcept { return guide_names[static_cast<std::size_t>(g)]; }
+[[nodiscard]] constexpr bool asks_crop(guide g) noexcept { return g == guide::crop || g == guide::hybrid; }
+
 /// What to tune and how.
 struct settings {
     augur::network work;     ///< name and kernels
     std::size_t trials = 64; ///< a kernel, on average
     std::size_t round = 0;   ///< 0: chosen by `round_of`
-    bool guided = true;      ///< evolutionary search under TLP; else random search
-    bool even = false;       ///< every kernel gets the same number of trials
+    bool guided = true;      ///< evolutionary search under a model; else random search
+    guide by = guide::tlp;
+    bool even = false; ///< every kernel gets the same number of trials
     std::uint64_t seed = 1;
     int threads = 0; ///< of the tuned kernels and of the search; 0: all processors
     std::string log; ///< empty: none
     bool resume = false;
     augur::compiler_options compiler;
-    std::string weights; ///< file that TLP begins with; empty: it begins with nothing
+    std::string weights;        ///< file that TLP begins with; empty: it begins with nothing
+    std::string machine;        ///< that Crop predicts: its file, or the name of a preset
+    std::size_t population = 0; ///< of the evolution; 0: 2048, or 256 where Crop is asked, which takes a millisecond a schedule
 };
 
 /// Trials of one kernel between two looks at the model: small budgets learn early, large ones have Ansor's 64.
@@ -57,6 +71,13 @@ struct settings {
     if (s.round != 0) return (std::min)(s.round, s.trials);
     return (std::min)(std::clamp(s.trials / 4, std::size_t{4}, std::size_t{64}), s.trials);
 }
+
+/// A machine by the name of a preset or from its file.   Errors: those of the file; check_machine
+[[nodiscard]] augur::result<augur::machine> find_machine(const std::string& name);
+
+/// Distinct kernels of all networks: first what there must be of each family (convolutions, depthwise, products, norms, pooling), in turns, then
+/// whatever comes. Fewer are the first of more.
+[[nodiscard]] augur::network draw_kernels(std::size_t count, std::uint64_t seed);
 
 /// A kernel for a table: `conv2d 56x56x64->64 3x3/1 +bias +relu`.
 [[nodiscard]] std::string label(const augur::kernel& k);
@@ -76,10 +97,10 @@ struct baseline {
 /// What came of one search over all kernels.
 struct searched {
     std::string name;
-    std::vector<std::vector<double>> latencies; ///< kernel, trial in order: seconds, infinity when it failed
+    std::vector<std::vector<double>> latencies;                              ///< kernel, trial in order: seconds, infinity when it failed
     std::vector<std::vector<std::pair<double, augur::step_list>>> finalists; ///< of each kernel: the best few by their records, best first
-    std::vector<double> best_latency;           ///< as it was recorded
-    std::vector<double> checked_latency;        ///< of the best one, measured again when all was done; 0: not measured
+    std::vector<double> best_latency;                                        ///< as it was recorded
+    std::vector<double> checked_latency;                                     ///< of the best one, measured again when all was done; 0: not measured
     augur::outcome_counts counts{};
     std::array<std::string, augur::outcome_kinds> first_reason;
     std::optional<augur::tuning_summary> summary; ///< none when the run ended by an error
@@ -107,6 +128,8 @@ public:
 
     /// Checks everything that can be wrong before anything is measured, and takes the log.
     augur::result<void> prepare();
+    /// Takes another log, `with.log`, as `prepare` does.
+    augur::result<void> take_log();
     /// What turns schedules into code.   pre: prepare()
     [[nodiscard]] const augur::toolchain& made_with() const { return made_with_; }
 
@@ -130,6 +153,8 @@ private:
     augur::toolchain made_with_;
     std::shared_ptr<const augur::tlp_model> start_;
     std::shared_ptr<const augur::tlp_model> learned_;
+
+    std::optional<augur::machine> crop_on_; ///< what Crop predicts
 
     augur::result<void> load_model();
     augur::result<void> find_limit(std::size_t kernel);
