@@ -41,10 +41,10 @@ using tables_executor = augur::serial_executor;
 /// The logs of platforms that share one data set, and which of its tasks are never trained on.
 struct table_data {
     augur::dataset data;
-    std::uint64_t content = 0;              ///< hash of it
-    std::vector<bool> held_out;             ///< a flag a task
-    std::vector<std::string> test_networks; ///< that the hold-out is made of; none: it is drawn by key
-    std::vector<std::string> platforms;     ///< in it
+    std::uint64_t content = 0;                                   ///< hash of it
+    std::vector<bool> held_out;                                  ///< a flag a task
+    std::vector<std::string> test_networks;                      ///< that the hold-out is made of; none: it is drawn by key
+    std::vector<std::string> platforms;                          ///< in it
     std::map<std::string, augur::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
 
     /// The tasks of `tasks` that were measured on `platform`.
@@ -98,10 +98,11 @@ enum class table_method : std::uint8_t {
     bert,
     random_pick,
     median_pick,
+    program_pick,     ///< the best program by the median of its records, one of these at random: what knowing everything but luck would bring
     trees_regression, ///< boosted trees on the faithful features
     trees_ranking,
     trees_nest, ///< boosted trees on the features of the loop nest that the steps make (tables_nest.hpp)
-    absent, ///< in the paper, not here
+    absent,     ///< in the paper, not here
 };
 
 struct table_cell {

@@ -138,8 +138,10 @@ std::vector<table_cell> all_cells(const table_world& world) {
         row("faithful", "faithful", tlp, c.paper, true, std::string("paper: TLP on ") + c.paper_platform);
         row("boosted trees, squared error", "faithful", trees_regression, {}, false, {});
         row("boosted trees, pairwise ranks", "faithful", trees_ranking, {}, false, {});
-        if (!world.find(c.platform)->dags.empty())
+        if (!world.find(c.platform)->dags.empty()) {
             row("boosted trees on the loop nest", "default", trees_nest, c.paper, true, std::string("paper: TLP on ") + c.paper_platform);
+            row("best program by its median, one of its records", "", program_pick, {}, true, "programs of three records and more");
+        }
         row("at random (top-5: five)", "", random_pick, {}, false, {});
         row("median program (top-5: five about it)", "", median_pick, {}, false, {});
         row("TenSet-MLP", "", absent, c.mlp, false, std::string("quoted: on ") + c.paper_platform);

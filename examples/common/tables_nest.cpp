@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tables_nest.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include <augur/core/json.hpp>
+#include <augur/feature/reference.hpp>
 #include <augur/io/byte_source.hpp>
 #include <augur/io/tvm_dag.hpp>
 #include <augur/loopnest/nest_features.hpp>
@@ -77,6 +81,34 @@ result<std::vector<float>> features_of(const table_data& set, std::span<const st
         if (auto done = extractor.extract(state, row); !done) return refused(done.why());
     }
     return out;
+}
+
+result<void> score_programs(const table_data& set, std::span<const std::uint32_t> records, augur::random& rng, std::span<float> scores) {
+    constexpr std::size_t least = 3;
+    const auto rows = features_of(set, records);
+    if (!rows) return rows.why();
+    const auto first = augur::equal_rows(*rows, augur::nest_feature_count);
+    std::vector<std::vector<double>> programs(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i)
+        if (const double s = set.data.seconds(records[i]); std::isfinite(s)) programs[first[i]].push_back(s);
+    bool some = false;
+    for (auto& p : programs) {
+        std::sort(p.begin(), p.end());
+        some = some || p.size() >= least;
+    }
+    std::vector<std::size_t> order; // best first
+    for (std::size_t i = 0; i < records.size(); ++i)
+        if (std::isfinite(set.data.seconds(records[i]))) order.push_back(i);
+    std::vector<double> key(records.size()), chance(records.size());
+    for (const auto i : order) {
+        const auto& p = programs[first[i]];
+        key[i] = !some ? set.data.seconds(records[i]) : p.size() >= least ? p[p.size() / 2] : std::numeric_limits<double>::infinity();
+        chance[i] = rng.uniform();
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] != key[b] ? key[a] < key[b] : chance[a] < chance[b]; });
+    std::fill(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < order.size(); ++i) scores[order[i]] = -static_cast<float>(i);
+    return {};
 }
 
 } // namespace examples

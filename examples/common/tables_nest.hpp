@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/random.hpp>
 
 #include "tables.hpp"
 
@@ -24,6 +25,12 @@ namespace examples {
 /// Features of records of one task, a row each (N, nest_feature_count). Errors: not_found (the task has no DAG); illegal_schedule (a record that does
 /// not fit its DAG, with the record's number).
 [[nodiscard]] augur::result<std::vector<float>> features_of(const table_data& set, std::span<const std::uint32_t> records);
+
+/// scores[i] <- of a record of one task by the median of the valid records whose loop nest is the same, higher is better; among these, by chance.
+/// Programs of fewer than three valid records go last, for one measurement alone may be luck; where there are no others, the record's own latency
+/// counts. Errors: those of `features_of`.
+[[nodiscard]] augur::result<void> score_programs(const table_data& set, std::span<const std::uint32_t> records, augur::random& rng,
+                                                 std::span<float> scores);
 
 } // namespace examples
 

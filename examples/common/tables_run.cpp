@@ -21,6 +21,7 @@
 #include <augur/record/top_k.hpp>
 
 #ifdef AUGUR_HAS_XGBOOST
+#include <augur/xgboost/relative_trees.hpp>
 #include <augur/xgboost/tlp_trees.hpp>
 #endif
 
@@ -107,6 +108,9 @@ void judge(const table_data& set, std::string_view platform, Score&& score, cell
 /// The authors take the file's.
 augur::tlp_label_options labels_of(const recipe& r) { return {r.failures, r.failures != augur::label_rule::faithful}; }
 
+bool is_pick(const table_cell& cell) {
+    return cell.method == table_method::random_pick || cell.method == table_method::median_pick || cell.method == table_method::program_pick;
+}
 bool is_pretrained(const table_cell& cell) { return cell.method == table_method::gpt || cell.method == table_method::bert; }
 
 double number_or_nan(augur::json_reader& in) {
@@ -193,7 +197,8 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
     std::string text = "cell 1 method " + std::to_string(static_cast<int>(cell.method)) + " seed " + std::to_string(seed) + " data " +
                        (set != nullptr ? hex(set->content) : std::string());
     for (const table_head& h : cell.heads) augur::append_number((text += " head " + h.platform) += ' ', h.share);
-    if (cell.method != table_method::random_pick && cell.method != table_method::median_pick) {
+    if (cell.method == table_method::trees_nest) text += " relative";
+    if (!is_pick(cell)) {
         const recipe r = recipe_for(cell, cell.heads.size(), seed);
         text += " schema " + hex(r.schema.hash()) + " config " + augur::detail::tlp_config_json(r.config) + options_text(r.options) +
                 text_of(" failures %d by_record %d records %zu", static_cast<int>(r.failures), r.split_by_record ? 1 : 0,
@@ -270,7 +275,8 @@ result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, 
     switch (cell.method) {
     case table_method::absent: return score;
     case table_method::random_pick:
-    case table_method::median_pick: score = pick(cell, seed); break;
+    case table_method::median_pick:
+    case table_method::program_pick: score = pick(cell, seed); break;
     case table_method::trees_regression:
     case table_method::trees_ranking: score = trees(cell, seed); break;
     case table_method::trees_nest: score = nest_trees(cell, seed); break;
@@ -291,12 +297,17 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
     const table_data& set = *world_->find(platform);
     cell_score out;
     augur::random rng(seed);
+    result<void> fine;
     judge(
         set, platform,
         [&](std::span<const std::uint32_t> members) {
             std::vector<float> scores(members.size());
             if (cell.method == table_method::random_pick) {
                 for (float& s : scores) s = static_cast<float>(rng.uniform());
+                return scores;
+            }
+            if (cell.method == table_method::program_pick) {
+                if (auto done = score_programs(set, members, rng, scores); !done) fine = done.why();
                 return scores;
             }
             std::vector<std::size_t> order; // valid programs by latency; the nearer to the middle, the better
@@ -312,6 +323,7 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
             return scores;
         },
         out);
+    if (!fine) return fine.why();
     return out;
 }
 
@@ -406,28 +418,20 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
     const recipe r = recipe_for(cell, 1, seed);
     const drawn parts = draw(set, r, cell.heads, cell.full ? budget_.full_records : budget_.records, seed);
     const augur::tlp_samples samples = augur::make_tlp_samples(set.data, parts.train, {r.failures, false});
-    std::vector<float> x, labels;
-    std::vector<std::uint32_t> groups;
+    constexpr auto columns = augur::nest_feature_count;
+    augur::relative_samples known(columns);
     for (std::size_t i = 0, end = 0; i < samples.size(); i = end) {
         while (end < samples.size() && samples.groups[end] == samples.groups[i]) ++end;
-        const auto rows = features_of(set, std::span(samples.records).subspan(i, end - i));
+        auto rows = features_of(set, std::span(samples.records).subspan(i, end - i));
         if (!rows && rows.why().code == errc::not_found) continue; // no DAG: the row says of how many samples it was trained
         if (!rows) return rows.why();
-        x.insert(x.end(), rows->begin(), rows->end());
-        for (std::size_t k = i; k < end; ++k) {
-            labels.push_back(std::pow(samples.labels[k], 3.0F)); // the fast ones are told apart, the slow ones need not be
-            groups.push_back(samples.groups[k]);
-        }
+        const auto all = augur::feature_reference::of(*rows, columns);
+        if (auto done = known.add(all, *std::move(rows), std::span(samples.labels).subspan(i, end - i)); !done) return done.why();
     }
-    augur::boosted_trees_options options;
-    options.rounds = 200;
-    options.depth = 6;
-    options.learning_rate = 0.1;
-    options.min_child_weight = 20;
-    options.row_share = options.column_share = 0.5;
+    augur::boosted_trees_options options = augur::relative_trees::defaults();
     options.seed = seed;
     options.threads = static_cast<std::uint32_t>(executor_->concurrency());
-    const auto trees = augur::boosted_trees::train({x, augur::nest_feature_count, labels, groups}, options);
+    const auto trees = augur::relative_trees::train(known, options);
     if (!trees) return trees.why();
     cell_score out;
     result<void> fine;
@@ -435,14 +439,15 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
         set, platform,
         [&](std::span<const std::uint32_t> members) {
             std::vector<float> scores(members.size());
-            const auto rows = features_of(set, members);
+            auto rows = features_of(set, members);
             if (!rows) fine = rows.why();
-            else if (auto done = trees->predict(*rows, scores); !done) fine = done.why();
+            else if (auto done = trees->score(augur::feature_reference::of(*rows, columns), *rows, scores); !done) fine = done.why();
+            else augur::once_each(*rows, columns, scores);
             return scores;
         },
         out);
     if (!fine) return fine.why();
-    out.samples = labels.size();
+    out.samples = known.size();
     return out;
 #else
     return error{errc::unsupported, "absent: built without XGBoost"};

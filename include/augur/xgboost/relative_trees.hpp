@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_XGBOOST_RELATIVE_TREES_HPP
+#define AUGUR_XGBOOST_RELATIVE_TREES_HPP
+
+/// @file
+/// Boosted trees that rank the candidates of kernels nobody has measured, by features relative to those of the kernel's other candidates (decision
+/// 14).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/feature/reference.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/xgboost/boosted_trees.hpp>
+
+namespace augur::inline v0 {
+
+/// What `relative_trees` are trained on, task by task.
+class relative_samples {
+public:
+    /// pre: columns >= 1
+    explicit relative_samples(std::size_t columns) : columns_(columns) { AUGUR_ASSERT(columns > 0, "relative_samples: columns"); }
+
+    /// Adds the candidates of one task: rows less the middle of `all`. A program's label is the best among those equal to it, for what slows a
+    /// measurement down is not in the program; and it is cubed: the fast ones are to be told apart, the slow ones need not be.
+    ///
+    /// @param rows    (N, C), finite
+    /// @param labels  (N) least latency over latency, 0 for a failure
+    /// @note          errors: shape_mismatch; invalid_argument, a label outside [0, 1]
+    [[nodiscard]] result<void> add(const feature_reference& all, std::vector<float> rows, std::span<const float> labels) {
+        if (rows.size() != labels.size() * columns_ || all.middle().size() != columns_)
+            return error{errc::shape_mismatch, "relative samples: " + std::to_string(labels.size()) + " labels and " + std::to_string(rows.size()) +
+                                                   " numbers, expected " + std::to_string(columns_) + " each, got a middle of " +
+                                                   std::to_string(all.middle().size())};
+        for (const float l : labels)
+            if (!(l >= 0 && l <= 1)) return error{errc::invalid_argument, "relative samples: expected labels of 0 to 1, got " + std::to_string(l)};
+        const auto first = equal_rows(rows, columns_);
+        std::vector<float> best(labels.begin(), labels.end());
+        for (std::size_t i = 0; i < labels.size(); ++i) best[first[i]] = (std::max)(best[first[i]], labels[i]);
+        for (const auto i : first) labels_.push_back(best[i] * best[i] * best[i]);
+        groups_.resize(labels_.size(), tasks_++);
+        all.relate(rows);
+        rows_.insert(rows_.end(), rows.begin(), rows.end());
+        return {};
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
+    [[nodiscard]] tree_samples view() const noexcept { return {rows_, columns_, labels_, groups_}; }
+
+private:
+    std::size_t columns_;
+    std::vector<float> rows_, labels_;
+    std::vector<std::uint32_t> groups_;
+    std::uint32_t tasks_ = 0;
+};
+
+/// The trees. A value; shared and const while it is used.
+class relative_trees {
+public:
+    static constexpr score_meaning meaning = score_meaning::rank;
+
+    /// Chosen on classes of kernels that were held out of the training, by features of loop nests.
+    [[nodiscard]] static boosted_trees_options defaults() {
+        boosted_trees_options o;
+        o.rounds = 200;
+        o.depth = 8;
+        o.learning_rate = 0.1;
+        o.min_child_weight = 20;
+        o.row_share = o.column_share = 0.5;
+        return o;
+    }
+
+    /// Errors: those of `boosted_trees::train`.
+    [[nodiscard]] static result<relative_trees> train(const relative_samples& samples, const boosted_trees_options& options = defaults()) {
+        auto trees = boosted_trees::train(samples.view(), options);
+        if (!trees) return trees.why();
+        return relative_trees(*std::move(trees));
+    }
+
+    /// scores[i] <- of row i of (N, C): higher is better among candidates of one task. The rows are related to `all` in place.
+    /// Errors: shape_mismatch, those of `boosted_trees::predict`.
+    [[nodiscard]] result<void> score(const feature_reference& all, std::span<float> rows, std::span<float> scores) const {
+        if (all.middle().size() != trees_.columns() || rows.size() != scores.size() * trees_.columns())
+            return error{errc::shape_mismatch, "relative trees: " + std::to_string(scores.size()) + " scores and " + std::to_string(rows.size()) +
+                                                   " numbers, expected " + std::to_string(trees_.columns()) + " each, got a middle of " +
+                                                   std::to_string(all.middle().size())};
+        all.relate(rows);
+        return trees_.predict(rows, scores);
+    }
+
+    /// @param schema  a hash of the features' names and order
+    [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema); }
+    /// Errors: those of `boosted_trees::load`; version_mismatch when the trees know another schema.
+    [[nodiscard]] static result<relative_trees> load(std::string_view bytes, std::uint64_t schema, std::uint32_t threads = 1) {
+        auto trees = boosted_trees::load(bytes, schema, threads);
+        if (!trees) return trees.why();
+        return relative_trees(*std::move(trees));
+    }
+
+private:
+    explicit relative_trees(boosted_trees trees) : trees_(std::move(trees)) {}
+    boosted_trees trees_;
+};
+
+} // namespace augur::inline v0
+
+#endif

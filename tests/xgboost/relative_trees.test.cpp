@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+
+#ifndef AUGUR_HAS_XGBOOST
+
+TEST_CASE("relative trees") { MESSAGE("skipped: built without XGBoost"); }
+
+#else
+
+#include <augur/xgboost/relative_trees.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <augur/core/random.hpp>
+
+using namespace augur;
+
+namespace {
+
+constexpr std::size_t columns = 3;
+
+/// Candidates of a kernel whose numbers all lie about `at`: the less of the first and the more of the second, the faster.
+struct kernel {
+    std::vector<float> rows, labels;
+
+    kernel(std::size_t n, float at, std::uint64_t seed) {
+        augur::random rng(seed);
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto a = static_cast<float>(rng.below(9)) - 4, b = static_cast<float>(rng.below(9)) - 4, noise = static_cast<float>(rng.below(9));
+            rows.insert(rows.end(), {at + a, at + b, at + noise});
+            labels.push_back((8 - a + b) / 16);
+        }
+    }
+    [[nodiscard]] feature_reference all() const { return feature_reference::of(rows, columns); }
+};
+
+boosted_trees_options quick() {
+    auto o = relative_trees::defaults();
+    o.rounds = 60;
+    o.column_share = 1;
+    o.seed = 7;
+    return o;
+}
+
+result<relative_trees> trained(const boosted_trees_options& options = quick()) {
+    relative_samples samples(columns);
+    for (std::uint64_t t = 0; t < 4; ++t) {
+        const kernel k(300, static_cast<float>(16 * t), t);
+        REQUIRE(samples.add(k.all(), k.rows, k.labels));
+    }
+    CHECK(samples.size() == 1200);
+    return relative_trees::train(samples, options);
+}
+
+std::vector<float> scores_of(const relative_trees& trees, kernel k) {
+    std::vector<float> out(k.labels.size());
+    REQUIRE(trees.score(k.all(), k.rows, out));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("relative trees: a kernel far from those trained on is ranked, for absolute numbers it would be beyond all") {
+    const auto trees = trained();
+    REQUIRE(trees);
+    const kernel far(300, 1024, 99);
+    const auto scores = scores_of(*trees, far);
+    std::size_t agree = 0, pairs = 0;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            if (std::abs(far.labels[i] - far.labels[j]) > 0.1F) {
+                ++pairs;
+                agree += (far.labels[i] > far.labels[j]) == (scores[i] > scores[j]) ? 1 : 0;
+            }
+    CHECK(static_cast<double>(agree) > 0.95 * static_cast<double>(pairs));
+    // the same candidates elsewhere have the same scores
+    const kernel near(300, 16, 99);
+    CHECK(scores_of(*trees, near) == scores);
+    // a score does not depend on its neighbours in the batch, only on the reference
+    std::vector<float> row(far.rows.begin() + 30, far.rows.begin() + 33), one(1);
+    REQUIRE(trees->score(far.all(), row, one));
+    CHECK(one[0] == scores[10]);
+}
+
+TEST_CASE("relative trees: the same seed gives the same trees on any number of threads") {
+    auto two = quick();
+    two.threads = 2;
+    const auto a = trained(), b = trained(two);
+    REQUIRE(a);
+    REQUIRE(b);
+    const kernel k(100, 5, 1);
+    CHECK(scores_of(*a, k) == scores_of(*b, k));
+    const auto again = relative_trees::load(a->save(11), 11);
+    REQUIRE(again);
+    CHECK(scores_of(*again, k) == scores_of(*a, k));
+    const auto other = relative_trees::load(a->save(11), 12);
+    REQUIRE(!other);
+    CHECK(other.why().code == errc::version_mismatch);
+}
+
+TEST_CASE("relative trees: a program's label is the best of its measurements, cubed") {
+    relative_samples samples(columns);
+    const std::vector<float> rows{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, labels{0.5F, 0, 1, 0.25F};
+    const auto all = feature_reference::of(rows, columns);
+    REQUIRE(samples.add(all, rows, labels));
+    REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.5F))); // of another task: nothing to do with it
+    const auto view = samples.view();
+    CHECK(std::vector<float>(view.labels.begin(), view.labels.end()) ==
+          std::vector<float>{1, 1.0F / 64, 1, 1.0F / 64, 0.125F, 0.125F, 0.125F, 0.125F});
+    CHECK(std::vector<std::uint32_t>(view.groups.begin(), view.groups.end()) == std::vector<std::uint32_t>{0, 0, 0, 0, 1, 1, 1, 1});
+    CHECK(std::vector<float>(view.x.begin(), view.x.begin() + 6) == std::vector<float>{0, 0, 0, 3, 3, 3});
+}
+
+TEST_CASE("relative trees: what does not fit is refused") {
+    relative_samples samples(columns);
+    const std::vector<float> rows{1, 2, 3, 4, 5, 6};
+    const auto all = feature_reference::of(rows, columns), narrow = feature_reference::of(rows, 2);
+    const auto refusal = [](const result<void>& r) { return r ? errc{} : r.why().code; };
+    CHECK(refusal(samples.add(all, rows, std::vector<float>(3))) == errc::shape_mismatch);
+    CHECK(refusal(samples.add(narrow, rows, std::vector<float>(2))) == errc::shape_mismatch);
+    for (const float bad : {-0.1F, 1.5F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+        CHECK(refusal(samples.add(all, rows, std::vector<float>{1, bad})) == errc::invalid_argument);
+    CHECK(samples.size() == 0);
+    CHECK(!relative_trees::train(samples)); // nothing to learn from
+    const auto trees = trained();
+    REQUIRE(trees);
+    std::vector<float> some = rows, scores(2), three(3);
+    CHECK(refusal(trees->score(narrow, some, scores)) == errc::shape_mismatch);
+    CHECK(refusal(trees->score(all, some, three)) == errc::shape_mismatch);
+    CHECK(some == rows); // as they were
+}
+
+#endif
