@@ -83,6 +83,16 @@ result<std::vector<float>> features_of(const table_data& set, std::span<const st
     return out;
 }
 
+std::optional<std::vector<double>> best_of_programs(const table_data& set, std::span<const std::uint32_t> records, std::span<const double> labels) {
+    const auto rows = features_of(set, records);
+    if (!rows) return std::nullopt;
+    const auto first = augur::equal_rows(*rows, augur::nest_feature_count);
+    std::vector<double> best(labels.begin(), labels.end());
+    for (std::size_t i = 0; i < best.size(); ++i) best[first[i]] = (std::max)(best[first[i]], labels[i]);
+    for (std::size_t i = 0; i < best.size(); ++i) best[i] = best[first[i]];
+    return best;
+}
+
 result<void> score_programs(const table_data& set, std::span<const std::uint32_t> records, augur::random& rng, std::span<float> scores) {
     constexpr std::size_t least = 3;
     const auto rows = features_of(set, records);

@@ -79,10 +79,12 @@ drawn draw(const table_data& set, const recipe& r, const std::vector<table_head>
     return out;
 }
 
-/// Adds up the hold-out tasks of a platform, all together and by network. `score(records) -> scores`, higher is better.
+/// Adds up the hold-out tasks of a platform, all together, by network, and "by program", where a record counts as the best of those with its loop nest. `score(records) -> scores`, higher is better.
 template <class Score>
 void judge(const table_data& set, std::string_view platform, Score&& score, cell_score& out) {
     std::vector<augur::top_k_score> sums(1 + set.test_networks.size(), augur::top_k_score({1, 5}));
+    augur::top_k_score programs({1, 5});
+    bool all_known = !set.dags.empty();
     for (const std::uint32_t t : set.test(platform)) {
         const augur::dataset_task task = set.data.task(t);
         records members(static_cast<std::size_t>(task.last - task.first));
@@ -96,12 +98,16 @@ void judge(const table_data& set, std::string_view platform, Score&& score, cell
         for (std::size_t n = 0; n < set.test_networks.size(); ++n)
             for (const std::uint32_t s : task.sources)
                 if (set.data.source(s) == set.test_networks[n]) add(sums[1 + n]);
+        const auto best = best_of_programs(set, members, labels.values);
+        all_known = all_known && best.has_value();
+        if (all_known) programs.add(std::span<const float>(scores), std::span<const double>(*best), labels.min_seconds);
     }
     out.together = {sums[0].score(0), sums[0].score(1)};
     out.tasks = sums[0].tasks();
     out.without_record = sums[0].without_record();
     for (std::size_t n = 0; n < set.test_networks.size(); ++n)
         if (sums[1 + n].tasks() > 0) out.networks.emplace_back(set.test_networks[n], top_scores{sums[1 + n].score(0), sums[1 + n].score(1)});
+    if (all_known && programs.tasks() > 0) out.networks.emplace_back("by program", top_scores{programs.score(0), programs.score(1)});
 }
 
 /// Samples are labelled relative to the least latency that was given to train on: who measured a part of a task does not know the least of all of it.

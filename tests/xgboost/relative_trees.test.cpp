@@ -109,6 +109,7 @@ TEST_CASE("relative trees: a program's label is the best of its measurements, cu
     const auto all = feature_reference::of(rows, columns);
     REQUIRE(samples.add(all, rows, labels));
     REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.5F))); // of another task: nothing to do with it
+    REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.0F))); // all failed: nothing to learn
     const auto view = samples.view();
     CHECK(std::vector<float>(view.labels.begin(), view.labels.end()) ==
           std::vector<float>{1, 1.0F / 64, 1, 1.0F / 64, 0.125F, 0.125F, 0.125F, 0.125F});
