@@ -87,7 +87,7 @@ const std::vector<std::vector<augur::step_list>>& rounds() {
 
 double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Each batch by itself, its rows unknown before; the figure is the geometric mean over the batches.
+/// Each batch by itself, its rows unknown before, or warm: known. The figure is the geometric mean over the batches.
 template <class S>
 void score(benchmark::State& state, bool faithful, augur::tlp_precision precision, const std::vector<std::vector<S>>& batches,
            std::size_t threads = 1, bool warm = false) {
@@ -109,6 +109,10 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
     double rates = 0;
     const auto run = [&](auto& executor) {
         auto scorer = frozen->scorer(executor);
+        for (std::size_t b = 0; warm && b < batches.size(); ++b) {
+            scores.resize(batches[b].size());
+            if (!scorer.score(tlp_rounds::any_task{}, std::span<const S>(batches[b]), std::span<float>(scores))) std::abort();
+        }
         for (auto _ : state) {
             double logs = 0;
             for (std::size_t b = 0; b < batches.size(); ++b) {

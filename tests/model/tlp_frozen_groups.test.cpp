@@ -112,3 +112,25 @@ TEST_CASE("tlp frozen groups: an object that has seen another batch gives the sa
     CHECK(first.groups().size() == second.groups().size());
     CHECK(first.products() == second.products());
 }
+
+TEST_CASE("tlp frozen groups: thin ones have few bags, in the same order, and groups that share stay whole") {
+    auto b = families(200, 6);
+    for (std::uint32_t i = 0; i < 70; ++i) b.add({{10000 + 2 * i, 1}, {10001 + 2 * i, 1}});
+    augur::detail::tlp_frozen_groups whole, thin;
+    whole.build(b.begin, b.rows, b.times, b.distinct);
+    thin.build(b.begin, b.rows, b.times, b.distinct);
+    thin.thin(10);
+    CHECK(thin.groups().size() > whole.groups().size());
+    std::uint32_t next = 0;
+    std::size_t whole_at = 0;
+    for (const auto& g : thin.groups()) {
+        CHECK(g.first == next);
+        next = g.last;
+        while (whole.groups()[whole_at].last <= g.first) ++whole_at;
+        const auto& of = whole.groups()[whole_at];
+        CHECK(g.shared == of.shared);
+        if (g.shared > 0) CHECK((g.first == of.first && g.last == of.last));
+        if (g.shared == 0) CHECK(g.last - g.first <= 10 / 2 + 1); // a bag has two rows at least
+    }
+    CHECK(next == b.begin.size() - 1);
+}

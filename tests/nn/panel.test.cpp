@@ -150,6 +150,32 @@ TEST_CASE("panel: every instruction set against a double loop") {
         if (level <= k::best_isa()) check(k::float_panels(level), 1e-5);
 }
 
+TEST_CASE("panel: narrow panels give what wide ones do") {
+    const auto a = draw(40 * 31, 1), b = draw(31 * 48, 2);
+    const std::vector<float> A(a.begin(), a.end());
+    const auto run = [&](const k::panel_kernels<float>& kernels, std::ptrdiff_t m) {
+        const k::packed_panels<float> packed(
+            kernels, 31, 48, [&](auto i, auto c) { return static_cast<float>(b[static_cast<std::size_t>(i * 48 + c)]); },
+            [](auto c) { return static_cast<float>(c); });
+        const std::ptrdiff_t row = packed.panels * kernels.width;
+        std::vector<float> y(static_cast<std::size_t>(m * row)), columns;
+        k::layer_rows<float> rows;
+        rows.a = A.data();
+        rows.a_row = 31;
+        rows.y = y.data();
+        rows.y_row = row;
+        k::panel_layer<float>(kernels, k::panel_end::linear, m, rows, packed);
+        for (std::ptrdiff_t i = 0; i < m; ++i) columns.insert(columns.end(), y.begin() + i * row, y.begin() + i * row + 48);
+        return columns;
+    };
+    for (const auto level : {k::isa::generic, k::isa::avx2, k::isa::avx512})
+        for (const std::ptrdiff_t m : {1, 2, 5, 12, 13, 40})
+            if (level <= k::best_isa()) {
+                CHECK(k::narrow_float_panels(level).width == 16);
+                CHECK(run(k::narrow_float_panels(level), m) == run(k::float_panels(level), m));
+            }
+}
+
 TEST_CASE("panel: bf16 in plain C++ and by the processor against a double loop on the rounded numbers") {
     check(k::bf16_panels(false), 4.5e-3); // one rounding to 8 bits
     if (k::has_bf16()) check(k::bf16_panels(true), 4.5e-3);

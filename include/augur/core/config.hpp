@@ -26,7 +26,7 @@
 #if defined(__clang__)
 #define AUGUR_UNROLL _Pragma("unroll")
 #elif defined(__GNUC__)
-#define AUGUR_UNROLL _Pragma("GCC unroll 8")
+#define AUGUR_UNROLL _Pragma("GCC unroll 16")
 #else
 #define AUGUR_UNROLL
 #endif

@@ -143,7 +143,7 @@ public:
         for (std::size_t i = 0; i < batch.size(); ++i) {
             if (!rows_.has_room()) {
                 if (fresh) { // larger than the table: score what there is
-                    forward(scores.subspan(first, i - first));
+                    forward(scores.subspan(first, i - first), false);
                     first = i;
                 } else { // only now is the cut where it would be without rows from before
                     i = 0;
@@ -156,7 +156,7 @@ public:
             if (!rows_.add(batch[i], ids_, times_)) unknown_.push_back(i);
             begin_.push_back(ids_.size());
         }
-        forward(scores.subspan(first));
+        forward(scores.subspan(first), true);
         for (const std::size_t i : unknown_) scores[i] = -std::numeric_limits<float>::infinity();
         for (float& s : scores)
             if (std::isnan(s)) s = -std::numeric_limits<float>::infinity();
@@ -176,9 +176,9 @@ private:
         ids_.clear();
         times_.clear();
     }
-    void forward(std::span<float> scores) {
-        if (half_) half_->forward(begin_, ids_, times_, *executor_, scores);
-        else single_->forward(begin_, ids_, times_, *executor_, scores);
+    void forward(std::span<float> scores, bool keep) {
+        if (half_) half_->forward(begin_, ids_, times_, *executor_, scores, keep);
+        else single_->forward(begin_, ids_, times_, *executor_, scores, keep);
     }
 
     frozen_tlp model_;

@@ -47,6 +47,10 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         w.y0.reserve(size(tile_rows * net.widest));
         w.y1.reserve(size(tile_rows * net.widest));
         w.out.reserve(size(most_rows));
+        if (!owner_.empty()) {
+            w.passing.reserve(size(most_rows * net.row_size));
+            w.own.reserve(size(most_rows));
+        }
         w.means.reserve(size(net.heads));
         w.bases.reserve(size(most_slots));
         for (auto* list : {&w.q, &w.k}) list->reserve(size((std::max)(most_slots, longest) + blocks));
@@ -72,9 +76,11 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
 }
 
 template <class T>
-void frozen_pass<T>::score(worker& w, const group& g, std::span<const std::size_t> begin, std::span<float> scores) {
+void frozen_pass<T>::score(worker& w, std::uint32_t group_at, std::span<const std::size_t> begin, std::span<float> scores) {
+    const group& g = groups_.groups()[group_at];
     const index common = static_cast<index>(g.shared);
     gather(w, g, begin);
+    if (!owner_.empty()) encode_own(w, group_at);
     if (common > 0) attend_common(w, common);
     attend_own(w, common);
     if (use_values_) fold(w, common);
@@ -144,6 +150,22 @@ void frozen_pass<T>::gather(worker& w, const group& g, std::span<const std::size
     w.slot_begin[0] = 0;
 }
 
+/// Entries of the rows that pass with this group.
+template <class T>
+void frozen_pass<T>::encode_own(worker& w, std::uint32_t group_at) {
+    w.own.clear();
+    for (const bag& b : w.bags)
+        for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) {
+            if (owner_[local] != group_at || entry_of_[local] != nullptr) continue;
+            entry_of_[local] = w.passing.data() + static_cast<index>(w.own.size()) * net_->row_size;
+            w.own.push_back(local);
+        }
+    for (std::size_t from = 0, to = 0; from < w.own.size(); from = to) { // rows with neighbouring ids together
+        for (to = from + 1; to < w.own.size() && to < from + tile_rows && present_[w.own[to]] == present_[w.own[to - 1]] + 1;) ++to;
+        encode(w, present_[w.own[from]], present_[w.own[to - 1]] + 1, w.passing.data() + static_cast<index>(from) * net_->row_size);
+    }
+}
+
 /// Every distinct row's attention among the common keys alone.
 template <class T>
 void frozen_pass<T>::attend_common(worker& w, index common) {
@@ -154,9 +176,9 @@ void frozen_pass<T>::attend_common(worker& w, index common) {
     w.q.clear();
     w.k.clear();
     for (index s = 0; s < k::whole_blocks(slots, k::query_block); ++s)
-        w.q.push_back(entry(present_[w.distinct[static_cast<std::size_t>((std::min)(s, slots - 1))]]) + net.q_at);
+        w.q.push_back(entry_of_[w.distinct[static_cast<std::size_t>((std::min)(s, slots - 1))]] + net.q_at);
     for (index j = 0; j < k::whole_blocks(common, k::key_block); ++j)
-        w.k.push_back(entry(present_[groups_.rows()[b.from + static_cast<std::size_t>((std::min)(j, common - 1))]]) + net.k_at);
+        w.k.push_back(entry_of_[groups_.rows()[b.from + static_cast<std::size_t>((std::min)(j, common - 1))]] + net.k_at);
     const index row = k::whole_blocks(common, k::key_block) * net.lanes;
     net.lanes_of.scores(w.q.data(), slots, w.k.data(), common, net.head, net.groups, w.common.data(), row);
     net.lanes_of.soften(w.common.data(), slots, row, groups_.times().data() + b.from, common, net.lanes, w.log_sums.data());
@@ -175,9 +197,9 @@ void frozen_pass<T>::attend_own(worker& w, index common) {
         w.q.clear();
         w.k.clear();
         for (index i = 0; i < k::whole_blocks(b.rows, k::query_block); ++i)
-            w.q.push_back(entry(present_[local[static_cast<std::size_t>((std::min)(i, b.rows - 1))]]) + net.q_at);
+            w.q.push_back(entry_of_[local[static_cast<std::size_t>((std::min)(i, b.rows - 1))]] + net.q_at);
         for (index j = 0; j < k::whole_blocks(b.own, k::key_block); ++j)
-            w.k.push_back(entry(present_[local[static_cast<std::size_t>(common + (std::min)(j, b.own - 1))]]) + net.k_at);
+            w.k.push_back(entry_of_[local[static_cast<std::size_t>(common + (std::min)(j, b.own - 1))]] + net.k_at);
         net.lanes_of.scores(w.q.data(), b.rows, w.k.data(), b.own, net.head, net.groups, weights + before * net.lanes, b.weights_row);
         w.times.assign(static_cast<std::size_t>(before), 1.0F);
         for (index j = 0; j < b.own; ++j) w.times.push_back(groups_.times()[b.from + static_cast<std::size_t>(common + j)]);
@@ -326,7 +348,7 @@ void frozen_pass<T>::combine(worker& w, index common) {
     static constexpr float zeros[64] = {};
     const float* const none = zeros;
     const index ld = net.context_row;
-    const auto row_of = [&](const bag& b, index r) { return entry(present_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]); };
+    const auto row_of = [&](const bag& b, index r) { return entry_of_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]; };
     k::panel_tile<float> t;
     t.a_segment = net.lanes;
     t.steps = 1;

@@ -50,6 +50,18 @@ public:
         products_ = bags == 0 ? 0 : cut(0, bags, 0);
     }
 
+    /// Cuts groups that have nothing in common into smaller ones, of about `rows` rows.
+    void thin(std::size_t rows) {
+        whole_.assign(groups_.begin(), groups_.end());
+        groups_.clear();
+        for (const group& g : whole_) {
+            std::size_t all = 0;
+            for (std::size_t i = g.first; i < g.last; ++i) all += begin_[order_[i] + 1] - begin_[order_[i]];
+            const std::size_t parts = g.shared > 0 ? 1 : (all + rows - 1) / rows;
+            push(g.first, g.last, g.shared, (std::clamp)(parts, std::size_t{1}, std::size_t{g.last - g.first}));
+        }
+    }
+
     [[nodiscard]] std::span<const group> groups() const { return groups_; }
     [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }
     [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; } ///< as given, in another order within each bag
@@ -113,7 +125,7 @@ private:
                 if (rest == at) return;
                 std::size_t of_rest = depth;
                 parts += cost(rest, at, of_rest);
-                push(rest, at, of_rest);
+                push(rest, at, of_rest, (at - rest + most - 1) / most);
             };
             while (at < last) {
                 std::size_t end = at + 1;
@@ -133,7 +145,7 @@ private:
             if (parts < here) return parts;
             groups_.resize(mark);
         }
-        push(first, last, shared);
+        push(first, last, shared, (last - first + most - 1) / most);
         return here;
     }
 
@@ -158,8 +170,8 @@ private:
         return saved <= 0 ? plain : plain - saved;
     }
 
-    void push(std::size_t first, std::size_t last, std::size_t depth) {
-        for (std::size_t left = (last - first + most - 1) / most; left > 0; --left) { // as even as can be
+    void push(std::size_t first, std::size_t last, std::size_t depth, std::size_t parts) {
+        for (std::size_t left = parts; left > 0; --left) { // as even as can be
             const std::size_t n = (last - first + left - 1) / left;
             groups_.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first + n), static_cast<std::uint32_t>(depth)});
             first += n;
@@ -172,7 +184,7 @@ private:
         std::uint32_t at, bag;
     };
     std::span<const std::size_t> begin_;
-    std::vector<group> groups_;
+    std::vector<group> groups_, whole_;
     std::vector<std::uint32_t> order_, rows_;
     std::vector<float> times_;
     std::vector<std::uint32_t> ranks_;    ///< of the rows in their bags; beyond common_ meaningless

@@ -14,8 +14,8 @@ namespace detail {
 template <class T>
 frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t output, nn::kernels::isa isa, bool amx,
                                   nn::kernels::panel_kernels<T> kernels)
-    : single(nn::kernels::float_panels(isa, amx)), context(nn::kernels::float_panels(isa == nn::kernels::isa::avx512 ? nn::kernels::isa::avx2 : isa)),
-      tail(kernels), lanes_of(nn::kernels::head_lane_functions(isa)), level(isa) {
+    : single(nn::kernels::float_panels(isa, amx)), context(nn::kernels::narrow_float_panels(isa)), tail(kernels),
+      lanes_of(nn::kernels::head_lane_functions(isa)), level(isa) {
     namespace k = nn::kernels;
     const auto& attention = net.attention.front();
     const auto& layers = net.decoders[output];
@@ -104,32 +104,31 @@ frozen_network<T>::frozen_network(const tlp_network<float>& net, std::size_t out
         for (const auto& l : *stack) widest = (std::max)(widest, l.panels * tail.width);
 }
 
+/// entries (to - from, row_size) <- those of the rows [from, to).   pre: at most tile_rows of them
 template <class T>
-void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to) {
+void frozen_pass<T>::encode(worker& w, std::size_t from, std::size_t to, float* entries) {
     namespace k = nn::kernels;
     const auto& net = *net_;
     const auto n = static_cast<index>(to - from);
     index ld = net.columns;
     for (const auto& l : net.encoder) ld = (std::max)(ld, l.panels * net.single.width);
-    float* x = w.a.reserve(row_block * static_cast<std::size_t>(ld));
-    float* y = w.b.reserve(row_block * static_cast<std::size_t>(ld));
+    float* x = w.a.reserve(tile_rows * static_cast<std::size_t>(ld));
+    float* y = w.b.reserve(tile_rows * static_cast<std::size_t>(ld));
     float* const row = w.input.reserve(static_cast<std::size_t>(net.config.columns));
     for (index r = 0; r < n; ++r) {
         rows_->write(from + static_cast<std::size_t>(r), row);
         tlp_input(net.config, row, x + r * ld);
     }
     for (const auto& l : net.encoder) {
-        k::panel_layer<float>(net.single, k::panel_end::relu, n, {.a = x, .a_row = ld, .y = y, .y_row = ld, .room = room(w, l)}, l);
+        const bool last = &l == &net.encoder.back();
+        k::panel_layer<float>(net.single, k::panel_end::relu, n,
+                              {.a = x, .a_row = ld, .y = last ? entries : y, .y_row = last ? net.row_size : ld, .room = room(w, l)}, l);
         std::swap(x, y);
     }
-    float* const to_table = entry(from);
     const auto& project = net.project.front();
     k::panel_layer<float>(net.single, k::panel_end::linear, n,
-                          {.a = x, .a_row = ld, .y = to_table + net.q_at, .y_row = net.row_size, .room = room(w, project)}, project);
-    for (index r = 0; r < n; ++r) {
-        std::copy_n(x + r * ld, net.width, to_table + r * net.row_size);
-        k::add(net.out_bias.data(), to_table + r * net.row_size, net.width);
-    }
+                          {.a = entries, .a_row = net.row_size, .y = entries + net.q_at, .y_row = net.row_size, .room = room(w, project)}, project);
+    for (index r = 0; r < n; ++r) k::add(net.out_bias.data(), entries + r * net.row_size, net.width);
 }
 
 template <class T>
@@ -175,7 +174,7 @@ void frozen_pass<T>::layers(worker& w) {
     const index rows = w.bags.back().row + w.bags.back().rows, ld = net.context_row;
     index from = 0;
     for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
-        const index m = left == 1 ? rows - from : k::whole_blocks((rows - from + left - 1) / left, net.tail.rows);
+        const index m = left == 1 ? rows - from : (std::min)(k::whole_blocks((rows - from + left - 1) / left, net.tail.rows), tile_rows);
         T* y = w.y0.data();
         T* next = w.y1.data();
         const auto apply = [&](k::panel_end end, const k::packed_panels<T>& layer, const T* x, index x_row, const float* const* init = nullptr) {
@@ -216,6 +215,20 @@ void frozen_pass<T>::layers(worker& w) {
     }
 }
 
+/// Which of the new rows a single group has.
+template <class T>
+void frozen_pass<T>::find_owners(std::span<const std::size_t> begin) {
+    constexpr std::uint32_t none = several - 1;
+    for (const std::uint32_t id : present_) owner_.push_back(id < encoded_ ? several : none);
+    const auto groups = groups_.groups();
+    for (std::uint32_t g = 0; g < groups.size(); ++g)
+        for (std::uint32_t i = groups[g].first; i < groups[g].last; ++i) {
+            const std::size_t c = groups_.order()[i];
+            for (const std::uint32_t local : groups_.rows().subspan(begin[c], begin[c + 1] - begin[c]))
+                owner_[local] = owner_[local] == none || owner_[local] == g ? g : several;
+        }
+}
+
 /// Entries of rows that are new, and values of those that this batch needs them of.
 template <class T>
 template <bulk_executor Executor>
@@ -234,10 +247,13 @@ void frozen_pass<T>::make_rows(Executor& executor) {
             else pieces_.emplace_back(id, id + 1);
         }
     };
-    pieces(encoded_, [](std::size_t) { return true; });
+    const auto passes = [&](std::size_t id) { return !owner_.empty() && stamp_[id] == batch_ && owner_[local_[id]] != several; };
+    pieces(encoded_, [&](std::size_t id) { return !passes(id); });
     for (const auto& p : pieces_) table_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.row_size));
-    spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { encode(w, pieces_[i].first, pieces_[i].second); });
+    spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { encode(w, pieces_[i].first, pieces_[i].second, entry(pieces_[i].first)); });
     encoded_ = known;
+    entry_of_.clear();
+    for (const std::uint32_t id : present_) entry_of_.push_back(passes(id) ? nullptr : entry(id));
     if (!use_values_) return;
     pieces(0, [&](std::size_t id) { return stamp_[id] == batch_ && has_values_[id] == 0; });
     for (const auto& p : pieces_) {
@@ -251,7 +267,7 @@ void frozen_pass<T>::make_rows(Executor& executor) {
 template <class T>
 template <bulk_executor Executor>
 void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times, Executor& executor,
-                             std::span<float> scores) {
+                             std::span<float> scores, bool keep) {
     if (workers_.size() < static_cast<std::size_t>(executor.concurrency())) workers_.resize(static_cast<std::size_t>(executor.concurrency()));
     ++batch_;
     present_.clear();
@@ -272,10 +288,12 @@ void frozen_pass<T>::forward(std::span<const std::size_t> begin, std::span<const
         !net_->tail.amx && static_cast<double>(ids.size()) * layers * d * d > groups_.products() * static_cast<double>(net_->heads) * layers * d +
                                                                                   static_cast<double>(present_.size()) * (layers + 1) * d * d;
 
+    owner_.clear();
+    if (!use_values_) groups_.thin(tile_rows);
+    if (!use_values_ && !keep) find_owners(begin);
     make_rows(executor);
     reserve(begin);
-    const auto groups = groups_.groups();
-    spread(executor, groups.size(), [&](worker& w, std::size_t i) { score(w, groups[i], begin, scores); });
+    spread(executor, groups_.groups().size(), [&](worker& w, std::size_t i) { score(w, static_cast<std::uint32_t>(i), begin, scores); });
 }
 
 } // namespace detail

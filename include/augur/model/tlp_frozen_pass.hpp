@@ -50,7 +50,7 @@ template <class T>
 struct frozen_network {
     using index = std::ptrdiff_t;
     nn::kernels::panel_kernels<float> single;  ///< before attention
-    nn::kernels::panel_kernels<float> context; ///< 16 columns: a head is rarely wider than that twice
+    nn::kernels::panel_kernels<float> context; ///< 16 columns: few heads are wide enough for more
     nn::kernels::panel_kernels<T> tail;
     nn::kernels::head_lane_kernels lanes_of;
     nn::kernels::isa level;
@@ -86,7 +86,7 @@ template <class T>
 class frozen_pass {
 public:
     /// Rows that go through the layers together: what they need stays in the second-level cache.
-    static constexpr std::ptrdiff_t tile_rows = 96;
+    static constexpr std::ptrdiff_t tile_rows = 128;
     static constexpr std::size_t row_block = 64;
 
     frozen_pass(const frozen_network<T>& net, const tlp_frozen_rows& rows)
@@ -99,9 +99,12 @@ public:
     }
 
     /// scores[n] <- score of the bag ids, times [begin[n], begin[n + 1]).
+    ///
+    /// keep: false when clear() follows. A row that only one group of candidates has then passes: it is made right before its group is scored, in
+    /// memory that stays in the cache, and has no entry in the table.
     template <bulk_executor Executor>
     void forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times, Executor& executor,
-                 std::span<float> scores);
+                 std::span<float> scores, bool keep);
 
 private:
     using index = std::ptrdiff_t;
@@ -114,7 +117,9 @@ private:
         index weights = 0, weights_row = 0; ///< where its attention weights begin, and from one row to the next
     };
     struct worker {
-        nn::kernels::line_buffer<float> input, a, b; ///< (row_block, .) rows on their way through the encoder; values in float
+        nn::kernels::line_buffer<float> input, a, b; ///< (tile_rows, .) rows on their way through the encoder; values in float
+        nn::kernels::line_buffer<float> passing;     ///< (passing rows of a group) entries
+        std::vector<std::uint32_t> own;              ///< those rows, by number in the batch
         std::vector<bag> bags;
         std::vector<std::uint32_t> distinct;                ///< rows of the group, by number in the batch; those that occur more than once first
         index often = 0;                                    ///< how many of them do
@@ -150,11 +155,13 @@ private:
 
     template <bulk_executor Executor>
     void make_rows(Executor& executor);
-    void encode(worker& w, std::size_t first, std::size_t last);
+    void find_owners(std::span<const std::size_t> begin);
+    void encode(worker& w, std::size_t first, std::size_t last, float* entries);
+    void encode_own(worker& w, std::uint32_t group_at);
     void make_values(worker& w, std::size_t first, std::size_t last);
     void reserve(std::span<const std::size_t> begin);
 
-    void score(worker& w, const group& g, std::span<const std::size_t> begin, std::span<float> scores);
+    void score(worker& w, std::uint32_t group_at, std::span<const std::size_t> begin, std::span<float> scores);
     void gather(worker& w, const group& g, std::span<const std::size_t> begin);
     void attend_common(worker& w, index common);
     void attend_own(worker& w, index common);
@@ -189,6 +196,9 @@ private:
     std::vector<std::uint32_t> at_;      ///< the ids of all bags as such numbers
     tlp_frozen_groups groups_;
     bool use_values_ = false;
+    static constexpr std::uint32_t several = ~0U;
+    std::vector<std::uint32_t> owner_;                        ///< by number in the batch: the only group that has a passing row, else `several`
+    std::vector<const float*> entry_of_;                      ///< by number in the batch; of a passing row not before its group is scored
     std::vector<std::pair<std::size_t, std::size_t>> pieces_; ///< rows [first, second) of one row_block
 };
 

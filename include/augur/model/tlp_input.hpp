@@ -46,17 +46,21 @@ inline float tlp_logarithm(float x) {
 template <class S>
 void tlp_bands(float x, S* to) {
     constexpr int powers = 13;
+    std::fill_n(to, 1 + powers + 4, static_cast<S>(0.0F));
+    if (x == 0) { // most of them
+        to[1] = static_cast<S>(1.0F);
+        return;
+    }
     const float l = tlp_logarithm(x);
     const float size = (std::min)(std::abs(l), static_cast<float>(powers - 1));
     *to++ = static_cast<S>(l / 4);
-    std::fill_n(to, powers, static_cast<S>(0.0F)); // but for the two that are near
-    const int below = size > 0 ? static_cast<int>(size) : 0;
+    const int below = size > 0 ? static_cast<int>(size) : 0; // it and the next one are near
     for (int k = below; k < (std::min)(below + 2, powers); ++k) to[k] = static_cast<S>((std::max)(0.0F, 1 - std::abs(size - static_cast<float>(k))));
     to += powers;
-    std::int32_t bits = 1; // of a number that they do not divide
-    if (x > 0 && x < 0x1p28F && static_cast<float>(static_cast<std::int32_t>(x)) == x) bits = static_cast<std::int32_t>(x);
+    std::uint32_t bits = 1; // of a number that they do not divide
+    if (x > 0 && x < 0x1p28F && static_cast<float>(static_cast<std::int32_t>(x)) == x) bits = static_cast<std::uint32_t>(x);
     else if (x >= 0x1p28F && x < std::numeric_limits<float>::infinity()) bits = 0; // every float is a multiple of 16
-    for (const std::int32_t divisor : {2, 4, 8, 16}) *to++ = static_cast<S>(bits % divisor == 0 ? 1.0F : 0.0F);
+    for (const std::uint32_t divisor : {2U, 4U, 8U, 16U}) *to++ = static_cast<S>(bits % divisor == 0 ? 1.0F : 0.0F);
 }
 
 } // namespace detail

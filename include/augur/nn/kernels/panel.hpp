@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <augur/core/config.hpp>
 #include <augur/nn/kernels/amx.hpp>
@@ -143,6 +144,9 @@ struct avx512_panel {
     AUGUR_NN_OP("avx512f") vec relu(vec a) { return _mm512_maskz_max_ps(every, _mm512_setzero_ps(), a); }
     AUGUR_NN_OP("avx512f") void store(float* p, vec v) { _mm512_storeu_ps(p, v); }
 };
+struct avx512_narrow_panel : avx512_panel {
+    static constexpr int vectors = 1, rows = 12; // as many sums as hide what one takes
+};
 struct avx512_bf16_panel {
     using number = bf16;
     using vec = __m512;
@@ -224,6 +228,7 @@ AUGUR_NN_PANEL_TILE(generic_bf16_panel_tile, generic_bf16_panel, inline)
 #if AUGUR_X86
 AUGUR_NN_PANEL_TILE(avx2_panel_tile, avx2_panel, __attribute__((target("avx2,fma"))))
 AUGUR_NN_PANEL_TILE(avx512_panel_tile, avx512_panel, __attribute__((target("avx512f"))))
+AUGUR_NN_PANEL_TILE(avx512_narrow_panel_tile, avx512_narrow_panel, __attribute__((target("avx512f"))))
 AUGUR_NN_PANEL_TILE(avx512_bf16_panel_tile, avx512_bf16_panel, __attribute__((target("avx512f,avx512bf16"))))
 #endif
 #undef AUGUR_NN_PANEL_TILE
@@ -240,7 +245,7 @@ struct panel_kernels {
     std::ptrdiff_t rows = 0;  ///< most rows of a tile
     std::ptrdiff_t pair = 1;  ///< k in a step
     bool amx = false;         ///< whole layers by AMX (panel_layer); there are no tiles
-    std::array<std::array<detail::panel_function<T>, 6>, 5> tiles{};
+    std::array<std::array<detail::panel_function<T>, 12>, 5> tiles{};
 
     /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row.
     void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T> t) const {
@@ -278,6 +283,14 @@ constexpr int tile_height(int r) { // beyond the highest: never called
             }                                                                                                                                        \
         }                                                                                                                                            \
     }
+#if AUGUR_X86
+template <std::size_t... R>
+panel_kernels<float> narrow_avx512_panels(std::index_sequence<R...>) {
+    panel_kernels<float> out{avx512_narrow_panel::lanes, avx512_narrow_panel::rows, 1, false, {}};
+    out.tiles[static_cast<std::size_t>(panel_end::linear)] = {&avx512_narrow_panel_tile<static_cast<int>(R) + 1, panel_end::linear>...};
+    return out;
+}
+#endif
 } // namespace detail
 
 /// In float.   pre: the processor has `level`, and amx_ready() if `amx`
@@ -289,6 +302,14 @@ inline panel_kernels<float> float_panels(isa level = best_isa(), bool amx = fals
 #endif
     (void)level;
     return AUGUR_NN_PANEL_KERNELS(detail::generic_panel_tile, detail::generic_panel);
+}
+
+/// In float, panels of at most 16 columns, and with panel_end::linear alone.   pre: the processor has `level`
+inline panel_kernels<float> narrow_float_panels(isa level = best_isa()) {
+#if AUGUR_X86
+    if (level == isa::avx512) return detail::narrow_avx512_panels(std::make_index_sequence<detail::avx512_narrow_panel::rows>());
+#endif
+    return float_panels(level);
 }
 
 /// In bf16 with sums in float: by the processor's instruction, or slowly, or by AMX.   pre: !native || has_bf16(), and amx_ready() if `amx`
