@@ -34,7 +34,7 @@ TEST_CASE("gemm: every instruction set, tail and transposition against a double 
                         const auto c0 = c;
                         const k::operand A = at ? k::operand{a.data(), 1, m} : k::operand{a.data(), depth, 1};
                         const k::operand B = bt ? k::operand{b.data(), 1, depth} : k::operand{b.data(), n, 1};
-                        k::gemm(m, n, depth, A, B, c.data(), n, add, level);
+                        k::gemm(m, n, depth, A, B, c.data(), n, {add ? c.data() : nullptr, n}, level);
                         double worst = 0;
                         for (std::ptrdiff_t i = 0; i < m; ++i)
                             for (std::ptrdiff_t j = 0; j < n; ++j) {
@@ -56,14 +56,14 @@ TEST_CASE("gemm: a row's result does not depend on the other rows, nor on the ve
     const std::ptrdiff_t m = 29, n = 70, depth = 300;
     const auto a = draw(m * depth, 1), b = draw(depth * n, 2);
     std::vector<float> all(static_cast<std::size_t>(m * n)), one(static_cast<std::size_t>(n));
-    k::gemm(m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, all.data(), n, false);
+    k::gemm(m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, all.data(), n);
     for (std::ptrdiff_t i = 0; i < m; ++i) {
-        k::gemm(1, n, depth, {a.data() + i * depth, depth, 1}, {b.data(), n, 1}, one.data(), n, false);
+        k::gemm(1, n, depth, {a.data() + i * depth, depth, 1}, {b.data(), n, 1}, one.data(), n);
         CHECK(std::equal(one.begin(), one.end(), all.begin() + i * n));
     }
     if (k::best_isa() == k::isa::avx512) {
         auto narrow = all;
-        k::gemm(m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, narrow.data(), n, false, k::isa::avx2);
+        k::gemm(m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, narrow.data(), n, {}, k::isa::avx2);
         CHECK(narrow == all);
     }
 }

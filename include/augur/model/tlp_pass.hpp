@@ -38,7 +38,7 @@ struct tlp_states {
 template <nn::scalar S>
 struct tlp_piece {
     std::vector<nn::index> begin;
-    std::vector<nn::buffer<S>> x; ///< (T, D) in front of each attention layer; the first is the encoded rows
+    std::vector<nn::buffer<S>> x; ///< (T, D) in front of each attention layer but the first, which reads the encoded rows
     std::vector<nn::attention_activation<S>> attention;
     tlp_prefixes prefixes;             ///< LSTM: what there are states of
     std::vector<tlp_states<S>> states; ///< by length; when nothing is kept, two that take turns
@@ -48,9 +48,8 @@ struct tlp_piece {
     std::vector<nn::buffer<S>> hidden;               ///< (T, D) inside each block
     std::vector<std::vector<nn::buffer<S>>> decoded; ///< (T, width) behind each layer of each decoder
     nn::buffer<S> d_a, d_b, d_z, scratch;            ///< gradients on their way back
-    nn::buffer<S> d_x;                               ///< (T, D) by the encoded rows
 
-    /// Exchanges the memory that a piece needs on its way back and not after it: it stays in the cache from one piece to the next.
+    /// Exchanges the memory that a piece needs on its way and not after it: it stays in the cache from one piece to the next.
     void swap_scratch(tlp_piece& other) {
         if (&other == this) return;
         std::swap(d_a, other.d_a);
@@ -58,9 +57,34 @@ struct tlp_piece {
         std::swap(d_z, other.d_z);
         std::swap(scratch, other.scratch);
         for (std::size_t a = 0; a < (std::min)(attention.size(), other.attention.size()); ++a) {
+            if (a == 0) std::swap(attention[a].qkv, other.attention[a].qkv); // copied from the table once more
             std::swap(attention[a].d_context, other.attention[a].d_context);
+            std::swap(attention[a].d_qkv, other.attention[a].d_qkv);
             std::swap(attention[a].scratch, other.attention[a].scratch);
         }
+    }
+};
+
+/// Gradients by the rows of one part of a batch, each row once: what is added to it stays in the cache.
+template <nn::scalar S>
+struct tlp_row_sums {
+    std::vector<std::uint32_t> rows;      ///< (n) of the batch's table
+    std::vector<std::uint32_t> local;     ///< by row of the table: where among those
+    nn::buffer<S> d_encoded, d_projected; ///< (n, D), (n, 3D)
+
+    /// All zeros for the rows `ids` of a table of `distinct`.
+    void begin(std::span<const std::uint32_t> ids, std::size_t distinct, nn::index width) {
+        constexpr std::uint32_t none = ~0U;
+        local.assign(distinct, none);
+        rows.clear();
+        for (const std::uint32_t id : ids) {
+            if (local[id] != none) continue;
+            local[id] = static_cast<std::uint32_t>(rows.size());
+            rows.push_back(id);
+        }
+        const auto n = static_cast<nn::index>(rows.size());
+        d_encoded.shape(n, width).setZero();
+        d_projected.shape(n, 3 * width).setZero();
     }
 };
 
@@ -102,7 +126,12 @@ public:
         const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
         const std::size_t pieces = (bags.size() + size - 1) / size;
         if (pieces_.size() < pieces) pieces_.resize(pieces);
-        executor.bulk(pieces, [&](std::size_t p) { run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], scores, true); });
+        for (auto& piece : pieces_) piece.attention.resize(net.attention.size());
+        const std::size_t parts = (std::min)(pieces, most_gradients);
+        executor.bulk(parts, [&](std::size_t g) {
+            each_piece(g, parts, pieces,
+                       [&](std::size_t p) { run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], scores, true); });
+        });
     }
 
     /// grad <- dL/d(parameters), given dL/d(score) (N, outputs).   pre: forward_to_train with the same arguments came before
@@ -121,11 +150,22 @@ private:
     void attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece) const;
     void remember(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, bool keep) const;
     void run_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
-                  std::span<const S> d_scores, tlp_network<S>& grad) const;
-    static void attend_back(const tlp_network<S>& net, std::span<const std::uint32_t> repeat, detail::tlp_piece<S>& piece, nn::buffer<S>* now,
-                            nn::buffer<S>* next, tlp_network<S>& grad);
+                  std::span<const S> d_scores, tlp_network<S>& grad, detail::tlp_row_sums<S>& sums) const;
+    void attend_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, detail::tlp_piece<S>& piece, nn::buffer<S>* now,
+                     nn::buffer<S>* next, tlp_network<S>& grad, detail::tlp_row_sums<S>& sums) const;
+    void copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const;
     static void remember_back(const tlp_network<S>& net, detail::tlp_piece<S>& piece, const nn::buffer<S>& d_last, tlp_network<S>& grad);
     static void before(const detail::tlp_prefixes::level& level, const detail::tlp_states<S>* from, nn::index width, detail::tlp_piece<S>& piece);
+
+    /// f(p) for the pieces of part g, one after the other; scratch goes with them.
+    template <class F>
+    void each_piece(std::size_t g, std::size_t parts, std::size_t pieces, const F& f) {
+        const std::size_t first = pieces * g / parts, last = pieces * (g + 1) / parts;
+        for (std::size_t p = first; p < last; ++p) {
+            pieces_[p].swap_scratch(pieces_[p == first ? last - 1 : p - 1]);
+            f(p);
+        }
+    }
 
     [[nodiscard]] std::size_t schedule(const tlp_network<S>& net, std::size_t n) const { return net.lstm.empty() ? n : sorted_[n]; }
 
@@ -137,6 +177,7 @@ private:
     std::vector<nn::buffer<S>> d_layer_; ///< (U, width) going back through the encoder
     std::vector<detail::tlp_piece<S>> pieces_;
     std::vector<tlp_network<S>> grads_; ///< one a part
+    std::vector<detail::tlp_row_sums<S>> sums_;
 };
 
 } // namespace augur::inline v0

@@ -43,6 +43,15 @@ void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Execut
     });
 }
 
+/// qkv (T, 3D) <- queries, keys and values of these rows.
+template <nn::scalar S>
+void tlp_pass<S>::copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const {
+    const auto table = projected_.view();
+    const nn::index width = table.cols();
+    S* to = qkv.shape(static_cast<nn::index>(ids.size()), width).data();
+    for (const std::uint32_t id : ids) to = std::copy_n(table.data() + static_cast<nn::index>(id) * width, width, to);
+}
+
 template <nn::scalar S>
 void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece) const {
     const nn::index from = bags.begin()[first];
@@ -55,15 +64,8 @@ void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::s
 
     piece.x.resize(net.attention.size());
     piece.attention.resize(net.attention.size());
-    auto x = piece.x[0].shape(t, d);
-    auto qkv = piece.attention[0].qkv.shape(t, 3 * d);
+    copy_projected(ids, piece.attention[0].qkv);
     const auto table = encoded_.back().view();
-    const auto qkv_table = projected_.view();
-    for (nn::index i = 0; i < t; ++i) {
-        const auto id = static_cast<nn::index>(ids[static_cast<std::size_t>(i)]);
-        std::copy_n(table.data() + id * d, d, x.data() + i * d);
-        std::copy_n(qkv_table.data() + id * 3 * d, 3 * d, qkv.data() + i * 3 * d);
-    }
     for (std::size_t a = 0; a < net.attention.size(); ++a) {
         const auto& layer = net.attention[a];
         auto& kept = piece.attention[a];
@@ -71,7 +73,9 @@ void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::s
         layer.attend({piece.begin, repeat}, kept);
         auto out = (a + 1 < net.attention.size() ? piece.x[a + 1] : piece.z[0]).shape(t, d);
         layer.out_proj.forward(kept.context.view(), out);
-        out += piece.x[a].view();
+        if (a > 0) nn::detail::add<S>(piece.x[a].view(), out);
+        else
+            for (nn::index i = 0; i < t; ++i) nn::detail::add<S>(table.row(static_cast<nn::index>(ids[static_cast<std::size_t>(i)])), out.row(i));
     }
 }
 
@@ -161,13 +165,17 @@ void tlp_pass<S>::run(const tlp_network<S>& net, const tlp_bags& bags, std::size
 }
 
 template <nn::scalar S>
-void tlp_pass<S>::attend_back(const tlp_network<S>& net, std::span<const std::uint32_t> repeat, detail::tlp_piece<S>& piece, nn::buffer<S>* now,
-                              nn::buffer<S>* next, tlp_network<S>& grad) {
-    const nn::index t = piece.x[0].view().rows(), d = net.config.width();
+void tlp_pass<S>::attend_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, detail::tlp_piece<S>& piece, nn::buffer<S>* now,
+                              nn::buffer<S>* next, tlp_network<S>& grad, detail::tlp_row_sums<S>& sums) const {
+    const nn::index t = piece.begin.back(), d = net.config.width();
+    const auto from = static_cast<std::size_t>(bags.begin()[first]);
+    const auto repeat = bags.repeat().subspan(from, static_cast<std::size_t>(t));
+    const auto ids = bags.ids().subspan(from, static_cast<std::size_t>(t));
     for (std::size_t a = net.attention.size(); a-- > 0;) {
         const auto& layer = net.attention[a];
         auto& kept = piece.attention[a];
         layer.out_proj.backward(kept.context.view(), now->view(), kept.d_context.shape(t, d), grad.attention[a].out_proj);
+        if (a == 0) copy_projected(ids, kept.qkv);
         layer.attend_backward({piece.begin, repeat}, kept);
         if (a == 0) break;
         auto d_input = next->shape(t, d);
@@ -175,7 +183,15 @@ void tlp_pass<S>::attend_back(const tlp_network<S>& net, std::span<const std::ui
         d_input += now->view();
         std::swap(now, next);
     }
-    piece.d_x.shape(t, d) = now->view(); // the residual path around attention
+    const auto d_x = std::as_const(*now).view(); // the residual path around attention
+    const auto d_qkv = std::as_const(piece.attention[0].d_qkv).view();
+    auto to_encoded = sums.d_encoded.view();
+    auto to_projected = sums.d_projected.view();
+    for (nn::index i = 0; i < t; ++i) {
+        const auto row = static_cast<nn::index>(sums.local[ids[static_cast<std::size_t>(i)]]);
+        nn::detail::add<S>(d_x.row(i), to_encoded.row(row));
+        nn::detail::add<S>(d_qkv.row(i), to_projected.row(row));
+    }
 }
 
 template <nn::scalar S>
@@ -213,7 +229,7 @@ void tlp_pass<S>::remember_back(const tlp_network<S>& net, detail::tlp_piece<S>&
 
 template <nn::scalar S>
 void tlp_pass<S>::run_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
-                           std::span<const S> d_scores, tlp_network<S>& grad) const {
+                           std::span<const S> d_scores, tlp_network<S>& grad, detail::tlp_row_sums<S>& sums) const {
     const bool recurrent = !net.lstm.empty();
     const std::size_t outputs = net.decoders.size();
     const nn::index t = std::as_const(piece.z[0]).view().rows();
@@ -254,7 +270,7 @@ void tlp_pass<S>::run_back(const tlp_network<S>& net, const tlp_bags& bags, std:
         std::swap(now, next);
     }
     if (recurrent) remember_back(net, piece, *now, grad);
-    else attend_back(net, repeat, piece, now, next, grad);
+    else attend_back(net, bags, first, piece, now, next, grad, sums);
 }
 
 template <nn::scalar S>
@@ -267,40 +283,36 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
     const std::size_t parts = (std::min)(pieces, most_gradients); // of neighbouring pieces, each with a gradient of its own
     if (!grads_.empty() && !(grads_.front().config == net.config)) grads_.clear();
     while (grads_.size() < parts) grads_.push_back(tlp_network<S>::zeros(net.config));
+    if (sums_.size() < parts) sums_.resize(parts);
+    const bool recurrent = !net.lstm.empty();
     executor.bulk(parts, [&](std::size_t g) {
         nn::set_zero(grads_[g]);
-        const std::size_t first = pieces * g / parts, last = pieces * (g + 1) / parts;
-        for (std::size_t p = first; p < last; ++p) {
-            pieces_[p].swap_scratch(pieces_[p == first ? last - 1 : p - 1]);
-            run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g]);
-        }
+        const auto row_at = [&](std::size_t p) { return static_cast<std::size_t>(bags.begin()[(std::min)(bags.size(), p * size)]); };
+        const std::size_t from = row_at(pieces * g / parts), to = row_at(pieces * (g + 1) / parts);
+        if (!recurrent) sums_[g].begin(bags.ids().subspan(from, to - from), bags.distinct(), d);
+        each_piece(g, parts, pieces, [&](std::size_t p) {
+            run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g]);
+        });
     });
 
-    // rows that schedules share: add their gradients up, in the order of the pieces, one slice of columns a call
+    // rows that parts share: add their gradients up, in the order of the parts, one slice of columns a call
     auto d_encoded = d_encoded_.shape(u, d);
     auto d_projected = d_projected_.shape(u, net.projection().W.cols());
     constexpr nn::index slices = 4;
-    const auto add_up = [&](auto& sum, std::size_t slice, const auto& sources) { // sources(p, add): add(gradients, the row of the table of each)
-        const nn::index low = sum.cols() * static_cast<nn::index>(slice) / slices;
-        const nn::index n = sum.cols() * static_cast<nn::index>(slice + 1) / slices - low;
-        sum.middleCols(low, n).setZero();
-        for (std::size_t p = 0; p < pieces; ++p)
-            sources(p, [&](const auto& part, const std::uint32_t* rows) {
-                for (nn::index i = 0; i < part.rows(); ++i)
-                    nn::detail::add<S>(part.row(i).segment(low, n), sum.row(static_cast<nn::index>(rows[i])).segment(low, n));
-            });
-    };
-    const auto rows_from = [&](std::size_t p) { return bags.ids().data() + bags.begin()[p * size]; };
     executor.bulk(2 * slices, [&](std::size_t call) {
-        const std::size_t slice = call % slices;
-        if (!net.lstm.empty() && call >= slices)
-            add_up(d_projected, slice, [&](std::size_t p, const auto& add) {
-                for (std::size_t l = 0; l < pieces_[p].prefixes.depth(); ++l)
-                    add(pieces_[p].states[l].d_gates.view(), pieces_[p].prefixes.at(l).row.data());
-            });
-        else if (call >= slices)
-            add_up(d_projected, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].attention.front().d_qkv.view(), rows_from(p)); });
-        else if (net.lstm.empty()) add_up(d_encoded, slice, [&](std::size_t p, const auto& add) { add(pieces_[p].d_x.view(), rows_from(p)); });
+        const bool projected = call >= slices;
+        if (recurrent && !projected) return;
+        auto& sum = projected ? d_projected : d_encoded;
+        const auto slice = static_cast<nn::index>(call % slices);
+        const nn::index low = sum.cols() * slice / slices, n = sum.cols() * (slice + 1) / slices - low;
+        sum.middleCols(low, n).setZero();
+        const auto add = [&](const auto& part, const std::vector<std::uint32_t>& rows) {
+            for (nn::index i = 0; i < part.rows(); ++i)
+                nn::detail::add<S>(part.row(i).segment(low, n), sum.row(static_cast<nn::index>(rows[static_cast<std::size_t>(i)])).segment(low, n));
+        };
+        for (std::size_t p = 0; recurrent && p < pieces; ++p)
+            for (std::size_t l = 0; l < pieces_[p].prefixes.depth(); ++l) add(pieces_[p].states[l].d_gates.view(), pieces_[p].prefixes.at(l).row);
+        for (std::size_t g = 0; !recurrent && g < parts; ++g) add(projected ? sums_[g].d_projected.view() : sums_[g].d_encoded.view(), sums_[g].rows);
     });
 
     // the encoder, its rows cut into as many parts as there are gradients

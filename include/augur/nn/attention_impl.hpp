@@ -23,6 +23,17 @@ S square_root(index n) {
     return sqrt(S(static_cast<double>(n)));
 }
 
+/// The sum of f(0), ..., f(n - 1) in four chains, which hide what an addition takes. Their order does not depend on where numbers lie in memory.
+template <scalar S, class F>
+S sum_of_four(index n, const F& f) {
+    S chain[4] = {S(0), S(0), S(0), S(0)};
+    index j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (index e = 0; e < 4; ++e) chain[e] += f(j + e);
+    for (; j < n; ++j) chain[j % 4] += f(j);
+    return (chain[0] + chain[1]) + (chain[2] + chain[3]);
+}
+
 /// Rows of `scores` (l, l) <- softmax of scale * scores, where key j counts repeat[j] times, and causally a later key not at all.
 template <scalar S>
 void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> repeat, bool causal = false) {
@@ -60,11 +71,9 @@ void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> 
     }
     for (index i = 0; i < l; ++i) {
         S* const row = all + i * l;
-        S sum(0);
-        for (index j = 0; j < l; ++j) {
+        for (index j = 0; j < l; ++j)
             if (times(i, j) != 1) row[j] *= S(static_cast<double>(times(i, j)));
-            sum += row[j];
-        }
+        const S sum = sum_of_four<S>(l, [&](index j) { return row[j]; });
         const S share = sum > S(0) ? S(1) / sum : S(0);
         for (index j = 0; j < l; ++j) row[j] *= share;
     }
@@ -136,12 +145,10 @@ void attention<S>::attend_backward(const sequences& which, attention_activation<
             const auto dc = d_context.block(first, h * head, l, head);
             multiply_transposed<S>(dc, v, d_scores); // dP (l,l)
             for (index i = 0; i < l; ++i) {          // dS = P (dP - sum_j P dP) / sqrt(d)
-                S mean(0);                           // a plain loop: a vectorised sum would depend on where the row lies in memory
                 const S* const p = weights.data() + i * l;
                 const S* const dp = d_scores.data() + i * l;
-                for (index j = 0; j < l; ++j) mean += p[j] * dp[j];
-                if constexpr (std::same_as<S, float>)
-                    kernels::softmax_backward(p, mean, scale, d_scores.data() + i * l, l);
+                const S mean = detail::sum_of_four<S>(l, [&](index j) { return p[j] * dp[j]; });
+                if constexpr (std::same_as<S, float>) kernels::softmax_backward(p, mean, scale, d_scores.data() + i * l, l);
                 else
                     for (index j = 0; j < l; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;
             }

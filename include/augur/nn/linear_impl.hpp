@@ -9,6 +9,7 @@
 #include <concepts>
 
 #include <augur/nn/kernels/elementwise.hpp>
+#include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/linear.hpp>
 #include <augur/nn/product.hpp>
 
@@ -23,6 +24,10 @@ linear<S> linear<S>::zeros(index in_features, index out_features) {
 template <scalar S>
 void linear<S>::forward(in<S> x, out<S> y) const {
     AUGUR_ASSERT(x.cols() == W.rows() && y.rows() == x.rows() && y.cols() == W.cols(), "linear: shape");
+    if constexpr (std::same_as<S, float>) { // the same sums without writing b first
+        return kernels::gemm(x.rows(), W.cols(), W.rows(), {x.data(), x.outerStride(), 1}, {W.data(), W.outerStride(), 1}, y.data(), y.outerStride(),
+                             {b.data(), 0});
+    }
     for (index t = 0; t < y.rows(); ++t) std::copy_n(b.data(), b.size(), y.data() + t * y.outerStride());
     multiply<S>(x, W, y, true); // (T,I)(I,O)
 }
@@ -93,8 +98,15 @@ void residual<S>::forward(in<S> x, out<S> hidden, out<S> y) const {
 
 template <scalar S>
 void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad) const {
-    scratch = dy;
-    relu_backward<S>(hidden, scratch);
+    bool done = false;
+    if constexpr (std::same_as<S, float>) {
+        done = hidden.outerStride() == hidden.cols() && dy.outerStride() == dy.cols() && scratch.outerStride() == dy.cols();
+        if (done) kernels::relu_backward(hidden.data(), dy.data(), scratch.data(), dy.size());
+    }
+    if (!done) {
+        scratch = dy;
+        relu_backward<S>(hidden, scratch);
+    }
     inner.backward(x, scratch, dx, grad.inner);
     detail::add<S>(dy, dx);
 }
