@@ -29,8 +29,8 @@ public:
     explicit relative_samples(std::size_t columns) : columns_(columns) { AUGUR_ASSERT(columns > 0, "relative_samples: columns"); }
 
     /// Adds the candidates of one task: rows less the middle of `all`. A program's label is the best among those equal to it, for what slows a
-    /// measurement down is not in the program; and it is cubed: the fast ones are to be told apart, the slow ones need not be. Where all failed nothing
-    /// is added: why they did is seldom in the schedule.
+    /// measurement down is not in the program; and it is cubed: the fast ones are to be told apart, the slow ones need not be. Where all failed
+    /// nothing is added: why they did is seldom in the schedule.
     ///
     /// @param rows    (N, C), finite
     /// @param labels  (N) least latency over latency, 0 for a failure
