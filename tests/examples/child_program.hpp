@@ -4,10 +4,12 @@
 
 // A program started from a test, with its outputs in the files `out` and `err` of a folder.
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -46,6 +48,20 @@ inline int wait_for(pid_t child) {
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Runs the program with each list of arguments: exit code 2, and one line that has the words beside it.
+inline void check_refusals(const scratch& folder, const std::string& program, const std::vector<std::pair<strings, std::string>>& rows) {
+    for (const auto& [arguments, says] : rows) {
+        const int code = wait_for(start(folder, program, arguments));
+        const auto said = contents(folder / "err");
+        const std::string expected(says); // clang 14 captures no part of a binding
+        CAPTURE(expected);
+        CAPTURE(said);
+        CHECK(code == 2);
+        CHECK(contains(said, expected));
+        CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+    }
 }
 
 #endif

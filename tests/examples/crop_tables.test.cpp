@@ -94,16 +94,7 @@ TEST_CASE("crop_tables: every wrong argument is one sentence and exit code 2") {
         {{"--loopnest", "--cache", folder.path, "--kernels", "0"}, "--kernels: expected a whole number"},
         {{"--data", folder.path, "--cache", folder.path, "--machine", "/no/such"}, "/no/such"},
     };
-    for (const auto& [arguments, says] : rows) {
-        const int code = run(folder, arguments);
-        const auto said = contents(folder / "err");
-        const std::string expected(says); // clang 14 captures no part of a binding
-        CAPTURE(expected);
-        CAPTURE(said);
-        CHECK(code == 2);
-        CHECK(contains(said, says));
-        CHECK(std::count(said.begin(), said.end(), '\n') == 1);
-    }
+    check_refusals(folder, AUGUR_CROP_TABLES_PROGRAM, rows);
 }
 
 TEST_CASE("crop_tables: programs that do more come later; those alike are taken by chance; learned models are trained on other tasks") {
