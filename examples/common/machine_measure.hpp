@@ -20,6 +20,7 @@
 #include <augur/core/number.hpp>
 #include <augur/loopnest/compile.hpp>
 #include <augur/loopnest/program_runner.hpp>
+#include <augur/program/set_profile.hpp>
 #include <augur/target/machine_check.hpp>
 
 #include "console.hpp"
@@ -372,8 +373,19 @@ private:
             c.bytes_per_cycle = rounded(1 / byte);
             c.from = measured;
         }
+        sets(program);
         for (std::size_t i = 1; i < machine_.caches.size(); ++i) // a default behind what was measured
             if (machine_.caches[i].latency <= machine_.caches[i - 1].latency) machine_.caches[i].latency = 3 * machine_.caches[i - 1].latency;
+    }
+
+    /// Lines for one set of the first cache, more than a set of a profile remembers, out of half of the second one.
+    void sets(const std::string& program) {
+        auto& c = machine_.caches.front();
+        if (machine_.caches.size() < 2 || c.ways < 1 || c.from != measured) return;
+        const auto period = c.bytes / c.ways, rows = (std::min)(machine_.caches[1].bytes / 2 / period, std::int64_t{64}) / 4 * 4;
+        if (rows <= static_cast<std::int64_t>(augur::set_stream::deepest)) return;
+        if (time(program, {"sets", std::to_string(rows * period), std::to_string(period)}, "L1.")) c.set_cycles = rounded(cycles("L1.sets"));
+        else note("L1.sets not measured");
     }
 
     void far(const std::string& program) {
@@ -397,8 +409,8 @@ private:
         m.from = measured;
     }
 
-    /// How much of the last cache there is: a guest of a cloud has a part of what it is told. From the middle between its latency and that of memory
-    /// on it is no longer there.
+    /// How much of the last cache there is: a guest of a cloud has a part of what it is told. What takes longer to read than the middle between it and
+    /// memory is no longer there. By reading, not by a walk: what the neighbours leave of a line depends on how soon one comes back to it.
     void at_hand(const std::string& program) {
         auto& c = machine_.caches.back();
         if (machine_.caches.size() < 2 || c.from != measured) return;
@@ -406,8 +418,8 @@ private:
         std::int64_t some = 2 * inner;
         for (auto bytes = some + some / 2; bytes <= c.bytes / 2; bytes += bytes / 2) {
             const auto name = "last." + std::to_string(bytes) + ".";
-            if (!time(program, {"chase", std::to_string(bytes)}, name)) return;
-            if (of_clock(name + "chase") > (c.latency + machine_.memory.latency) / 2) {
+            if (!time(program, {"read", std::to_string(bytes), "0"}, name)) return;
+            if (of_clock(name + "read") > (1 / c.bytes_per_cycle + of_clock("memory.read.1")) / 2) {
                 const auto set = c.line_bytes * c.ways;
                 note("L" + std::to_string(c.level) + ": of " + std::to_string(c.bytes) + " bytes some " + std::to_string(some) + " are at hand");
                 c.bytes = (std::max)(some / set, std::int64_t{1}) * set;

@@ -12,6 +12,7 @@ namespace examples {
 /// Each line of the output is a name and times in ns, as those of the probes. Arguments: quick or not, then
 ///     chase BYTES         a walk through all lines of so much memory in random order, each step waiting for the one before
 ///     read BYTES THREADS  sums of vectors, each thread over memory of its own; the time of one byte of all
+///     sets BYTES PERIOD   the same time of a line, of lines a period apart, which come into one set of the first cache
 ///     branches            branches that nobody can foresee beside such that everybody can; loops of so many rounds in a loop
 ///     window BYTES        two independent walks with so many empty instructions between: slower as soon as a window no longer holds both
 inline constexpr std::string_view memory_source = R"(#include <pthread.h>
@@ -59,6 +60,18 @@ static vec sum_of(const vec *in, size_t n) {
 }
 static void read_all(uint64_t n) {
     for (uint64_t i = 0; i < n; ++i) { vec v = sum_of(stream, stream_vectors); HOLD_V(v); }
+}
+static size_t rows, period;
+static void read_columns(uint64_t n) {
+    for (uint64_t i = 0; i < n; ++i) {
+        vec a = {0}, b = {0}, c = {0}, d = {0};
+        for (size_t column = 0; column < period; column += 64)
+            for (size_t r = 0; r + 4 <= rows; r += 4) {
+                const char *at = (const char *)stream + r * period + column;
+#define LINE(x, k) x += *(const vec *)(at + k * period); HOLD_V(x);
+                LINE(a, 0) LINE(b, 1) LINE(c, 2) LINE(d, 3)
+            }
+    }
 }
 static pthread_barrier_t gate;
 static double starts[256], ends[256];
@@ -138,6 +151,11 @@ int main(int argc, char **argv) {
         stream = room_of(bytes);
         stream_vectors = bytes / sizeof(vec) / 8 * 8;
         measure("read", read_all, (double)(stream_vectors * sizeof(vec)));
+    } else if (!strcmp(argv[2], "sets")) {
+        period = strtoull(argv[4], NULL, 10);
+        rows = bytes / period / 4 * 4;
+        stream = room_of(bytes);
+        measure("sets", read_columns, (double)(rows * period / 64));
     } else if (!strcmp(argv[2], "branches")) {
         for (int i = 0; i < choices; ++i) choice[i] = 0;
         measure("branches.never", branches, choices);

@@ -235,6 +235,25 @@ TEST_CASE("crop: exact set profiles, where they are and are asked for") {
     CHECK(predicted(p, m).levels[0].share == doctest::Approx(0.15));
 }
 
+TEST_CASE("crop: lines that come into one set wait for one another") {
+    auto m = epyc_zen4();
+    auto p = loop(side_by_side(1, {op::load, f32, plain, 1}), 1000);
+    reuse_profile far(64);
+    far.add(2000, 1000); // in the second level
+    const set_profile column{64, 64, 1000, {250, 250, 0, 0, 0, 0, 0, 0}, 600, 450};
+    p.memory = {{1, far, far, {column}}};
+    const double free = predicted(p, m).cycles;
+    m.caches[0].set_cycles = 8; // half of the loads come from further, three quarters of these into one set: 8 * 0.5 * 0.75 cycles
+    CHECK(cycles_of_sets(column, m.caches[0]) == 3);
+    CHECK(predicted(p, m).cycles == doctest::Approx(3000).epsilon(0.05));
+    CHECK(free < 2500);
+    crop::options without;
+    without.set_profiles = false;
+    CHECK(predicted(p, m, 1, without).cycles == predicted(p, epyc_zen4(), 1, without).cycles);
+    p.memory[0].sets[0] = {64, 64, 0, {0, 0, 0, 0, 0, 0, 0, 0}}; // of nothing
+    CHECK(cycles_of_sets(p.memory[0].sets[0], m.caches[0]) == 0);
+}
+
 TEST_CASE("crop: branches that are not foreseen, and work handed to threads") {
     auto m = epyc_zen4();
     auto p = sample_program();

@@ -77,8 +77,11 @@ TEST_CASE("memory profiles: JSON both ways") {
         return q;
     }());
 
-    const set_profile s{64, 48, 1000, {900, 50, 0, 1}};
+    const set_profile s{64, 48, 1000, {900, 50, 0, 1}, 49, 17};
     CHECK(*profile_from_json<set_profile>(profile_to_json(s)) == s);
+    const set_profile older{64, 1, 3, {2}}; // written before crowds were counted
+    CHECK(*profile_from_json<set_profile>(
+              R"({"format": "augur-set-profile", "version": 1, "line_bytes": 64, "sets": 1, "accesses": 3, "hits": [2]})") == older);
 }
 
 TEST_CASE("memory profiles: bad files are refused by name and place") {
@@ -122,6 +125,8 @@ TEST_CASE("memory profiles: bad files are refused by name and place") {
         {sets(R"("line_bytes": 64, "sets": 1, "accesses": 3, "hits": [])"), "one place or more"},
         {sets(R"("line_bytes": 16, "sets": 1, "accesses": 3, "hits": [1])"), "cache lines of 16 bytes"},
         {sets(R"("line_bytes": 64, "sets": 1, "accesses": 3)"), "'hits' is missing"},
+        {sets(R"("line_bytes": 64, "sets": 1, "accesses": 3, "hits": [1], "fills": -1)"), "got -1"},
+        {sets(R"("line_bytes": 64, "sets": 1, "accesses": 3, "hits": [1], "crowded": 0.5)"), "1:"},
     };
     for (const auto& [text, reason] : bad_sets) {
         CAPTURE(text);

@@ -33,6 +33,27 @@ std::uint64_t hits(const set_profile& p, std::size_t ways) {
     return std::accumulate(p.hits.begin(), p.hits.begin() + static_cast<std::ptrdiff_t>(ways), std::uint64_t{0});
 }
 
+/// Of lines that come into a cache, in whole groups of 32: those that share a set with the most others of their group.
+struct crowds {
+    std::uint64_t fills = 0, crowded = 0;
+};
+crowds crowds_of(const trace& lines, std::uint64_t sets, std::size_t ways) {
+    lru_cache<> cache(sets, ways);
+    crowds out;
+    std::vector<std::uint64_t> group;
+    for (const auto line : lines) {
+        if (cache.access(line)) continue;
+        ++out.fills;
+        group.push_back(line % sets);
+        if (group.size() < 32) continue;
+        std::ptrdiff_t most = 0;
+        for (const auto set : group) most = (std::max)(most, std::count(group.begin(), group.end(), set));
+        out.crowded += static_cast<std::uint64_t>(most);
+        group.clear();
+    }
+    return out;
+}
+
 } // namespace
 
 TEST_CASE("set_profile: published hits") {
@@ -84,6 +105,9 @@ TEST_CASE("set_profile: every associativity at once, against a cache for each") 
             const auto p = profile_of(lines, sets, depth);
             CHECK(p.accesses == lines.size());
             CHECK(p.hits.size() == depth);
+            const auto crowds = crowds_of(lines, sets, depth);
+            CHECK(p.fills == crowds.fills);
+            CHECK(p.crowded == crowds.crowded);
             CHECK(p == profile_of(lines, sets, depth, isa::generic));
             CHECK(p == profile_of(lines, sets, depth, best_isa(), 1));
             for (const std::size_t ways : {std::size_t{1}, (depth + 1) / 2, depth}) {
@@ -115,6 +139,9 @@ TEST_CASE("set_profile: one set has the distances, merging adds") {
     REQUIRE(p.merge(once));
     CHECK(p.accesses == 2 * once.accesses);
     CHECK(hits(p, 32) == 2 * hits(once, 32));
+    CHECK(once.crowded > 0);
+    CHECK(p.fills == 2 * once.fills);
+    CHECK(p.crowded == 2 * once.crowded);
     const auto refused = p.merge(profile_of(lines, 2, 32));
     REQUIRE(!refused);
     CHECK(refused.why().detail.find("1 sets of 32 places, lines of 64 bytes and 2 sets of 32 places") != std::string::npos);
@@ -130,6 +157,12 @@ TEST_CASE("set_profile: columns a power of two apart, which a distance cannot te
         }
     CHECK(hits(profile_of(apart, 64, 8), 8) == 0);
     CHECK(hits(profile_of(close, 64, 8), 8) == 49 * 16);
+    const auto column = profile_of(apart, 64, 8); // all come into one set, always
+    CHECK(column.fills == 800);
+    CHECK(column.crowded == 800);
+    trace row;
+    for (std::uint64_t i = 0; i < 6400; ++i) row.push_back(i);
+    CHECK(profile_of(row, 64, 8).crowded == 200); // of 32 lines side by side each into its own
 }
 
 TEST_CASE("set_profile: what is refused") {

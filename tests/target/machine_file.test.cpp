@@ -125,6 +125,7 @@ TEST_CASE("machine file: what is zero, negative or inconsistent is refused by th
         {"caches[1].latency", [](machine& m) { m.caches[1].latency = 4; }},
         {"caches[2].latency", [](machine& m) { m.caches[2].latency = 0; }},
         {"caches[0].bytes_per_cycle", [](machine& m) { m.caches[0].bytes_per_cycle = -64; }},
+        {"caches[0].set_cycles", [](machine& m) { m.caches[0].set_cycles = -6; }},
         {"memory.latency", [](machine& m) { m.memory.latency = 50; }},
         {"memory.bytes", [](machine& m) { m.memory.bytes = -1; }},
         {"memory.bytes_per_second", [](machine& m) { m.memory.bytes_per_second = -1; }},

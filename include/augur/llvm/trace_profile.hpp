@@ -122,8 +122,11 @@ private:
             auto& p = parts_[part];
             if (!sampled) p.exact.replace_cold(std::span(distances).subspan(from, to - from));
             for (std::size_t s = 0; s < sets_.size(); ++s) {
+                const auto [fills, crowded] = std::pair(p.sets[s].fills, p.sets[s].crowded);
                 sets_[s].feed(std::span(first_uses_).subspan(from, to - from), p.sets[s]);
-                p.sets[s].accesses -= to - from; // they were counted, as misses
+                p.sets[s].accesses -= to - from; // they were counted, as misses,
+                p.sets[s].fills = fills;         // and as fills, between the accesses where they belong
+                p.sets[s].crowded = crowded;
             }
             from = to;
         }

@@ -65,6 +65,7 @@ private:
     };
 
     result<memory_costs> memory_of(const std::vector<memory_features>& list, int threads) const;
+    static const set_profile* set_profile_for(const memory_features& m, const cache_level& cache);
     result<double> hits(const memory_features& m, const cache_level& cache, int threads) const;
     void lower(const control_flow_graph& flow);
     tally count(const control_flow_graph& flow) const;
@@ -82,6 +83,13 @@ private:
     std::vector<double> cycles_, near_cycles_, unit_busy_; ///< by block; the same with all in the first cache; by unit
 };
 
+/// The profile for the sets and ways of a cache; null when there is none.
+inline const set_profile* predictor::set_profile_for(const memory_features& m, const cache_level& cache) {
+    for (const auto& s : m.sets)
+        if (s.line_bytes == cache.line_bytes && s.sets == sets_of(cache) && s.hits.size() >= static_cast<std::size_t>(cache.ways)) return &s;
+    return nullptr;
+}
+
 /// The share of all accesses that a cache has, when `threads` threads run.
 inline result<double> predictor::hits(const memory_features& m, const cache_level& cache, int threads) const {
     // Threads are spread over the instances of a cache as evenly as they can be.
@@ -89,9 +97,7 @@ inline result<double> predictor::hits(const memory_features& m, const cache_leve
     const int together = (std::min)(cache.sharers, (threads + instances - 1) / instances);
     if (together > 1 && m.threads > 1) return hit_rate(m.shared, cache);
     if (options_.set_profiles && together == 1)
-        for (const auto& s : m.sets)
-            if (s.line_bytes == cache.line_bytes && s.sets == sets_of(cache) && s.hits.size() >= static_cast<std::size_t>(cache.ways))
-                return hit_rate(s, cache);
+        if (const auto* const sets = set_profile_for(m, cache)) return hit_rate(*sets, cache);
     if (together == 1) return hit_rate(m.own, cache);
     // Nobody counted how the threads disturb one another: each has its part of the cache.
     auto part = cache;
@@ -129,6 +135,9 @@ inline result<predictor::memory_costs> predictor::memory_of(const std::vector<me
         const auto far = memory_access_costs(machine_, none, options_.eq6, threads); // of memory alone
         if (!far) return far.why();
         out.interval = average_cost(rates, line_cycles, far->cycles_per_byte * static_cast<double>(machine_.caches.back().line_bytes), options_.eq6);
+        if (const auto* const m = memory_for(list, threads); m != nullptr && options_.set_profiles)
+            if (const auto* const sets = set_profile_for(*m, machine_.caches.front()))
+                out.interval = (std::max)(out.interval, cycles_of_sets(*sets, machine_.caches.front()));
     }
     return out;
 }

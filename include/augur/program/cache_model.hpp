@@ -63,6 +63,18 @@ inline result<void> check_cache(const cache_level& cache, std::int64_t line_byte
     return profile.accesses > 0 ? static_cast<double>(hits) / static_cast<double>(profile.accesses) : 1.0;
 }
 
+/// The time between two accesses, in cycles, below which they do not come when lines for one set have to wait for one another: as often as an access
+/// finds its line at none of the profile's places, and as many of these as fall into one set. 0 where the machine does not say how long. Lines that
+/// are at a place beyond the ways do not wait: caches that are not quite LRU still have many of them.
+/// pre: the profile is of the cache's sets and lines
+[[nodiscard]] inline double cycles_of_sets(const set_profile& profile, const cache_level& cache) noexcept {
+    if (profile.accesses == 0 || profile.fills == 0) return 0;
+    std::uint64_t found = 0;
+    for (const auto n : profile.hits) found += n;
+    const double far = 1 - static_cast<double>(found) / static_cast<double>(profile.accesses);
+    return cache.set_cycles * far * (std::min)(1.0, static_cast<double>(profile.crowded) / static_cast<double>(profile.fills));
+}
+
 /// Equation 6: the mean of what an access costs that level i has with `hit_rates[i]` (of all accesses, inner to outer) and `costs[i]`, and what is
 /// behind them with `beyond`. Latencies in cycles give the mean latency; cycles a byte give the bandwidth twin that PPT takes for the time between
 /// two loads (Chennupati et al. 2017: a block of b bytes takes latency + (b - 1) cycles a byte).

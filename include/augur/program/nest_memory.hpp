@@ -85,8 +85,11 @@ public:
         for (auto& s : sets_) {
             by_set.push_back(s.profile());
             if (!warm) continue;
+            const auto [fills, crowded] = std::pair(by_set.back().fills, by_set.back().crowded);
             s.feed(first_uses_, by_set.back()); // what the run before left of them
             by_set.back().accesses -= first_uses_.size();
+            by_set.back().fills = fills;
+            by_set.back().crowded = crowded;
         }
         return out;
     }

@@ -30,7 +30,8 @@ inline constexpr std::int64_t memory_profile_version = 1;
 namespace detail {
 
 inline constexpr std::array<std::string_view, 5> reuse_profile_members{"format", "version", "line_bytes", "cold", "bins"};
-inline constexpr std::array<std::string_view, 6> set_profile_members{"format", "version", "line_bytes", "sets", "accesses", "hits"};
+inline constexpr std::array<std::string_view, 8> set_profile_members{"format",   "version", "line_bytes", "sets",
+                                                                     "accesses", "hits",    "fills",      "crowded"};
 inline constexpr std::int64_t most_accesses = std::int64_t{1} << 53U; ///< a double has them all
 
 inline bool read_line_bytes(json_reader& in, std::int64_t& out) {
@@ -53,7 +54,7 @@ inline void write_json(json_writer& w, const set_profile& p) {
     w.begin_object().key("format").value("augur-set-profile").key("version").value(memory_profile_version);
     w.key("line_bytes").value(p.line_bytes).key("sets").value(p.sets).key("accesses").value(p.accesses).key("hits").begin_array();
     for (const auto n : p.hits) w.value(n);
-    w.end_array().end_object();
+    w.end_array().key("fills").value(p.fills).key("crowded").value(p.crowded).end_object();
 }
 
 /// Reads what `write_json` writes. False after an error, which the reader tells: an unknown, repeated or missing member, another version, a line size
@@ -117,6 +118,10 @@ inline bool read_json(json_reader& in, set_profile& out) {
                 hits += n;
             }
             if (in.ok() && read.hits.empty()) in.fail(errc::parse, "expected the hits of one place or more");
+        } else if (m == 6) {
+            detail::read_integer(in, read.fills, 0, detail::most_accesses);
+        } else if (m == 7) {
+            detail::read_integer(in, read.crowded, 0, detail::most_accesses);
         }
     }
     if (!members.need(0b111111)) return false;

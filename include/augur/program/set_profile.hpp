@@ -30,18 +30,25 @@ namespace augur::inline v0 {
 /// How many accesses find their line at which place of their set, the most recently used first. A cache of `sets` sets, `ways` ways and LRU has those
 /// that are found before place `ways`.
 ///
-/// This sees what reuse distances cannot: that the lines of a column, a power of two apart, all fall into the same few sets.
+/// This sees what reuse distances cannot: that the lines of a column, a power of two apart, all fall into the same few sets, where they push one
+/// another out and have to wait for one another.
 struct set_profile {
     std::int64_t line_bytes = 64;
     std::uint64_t sets = 1;
     std::uint64_t accesses = 0;
     std::vector<std::uint64_t> hits; ///< by place; as many as associativities that it knows
+    std::uint64_t fills = 0;         ///< accesses of the first run that find their line at none of the places
+    std::uint64_t crowded = 0;       ///< of each `crowd` fills, one behind the other, those into the set that gets most of them
+
+    static constexpr std::uint32_t crowd = 32; ///< about as many as a core has under way
 
     /// @note errors: shape_mismatch, when the two are of different caches or lines.
     [[nodiscard]] result<void> merge(const set_profile& other) {
         if (other.line_bytes != line_bytes || other.sets != sets || other.hits.size() != hits.size())
             return error{errc::shape_mismatch, "set_profile: " + shape() + " and " + other.shape() + " do not go into one profile"};
         accesses += other.accesses;
+        fills += other.fills;
+        crowded += other.crowded;
         for (std::size_t i = 0; i < hits.size(); ++i) hits[i] += other.hits[i];
         return {};
     }
@@ -95,13 +102,17 @@ public:
     /// The same, and adds what they find to `into`.   pre: a profile of this stream, `profile()` before anything came for one
     void feed(std::span<const std::uint64_t> lines, set_profile& into) {
         const auto before = found_;
+        const auto fills = fills_, crowded = crowded_;
         feed(lines);
         into.accesses += lines.size();
+        into.fills += fills_ - fills;
+        into.crowded += crowded_ - crowded;
         for (std::size_t i = 0; i < depth_; ++i) into.hits[i] += found_[i] - before[i];
     }
 
     [[nodiscard]] set_profile profile() const {
-        return {line_bytes_, sets_, accesses_, std::vector<std::uint64_t>(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(depth_))};
+        return {line_bytes_, sets_,   accesses_, std::vector<std::uint64_t>(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(depth_)),
+                fills_,      crowded_};
     }
 
 private:
@@ -110,7 +121,7 @@ private:
                                                                       : depth <= 16 ? 16
                                                                                     : 32),
           power_(std::has_single_bit(sets)), avx512_(AUGUR_X86 != 0 && level == isa::avx512 && sets > 1), used_(sets > 1 ? depth : 0),
-          rows_(sets * width_ / 8) {
+          rows_(sets * width_ / 8), in_crowd_(sets) {
         for (std::uint64_t s = 0; s < sets; ++s) std::fill_n(row(s), width_, (s + 1) % sets); // an empty place holds a line that its set never has
     }
 
@@ -119,9 +130,20 @@ private:
     };
 
     [[nodiscard]] std::uint64_t* row(std::uint64_t set) noexcept { return rows_[set * (width_ / 8)].line; }
+    /// Notes that a line comes into the set.
+    void fill(std::uint32_t set) noexcept {
+        most_ = (std::max)(most_, ++in_crowd_[set]);
+        crowd_[fills_++ % set_profile::crowd] = set;
+        if (fills_ % set_profile::crowd != 0) return;
+        crowded_ += most_;
+        most_ = 0;
+        for (const auto s : crowd_) in_crowd_[s] = 0;
+    }
+
     void look_up(std::span<const std::uint64_t> lines, const std::uint32_t* sets) noexcept {
         for (const std::uint64_t line : lines) {
-            std::uint64_t* const places = row(*sets++);
+            const auto set = *sets++;
+            std::uint64_t* const places = row(set);
             std::uint64_t moved = line;
             std::size_t at = 0;
             for (; at < used_; ++at) {
@@ -132,6 +154,7 @@ private:
                 ++found_[at];
             } else {
                 ++found_[depth_];
+                fill(set);
                 if (used_ < depth_) places[used_++] = moved;
             }
         }
@@ -158,7 +181,9 @@ private:
                 v[j] = _mm512_load_si512(places + 8 * j);
                 same |= static_cast<std::uint64_t>(_mm512_cmpeq_epi64_mask(v[j], line)) << 8 * j;
             }
-            ++found_[static_cast<std::size_t>(std::countr_zero(same))];
+            const auto at = static_cast<std::size_t>(std::countr_zero(same));
+            ++found_[at];
+            if (at >= depth_) fill(sets[i]);
             const std::uint64_t moved = same ^ (same - 1); // the places up to that one get what was before them
             for (int j = V - 1; j >= 0; --j) {
                 const __m512i shifted = _mm512_maskz_alignr_epi64(0xFF, v[j], j == 0 ? line : v[j - 1], 7);
@@ -176,6 +201,10 @@ private:
     std::uint64_t accesses_ = 0;
     std::array<std::uint64_t, deepest + 1> found_{}; ///< by place; beyond the depth: not found
     std::vector<eight> rows_;
+    std::uint64_t fills_ = 0, crowded_ = 0;
+    std::uint32_t most_ = 0;                                ///< of the present crowd in one set
+    std::array<std::uint32_t, set_profile::crowd> crowd_{}; ///< its sets
+    std::vector<std::uint32_t> in_crowd_;                   ///< by set
 };
 
 } // namespace augur::inline v0

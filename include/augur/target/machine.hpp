@@ -63,7 +63,8 @@ struct cache_level {
     std::int64_t ways = 0;                   ///< associativity; 0: not known
     double latency = 0;                      ///< cycles from a load's address to its value, when this level has it; 0: not known
     double bytes_per_cycle = 0;              ///< that one core can take from here; 0: not known, and then never a limit
-    provenance from = provenance::defaulted; ///< of latency and bytes_per_cycle
+    provenance from = provenance::defaulted; ///< of latency, bytes_per_cycle and set_cycles
+    double set_cycles = 0;                   ///< from a line that comes into a set from the next level to the next one; 0: not known, no limit
 
     friend bool operator==(const cache_level&, const cache_level&) = default;
 };

@@ -59,6 +59,7 @@ inline void check_caches(const machine& m, machine_checker& c) {
         c.within(at + "ways", static_cast<double>(k.ways), 1, 1 << 20);
         c.within(at + "latency", k.latency, 0.25, 1e5);
         if (k.bytes_per_cycle != 0) c.within(at + "bytes_per_cycle", k.bytes_per_cycle, 1e-3, 1e5);
+        if (k.set_cycles != 0) c.within(at + "set_cycles", k.set_cycles, 1e-3, 1e5);
         if (!c.ok()) return;
         if (k.bytes % (k.line_bytes * k.ways) != 0)
             c.refuse(at + "ways", std::to_string(k.bytes) + " bytes are no whole number of sets of " + std::to_string(k.ways) + " lines");

@@ -27,8 +27,8 @@ inline constexpr std::array<std::string_view, 13> machine_members{
     "format", "version", "name", "architecture", "features", "processors", "vector_bytes", "clock_hz", "core", "caches", "memory", "units", "costs"};
 inline constexpr std::array<std::string_view, 8> core_members{"issue_width",     "window",          "mispredict", "store_forward",
                                                               "predicted_trips", "parallel_launch", "folds",      "from"};
-inline constexpr std::array<std::string_view, 8> cache_members{"level", "bytes",   "line_bytes",      "sharers",
-                                                               "ways",  "latency", "bytes_per_cycle", "from"};
+inline constexpr std::array<std::string_view, 9> cache_members{"level",   "bytes",           "line_bytes", "sharers", "ways",
+                                                               "latency", "bytes_per_cycle", "set_cycles", "from"};
 inline constexpr std::array<std::string_view, 5> memory_members{"bytes", "latency", "bytes_per_second", "core_bytes_per_second", "from"};
 inline constexpr std::array<std::string_view, 2> unit_members{"name", "count"};
 inline constexpr std::array<std::string_view, 7> cost_members{"op", "type", "lanes", "latency", "throughput", "unit", "from"};
@@ -72,10 +72,11 @@ inline void read_cache(json_reader& in, cache_level& c) {
         case 4: read_size(in, c.ways); break;
         case 5: in.read(c.latency); break;
         case 6: in.read(c.bytes_per_cycle); break;
+        case 7: in.read(c.set_cycles); break;
         default: read_name(in, provenance_names, c.from, "provenance"); break;
         }
     }
-    members.need(0b10111111);
+    members.need(0b100111111);
 }
 
 inline void read_memory(json_reader& in, main_memory& m) {
@@ -213,6 +214,8 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
             .value(c.latency)
             .key("bytes_per_cycle")
             .value(c.bytes_per_cycle)
+            .key("set_cycles")
+            .value(c.set_cycles)
             .key("from")
             .value(to_string(c.from));
     });
