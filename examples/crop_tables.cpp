@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
     flags.add_number("most", "N", "programs a task; default: all", w.gather.most, 1, 1'000'000);
     flags.add_number("kernels", "N", "kernels of --loopnest; default 20", w.nests.kernels, 1, 1000);
     flags.add_number("schedules", "N", "schedules a kernel; default 64", w.nests.schedules, 1, 100'000);
+    flags.add_number("rounds", "N", "times that all of them are measured, of which the median counts; default 1", w.nests.rounds, 1, 1000);
     flags.add_text("compiler", "COMMAND", "C compiler that measures them; default: the variable CC, else cc", w.nests.compiler);
     flags.add_text("clang", "COMMAND", "and a row of Crop on this compiler's IR", w.nests.clang);
     flags.add_text("mca", "CPU", "a row of llvm-mca for this -mcpu, times counts of blocks", w.mca);

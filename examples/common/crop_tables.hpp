@@ -27,7 +27,8 @@ namespace examples {
 struct measured_program {
     std::string name;
     augur::program_features features;
-    double seconds = 0;
+    double seconds = 0;                              ///< the median of `rounds`
+    std::vector<double> rounds;                      ///< each time it was measured, hours or minutes apart
     augur::step_list steps;                          ///< the schedule, in Ansor's words
     std::string ir;                                  ///< file with its LLVM IR; empty: none. Of a nest: what `compiled` is of
     std::optional<augur::program_features> compiled; ///< of a nest: as a compiler's IR has them
@@ -53,9 +54,10 @@ struct gather_options {
 augur::result<std::vector<measured_task>> gather_programs(const gather_options& o, progress_line& progress);
 
 struct loopnest_options {
-    std::string cache;          ///< folder: `loopnest.jsonl`, the log of what was measured, and features
+    std::string cache;          ///< folder for the logs of what was measured, one a round, and for features
     std::size_t kernels = 20;   ///< drawn from the networks; at 20 at least 5 convolutions, 3 depthwise, 3 products, 2 softmax or norm, 2 pooling
     std::size_t schedules = 64; ///< a kernel, uniform samples of its space
+    std::size_t rounds = 1;     ///< all schedules are measured so many times, one round after the other
     std::uint64_t seed = 1;
     int threads = 1;
     std::string compiler; ///< that makes the programs which are measured; empty: as `compiler_options`
@@ -91,10 +93,13 @@ task_score score_of(const std::vector<double>& predicted, const std::vector<doub
 /// sum += share * one
 void add_score(task_score& sum, const task_score& one, double share);
 std::vector<double> times_of(const measured_task& t);
+/// The middle value; of an even number the higher of the two.   pre: not empty
+double median(std::vector<double> values);
 
-/// Crop, ours and as published, and the count of instructions.
+/// Crop, ours (through a compiler first, where all programs have that) and as published, and the count of instructions.
 augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>& tasks, const augur::machine& target, int threads);
-/// A program drawn at random, and the median one.
+/// A program drawn at random, and the median one; where programs were measured more than once, also what one round says of them all, the mean over
+/// the rounds: no prediction is asked to do better.
 std::vector<score_row> chance_rows(const std::vector<measured_task>& tasks);
 
 struct rival_options {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Schedules of the embedded compiler's kernels: drawn, measured once, and given features without a compiler and, where asked, with one.
+// Schedules of the embedded compiler's kernels: drawn, measured, and given features without a compiler and, where asked, with one.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -38,6 +38,17 @@ result<void> compile(const augur::ir_compiler& clang, const augur::program& p, c
     return {};
 }
 
+/// How long the schedule of a trial took in each round in which it did not fail.
+std::vector<double> times_of(const augur::recorded_trial<augur::step_list>& trial, std::span<const augur::logged_trials> rounds) {
+    std::vector<double> times;
+    for (const auto& round : rounds) {
+        const auto same = std::find_if(round.trials.begin(), round.trials.end(),
+                                       [&](const auto& other) { return other.task == trial.task && other.schedule == trial.schedule; });
+        if (same != round.trials.end() && same->outcome.ok()) times.push_back(same->outcome.latency());
+    }
+    return times;
+}
+
 } // namespace
 
 result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, progress_line& progress) {
@@ -58,33 +69,44 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     what.seed = o.seed;
     what.threads = o.threads;
     what.compiler.command = o.compiler;
-    what.log = o.cache + "/loopnest-" + std::to_string(o.seed) + ".jsonl"; // other seeds are other schedules
+    const auto log_of = [&](std::size_t round) { // other seeds are other schedules
+        return o.cache + "/loopnest-" + std::to_string(o.seed) + (round == 0 ? "" : "-" + std::to_string(round + 1)) + ".jsonl";
+    };
+    what.log = log_of(0);
     session s(std::move(what));
     if (auto ready = s.prepare(); !ready) return ready.why();
-    if (const auto measured = s.search("measure", false, true, progress); measured.failed) return *measured.failed;
-    if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
-
-    const auto trials = augur::read_trials(s.with.log, std::span<const augur::loopnest_task>(s.tasks), s.made_with());
-    if (!trials) return trials.why();
+    std::vector<augur::logged_trials> rounds;
+    for (std::size_t round = 0; round < o.rounds; ++round) {
+        s.with.log = log_of(round);
+        if (round > 0)
+            if (auto taken = s.take_log(); !taken) return taken.why();
+        const auto name = o.rounds == 1 ? std::string("measure") : "measure, round " + std::to_string(round + 1);
+        if (const auto measured = s.search(name, false, true, progress); measured.failed) return *measured.failed;
+        if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
+        auto trials = augur::read_trials(s.with.log, std::span<const augur::loopnest_task>(s.tasks), s.made_with());
+        if (!trials) return trials.why();
+        rounds.push_back(std::move(*trials));
+    }
     std::vector<measured_task> out;
     const auto c_code = augur::native_c_options(s.on);
     for (const auto& t : s.tasks) {
         measured_task task;
         task.name = label(t.what());
         std::size_t number = 0;
-        for (const auto& trial : trials->trials) {
+        for (const auto& trial : rounds.front().trials) {
             if (trial.task != t.key() || number == o.schedules) continue;
             if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
             progress.show(out.size() * o.schedules + number, s.tasks.size() * o.schedules, "features: " + task.name, number == 0);
             measured_program p;
             p.name = "schedule " + std::to_string(number++);
-            p.seconds = trial.outcome.latency();
+            p.rounds = times_of(trial, rounds);
             p.steps = trial.schedule;
             const auto leave_out = [&](const std::string& why) { task.left_out.push_back(task.name + ", " + p.name + ": " + why); };
-            if (!trial.outcome.ok()) {
+            if (p.rounds.empty()) {
                 leave_out(std::string(to_string(trial.outcome.status)) + ": " + trial.outcome.reason);
                 continue;
             }
+            p.seconds = median(p.rounds);
             augur::loop_state state(t.dag());
             if (auto applied = state.apply(trial.schedule); !applied) return applied.why();
             const auto lowered = augur::lower(state);

@@ -129,7 +129,7 @@ augur::result<std::vector<measured_task>> gather_programs(const gather_options& 
             augur::ir_options how;
             how.threads = o.threads;
             auto features = kept_features((folder / (m.id + "." + std::to_string(o.threads) + ".features.json")).string(), ir, how);
-            if (features) task.programs.push_back({m.id, std::move(*features), seconds, std::move(m.steps), ir, {}});
+            if (features) task.programs.push_back({m.id, std::move(*features), seconds, {seconds}, std::move(m.steps), ir, {}});
             else task.left_out.push_back(m.id + ": " + features.why().detail);
             ++done;
             progress.show(done, count, task.name, done == count);

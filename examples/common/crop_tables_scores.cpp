@@ -39,12 +39,6 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
     return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 /// Instructions that ran, on all threads.
 double instructions_of(const augur::program_features& p) {
     double sum = 0;
@@ -54,6 +48,12 @@ double instructions_of(const augur::program_features& p) {
 }
 
 } // namespace
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
 
 std::vector<double> times_of(const measured_task& t) {
     std::vector<double> times;
@@ -123,16 +123,38 @@ augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>
         return got ? got->seconds : std::numeric_limits<double>::infinity();
     };
     std::vector<score_row> out;
-    out.push_back(row("Crop", true, [&](const measured_program& p) { return seconds_by(ours, p, p.features); }));
     if (std::all_of(tasks.begin(), tasks.end(), [](const measured_task& t) {
             return std::all_of(t.programs.begin(), t.programs.end(), [](const measured_program& p) { return p.compiled.has_value(); });
         }))
         out.push_back(row("Crop, through clang", true, [&](const measured_program& p) { return seconds_by(ours, p, *p.compiled); }));
+    out.push_back(row("Crop", true, [&](const measured_program& p) { return seconds_by(ours, p, p.features); }));
     out.push_back(row("Crop as published", true, [&](const measured_program& p) { return seconds_by(theirs, p, p.features); }));
-    out.push_back(row("instruction count", false, [](const measured_program& p) { return instructions_of(p.features); }));
+    out.push_back(row("instruction count", false, [](const measured_program& p) { return instructions_of(p.compiled ? *p.compiled : p.features); }));
     if (refused) return *refused;
     return out;
 }
+
+namespace {
+
+/// What one round says of the programs, judged by what all say; absent where a program was not measured in each of several rounds.
+score_row round_row(const std::vector<measured_task>& tasks) {
+    score_row row{"measured once", true, {}, "one round of several"};
+    for (const auto& t : tasks) {
+        const auto count = t.programs.front().rounds.size();
+        if (count < 2 || !std::all_of(t.programs.begin(), t.programs.end(), [&](const measured_program& p) { return p.rounds.size() == count; }))
+            return {row.name, true, {}, "not all programs were measured in each of several rounds"};
+        task_score mean;
+        for (std::size_t round = 0; round < count; ++round) {
+            std::vector<double> times;
+            for (const auto& p : t.programs) times.push_back(p.rounds[round]);
+            add_score(mean, score_of(times, times_of(t)), 1 / static_cast<double>(count));
+        }
+        row.scores.push_back(mean);
+    }
+    return row;
+}
+
+} // namespace
 
 std::vector<score_row> chance_rows(const std::vector<measured_task>& tasks) {
     score_row drawn{"drawn at random", false, {}, {}}, middle{"median program", false, {}, {}};
@@ -143,7 +165,9 @@ std::vector<score_row> chance_rows(const std::vector<measured_task>& tasks) {
         m.top1 = m.top5 = *std::min_element(times.begin(), times.end()) / median(times);
         middle.scores.push_back(m);
     }
-    return {std::move(drawn), std::move(middle)};
+    std::vector<score_row> out{std::move(drawn), std::move(middle)};
+    if (auto again = round_row(tasks); !again.scores.empty()) out.push_back(std::move(again));
+    return out;
 }
 
 } // namespace examples
