@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -102,17 +103,18 @@ public:
     /// The same, and adds what they find to `into`.   pre: a profile of this stream, `profile()` before anything came for one
     void feed(std::span<const std::uint64_t> lines, set_profile& into) {
         const auto before = found_;
-        const auto fills = fills_, crowded = crowded_;
+        const auto crowded = crowded_;
         feed(lines);
         into.accesses += lines.size();
-        into.fills += fills_ - fills;
         into.crowded += crowded_ - crowded;
         for (std::size_t i = 0; i < depth_; ++i) into.hits[i] += found_[i] - before[i];
+        for (std::size_t i = depth_; i < found_.size(); ++i) into.fills += found_[i] - before[i];
     }
 
     [[nodiscard]] set_profile profile() const {
-        return {line_bytes_, sets_,   accesses_, std::vector<std::uint64_t>(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(depth_)),
-                fills_,      crowded_};
+        const auto end = found_.begin() + static_cast<std::ptrdiff_t>(depth_);
+        return {line_bytes_, sets_, accesses_, std::vector<std::uint64_t>(found_.begin(), end), std::accumulate(end, found_.end(), std::uint64_t{0}),
+                crowded_};
     }
 
 private:
@@ -130,14 +132,19 @@ private:
     };
 
     [[nodiscard]] std::uint64_t* row(std::uint64_t set) noexcept { return rows_[set * (width_ / 8)].line; }
-    /// Notes that a line comes into the set.
-    void fill(std::uint32_t set) noexcept {
-        most_ = (std::max)(most_, ++in_crowd_[set]);
-        crowd_[fills_++ % set_profile::crowd] = set;
-        if (fills_ % set_profile::crowd != 0) return;
-        crowded_ += most_;
-        most_ = 0;
-        for (const auto s : crowd_) in_crowd_[s] = 0;
+    /// The set of an access stands behind those of lines that came, and stays there if its line comes: no branch, for nobody could foresee it.
+    [[gnu::always_inline]] std::uint32_t note(std::uint32_t noted, std::uint32_t set, bool comes) noexcept {
+        crowd_[noted] = set;
+        noted += comes ? 1U : 0U;
+        if (noted < set_profile::crowd) return noted;
+        end_crowd();
+        return 0;
+    }
+    void end_crowd() noexcept {
+        std::uint8_t most = 0;
+        for (const auto set : crowd_) most = (std::max)(most, ++in_crowd_[set]);
+        for (const auto set : crowd_) in_crowd_[set] = 0;
+        crowded_ += most;
     }
 
     void look_up(std::span<const std::uint64_t> lines, const std::uint32_t* sets) noexcept {
@@ -150,11 +157,11 @@ private:
                 std::swap(places[at], moved);
                 if (moved == line) break;
             }
+            noted_ = note(noted_, set, at == used_);
             if (at < used_) {
                 ++found_[at];
             } else {
                 ++found_[depth_];
-                fill(set);
                 if (used_ < depth_) places[used_++] = moved;
             }
         }
@@ -167,6 +174,7 @@ private:
         constexpr std::size_t ahead = 16;
         const bool far = rows_.size() * sizeof rows_[0] > std::size_t{1} << 20U; // more than the second-level cache of most
         eight* const rows = rows_.data();
+        std::uint32_t noted = noted_;
         for (std::size_t i = 0; i < lines.size(); ++i) {
             if (far && i + ahead < lines.size()) __builtin_prefetch(&rows[std::size_t{sets[i + ahead]} * V], 1);
             std::uint64_t* const places = rows[std::size_t{sets[i]} * V].line;
@@ -183,13 +191,14 @@ private:
             }
             const auto at = static_cast<std::size_t>(std::countr_zero(same));
             ++found_[at];
-            if (at >= depth_) fill(sets[i]);
+            noted = note(noted, sets[i], at >= depth_);
             const std::uint64_t moved = same ^ (same - 1); // the places up to that one get what was before them
             for (int j = V - 1; j >= 0; --j) {
                 const __m512i shifted = _mm512_maskz_alignr_epi64(0xFF, v[j], j == 0 ? line : v[j - 1], 7);
                 _mm512_store_si512(places + 8 * j, _mm512_mask_mov_epi64(v[j], static_cast<__mmask8>(moved >> 8 * j), shifted));
             }
         }
+        noted_ = noted;
     }
 #endif
 
@@ -201,10 +210,10 @@ private:
     std::uint64_t accesses_ = 0;
     std::array<std::uint64_t, deepest + 1> found_{}; ///< by place; beyond the depth: not found
     std::vector<eight> rows_;
-    std::uint64_t fills_ = 0, crowded_ = 0;
-    std::uint32_t most_ = 0;                                ///< of the present crowd in one set
-    std::array<std::uint32_t, set_profile::crowd> crowd_{}; ///< its sets
-    std::vector<std::uint32_t> in_crowd_;                   ///< by set
+    std::uint64_t crowded_ = 0;
+    std::uint32_t noted_ = 0;
+    std::array<std::uint32_t, set_profile::crowd> crowd_{}; ///< sets into which the latest lines came
+    std::vector<std::uint8_t> in_crowd_;                    ///< by set; all 0 between two crowds
 };
 
 } // namespace augur::inline v0
