@@ -24,9 +24,9 @@ std::vector<float> draw(std::ptrdiff_t n, std::uint64_t seed) {
 TEST_CASE("gemm: every instruction set, tail and transposition against a double loop") {
     for (const auto level : {k::isa::generic, k::isa::avx2, k::isa::avx512}) {
         if (level > k::best_isa()) continue;
-        for (const std::ptrdiff_t m : {1, 5, 6, 13})
+        for (const std::ptrdiff_t m : {1, 5, 6, 13, 50})
             for (const std::ptrdiff_t n : {1, 7, 16, 20, 33, 64, 100})
-                for (const std::ptrdiff_t depth : {1, 31, 256, 300})
+                for (const std::ptrdiff_t depth : {1, 31, 256, 300, 400})
                     for (int mode = 0; mode < 6; ++mode) {
                         const bool at = mode % 3 == 1, bt = mode % 3 == 2, add = mode >= 3;
                         const auto a = draw(m * depth, 1), b = draw(depth * n, 2);
@@ -35,6 +35,11 @@ TEST_CASE("gemm: every instruction set, tail and transposition against a double 
                         const k::operand A = at ? k::operand{a.data(), 1, m} : k::operand{a.data(), depth, 1};
                         const k::operand B = bt ? k::operand{b.data(), 1, depth} : k::operand{b.data(), n, 1};
                         k::gemm(m, n, depth, A, B, c.data(), n, {add ? c.data() : nullptr, n}, level);
+                        k::packed_operand packed;
+                        packed.pack(depth, n, B, level);
+                        auto same = c0;
+                        packed.gemm(m, A, same.data(), n, {add ? same.data() : nullptr, n});
+                        CHECK(same == c);
                         double worst = 0;
                         for (std::ptrdiff_t i = 0; i < m; ++i)
                             for (std::ptrdiff_t j = 0; j < n; ++j) {

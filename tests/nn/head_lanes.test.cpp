@@ -54,6 +54,22 @@ TEST_CASE("head lanes: softmax with multiplicities against a double loop") {
                 CAPTURE(n);
                 CAPTURE(heads);
                 CHECK(worst < 3e-6);
+
+                auto slope = w; // dL/d(share), any numbers
+                for (float& x : slope) x = static_cast<float>(rng.uniform(-2, 2));
+                const auto d_share = slope;
+                f.soften_backward(w.data(), slope.data(), n, row, n, lanes, 0.25F);
+                for (std::ptrdiff_t i = 0; i < n; ++i)
+                    for (std::ptrdiff_t l = 0; l < lanes; ++l) {
+                        const auto of = [&](const std::vector<float>& x, std::ptrdiff_t j) {
+                            return static_cast<double>(x[at(i * row + j * lanes + l)]);
+                        };
+                        double mean = 0;
+                        for (std::ptrdiff_t j = 0; j < n; ++j) mean += of(w, j) * of(d_share, j);
+                        for (std::ptrdiff_t j = 0; j < n; ++j)
+                            worst = std::max(worst, std::abs(of(w, j) * (of(d_share, j) - mean) * 0.25 - of(slope, j)));
+                    }
+                CHECK(worst < 3e-6);
             }
     }
 }
@@ -83,6 +99,9 @@ TEST_CASE("head lanes: AVX2 and AVX-512 agree to the last bit, beside any number
                     auto out = draw(k::whole_blocks(queries, k::query_block) * row + queries * lanes + 1); // weights, then the sums' logarithms
                     f.scores(qs.data(), queries, ks.data(), keys, d, groups, out.data(), row);
                     f.soften(out.data(), queries, row, times.data(), keys, lanes, out.data() + k::whole_blocks(queries, k::query_block) * row);
+                    auto back = draw(k::whole_blocks(queries, k::query_block) * row);
+                    f.soften_backward(out.data(), back.data(), queries, row, keys, lanes, 0.5F);
+                    out.insert(out.end(), back.begin(), back.end());
                     return out;
                 };
                 CAPTURE(queries);

@@ -221,6 +221,65 @@ TEST_CASE("attention: a repeated row counts as its copies") {
     CHECK(vectors::gradient_error(layer, g3, loss) < 1e-7);
 }
 
+TEST_CASE("attention: float, by head or with heads side by side, is as double") {
+    for (const nn::index heads : {2, 4, 6, 12}) // 2 by head
+        for (const bool folded : {false, true}) {
+            const nn::index width = heads * 5, rows = 61;
+            const std::array<nn::index, 6> begin{0, 1, 4, 4, 10, rows}; // one of 51 rows: products that pack
+            std::vector<std::uint32_t> repeat;
+            for (std::uint32_t i = 0; folded && i < rows; ++i) repeat.push_back(1 + i % 3);
+            augur::random rng(3);
+            auto layer = nn::attention<double>::zeros(width, heads);
+            nn::init(layer, rng);
+            auto single = nn::attention<float>::zeros(width, heads);
+            single.in_proj = {layer.in_proj.W.cast<float>(), layer.in_proj.b.cast<float>()};
+            single.out_proj = {layer.out_proj.W.cast<float>(), layer.out_proj.b.cast<float>()};
+            const M x = 3 * random_matrix(rows, width, 1), dy = random_matrix(rows, width, 2);
+            const nn::matrix<float> xf = x.cast<float>(), dyf = dy.cast<float>();
+            nn::attention_activation<double> a;
+            nn::attention_activation<float> b;
+            M y(rows, width), dx(rows, width);
+            nn::matrix<float> yf(rows, width), dxf(rows, width);
+            auto grad = nn::attention<double>::zeros(width, heads);
+            auto grad_f = nn::attention<float>::zeros(width, heads);
+            layer.forward(x, {begin, repeat}, a, y);
+            layer.backward(x, {begin, repeat}, a, dy, dx, grad);
+            single.forward(xf, {begin, repeat}, b, yf);
+            single.backward(xf, {begin, repeat}, b, dyf, dxf, grad_f);
+            CAPTURE(heads);
+            CAPTURE(folded);
+            CHECK(vectors::distance(yf, y) < 1e-5);
+            CHECK(vectors::distance(dxf, dx) < 1e-5);
+            CHECK(vectors::distance(grad_f.in_proj.W, grad.in_proj.W) < 1e-4);
+            CHECK(vectors::distance(grad_f.in_proj.b, grad.in_proj.b) < 1e-4);
+        }
+}
+
+TEST_CASE("linear and residual block: packed weights give the same bits") {
+    augur::random rng(5);
+    auto layer = nn::linear<float>::zeros(70, 50);
+    auto block = nn::residual<float>::zeros(50);
+    nn::init(layer, rng);
+    nn::init(block, rng);
+    nn::packed_weights<float> of_layer, of_block;
+    of_layer.pack(layer);
+    of_block.pack(block.inner);
+    using F = nn::matrix<float>;
+    const F x = random_matrix(60, 70, 1).cast<float>(), dy = random_matrix(60, 50, 2).cast<float>();
+    const auto run = [&](const nn::packed_weights<float>* for_layer, const nn::packed_weights<float>* for_block) {
+        F z(60, 50), hidden(60, 50), y(60, 50), scratch(60, 50), dz(60, 50), dx(60, 70);
+        auto grad = nn::linear<float>::zeros(70, 50);
+        auto grad_block = nn::residual<float>::zeros(50);
+        layer.forward(x, z, for_layer);
+        block.forward(z, hidden, y, for_block);
+        block.backward(z, hidden, dy, scratch, dz, grad_block, for_block);
+        layer.backward(x, dz, dx, grad, for_layer);
+        return std::array<F, 4>{y, dx, grad.W, grad_block.inner.W};
+    };
+    const auto plain = run(nullptr, nullptr), packed = run(&of_layer, &of_block);
+    for (std::size_t i = 0; i < plain.size(); ++i) CHECK(plain[i] == packed[i]);
+}
+
 TEST_CASE("relu: zero has no slope") {
     M x(1, 3);
     x << -1, 0, 2;

@@ -61,8 +61,21 @@ struct tlp_piece {
             std::swap(attention[a].d_context, other.attention[a].d_context);
             std::swap(attention[a].d_qkv, other.attention[a].d_qkv);
             std::swap(attention[a].scratch, other.attention[a].scratch);
+            std::swap(attention[a].lanes, other.attention[a].lanes);
         }
     }
+};
+
+/// The weights of a step, packed for its many products.
+template <nn::scalar S>
+struct tlp_packed {
+    using layers = std::vector<nn::packed_weights<S>>;
+    layers encoder, in_proj, out_proj, blocks; ///< with an LSTM `in_proj` is its projection
+    std::vector<layers> decoders;
+    std::vector<std::pair<const nn::linear<S>*, nn::packed_weights<S>*>> all;
+
+    template <bulk_executor Executor>
+    void pack(const tlp_network<S>& net, Executor& executor);
 };
 
 /// Gradients by the rows of one part of a batch, each row once: what is added to it stays in the cache.
@@ -96,7 +109,7 @@ class tlp_pass {
 public:
     /// Schedules a piece: small, so that a piece stays in the cache; large with an LSTM, whose matrix does not.
     static constexpr std::size_t score_piece = 16;
-    static constexpr std::size_t train_piece = 16;
+    static constexpr std::size_t train_piece = 8;
     static constexpr std::size_t most_gradients = 16; ///< parts of a batch that can be trained on at the same time
     static constexpr std::size_t lstm_piece = 256;
     static constexpr nn::index row_piece = 64;
@@ -107,7 +120,7 @@ public:
     /// @note allocates nothing once it has seen a batch as large; a score is the same in every batch, to the last bit for float
     template <bulk_executor Executor>
     void forward(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, std::span<S> scores) {
-        encode(net, bags, executor);
+        encode(net, bags, executor, false);
         const std::size_t size = net.lstm.empty() ? score_piece : lstm_piece;
         const std::size_t pieces = (bags.size() + size - 1) / size;
         const std::size_t workers = (std::min)(pieces, static_cast<std::size_t>(executor.concurrency()));
@@ -122,7 +135,8 @@ public:
     /// The same, keeping what `backward` needs.
     template <bulk_executor Executor>
     void forward_to_train(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, std::span<S> scores) {
-        encode(net, bags, executor);
+        packed_.pack(net, executor);
+        encode(net, bags, executor, true);
         const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
         const std::size_t pieces = (bags.size() + size - 1) / size;
         if (pieces_.size() < pieces) pieces_.resize(pieces);
@@ -142,12 +156,12 @@ public:
 
 private:
     template <bulk_executor Executor>
-    void encode(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor);
+    void encode(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, bool keep);
 
     // the schedules [first, last) of the batch; with an LSTM, of `sorted_`
     void run(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, std::span<S> scores,
              bool keep) const;
-    void attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece) const;
+    void attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, bool keep) const;
     void remember(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece, bool keep) const;
     void run_back(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
                   std::span<const S> d_scores, tlp_network<S>& grad, detail::tlp_row_sums<S>& sums) const;
@@ -169,6 +183,7 @@ private:
 
     [[nodiscard]] std::size_t schedule(const tlp_network<S>& net, std::size_t n) const { return net.lstm.empty() ? n : sorted_[n]; }
 
+    detail::tlp_packed<S> packed_;       ///< of the last `forward_to_train`
     nn::buffer<S> rows_;                 ///< (U, E) scaled
     std::vector<nn::buffer<S>> encoded_; ///< (U, width) behind each encoder layer
     nn::buffer<S> projected_;            ///< (U, 3D) queries, keys, values or (U, 4D) gates

@@ -14,9 +14,35 @@
 
 namespace augur::inline v0 {
 
+namespace detail {
+
 template <nn::scalar S>
 template <bulk_executor Executor>
-void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor) {
+void tlp_packed<S>::pack(const tlp_network<S>& net, Executor& executor) {
+    encoder.resize(net.encoder.size());
+    in_proj.resize((std::max)(net.attention.size(), std::size_t{1}));
+    out_proj.resize(net.attention.size());
+    blocks.resize(net.blocks.size());
+    decoders.resize(net.decoders.size());
+    all.clear();
+    const auto take = [&](const nn::linear<S>& layer, nn::packed_weights<S>& to) { all.emplace_back(&layer, &to); };
+    take(net.projection(), in_proj[0]);
+    for (std::size_t a = 1; a < net.attention.size(); ++a) take(net.attention[a].in_proj, in_proj[a]);
+    for (std::size_t a = 0; a < net.attention.size(); ++a) take(net.attention[a].out_proj, out_proj[a]);
+    for (std::size_t l = 0; l < net.encoder.size(); ++l) take(net.encoder[l], encoder[l]);
+    for (std::size_t b = 0; b < net.blocks.size(); ++b) take(net.blocks[b].inner, blocks[b]);
+    for (std::size_t k = 0; k < net.decoders.size(); ++k) {
+        decoders[k].resize(net.decoders[k].size());
+        for (std::size_t l = 0; l < net.decoders[k].size(); ++l) take(net.decoders[k][l], decoders[k][l]);
+    }
+    executor.bulk(all.size(), [&](std::size_t i) { all[i].second->pack(*all[i].first); });
+}
+
+} // namespace detail
+
+template <nn::scalar S>
+template <bulk_executor Executor>
+void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Executor& executor, bool keep) {
     const auto u = static_cast<nn::index>(bags.distinct());
     const auto e = static_cast<nn::index>(bags.columns());
     AUGUR_ASSERT(e == net.config.columns, "tlp: rows of another width than the network's");
@@ -35,11 +61,13 @@ void tlp_pass<S>::encode(const tlp_network<S>& net, const tlp_bags& bags, Execut
         for (nn::index i = first; i < first + n; ++i) tlp_input(net.config, bags.rows().data() + i * e, rows.data() + i * rows.cols());
         for (std::size_t l = 0; l < net.encoder.size(); ++l) {
             auto out = encoded_[l].view();
-            if (l == 0) net.encoder[l].forward(rows.middleRows(first, n), out.middleRows(first, n));
-            else net.encoder[l].forward(encoded_[l - 1].view().middleRows(first, n), out.middleRows(first, n));
+            const auto* packed = keep ? &packed_.encoder[l] : nullptr;
+            if (l == 0) net.encoder[l].forward(rows.middleRows(first, n), out.middleRows(first, n), packed);
+            else net.encoder[l].forward(encoded_[l - 1].view().middleRows(first, n), out.middleRows(first, n), packed);
             nn::relu<S>(out.middleRows(first, n));
         }
-        projection.forward(encoded_.back().view().middleRows(first, n), projected_.view().middleRows(first, n));
+        projection.forward(encoded_.back().view().middleRows(first, n), projected_.view().middleRows(first, n),
+                           keep ? packed_.in_proj.data() : nullptr);
     });
 }
 
@@ -53,7 +81,8 @@ void tlp_pass<S>::copy_projected(std::span<const std::uint32_t> ids, nn::buffer<
 }
 
 template <nn::scalar S>
-void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece) const {
+void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::size_t first, std::size_t last, detail::tlp_piece<S>& piece,
+                         bool keep) const {
     const nn::index from = bags.begin()[first];
     const nn::index t = bags.begin()[last] - from;
     const nn::index d = net.config.width();
@@ -69,10 +98,10 @@ void tlp_pass<S>::attend(const tlp_network<S>& net, const tlp_bags& bags, std::s
     for (std::size_t a = 0; a < net.attention.size(); ++a) {
         const auto& layer = net.attention[a];
         auto& kept = piece.attention[a];
-        if (a > 0) layer.in_proj.forward(piece.x[a].view(), kept.qkv.shape(t, 3 * d));
+        if (a > 0) layer.in_proj.forward(piece.x[a].view(), kept.qkv.shape(t, 3 * d), keep ? &packed_.in_proj[a] : nullptr);
         layer.attend({piece.begin, repeat}, kept);
         auto out = (a + 1 < net.attention.size() ? piece.x[a + 1] : piece.z[0]).shape(t, d);
-        layer.out_proj.forward(kept.context.view(), out);
+        layer.out_proj.forward(kept.context.view(), out, keep ? &packed_.out_proj[a] : nullptr);
         if (a > 0) nn::detail::add<S>(piece.x[a].view(), out);
         else
             for (nn::index i = 0; i < t; ++i) nn::detail::add<S>(table.row(static_cast<nn::index>(ids[static_cast<std::size_t>(i)])), out.row(i));
@@ -136,17 +165,17 @@ void tlp_pass<S>::run(const tlp_network<S>& net, const tlp_bags& bags, std::size
     piece.decoded.resize(outputs);
     const bool recurrent = !net.lstm.empty();
     if (recurrent) remember(net, bags, first, last, piece, keep);
-    else attend(net, bags, first, last, piece);
+    else attend(net, bags, first, last, piece, keep);
     const nn::index t = std::as_const(piece.z[0]).view().rows();
     for (std::size_t b = 0; b < net.blocks.size(); ++b)
-        net.blocks[b].forward(piece.z[b].view(), piece.hidden[b].shape(t, d), piece.z[b + 1].shape(t, d));
+        net.blocks[b].forward(piece.z[b].view(), piece.hidden[b].shape(t, d), piece.z[b + 1].shape(t, d), keep ? &packed_.blocks[b] : nullptr);
     for (std::size_t k = 0; k < outputs; ++k) {
         const auto& decoder = net.decoders[k];
         auto& decoded = piece.decoded[k];
         decoded.resize(decoder.size());
         for (std::size_t l = 0; l < decoder.size(); ++l) {
             auto out = decoded[l].shape(t, decoder[l].W.cols());
-            decoder[l].forward(l == 0 ? piece.z.back().view() : decoded[l - 1].view(), out);
+            decoder[l].forward(l == 0 ? piece.z.back().view() : decoded[l - 1].view(), out, keep ? &packed_.decoders[k][l] : nullptr);
             if (l + 1 < decoder.size()) nn::relu<S>(out);
         }
         const S* out = std::as_const(decoded).back().view().data();
@@ -174,12 +203,12 @@ void tlp_pass<S>::attend_back(const tlp_network<S>& net, const tlp_bags& bags, s
     for (std::size_t a = net.attention.size(); a-- > 0;) {
         const auto& layer = net.attention[a];
         auto& kept = piece.attention[a];
-        layer.out_proj.backward(kept.context.view(), now->view(), kept.d_context.shape(t, d), grad.attention[a].out_proj);
+        layer.out_proj.backward(kept.context.view(), now->view(), kept.d_context.shape(t, d), grad.attention[a].out_proj, &packed_.out_proj[a]);
         if (a == 0) copy_projected(ids, kept.qkv);
         layer.attend_backward({piece.begin, repeat}, kept);
         if (a == 0) break;
         auto d_input = next->shape(t, d);
-        layer.in_proj.backward(piece.x[a].view(), kept.d_qkv.view(), d_input, grad.attention[a].in_proj);
+        layer.in_proj.backward(piece.x[a].view(), kept.d_qkv.view(), d_input, grad.attention[a].in_proj, &packed_.in_proj[a]);
         d_input += now->view();
         std::swap(now, next);
     }
@@ -255,7 +284,7 @@ void tlp_pass<S>::run_back(const tlp_network<S>& net, const tlp_bags& bags, std:
         for (std::size_t l = decoder.size(); l-- > 0;) {
             const auto input = l == 0 ? piece.z.back().view() : piece.decoded[k][l - 1].view();
             auto d_input = next->shape(t, input.cols());
-            decoder[l].backward(input, now->view(), d_input, grad.decoders[k][l]);
+            decoder[l].backward(input, now->view(), d_input, grad.decoders[k][l], &packed_.decoders[k][l]);
             if (l > 0) nn::relu_backward<S>(input, d_input);
             std::swap(now, next);
         }
@@ -266,7 +295,8 @@ void tlp_pass<S>::run_back(const tlp_network<S>& net, const tlp_bags& bags, std:
     if (heads == 0) now->shape(t, d).setZero();
     else if (outputs > 1) now->shape(t, d) = piece.d_z.view();
     for (std::size_t b = net.blocks.size(); b-- > 0;) {
-        net.blocks[b].backward(piece.z[b].view(), piece.hidden[b].view(), now->view(), piece.scratch.shape(t, d), next->shape(t, d), grad.blocks[b]);
+        net.blocks[b].backward(piece.z[b].view(), piece.hidden[b].view(), now->view(), piece.scratch.shape(t, d), next->shape(t, d), grad.blocks[b],
+                               &packed_.blocks[b]);
         std::swap(now, next);
     }
     if (recurrent) remember_back(net, piece, *now, grad);
@@ -325,7 +355,7 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
         if (n == 0) return;
         auto& own = grads_[p];
         const auto rows_of = [&](auto&& m) { return m.middleRows(first, n); };
-        net.projection().backward(rows_of(encoded_.back().view()), rows_of(d_projected), rows_of(d_last), own.projection());
+        net.projection().backward(rows_of(encoded_.back().view()), rows_of(d_projected), rows_of(d_last), own.projection(), packed_.in_proj.data());
         if (net.lstm.empty()) rows_of(d_last) += rows_of(d_encoded);
         for (std::size_t l = net.encoder.size(); l-- > 0;) {
             auto d_out = d_layer_[l].view();
@@ -334,7 +364,7 @@ void tlp_pass<S>::backward(const tlp_network<S>& net, const tlp_bags& bags, Exec
                 net.encoder[0].backward(rows_of(rows_.view()), rows_of(d_out), own.encoder[0]);
             } else {
                 auto d_in = d_layer_[l - 1].view();
-                net.encoder[l].backward(rows_of(encoded_[l - 1].view()), rows_of(d_out), rows_of(d_in), own.encoder[l]);
+                net.encoder[l].backward(rows_of(encoded_[l - 1].view()), rows_of(d_out), rows_of(d_in), own.encoder[l], &packed_.encoder[l]);
             }
         }
     });

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <augur/nn/attention_lanes.hpp>
 #include <augur/nn/linear.hpp>
 #include <augur/nn/types.hpp>
 
@@ -30,10 +31,11 @@ template <scalar S>
 struct attention_activation {
     buffer<S> qkv;                       ///< (T, 3D) queries, keys, values
     buffer<S> context;                   ///< (T, D) the heads' results, side by side
-    std::vector<S> weights;              ///< softmax weights: for each sequence of length l, H blocks (l, l)
+    std::vector<S> weights;              ///< softmax weights: for each sequence of length l, H blocks (l, l), or in lanes (kernels/head_lanes.hpp)
     std::vector<std::size_t> weights_at; ///< (N) where the blocks of a sequence begin
     buffer<S> d_context, d_qkv;          ///< backward only
     buffer<S> scratch;                   ///< (l, l)
+    detail::lane_room lanes;
 };
 
 /// Self-attention: y = concat_h( softmax(Q_h K_h^T / sqrt(D / H)) V_h ) Wo + bo with [Q | K | V] = x Wi + bi, within each sequence.

@@ -96,12 +96,14 @@ void attention<S>::attend(const sequences& which, attention_activation<S>& kept)
     auto context = kept.context.shape(qkv.rows(), width);
     AUGUR_ASSERT(qkv.cols() == 3 * width && which.rows() == qkv.rows(), "attention: shape");
 
+    const detail::attention_in_lanes lanes(width, heads);
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, which.repeat, which.causal);
     kept.weights_at.resize(static_cast<std::size_t>(which.count()));
     std::size_t total = 0;
     for (index n = 0; n < which.count(); ++n) {
-        const auto l = static_cast<std::size_t>(which.begin[static_cast<std::size_t>(n) + 1] - which.begin[static_cast<std::size_t>(n)]);
+        const index l = which.begin[static_cast<std::size_t>(n) + 1] - which.begin[static_cast<std::size_t>(n)];
         kept.weights_at[static_cast<std::size_t>(n)] = total;
-        total += static_cast<std::size_t>(heads) * l * l;
+        total += static_cast<std::size_t>(in_lanes ? lanes.size(l) : heads * l * l);
     }
     if (kept.weights.size() < total) kept.weights.resize(total);
 
@@ -110,6 +112,13 @@ void attention<S>::attend(const sequences& which, attention_activation<S>& kept)
         const index l = which.begin[static_cast<std::size_t>(n) + 1] - first;
         if (l == 0) continue;
         const auto repeat = which.repeat.empty() ? which.repeat : which.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
+        if constexpr (std::same_as<S, float>) {
+            if (in_lanes) {
+                lanes.forward(l, qkv.data() + first * 3 * width, repeat, kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)],
+                              context.data() + first * width, kept.lanes);
+                continue;
+            }
+        }
         for (index h = 0; h < heads; ++h) {
             map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * l), l, l);
             const auto q = qkv.block(first, h * head, l, head);
@@ -132,10 +141,19 @@ void attention<S>::attend_backward(const sequences& which, attention_activation<
     auto d_qkv = kept.d_qkv.shape(qkv.rows(), 3 * width);
     AUGUR_ASSERT(d_context.rows() == qkv.rows() && d_context.cols() == width, "attention: shape");
 
+    const detail::attention_in_lanes lanes(width, heads);
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, which.repeat, which.causal);
     for (index n = 0; n < which.count(); ++n) {
         const index first = which.begin[static_cast<std::size_t>(n)];
         const index l = which.begin[static_cast<std::size_t>(n) + 1] - first;
         if (l == 0) continue;
+        if constexpr (std::same_as<S, float>) {
+            if (in_lanes) {
+                lanes.backward(l, qkv.data() + first * 3 * width, kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)],
+                               d_context.data() + first * width, d_qkv.data() + first * 3 * width, kept.lanes);
+                continue;
+            }
+        }
         auto d_scores = kept.scratch.shape(l, l);
         for (index h = 0; h < heads; ++h) {
             const map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * l), l, l);

@@ -5,10 +5,27 @@
 /// @file
 /// The affine layer, the rectifier, and the residual block made of both.
 
+#include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/types.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
+
+template <scalar S>
+struct linear;
+
+/// A layer's weights cut into the panels that products read, once for many of them: until the weights change. float only; for other numbers the
+/// layer's own weights are read. Results are the same to the last bit.
+template <scalar S>
+class packed_weights {
+public:
+    void pack(const linear<S>& layer);
+    [[nodiscard]] const kernels::packed_operand& forward() const { return forward_; }   ///< W
+    [[nodiscard]] const kernels::packed_operand& backward() const { return backward_; } ///< its transpose
+
+private:
+    kernels::packed_operand forward_, backward_;
+};
 
 /// Affine map of every row, y = x W + b.
 ///
@@ -22,10 +39,10 @@ struct linear {
 
     static linear zeros(index in_features, index out_features);
 
-    /// y <- x W + b.   pre: y is (T, O)
-    void forward(in<S> x, out<S> y) const;
+    /// y <- x W + b.   pre: y is (T, O); `packed`, where it is not null, is this layer's
+    void forward(in<S> x, out<S> y, const packed_weights<S>* packed = nullptr) const;
     /// Given dL/dy (T, O): dx <- dL/dx (T, I), and grad += (dL/dW, dL/db).
-    void backward(in<S> x, in<S> dy, out<S> dx, linear& grad) const;
+    void backward(in<S> x, in<S> dy, out<S> dx, linear& grad, const packed_weights<S>* packed = nullptr) const;
     /// The same where nobody needs dL/dx: grad += (dL/dW, dL/db).
     void backward(in<S> x, in<S> dy, linear& grad) const;
 
@@ -54,9 +71,10 @@ struct residual {
 
     static residual zeros(index width) { return {linear<S>::zeros(width, width)}; }
 
-    void forward(in<S> x, out<S> hidden, out<S> y) const;
+    /// pre: `packed`, where it is not null, is inner's
+    void forward(in<S> x, out<S> hidden, out<S> y, const packed_weights<S>* packed = nullptr) const;
     /// dx <- dL/dx, grad += dL/d(inner).   pre: `hidden` from forward; `scratch` (T, D)
-    void backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad) const;
+    void backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad, const packed_weights<S>* packed = nullptr) const;
 
     template <class F, class... L>
     static void visit(F&& f, L&... layers) {

@@ -17,14 +17,24 @@ namespace augur::inline v0 {
 namespace nn {
 
 template <scalar S>
+void packed_weights<S>::pack(const linear<S>& layer) {
+    if constexpr (std::same_as<S, float>) {
+        const auto& W = layer.W;
+        forward_.pack(W.rows(), W.cols(), {W.data(), W.outerStride(), 1});
+        backward_.pack(W.cols(), W.rows(), {W.data(), 1, W.outerStride()});
+    }
+}
+
+template <scalar S>
 linear<S> linear<S>::zeros(index in_features, index out_features) {
     return {matrix<S>::Zero(in_features, out_features), row_vector<S>::Zero(out_features)};
 }
 
 template <scalar S>
-void linear<S>::forward(in<S> x, out<S> y) const {
+void linear<S>::forward(in<S> x, out<S> y, [[maybe_unused]] const packed_weights<S>* packed) const {
     AUGUR_ASSERT(x.cols() == W.rows() && y.rows() == x.rows() && y.cols() == W.cols(), "linear: shape");
     if constexpr (std::same_as<S, float>) { // the same sums without writing b first
+        if (packed != nullptr) return packed->forward().gemm(x.rows(), {x.data(), x.outerStride(), 1}, y.data(), y.outerStride(), {b.data(), 0});
         return kernels::gemm(x.rows(), W.cols(), W.rows(), {x.data(), x.outerStride(), 1}, {W.data(), W.outerStride(), 1}, y.data(), y.outerStride(),
                              {b.data(), 0});
     }
@@ -44,8 +54,11 @@ void linear<S>::backward(in<S> x, in<S> dy, linear& grad) const {
 }
 
 template <scalar S>
-void linear<S>::backward(in<S> x, in<S> dy, out<S> dx, linear& grad) const {
+void linear<S>::backward(in<S> x, in<S> dy, out<S> dx, linear& grad, [[maybe_unused]] const packed_weights<S>* packed) const {
     backward(x, dy, grad);
+    if constexpr (std::same_as<S, float>) {
+        if (packed != nullptr) return packed->backward().gemm(dy.rows(), {dy.data(), dy.outerStride(), 1}, dx.data(), dx.outerStride());
+    }
     multiply_transposed<S>(dy, W, dx); // (T,O)(O,I)
 }
 
@@ -86,8 +99,8 @@ void add(in<S> x, out<S> to) {
 } // namespace detail
 
 template <scalar S>
-void residual<S>::forward(in<S> x, out<S> hidden, out<S> y) const {
-    inner.forward(x, hidden);
+void residual<S>::forward(in<S> x, out<S> hidden, out<S> y, const packed_weights<S>* packed) const {
+    inner.forward(x, hidden, packed);
     if constexpr (std::same_as<S, float>) {
         if (x.outerStride() == x.cols() && hidden.outerStride() == x.cols() && y.outerStride() == x.cols())
             return kernels::relu_add(x.data(), hidden.data(), y.data(), y.size());
@@ -97,7 +110,7 @@ void residual<S>::forward(in<S> x, out<S> hidden, out<S> y) const {
 }
 
 template <scalar S>
-void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad) const {
+void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad, const packed_weights<S>* packed) const {
     bool done = false;
     if constexpr (std::same_as<S, float>) {
         done = hidden.outerStride() == hidden.cols() && dy.outerStride() == dy.cols() && scratch.outerStride() == dy.cols();
@@ -107,8 +120,16 @@ void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<
         scratch = dy;
         relu_backward<S>(hidden, scratch);
     }
+    if constexpr (std::same_as<S, float>) { // begins with dy: not one pass more over dx
+        inner.backward(x, scratch, grad.inner);
+        const kernels::operand of_scratch{scratch.data(), scratch.outerStride(), 1};
+        const kernels::gemm_start from{dy.data(), dy.outerStride()};
+        if (packed != nullptr) return packed->backward().gemm(dy.rows(), of_scratch, dx.data(), dx.outerStride(), from);
+        return kernels::gemm(dy.rows(), inner.W.rows(), inner.W.cols(), of_scratch, {inner.W.data(), 1, inner.W.outerStride()}, dx.data(),
+                             dx.outerStride(), from);
+    }
     inner.backward(x, scratch, dx, grad.inner);
-    detail::add<S>(dy, dx);
+    dx += dy;
 }
 
 } // namespace nn

@@ -66,6 +66,14 @@ AUGUR_NN_KERNEL(relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const fl
     for (; i < n; ++i) to[i] += x[i];
 AUGUR_NN_KERNEL(add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
 
+// x <- x by
+#define AUGUR_NN_SCALE(LANES)                                                                                                                        \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) *= by;                                                                              \
+    for (; i < n; ++i) x[i] *= by;
+AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float by, float* x, std::ptrdiff_t n), by, x, n)
+
 // hidden <- max(hidden, 0), y <- hidden + x
 #define AUGUR_NN_RELU_ADD(LANES)                                                                                                                     \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
@@ -197,6 +205,7 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 #undef AUGUR_NN_SOFTMAX_BACKWARD
 #undef AUGUR_NN_ADD_ROWS
 #undef AUGUR_NN_RELU_ADD
+#undef AUGUR_NN_SCALE
 #undef AUGUR_NN_ADD
 #undef AUGUR_NN_RELU_BACKWARD
 #undef AUGUR_NN_RELU

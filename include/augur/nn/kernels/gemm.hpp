@@ -17,6 +17,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/isa.hpp>
+#include <augur/nn/kernels/line_buffer.hpp>
 
 #if AUGUR_X86
 #include <immintrin.h>
@@ -45,15 +46,24 @@ namespace detail {
 
 inline constexpr std::ptrdiff_t k_block = 384; ///< most steps of k between two roundings to memory; 48 KiB of B
 
+/// The rows of A that a tile reads, and what the next tile will want from memory: a line `ahead`, `stride` floats further with each step of k.
+struct strip : operand {
+    const float* ahead;
+    std::ptrdiff_t stride;
+};
+
 /// One tile: c (R, V vectors) = [start +] a (R, k) panel (k, V vectors), `ldb` floats between the panel's rows; of the last vector only the first
 /// `last` lanes are in c.
-using tile_function = void (*)(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc,
+using tile_function = void (*)(std::ptrdiff_t k, const strip& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc,
                                const gemm_start& start, int last);
+
+/// Steps of k from which on a tile takes long enough that it is worth to ask for c in front of it.
+inline constexpr std::ptrdiff_t deep = 64;
 
 template <int R, int V>
 struct generic_tile {
     static constexpr int lanes = 8, vectors = 2, rows = 6; // of the largest one
-    static void run(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc, const gemm_start& start,
+    static void run(std::ptrdiff_t k, const strip& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc, const gemm_start& start,
                     int last) {
         constexpr int width = 8 * V;
         for (int r = 0; r < R; ++r) {
@@ -72,7 +82,7 @@ struct generic_tile {
 template <int R, int V>
 struct avx2_tile {
     static constexpr int lanes = 8, vectors = 2, rows = 6; // fill the registers
-    __attribute__((target("avx2,fma"))) static void run(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c,
+    __attribute__((target("avx2,fma"))) static void run(std::ptrdiff_t k, const strip& a, const float* panel, std::ptrdiff_t ldb, float* c,
                                                         std::ptrdiff_t ldc, const gemm_start& start, int last) {
         __m256 sum[R][V];
         AUGUR_UNROLL
@@ -80,9 +90,17 @@ struct avx2_tile {
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) sum[r][v] = _mm256_setzero_ps();
         }
-        const float* from = a.data;
-        const std::ptrdiff_t row = a.row, col = a.col;
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col) {
+        if (k >= deep) {
+            AUGUR_UNROLL
+            for (int r = 0; r < R; ++r) {
+                AUGUR_UNROLL
+                for (int v = 0; v < V; v += 2) __builtin_prefetch(c + r * ldc + 8 * v, 1);
+            }
+        }
+        const float *from = a.data, *ahead = a.ahead;
+        const std::ptrdiff_t row = a.row, col = a.col, stride = a.stride;
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col, ahead += stride) {
+            __builtin_prefetch(ahead);
             __m256 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm256_loadu_ps(panel + 8 * v);
@@ -113,7 +131,7 @@ struct avx2_tile {
 template <int R, int V>
 struct avx512_tile {
     static constexpr int lanes = 16, vectors = 2, rows = 12; // a panel of 256 steps stays in the first cache
-    __attribute__((target("avx512f"))) static void run(std::ptrdiff_t k, const operand& a, const float* panel, std::ptrdiff_t ldb, float* c,
+    __attribute__((target("avx512f"))) static void run(std::ptrdiff_t k, const strip& a, const float* panel, std::ptrdiff_t ldb, float* c,
                                                        std::ptrdiff_t ldc, const gemm_start& start, int last) {
         const auto mask = static_cast<__mmask16>((1U << static_cast<unsigned>(last)) - 1U);
         __m512 sum[R][V];
@@ -122,15 +140,24 @@ struct avx512_tile {
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) sum[r][v] = _mm512_setzero_ps();
         }
-        const float* from = a.data;
-        const std::ptrdiff_t row = a.row, col = a.col;
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col) {
+        if (k >= deep) {
+            AUGUR_UNROLL
+            for (int r = 0; r < R; ++r) {
+                AUGUR_UNROLL
+                for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * ldc + 16 * v, 1);
+            }
+        }
+        const float* ahead = a.ahead;
+        const std::ptrdiff_t row = a.row, col = a.col, stride = a.stride;
+        const float* from[3] = {a.data, a.data + (R > 4 ? 4 : 0) * row, a.data + (R > 8 ? 8 : 0) * row}; // addresses that take few registers
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from[0] += col, from[1] += col, from[2] += col, ahead += stride) {
+            __builtin_prefetch(ahead);
             __m512 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm512_loadu_ps(panel + 16 * v);
             AUGUR_UNROLL
             for (int r = 0; r < R; ++r) {
-                const __m512 x = _mm512_set1_ps(from[r * row]);
+                const __m512 x = _mm512_set1_ps(from[r / 4][r % 4 * row]);
                 AUGUR_UNROLL
                 for (int v = 0; v < V; ++v) sum[r][v] = _mm512_fmadd_ps(x, b[v], sum[r][v]);
             }
@@ -199,42 +226,83 @@ void pack(float* panel, const float* from, const operand& b, std::ptrdiff_t dept
         for (std::ptrdiff_t j = used; j < width; ++j) panel[p * width + j] = 0;
 }
 
-/// C = [start +] A B with panels of B packed on the stack (48 KiB). A small product reads B where it lies.
+/// How B is cut: into blocks of `depth` <= k_block steps of k, as even as can be, and panels of `full` columns.
 template <template <int, int> class Tile>
-void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, float* c, std::ptrdiff_t ldc,
-               const gemm_start& start) {
+struct cut {
     using largest = Tile<1, 1>;
-    constexpr std::ptrdiff_t full = largest::lanes * largest::vectors, small = 48;
+    static constexpr std::ptrdiff_t full = largest::lanes * largest::vectors;
+    /// f(k0, depth) for each block; at least once.
+    template <class F>
+    static void blocks(std::ptrdiff_t k, const F& f) {
+        std::ptrdiff_t k0 = 0;
+        for (std::ptrdiff_t left = (std::max)((k + k_block - 1) / k_block, std::ptrdiff_t{1}); left > 0; --left) {
+            const std::ptrdiff_t depth = (k - k0 + left - 1) / left;
+            f(k0, depth);
+            k0 += depth;
+        }
+    }
+    static std::ptrdiff_t vectors(std::ptrdiff_t used) { return (used + largest::lanes - 1) / largest::lanes; }
+};
+
+/// C = [start +] A B with panels of B packed on the stack (48 KiB) if they do not come `packed`. A small product reads B where it lies.
+template <template <int, int> class Tile>
+void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, const float* packed, float* c,
+               std::ptrdiff_t ldc, const gemm_start& start) {
+    using shape = cut<Tile>;
+    using largest = typename shape::largest;
+    constexpr std::ptrdiff_t full = shape::full, small = 48;
     constexpr std::ptrdiff_t m_block = 384; // rows of A that all panels find in the second cache
-    alignas(64) float panel[k_block * full];
-    std::ptrdiff_t k0 = 0;
-    for (std::ptrdiff_t blocks = (std::max)((k + k_block - 1) / k_block, std::ptrdiff_t{1}); blocks > 0; --blocks) {
-        const std::ptrdiff_t depth = (k - k0 + blocks - 1) / blocks;
+    alignas(64) float room[k_block * full];
+    shape::blocks(k, [&](std::ptrdiff_t k0, std::ptrdiff_t depth) {
         const gemm_start from_c{c, ldc}, &add = k0 > 0 ? from_c : start;
         for (std::ptrdiff_t m0 = 0; m0 < m; m0 += m_block) {
             const std::ptrdiff_t m1 = (std::min)(m, m0 + m_block);
             for (std::ptrdiff_t n0 = 0; n0 < n; n0 += full) {
                 const std::ptrdiff_t used = (std::min)(n - n0, full);
-                const std::ptrdiff_t vectors = (used + largest::lanes - 1) / largest::lanes;
-                const std::ptrdiff_t width = vectors * largest::lanes;
+                const std::ptrdiff_t vectors = shape::vectors(used);
                 const auto last = static_cast<int>(used - (vectors - 1) * largest::lanes);
-                const float* from = b.data + k0 * b.row + n0 * b.col;
-                const bool in_place = m <= small && b.col == 1 && last == largest::lanes;
-                if (!in_place) pack<full>(panel, from, b, depth, used, width);
+                const float* panel = room;
+                std::ptrdiff_t width = vectors * largest::lanes;
+                if (packed != nullptr) {
+                    panel = packed + k0 * shape::vectors(n) * largest::lanes + n0 * depth;
+                } else if (const float* from = b.data + k0 * b.row + n0 * b.col; m <= small && b.col == 1 && last == largest::lanes) {
+                    panel = from;
+                    width = b.row;
+                } else {
+                    pack<full>(room, from, b, depth, used, width);
+                }
                 const auto& tiles = vectors == 1 ? tile_column<Tile, 1> : tile_column<Tile, 2>;
                 std::ptrdiff_t i = m0;
                 for (std::ptrdiff_t left = (m1 - m0 + largest::rows - 1) / largest::rows; left > 0; --left) { // as even as can be
                     const std::ptrdiff_t rows = (m1 - i + left - 1) / left;
-                    const operand strip{a.data + i * a.row + k0 * a.col, a.row, a.col};
-                    const gemm_start at{add.data == nullptr ? nullptr : add.data + i * add.row + n0, add.row};
-                    tiles[static_cast<std::size_t>(rows - 1)](depth, strip, in_place ? from : panel, in_place ? b.row : width, c + i * ldc + n0, ldc,
-                                                              at, last);
+                    strip at{{a.data + i * a.row + k0 * a.col, a.row, a.col}, nullptr, 0};
+                    at.ahead = at.data;
+                    if (n0 == 0 && left > 1) { // the other panels find the rows in the cache
+                        at.ahead += (a.col == 1 ? rows : 2 * rows - 1) * a.row;
+                        at.stride = a.col == 1 ? rows : a.col;
+                    }
+                    const gemm_start from_start{add.data == nullptr ? nullptr : add.data + i * add.row + n0, add.row};
+                    tiles[static_cast<std::size_t>(rows - 1)](depth, at, panel, width, c + i * ldc + n0, ldc, from_start, last);
                     i += rows;
                 }
             }
         }
-        k0 += depth;
-    }
+    });
+}
+
+/// The panels of B one behind the other, as `gemm_loop` takes them.
+template <template <int, int> class Tile>
+void pack_all(std::ptrdiff_t k, std::ptrdiff_t n, const operand& b, line_buffer<float>& to) {
+    using shape = cut<Tile>;
+    constexpr std::ptrdiff_t lanes = shape::largest::lanes;
+    float* panel = to.reserve(static_cast<std::size_t>(k * shape::vectors(n) * lanes));
+    shape::blocks(k, [&](std::ptrdiff_t k0, std::ptrdiff_t depth) {
+        for (std::ptrdiff_t n0 = 0; n0 < n; n0 += shape::full) {
+            const std::ptrdiff_t used = (std::min)(n - n0, shape::full), width = shape::vectors(used) * lanes;
+            pack<shape::full>(panel, b.data + k0 * b.row + n0 * b.col, b, depth, used, width);
+            panel += depth * width;
+        }
+    });
 }
 
 } // namespace detail
@@ -245,12 +313,43 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const opera
 inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, float* c, std::ptrdiff_t ldc,
                  const gemm_start& start = {}, isa level = best_isa()) {
 #if AUGUR_X86
-    if (level == isa::avx512) return detail::gemm_loop<detail::avx512_tile>(m, n, k, a, b, c, ldc, start);
-    if (level == isa::avx2) return detail::gemm_loop<detail::avx2_tile>(m, n, k, a, b, c, ldc, start);
+    if (level == isa::avx512) return detail::gemm_loop<detail::avx512_tile>(m, n, k, a, b, nullptr, c, ldc, start);
+    if (level == isa::avx2) return detail::gemm_loop<detail::avx2_tile>(m, n, k, a, b, nullptr, c, ldc, start);
 #endif
     (void)level;
-    detail::gemm_loop<detail::generic_tile>(m, n, k, a, b, c, ldc, start);
+    detail::gemm_loop<detail::generic_tile>(m, n, k, a, b, nullptr, c, ldc, start);
 }
+
+/// A matrix B (k, n) as `gemm` multiplies by it, for many products with the same one. Grows and never shrinks.
+class packed_operand {
+public:
+    /// pre: the processor has `level`
+    void pack(std::ptrdiff_t k, std::ptrdiff_t n, const operand& b, isa level = best_isa()) {
+        k_ = k;
+        n_ = n;
+        level_ = level;
+#if AUGUR_X86
+        if (level == isa::avx512) return detail::pack_all<detail::avx512_tile>(k, n, b, panels_);
+        if (level == isa::avx2) return detail::pack_all<detail::avx2_tile>(k, n, b, panels_);
+#endif
+        detail::pack_all<detail::generic_tile>(k, n, b, panels_);
+    }
+
+    /// C (m, n) = [start +] A (m, k) B, to the last bit as `gemm` has it. Safe to call concurrently on distinct C.
+    void gemm(std::ptrdiff_t m, const operand& a, float* c, std::ptrdiff_t ldc, const gemm_start& start = {}) const {
+        const operand none{nullptr, 0, 0};
+#if AUGUR_X86
+        if (level_ == isa::avx512) return detail::gemm_loop<detail::avx512_tile>(m, n_, k_, a, none, panels_.data(), c, ldc, start);
+        if (level_ == isa::avx2) return detail::gemm_loop<detail::avx2_tile>(m, n_, k_, a, none, panels_.data(), c, ldc, start);
+#endif
+        detail::gemm_loop<detail::generic_tile>(m, n_, k_, a, none, panels_.data(), c, ldc, start);
+    }
+
+private:
+    std::ptrdiff_t k_ = 0, n_ = 0;
+    isa level_ = isa::generic;
+    line_buffer<float> panels_;
+};
 
 } // namespace nn::kernels
 } // namespace augur::inline v0

@@ -197,6 +197,22 @@ struct avx512_lanes {
                 for (std::ptrdiff_t r = 0; r < (more ? 2 : 1); ++r)                                                                                  \
                     for (std::ptrdiff_t l = 0; l < 8; ++l) log_sums[(i + r) * lanes + g + l] = tops[8 * r + l] + std::log(sums[8 * r + l]);          \
             }                                                                                                                                        \
+    }                                                                                                                                                \
+    attributes void prefix##_soften_backward(const float* weights, float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, std::ptrdiff_t keys,    \
+                                             std::ptrdiff_t lanes, float scale) {                                                                    \
+        for (std::ptrdiff_t i = 0; i < count; i += P::wide)                                                                                          \
+            for (std::ptrdiff_t g = 0; g < lanes; g += 8) {                                                                                          \
+                const std::ptrdiff_t more = P::wide > 1 && i + 1 < count ? stride : 0;                                                               \
+                float* const row = rows + i * stride + g;                                                                                            \
+                const float* const p = weights + i * stride + g;                                                                                     \
+                P::vec mean = P::all(0);                                                                                                             \
+                for (std::ptrdiff_t j = 0; j < keys * lanes; j += lanes)                                                                             \
+                    mean = P::fma(P::load(p + j, p + j + more), P::load(row + j, row + j + more), mean);                                             \
+                for (std::ptrdiff_t j = 0; j < keys * lanes; j += lanes) {                                                                           \
+                    const P::vec off = P::subtract(P::load(row + j, row + j + more), mean);                                                          \
+                    P::store(row + j, row + j + more, P::multiply(P::multiply(P::load(p + j, p + j + more), off), P::all(scale)));                   \
+                }                                                                                                                                    \
+            }                                                                                                                                        \
     }
 
 AUGUR_NN_HEAD_LANES(generic, generic_lanes, inline)
@@ -208,7 +224,7 @@ AUGUR_NN_HEAD_LANES(avx512, avx512_lanes, __attribute__((target("avx512f"))) inl
 
 } // namespace detail
 
-/// The two steps of a softmax over keys.
+/// The steps of a softmax over keys, and the way back.
 struct head_lane_kernels {
     /// out (queries, keys, 8 groups) <- q k. Pointers and room for whole blocks: queries to a multiple of 4, keys to one of 3.
     void (*scores)(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d, std::ptrdiff_t groups,
@@ -217,16 +233,20 @@ struct head_lane_kernels {
     /// log_sums (count, lanes), where it is not null, <- log of the sum of times[j] e^score.   pre: keys > 0
     void (*soften)(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes,
                    float* log_sums);
+    /// rows <- dL/d(score) from dL/d(share), where `weights` are the shares and a score was multiplied by `scale`; both (count, keys, lanes),
+    /// `stride` numbers from one of `count` to the next.
+    void (*soften_backward)(const float* weights, float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, std::ptrdiff_t keys, std::ptrdiff_t lanes,
+                            float scale);
 };
 
 /// pre: the processor has `level`
 inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
 #if AUGUR_X86
-    if (level == isa::avx512) return {&detail::avx512_scores, &detail::avx512_soften};
-    if (level == isa::avx2) return {&detail::avx2_scores, &detail::avx2_soften};
+    if (level == isa::avx512) return {&detail::avx512_scores, &detail::avx512_soften, &detail::avx512_soften_backward};
+    if (level == isa::avx2) return {&detail::avx2_scores, &detail::avx2_soften, &detail::avx2_soften_backward};
 #endif
     (void)level;
-    return {&detail::generic_scores, &detail::generic_soften};
+    return {&detail::generic_scores, &detail::generic_soften, &detail::generic_soften_backward};
 }
 
 } // namespace nn::kernels

@@ -6,37 +6,15 @@
 /// Layers whose weights are packed once, on the products of panel.hpp or of amx.hpp.
 
 #include <cstddef>
-#include <vector>
 
 #include <augur/core/config.hpp>
 #include <augur/nn/kernels/amx.hpp>
 #include <augur/nn/kernels/bf16.hpp>
+#include <augur/nn/kernels/line_buffer.hpp>
 #include <augur/nn/kernels/panel.hpp>
 
 namespace augur::inline v0 {
 namespace nn::kernels {
-
-/// Memory that begins a cache line. Grows, and keeps what it holds.
-template <class T>
-class line_buffer {
-public:
-    line_buffer() = default;
-    explicit line_buffer(std::size_t n) { reserve(n); }
-    T* reserve(std::size_t n) {
-        const std::size_t lines = (n + per_line - 1) / per_line;
-        if (lines_.size() < lines) lines_.resize(lines);
-        return data();
-    }
-    [[nodiscard]] T* data() { return lines_.empty() ? nullptr : lines_.data()->x; }
-    [[nodiscard]] const T* data() const { return lines_.empty() ? nullptr : lines_.data()->x; }
-
-private:
-    static constexpr std::size_t per_line = 64 / sizeof(T);
-    struct alignas(64) line {
-        T x[per_line];
-    };
-    std::vector<line> lines_;
-};
 
 /// A layer's weights, packed, and its bias.
 template <class T>
