@@ -43,24 +43,42 @@ inline float tlp_logarithm(float x) {
 
 /// to (tlp_config::bands) <- a number in bands: a quarter of its logarithm; how near it is to each of the powers 2^0 - 1, 2^1 - 1, ..., those above
 /// counting as the last; whether 2, 4, 8 and 16 divide it.
-template <class S>
-void tlp_bands(float x, S* to) {
+inline void tlp_bands_of(float x, float* to) {
     constexpr int powers = 13;
-    std::fill_n(to, 1 + powers + 4, static_cast<S>(0.0F));
-    if (x == 0) { // most of them
-        to[1] = static_cast<S>(1.0F);
-        return;
-    }
+    std::fill_n(to, 1 + powers + 4, 0.0F);
     const float l = tlp_logarithm(x);
     const float size = (std::min)(std::abs(l), static_cast<float>(powers - 1));
-    *to++ = static_cast<S>(l / 4);
+    *to++ = l / 4;
     const int below = size > 0 ? static_cast<int>(size) : 0; // it and the next one are near
-    for (int k = below; k < (std::min)(below + 2, powers); ++k) to[k] = static_cast<S>((std::max)(0.0F, 1 - std::abs(size - static_cast<float>(k))));
+    for (int k = below; k < (std::min)(below + 2, powers); ++k) to[k] = (std::max)(0.0F, 1 - std::abs(size - static_cast<float>(k)));
     to += powers;
     std::uint32_t bits = 1; // of a number that they do not divide
     if (x > 0 && x < 0x1p28F && static_cast<float>(static_cast<std::int32_t>(x)) == x) bits = static_cast<std::uint32_t>(x);
     else if (x >= 0x1p28F && x < std::numeric_limits<float>::infinity()) bits = 0; // every float is a multiple of 16
-    for (const std::uint32_t divisor : {2U, 4U, 8U, 16U}) *to++ = static_cast<S>(bits % divisor == 0 ? 1.0F : 0.0F);
+    for (const std::uint32_t divisor : {2U, 4U, 8U, 16U}) *to++ = bits % divisor == 0 ? 1.0F : 0.0F;
+}
+
+/// Those of the first integers, one behind the other: 72 KB.
+using tlp_band_table = std::array<std::array<float, static_cast<std::size_t>(tlp_config::bands)>, 1024>;
+inline const tlp_band_table& tlp_known_bands() {
+    static const auto known = [] {
+        tlp_band_table all;
+        for (std::size_t i = 0; i < all.size(); ++i) tlp_bands_of(static_cast<float>(i), all[i].data());
+        return all;
+    }();
+    return known;
+}
+
+/// The same from the table where it is there.
+template <class S>
+void tlp_bands(float x, S* to) {
+    const auto& known = tlp_known_bands();
+    const auto whole = x > -1 && x < static_cast<float>(known.size()) ? static_cast<std::int32_t>(x) : -1; // not a NaN
+    std::array<float, static_cast<std::size_t>(tlp_config::bands)> other;
+    const auto* from = &other;
+    if (whole >= 0 && static_cast<float>(whole) == x) from = &known[static_cast<std::size_t>(whole)];
+    else tlp_bands_of(x, other.data());
+    std::copy(from->begin(), from->end(), to);
 }
 
 } // namespace detail
@@ -78,15 +96,12 @@ void tlp_input(const tlp_config& config, const float* row, S* to) {
         return;
     case tlp_scaling::bands: break;
     }
-    const nn::index first = config.numbers_at, last = config.numbers_at + config.numbers;
-    for (nn::index c = 0; c < e; ++c) {
-        if (c < first || c >= last) {
-            *to++ = static_cast<S>(detail::tlp_logarithm(row[c]));
-        } else {
-            detail::tlp_bands(row[c], to);
-            to += tlp_config::bands;
-        }
-    }
+    const auto logarithms = [&](nn::index from, nn::index end) { // one-hots, nearly all of them 0
+        for (nn::index c = from; c < end; ++c) *to++ = row[c] == 0 ? S(0) : static_cast<S>(detail::tlp_logarithm(row[c]));
+    };
+    logarithms(0, config.numbers_at);
+    for (nn::index c = config.numbers_at; c < config.numbers_at + config.numbers; ++c, to += tlp_config::bands) detail::tlp_bands(row[c], to);
+    logarithms(config.numbers_at + config.numbers, e);
 }
 
 } // namespace augur::inline v0
