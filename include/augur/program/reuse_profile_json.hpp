@@ -6,9 +6,11 @@
 /// Memory profiles as JSON: reuse profiles and set profiles, strict and versioned.
 ///
 ///     {"format": "augur-reuse-profile", "version": 1, "line_bytes": 64, "cold": 4, "bins": [[0, 12], [3, 1], [1024, 7]]}
-///     {"format": "augur-set-profile", "version": 1, "line_bytes": 64, "sets": 64, "accesses": 20, "hits": [12, 1, 0, 0, 0, 0, 0, 0]}
+///     {"format": "augur-set-profile", "version": 1, "line_bytes": 64, "sets": 64, "accesses": 20, "hits": [12, 1, 0, 0, 0, 0, 0, 0],
+///      "fills": 7, "crowded": 0}
 ///
-/// `bins` are those in use, by rising distance: the lowest distance of the bin, and how often one of its distances came.
+/// `bins` are those in use, by rising distance: the lowest distance of the bin, and how often one of its distances came. `fills` and `crowded` may be
+/// missing: then lines wait for nobody.
 
 #include <array>
 #include <cstddef>
