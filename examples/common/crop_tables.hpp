@@ -28,7 +28,7 @@ struct measured_program {
     std::string name;
     augur::program_features features;
     double seconds = 0;                              ///< the median of `rounds`
-    std::vector<double> rounds;                      ///< each time it was measured, hours or minutes apart
+    std::vector<double> rounds;                      ///< each time it was measured, minutes apart
     augur::step_list steps;                          ///< the schedule, in Ansor's words
     std::string ir;                                  ///< file with its LLVM IR; empty: none. Of a nest: what `compiled` is of
     std::optional<augur::program_features> compiled; ///< of a nest: as a compiler's IR has them
