@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,8 +102,9 @@ enum class table_method : std::uint8_t {
     program_pick,     ///< the best program by the median of its records, one of these at random: what knowing everything but luck would bring
     trees_regression, ///< boosted trees on the faithful features
     trees_ranking,
-    trees_nest, ///< boosted trees on the features of the loop nest that the steps make (tables_nest.hpp)
-    absent,     ///< in the paper, not here
+    trees_nest,   ///< boosted trees on the features of the loop nest that the steps make (tables_nest.hpp)
+    tlp_and_nest, ///< such trees of three views of the features taking turns, with TLP as a second opinion (decision 18)
+    absent,       ///< in the paper, not here
 };
 
 struct table_cell {
@@ -140,6 +142,9 @@ struct table_budget {
     std::size_t batch = 0;                         ///< samples a step; 0: as the recipe says
 };
 
+/// Scores of records of one task, higher is better.
+using table_scores = std::function<std::vector<float>(std::span<const std::uint32_t>)>;
+
 /// What came of a cell with one seed.
 struct cell_score {
     top_scores together;
@@ -173,7 +178,10 @@ private:
     [[nodiscard]] std::string checkpoint_of(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<cell_score> pretrain(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label);
     [[nodiscard]] augur::result<cell_score> trees(const table_cell& cell, std::uint64_t seed) const;
-    [[nodiscard]] augur::result<cell_score> nest_trees(const table_cell& cell, std::uint64_t seed) const;
+    /// @param language  the second opinion; none: the trees alone
+    /// @param out       what the training of that gave
+    [[nodiscard]] augur::result<cell_score> nest_trees(const table_cell& cell, std::uint64_t seed, const table_scores& language,
+                                                       cell_score out) const;
     [[nodiscard]] augur::result<cell_score> pick(const table_cell& cell, std::uint64_t seed) const;
     [[nodiscard]] augur::result<void> keep(const table_cell& cell, std::uint64_t seed, const cell_score& score);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells of the tables: drawn, trained, judged, kept.
+// Cells of the tables: found among those computed before, or trained, judged, kept.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,18 +14,12 @@
 #include <augur/core/json_writer.hpp>
 #include <augur/core/random.hpp>
 #include <augur/feature/tlp_rows.hpp>
-#include <augur/loopnest/nest_features.hpp>
+#include <augur/model/second_opinion.hpp>
 #include <augur/model/tlp_weights.hpp>
 #include <augur/record/line_reader.hpp>
-#include <augur/record/split.hpp>
-#include <augur/record/top_k.hpp>
-
-#ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/relative_trees.hpp>
-#include <augur/xgboost/tlp_trees.hpp>
-#endif
 
 #include "tables.hpp"
+#include "tables_draw.hpp"
 #include "tables_nest.hpp"
 #include "tables_pretrain.hpp"
 #include "tables_recipe.hpp"
@@ -37,82 +31,8 @@ using augur::errc;
 using augur::error;
 using augur::result;
 using network = augur::tlp_network<float>;
-using records = std::vector<std::uint32_t>;
 
 std::string hex(std::uint64_t n) { return text_of("%016llx", static_cast<unsigned long long>(n)); }
-
-/// A cell's data: for each head the records that are trained on and validated by.
-struct drawn {
-    std::vector<records> train, validation;
-};
-
-records share_of(const records& all, double share) {
-    const auto n = static_cast<std::size_t>(std::llround(share * static_cast<double>(all.size())));
-    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>((std::clamp)(n, std::size_t{all.empty() ? 0U : 1U}, all.size()))};
-}
-
-/// @param most  records a head; 0: no limit. Only the first head is validated: it is the one that is judged
-drawn draw(const table_data& set, const recipe& r, const std::vector<table_head>& heads, std::size_t most, std::uint64_t seed) {
-    drawn out;
-    const augur::task_split split = augur::split_tasks(set.data, set.held_out, 0.1, seed);
-    for (const table_head& head : heads) {
-        const auto limited = [&](std::size_t all) {
-            return most > 0 && all > 0 ? (std::min)(head.share, static_cast<double>(most) / static_cast<double>(all)) : head.share;
-        };
-        records train, validation;
-        if (r.split_by_record) {
-            auto tasks = set.on(head.platform, split.train);
-            const auto more = set.on(head.platform, split.validation);
-            tasks.insert(tasks.end(), more.begin(), more.end());
-            const augur::record_split both = augur::split_records(set.data, tasks, 0.1, seed);
-            const double share = limited(both.train.size()); // in the order of a permutation: the first ones are drawn
-            train = share_of(both.train, share);
-            validation = share_of(both.validation, share);
-        } else {
-            const auto tasks = set.on(head.platform, split.train);
-            train = augur::draw_records(set.data, tasks, limited(augur::records_of(set.data, tasks).size()), seed);
-            validation = augur::draw_records(set.data, set.on(head.platform, split.validation), head.share, seed);
-        }
-        out.train.push_back(std::move(train));
-        out.validation.push_back(out.validation.empty() ? std::move(validation) : records());
-    }
-    return out;
-}
-
-/// Adds up the hold-out tasks of a platform, all together, by network, and "by program", where a record counts as the best of those with its loop nest. `score(records) -> scores`, higher is better.
-template <class Score>
-void judge(const table_data& set, std::string_view platform, Score&& score, cell_score& out) {
-    std::vector<augur::top_k_score> sums(1 + set.test_networks.size(), augur::top_k_score({1, 5}));
-    augur::top_k_score programs({1, 5});
-    bool all_known = !set.dags.empty();
-    for (const std::uint32_t t : set.test(platform)) {
-        const augur::dataset_task task = set.data.task(t);
-        records members(static_cast<std::size_t>(task.last - task.first));
-        std::iota(members.begin(), members.end(), static_cast<std::uint32_t>(task.first));
-        const augur::task_labels labels = augur::labels(set.data, t);
-        const std::vector<float> scores = score(std::span<const std::uint32_t>(members));
-        const auto add = [&](augur::top_k_score& sum) {
-            sum.add(std::span<const float>(scores), std::span<const double>(labels.values), labels.min_seconds);
-        };
-        add(sums[0]);
-        for (std::size_t n = 0; n < set.test_networks.size(); ++n)
-            for (const std::uint32_t s : task.sources)
-                if (set.data.source(s) == set.test_networks[n]) add(sums[1 + n]);
-        const auto best = best_of_programs(set, members, labels.values);
-        all_known = all_known && best.has_value();
-        if (all_known) programs.add(std::span<const float>(scores), std::span<const double>(*best), labels.min_seconds);
-    }
-    out.together = {sums[0].score(0), sums[0].score(1)};
-    out.tasks = sums[0].tasks();
-    out.without_record = sums[0].without_record();
-    for (std::size_t n = 0; n < set.test_networks.size(); ++n)
-        if (sums[1 + n].tasks() > 0) out.networks.emplace_back(set.test_networks[n], top_scores{sums[1 + n].score(0), sums[1 + n].score(1)});
-    if (all_known && programs.tasks() > 0) out.networks.emplace_back("by program", top_scores{programs.score(0), programs.score(1)});
-}
-
-/// Samples are labelled relative to the least latency that was given to train on: who measured a part of a task does not know the least of all of it.
-/// The authors take the file's.
-augur::tlp_label_options labels_of(const recipe& r) { return {r.failures, r.failures != augur::label_rule::faithful}; }
 
 bool is_pick(const table_cell& cell) {
     return cell.method == table_method::random_pick || cell.method == table_method::median_pick || cell.method == table_method::program_pick;
@@ -203,7 +123,12 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
     std::string text = "cell 1 method " + std::to_string(static_cast<int>(cell.method)) + " seed " + std::to_string(seed) + " data " +
                        (set != nullptr ? hex(set->content) : std::string());
     for (const table_head& h : cell.heads) augur::append_number((text += " head " + h.platform) += ' ', h.share);
-    if (cell.method == table_method::trees_nest) text += " relative";
+    if (cell.method == table_method::trees_nest || cell.method == table_method::tlp_and_nest) text += " relative";
+    if (cell.method == table_method::tlp_and_nest) {
+        const augur::second_opinion how;
+        augur::append_number((text += " three views, second opinion ") += ' ', double{how.weight});
+        augur::append_number(text += ' ', double{how.scale});
+    }
     if (!is_pick(cell)) {
         const recipe r = recipe_for(cell, cell.heads.size(), seed);
         text += " schema " + hex(r.schema.hash()) + " config " + augur::detail::tlp_config_json(r.config) + options_text(r.options) +
@@ -223,6 +148,7 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
 std::string cell_runner::checkpoint_of(const table_cell& cell, std::uint64_t seed) const {
     table_cell one = cell;
     one.members = 1;
+    if (one.method == table_method::tlp_and_nest) one.method = table_method::tlp; // the same networks
     return cache_ + "/" + hash_of(one, seed);
 }
 
@@ -285,7 +211,7 @@ result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, 
     case table_method::program_pick: score = pick(cell, seed); break;
     case table_method::trees_regression:
     case table_method::trees_ranking: score = trees(cell, seed); break;
-    case table_method::trees_nest: score = nest_trees(cell, seed); break;
+    case table_method::trees_nest: score = nest_trees(cell, seed, {}, {}); break;
     case table_method::gpt:
     case table_method::bert: score = pretrain(cell, seed, progress, label); break;
     default: score = train(cell, seed, progress, label); break;
@@ -384,82 +310,6 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
     return out;
 }
 
-result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [[maybe_unused]] std::uint64_t seed) const {
-#ifdef AUGUR_HAS_XGBOOST
-    const std::string& platform = cell.heads.front().platform;
-    const table_data& set = *world_->find(platform);
-    recipe r = recipe_for(cell, 1, seed);
-    r.split_by_record = false; // nothing is chosen by validation here
-    const drawn parts = draw(set, r, cell.heads, budget_.records, seed);
-    const auto samples = augur::make_tlp_samples(set.data, parts.train, {r.failures, false});
-    const augur::tlp_row_table table(r.schema, set.data.primitives());
-    augur::boosted_trees_options options;
-    if (cell.method == table_method::trees_ranking) options.objective = augur::tree_objective::rank_pairwise;
-    options.seed = seed;
-    options.threads = static_cast<std::uint32_t>(executor_->concurrency());
-    const auto trees = augur::tlp_trees::train(table, set.data, samples.records, samples.labels, samples.groups, options);
-    if (!trees) return trees.why();
-    cell_score out;
-    result<void> fine;
-    judge(
-        set, platform,
-        [&](std::span<const std::uint32_t> members) {
-            std::vector<float> scores(members.size());
-            if (auto done = trees->score_records(table, set.data, members, scores); !done) fine = done.why();
-            return scores;
-        },
-        out);
-    if (!fine) return fine.why();
-    out.samples = samples.size();
-    return out;
-#else
-    return error{errc::unsupported, "absent: built without XGBoost"};
-#endif
-}
-
-result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& cell, [[maybe_unused]] std::uint64_t seed) const {
-#ifdef AUGUR_HAS_XGBOOST
-    const std::string& platform = cell.heads.front().platform;
-    const table_data& set = *world_->find(platform);
-    const recipe r = recipe_for(cell, 1, seed);
-    const drawn parts = draw(set, r, cell.heads, cell.full ? budget_.full_records : budget_.records, seed);
-    const augur::tlp_samples samples = augur::make_tlp_samples(set.data, parts.train, {r.failures, false});
-    constexpr auto columns = augur::nest_feature_count;
-    augur::relative_samples known(columns);
-    for (std::size_t i = 0, end = 0; i < samples.size(); i = end) {
-        while (end < samples.size() && samples.groups[end] == samples.groups[i]) ++end;
-        auto rows = features_of(set, std::span(samples.records).subspan(i, end - i));
-        if (!rows && rows.why().code == errc::not_found) continue; // no DAG: the row says of how many samples it was trained
-        if (!rows) return rows.why();
-        const auto all = augur::feature_reference::of(*rows, columns);
-        if (auto done = known.add(all, *std::move(rows), std::span(samples.labels).subspan(i, end - i)); !done) return done.why();
-    }
-    augur::boosted_trees_options options = augur::relative_trees::defaults();
-    options.seed = seed;
-    options.threads = static_cast<std::uint32_t>(executor_->concurrency());
-    const auto trees = augur::relative_trees::train(known, options);
-    if (!trees) return trees.why();
-    cell_score out;
-    result<void> fine;
-    judge(
-        set, platform,
-        [&](std::span<const std::uint32_t> members) {
-            std::vector<float> scores(members.size());
-            auto rows = features_of(set, members);
-            if (!rows) fine = rows.why();
-            else if (auto done = trees->score(augur::feature_reference::of(*rows, columns), *rows, scores); !done) fine = done.why();
-            else augur::once_each(*rows, columns, scores);
-            return scores;
-        },
-        out);
-    if (!fine) return fine.why();
-    out.samples = known.size();
-    return out;
-#else
-    return error{errc::unsupported, "absent: built without XGBoost"};
-#endif
-}
-
 result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t first_seed, progress_line& progress, const std::string& label) {
     const table_data& set = *world_->find(cell.heads.front().platform);
     const std::size_t most = cell.full ? budget_.full_records : budget_.records;
@@ -475,7 +325,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
     const auto fit = [&](network& net, const std::vector<table_head>& heads, bool decoders_only, const char* stage) -> result<void> {
         drawn parts = draw(set, base, heads, most, seed);
         if (base.last_epoch)
-            for (records& none : parts.validation) none.clear();
+            for (table_records& none : parts.validation) none.clear();
         const auto train = augur::make_tlp_samples(set.data, parts.train, labels_of(base));
         const auto validation = augur::make_tlp_samples(set.data, parts.validation, labels_of(base));
         augur::tlp_training_options options = base.options;
@@ -518,17 +368,17 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         members.push_back(net.only(0));
     }
     augur::tlp_pass<float> pass;
-    judge(
-        set, cell.heads.front().platform,
-        [&](std::span<const std::uint32_t> records) {
-            auto sum = augur::tlp_record_scores(members.front(), table, set.data, records, *executor_, pass);
-            for (std::size_t m = 1; m < members.size(); ++m) {
-                const auto more = augur::tlp_record_scores(members[m], table, set.data, records, *executor_, pass);
-                for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
-            }
-            return sum; // the mean, as far as the order goes
-        },
-        out);
+    const table_scores mean = [&](std::span<const std::uint32_t> records) {
+        auto sum = augur::tlp_record_scores(members.front(), table, set.data, records, *executor_, pass);
+        for (std::size_t m = 1; m < members.size(); ++m) {
+            const auto more = augur::tlp_record_scores(members[m], table, set.data, records, *executor_, pass);
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+        }
+        for (float& x : sum) x /= static_cast<float>(members.size());
+        return sum;
+    };
+    if (cell.method == table_method::tlp_and_nest) return nest_trees(cell, first_seed, mean, std::move(out));
+    judge(set, cell.heads.front().platform, mean, out);
     return out;
 }
 

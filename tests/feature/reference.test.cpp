@@ -66,22 +66,62 @@ TEST_CASE("reference: equal rows, as each compared with each") {
     }
 }
 
-TEST_CASE("reference: a program comes once, then the repeats in their order") {
-    const std::vector<float> rows{1, 1, 1, 2, 2, 2, 1, 1, 1, 3, 3, 3, 2, 2, 2};
-    std::vector<float> scores{5, 1, 7, 3, 2};
-    once_each(rows, columns, scores);
-    std::vector<std::size_t> order{0, 1, 2, 3, 4};
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-    CHECK(order == std::vector<std::size_t>{2, 3, 4, 0, 1}); // the best of a program stands for it
-    std::vector<float> alike{1, 1, 1, 1, 1};
-    once_each(rows, columns, alike);
-    CHECK(alike == std::vector<float>{1, 1, -1, 1, -1}); // of equals the first
-    std::vector<float> refused{-std::numeric_limits<float>::infinity(), 1, 2, 3, 4};
-    once_each(rows, columns, refused);
-    CHECK(refused[0] == -std::numeric_limits<float>::infinity());
-    CHECK(refused[4] > refused[3]);
-    CHECK(refused[3] > refused[2]);
-    CHECK(refused[2] > refused[1]);
-    std::vector<float> none;
-    once_each({}, columns, none);
+TEST_CASE("reference: ranks, as counted one by one") {
+    const auto rows = some_rows(60, 8), others = some_rows(20, 9);
+    const auto all = feature_reference::of(rows, columns, feature_view::ranked);
+    CHECK(all.columns() == columns);
+    for (const auto& asked : {rows, others, std::vector<float>{-9, 0.5F, 9}}) {
+        auto related = asked;
+        all.relate(related);
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            float below = 0, equal = 0;
+            for (std::size_t j = i % columns; j < rows.size(); j += columns) {
+                below += rows[j] < asked[i] ? 1.0F : 0.0F;
+                equal += rows[j] == asked[i] ? 1.0F : 0.0F;
+            }
+            CHECK(related[i] == (below + (equal + 1) / 2) / 60);
+        }
+    }
+    auto same = rows;
+    feature_reference::of(rows, columns, feature_view::absolute).relate(same);
+    CHECK(same == rows);
+}
+
+TEST_CASE("reference: one model proposes each program once, then the repeats in their order") {
+    const std::vector<std::uint32_t> first{0, 1, 0, 3, 1};
+    const auto of = [&](std::vector<float> scores, std::size_t most = 9) {
+        return take_turns(std::vector<std::vector<float>>{std::move(scores)}, first, most);
+    };
+    CHECK(of({5, 1, 7, 3, 2}) == std::vector<std::uint32_t>{2, 3, 4, 0, 1}); // the best of a program stands for it
+    CHECK(of({1, 1, 1, 1, 1}) == std::vector<std::uint32_t>{0, 1, 3, 2, 4}); // of equals the first
+    CHECK(of({-std::numeric_limits<float>::infinity(), 1, 2, 3, 4}) == std::vector<std::uint32_t>{4, 3, 2, 1, 0});
+    CHECK(of({5, 1, 7, 3, 2}, 2) == std::vector<std::uint32_t>{2, 3});
+    CHECK(take_turns(std::vector<std::vector<float>>(2), {}, 5).empty());
+}
+
+TEST_CASE("reference: models take turns, as by hand") {
+    augur::random draw(3);
+    for (std::size_t n = 1; n < 30; ++n) {
+        const auto rows = some_rows(n, n);
+        const auto first = equal_rows(rows, columns);
+        std::vector<std::vector<float>> scores(1 + n % 4, std::vector<float>(n));
+        for (auto& one : scores)
+            for (float& x : one) x = static_cast<float>(draw.below(8));
+        std::vector<std::uint32_t> slow;
+        std::vector<bool> used(n);
+        for (const bool repeats : {false, true})
+            for (std::size_t turn = 0, idle = 0; idle < scores.size(); turn = (turn + 1) % scores.size()) {
+                std::size_t best = n;
+                for (std::size_t i = 0; i < n; ++i) {
+                    bool known = false;
+                    for (const std::uint32_t u : slow) known = known || first[u] == first[i];
+                    if (!used[i] && (repeats || !known) && (best == n || scores[turn][i] > scores[turn][best])) best = i;
+                }
+                idle = best == n ? idle + 1 : 0;
+                if (best < n) used[best] = true, slow.push_back(static_cast<std::uint32_t>(best));
+            }
+        CHECK(take_turns(scores, first, n) == slow);
+        const auto some = take_turns(scores, first, n / 2);
+        CHECK(some == std::vector<std::uint32_t>(slow.begin(), slow.begin() + static_cast<std::ptrdiff_t>(n / 2)));
+    }
 }

@@ -110,11 +110,32 @@ TEST_CASE("relative trees: a program's label is the best of its measurements, cu
     REQUIRE(samples.add(all, rows, labels));
     REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.5F))); // of another task: nothing to do with it
     REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.0F))); // all failed: nothing to learn
-    const auto view = samples.view();
+    const auto view = samples.samples();
     CHECK(std::vector<float>(view.labels.begin(), view.labels.end()) ==
           std::vector<float>{1, 1.0F / 64, 1, 1.0F / 64, 0.125F, 0.125F, 0.125F, 0.125F});
     CHECK(std::vector<std::uint32_t>(view.groups.begin(), view.groups.end()) == std::vector<std::uint32_t>{0, 0, 0, 0, 1, 1, 1, 1});
     CHECK(std::vector<float>(view.x.begin(), view.x.begin() + 6) == std::vector<float>{0, 0, 0, 3, 3, 3});
+}
+
+TEST_CASE("relative trees: each view learns the law, and is known again when it is loaded") {
+    for (const auto view : {feature_view::ranked, feature_view::absolute}) {
+        relative_samples samples(columns, view);
+        const kernel k(300, 0, 3), other(300, 0, 4);
+        const auto shown = [&](const kernel& of) { return feature_reference::of(of.rows, columns, view); };
+        REQUIRE(samples.add(shown(k), k.rows, k.labels));
+        const auto trees = relative_trees::train(samples, quick());
+        REQUIRE(trees);
+        std::vector<float> rows = other.rows, scores(other.labels.size()), again(scores);
+        REQUIRE(trees->score(shown(other), rows, scores));
+        const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+        CHECK(other.labels[best] >= 0.9F * *std::max_element(other.labels.begin(), other.labels.end()));
+        const auto loaded = relative_trees::load(trees->save(11), 11, view);
+        REQUIRE(loaded);
+        rows = other.rows;
+        REQUIRE(loaded->score(shown(other), rows, again));
+        CHECK(again == scores);
+        CHECK(!relative_trees::load(trees->save(11), 11));
+    }
 }
 
 TEST_CASE("relative trees: what does not fit is refused") {
@@ -126,6 +147,7 @@ TEST_CASE("relative trees: what does not fit is refused") {
     CHECK(refusal(samples.add(narrow, rows, std::vector<float>(2))) == errc::shape_mismatch);
     for (const float bad : {-0.1F, 1.5F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
         CHECK(refusal(samples.add(all, rows, std::vector<float>{1, bad})) == errc::invalid_argument);
+    CHECK(refusal(samples.add(feature_reference::of(rows, columns, feature_view::ranked), rows, std::vector<float>(2))) == errc::invalid_argument);
     CHECK(samples.size() == 0);
     CHECK(!relative_trees::train(samples)); // nothing to learn from
     const auto trees = trained();
@@ -133,6 +155,7 @@ TEST_CASE("relative trees: what does not fit is refused") {
     std::vector<float> some = rows, scores(2), three(3);
     CHECK(refusal(trees->score(narrow, some, scores)) == errc::shape_mismatch);
     CHECK(refusal(trees->score(all, some, three)) == errc::shape_mismatch);
+    CHECK(refusal(trees->score(feature_reference::of(rows, columns, feature_view::absolute), some, scores)) == errc::invalid_argument);
     CHECK(some == rows); // as they were
 }
 

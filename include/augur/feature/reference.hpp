@@ -6,7 +6,6 @@
 /// Features of candidates among the others of their task, whatever the features are: what sets one apart, and which candidates are one program.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -17,37 +16,68 @@
 
 namespace augur::inline v0 {
 
-/// The middle of a task's candidates. A kernel that nobody has measured has other extents and operations than those that a model was trained on, but
-/// more or less of something than its own candidates usually have means the same for all (decision 14).
+/// How a model is shown a candidate's features. None is better everywhere, and models of different views err on different candidates (decision 18).
+enum class feature_view : std::uint8_t {
+    relative, ///< less the middle of the task's candidates: a kernel that nobody has measured has other extents than those that a model was trained
+              ///< on, but more or less of something than its own candidates usually have means the same for all (decision 14)
+    ranked,   ///< the share of the task's candidates that have less, half of its equals with them: from 0 to 1
+    absolute, ///< as they are
+};
+
+/// A task's candidates, to show one of them among the others.
 class feature_reference {
 public:
-    /// The lower median of each column of `rows` (N, C), candidates of one task on one target: its log, or a sample of its space. A model's scores
-    /// depend on which they are. O(N C).   pre: columns >= 1, N >= 1, no number is NaN
-    [[nodiscard]] static feature_reference of(std::span<const float> rows, std::size_t columns) {
+    /// Of `rows` (N, C), candidates of one task on one target: its log, or a sample of its space. A model's scores depend on which they are. O(N C)
+    /// time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
+    [[nodiscard]] static feature_reference of(std::span<const float> rows, std::size_t columns, feature_view view = feature_view::relative) {
         AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "feature_reference::of: whole rows, at least one");
-        feature_reference out;
+        feature_reference out(columns, view);
+        if (view == feature_view::absolute) return out;
         std::vector<float> column(rows.size() / columns);
         const auto middle = column.begin() + static_cast<std::ptrdiff_t>((column.size() - 1) / 2);
         for (std::size_t c = 0; c < columns; ++c) {
             for (std::size_t i = 0; i < column.size(); ++i) column[i] = rows[i * columns + c];
-            std::nth_element(column.begin(), middle, column.end());
-            out.middle_.push_back(*middle);
+            if (view == feature_view::ranked) {
+                std::sort(column.begin(), column.end());
+                out.known_.insert(out.known_.end(), column.begin(), column.end());
+            } else {
+                std::nth_element(column.begin(), middle, column.end());
+                out.known_.push_back(*middle);
+            }
         }
         return out;
     }
 
-    /// (C)
-    [[nodiscard]] std::span<const float> middle() const noexcept { return middle_; }
+    [[nodiscard]] feature_view view() const noexcept { return view_; }
+    [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+    /// (C) the lower median of each column.   pre: of view `relative`
+    [[nodiscard]] std::span<const float> middle() const noexcept {
+        AUGUR_ASSERT(view_ == feature_view::relative, "feature_reference::middle: another view");
+        return known_;
+    }
 
-    /// rows (N, C) <- rows - middle.   pre: the same features of the same task and target
+    /// rows (N, C) <- how the view shows them.   pre: the same features of the same task and target, no number is NaN
     void relate(std::span<float> rows) const {
-        AUGUR_ASSERT(rows.size() % middle_.size() == 0, "feature_reference::relate: whole rows");
-        for (std::size_t i = 0; i < rows.size(); i += middle_.size())
-            for (std::size_t c = 0; c < middle_.size(); ++c) rows[i + c] -= middle_[c];
+        AUGUR_ASSERT(rows.size() % columns_ == 0, "feature_reference::relate: whole rows");
+        if (view_ == feature_view::absolute) return;
+        const std::size_t n = known_.size() / columns_;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const auto of = std::span(known_).subspan(i % columns_ * n, n);
+            if (view_ == feature_view::relative) {
+                rows[i] -= of.front();
+                continue;
+            }
+            const auto [from, to] = std::equal_range(of.begin(), of.end(), rows[i]);
+            rows[i] = (static_cast<float>(from - of.begin()) + 0.5F * static_cast<float>(to - from + 1)) / static_cast<float>(n);
+        }
     }
 
 private:
-    std::vector<float> middle_;
+    feature_reference(std::size_t columns, feature_view view) : columns_(columns), view_(view) {}
+
+    std::size_t columns_;
+    feature_view view_;
+    std::vector<float> known_; ///< `relative`: (C); `ranked`: (C, N), each column sorted
 };
 
 /// For each row of (N, C) the first one that is equal to it: schedules whose steps differ and whose features do not, where features say all that a
@@ -69,21 +99,39 @@ private:
     return first;
 }
 
-/// Of candidates that are equal, puts all but the best (of several the first) behind all other candidates: to try a program twice tells nothing new.
+/// Which candidates to try: several models' rankings take turns, each proposing its best of what is not proposed yet, the first model first. To try
+/// a program twice tells nothing new, so it is proposed once, by the one of its candidates that the model prefers; repeats come when there is nothing
+/// else. Of equal scores the earlier candidate.
 ///
-/// @param rows    (N, C) features
-/// @param scores  (N) higher is better; -infinity stays.   pre: none is NaN or +infinity
-inline void once_each(std::span<const float> rows, std::size_t columns, std::span<float> scores) {
-    AUGUR_ASSERT(rows.size() == scores.size() * columns, "once_each: a row a score");
-    auto best = equal_rows(rows, columns);
-    const auto first = best;
-    float low = 0, high = 0;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        if (scores[i] > scores[best[first[i]]]) best[first[i]] = static_cast<std::uint32_t>(i);
-        if (std::isfinite(scores[i])) low = (std::min)(low, scores[i]), high = (std::max)(high, scores[i]);
+/// @param scores  of each model, (N) each, higher is better, -infinity last.   pre: at least one model, none is NaN
+/// @param first   (N) `equal_rows` of the candidates
+/// @param most    how many are asked for
+/// @return        at most `most` different indices, the first to try in front. O(models N log N)
+[[nodiscard]] inline std::vector<std::uint32_t> take_turns(std::span<const std::vector<float>> scores, std::span<const std::uint32_t> first,
+                                                           std::size_t most) {
+    AUGUR_ASSERT(!scores.empty(), "take_turns: a model");
+    std::vector<std::vector<std::uint32_t>> orders;
+    for (const auto& one : scores) {
+        AUGUR_ASSERT(one.size() == first.size(), "take_turns: a score a candidate");
+        auto& order = orders.emplace_back(first.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return one[a] != one[b] ? one[a] > one[b] : a < b; });
     }
-    for (std::size_t i = 0; i < scores.size(); ++i)
-        if (best[first[i]] != i) scores[i] -= high - low + 1;
+    std::vector<std::uint32_t> out;
+    std::vector<bool> proposed(first.size()), known(first.size()); // candidates; programs, by their first candidate
+    for (const bool repeats : {false, true}) {
+        std::vector<std::size_t> next(orders.size());
+        for (std::size_t turn = 0, idle = 0; out.size() < most && idle < orders.size(); turn = (turn + 1) % orders.size()) {
+            const auto& order = orders[turn];
+            std::size_t& at = next[turn];
+            while (at < order.size() && (proposed[order[at]] || (!repeats && known[first[order[at]]]))) ++at;
+            idle = at < order.size() ? 0 : idle + 1;
+            if (idle > 0) continue;
+            proposed[order[at]] = known[first[order[at]]] = true;
+            out.push_back(order[at]);
+        }
+    }
+    return out;
 }
 
 } // namespace augur::inline v0

@@ -3,8 +3,8 @@
 #define AUGUR_XGBOOST_RELATIVE_TREES_HPP
 
 /// @file
-/// Boosted trees that rank the candidates of kernels nobody has measured, by features relative to those of the kernel's other candidates (decision
-/// 14).
+/// Boosted trees that rank the candidates of kernels nobody has measured, by features relative to those of the kernel's other candidates (decisions
+/// 14 and 18).
 
 #include <algorithm>
 #include <cstddef>
@@ -16,30 +16,43 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/random.hpp>
 #include <augur/feature/reference.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/xgboost/boosted_trees.hpp>
 
 namespace augur::inline v0 {
 
+namespace detail {
+
+inline error other_view(feature_view expected, feature_view got) {
+    const auto name = [](feature_view v) { return v == feature_view::relative ? "relative" : v == feature_view::ranked ? "ranked" : "absolute"; };
+    return {errc::invalid_argument, std::string("relative trees: expected features of view ") + name(expected) + ", got " + name(got)};
+}
+
+} // namespace detail
+
 /// What `relative_trees` are trained on, task by task.
 class relative_samples {
 public:
     /// pre: columns >= 1
-    explicit relative_samples(std::size_t columns) : columns_(columns) { AUGUR_ASSERT(columns > 0, "relative_samples: columns"); }
+    explicit relative_samples(std::size_t columns, feature_view view = feature_view::relative) : columns_(columns), view_(view) {
+        AUGUR_ASSERT(columns > 0, "relative_samples: columns");
+    }
 
-    /// Adds the candidates of one task: rows less the middle of `all`. A program's label is the best among those equal to it, for what slows a
+    /// Adds the candidates of one task, as `all` shows them. A program's label is the best among those equal to it, for what slows a
     /// measurement down is not in the program; and it is cubed: the fast ones are to be told apart, the slow ones need not be. Where all failed
     /// nothing is added: why they did is seldom in the schedule.
     ///
     /// @param rows    (N, C), finite
     /// @param labels  (N) least latency over latency, 0 for a failure
-    /// @note          errors: shape_mismatch; invalid_argument, a label outside [0, 1]
+    /// @note          errors: shape_mismatch; invalid_argument, a label outside [0, 1] or another view
     [[nodiscard]] result<void> add(const feature_reference& all, std::vector<float> rows, std::span<const float> labels) {
-        if (rows.size() != labels.size() * columns_ || all.middle().size() != columns_)
+        if (rows.size() != labels.size() * columns_ || all.columns() != columns_)
             return error{errc::shape_mismatch, "relative samples: " + std::to_string(labels.size()) + " labels and " + std::to_string(rows.size()) +
-                                                   " numbers, expected " + std::to_string(columns_) + " each, got a middle of " +
-                                                   std::to_string(all.middle().size())};
+                                                   " numbers, expected " + std::to_string(columns_) + " each, got a reference of " +
+                                                   std::to_string(all.columns())};
+        if (all.view() != view_) return detail::other_view(view_, all.view());
         for (const float l : labels)
             if (!(l >= 0 && l <= 1)) return error{errc::invalid_argument, "relative samples: expected labels of 0 to 1, got " + std::to_string(l)};
         if (std::all_of(labels.begin(), labels.end(), [](float l) { return l == 0; })) return {};
@@ -53,10 +66,12 @@ public:
         return {};
     }
     [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
-    [[nodiscard]] tree_samples view() const noexcept { return {rows_, columns_, labels_, groups_}; }
+    [[nodiscard]] tree_samples samples() const noexcept { return {rows_, columns_, labels_, groups_}; }
+    [[nodiscard]] feature_view view() const noexcept { return view_; }
 
 private:
     std::size_t columns_;
+    feature_view view_;
     std::vector<float> rows_, labels_;
     std::vector<std::uint32_t> groups_;
     std::uint32_t tasks_ = 0;
@@ -81,34 +96,41 @@ public:
 
     /// Errors: those of `boosted_trees::train`.
     [[nodiscard]] static result<relative_trees> train(const relative_samples& samples, const boosted_trees_options& options = defaults()) {
-        auto trees = boosted_trees::train(samples.view(), options);
+        auto trees = boosted_trees::train(samples.samples(), options);
         if (!trees) return trees.why();
-        return relative_trees(*std::move(trees));
+        return relative_trees(*std::move(trees), samples.view());
     }
 
     /// scores[i] <- of row i of (N, C): higher is better among candidates of one task. The rows are related to `all` in place.
-    /// Errors: shape_mismatch, those of `boosted_trees::predict`.
+    /// Errors: shape_mismatch; invalid_argument, another view than the trees were trained on; those of `boosted_trees::predict`.
     [[nodiscard]] result<void> score(const feature_reference& all, std::span<float> rows, std::span<float> scores) const {
-        if (all.middle().size() != trees_.columns() || rows.size() != scores.size() * trees_.columns())
+        if (all.columns() != trees_.columns() || rows.size() != scores.size() * trees_.columns())
             return error{errc::shape_mismatch, "relative trees: " + std::to_string(scores.size()) + " scores and " + std::to_string(rows.size()) +
-                                                   " numbers, expected " + std::to_string(trees_.columns()) + " each, got a middle of " +
-                                                   std::to_string(all.middle().size())};
+                                                   " numbers, expected " + std::to_string(trees_.columns()) + " each, got a reference of " +
+                                                   std::to_string(all.columns())};
+        if (all.view() != view_) return detail::other_view(view_, all.view());
         all.relate(rows);
         return trees_.predict(rows, scores);
     }
 
     /// @param schema  a hash of the features' names and order
-    [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema); }
-    /// Errors: those of `boosted_trees::load`; version_mismatch when the trees know another schema.
-    [[nodiscard]] static result<relative_trees> load(std::string_view bytes, std::uint64_t schema, std::uint32_t threads = 1) {
-        auto trees = boosted_trees::load(bytes, schema, threads);
+    [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema_of(schema, view_)); }
+    /// Errors: those of `boosted_trees::load`; version_mismatch when the trees know another schema or view.
+    [[nodiscard]] static result<relative_trees> load(std::string_view bytes, std::uint64_t schema, feature_view view = feature_view::relative,
+                                                     std::uint32_t threads = 1) {
+        auto trees = boosted_trees::load(bytes, schema_of(schema, view), threads);
         if (!trees) return trees.why();
-        return relative_trees(*std::move(trees));
+        return relative_trees(*std::move(trees), view);
     }
 
 private:
-    explicit relative_trees(boosted_trees trees) : trees_(std::move(trees)) {}
+    relative_trees(boosted_trees trees, feature_view view) : trees_(std::move(trees)), view_(view) {}
+    [[nodiscard]] static std::uint64_t schema_of(std::uint64_t schema, feature_view view) noexcept {
+        return view == feature_view::relative ? schema : mix64(schema ^ static_cast<std::uint64_t>(view));
+    }
+
     boosted_trees trees_;
+    feature_view view_;
 };
 
 } // namespace augur::inline v0
