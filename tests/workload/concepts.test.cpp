@@ -60,3 +60,8 @@ TEST_CASE("task_traits: what it says is passed on") {
     CHECK(traits::kernel_class(t) == "conv2d");
     CHECK(augur::task_traits<foreign>::key(foreign{1}) == "one");
 }
+
+TEST_CASE("task_identity: the target is part of it") {
+    CHECK(augur::task_identity(full{}) == "llvm\nconv2d:1x64");
+    CHECK(augur::task_identity(archetype()) == "\ndense");
+}

@@ -18,6 +18,7 @@
 #include <augur/core/error.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/record/measurement.hpp>
+#include <augur/workload/concepts.hpp>
 
 namespace augur::inline v0 {
 
@@ -50,7 +51,7 @@ public:
     requires cost_model<Prior, S, Task> && cost_model<Learner, S, Task>
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (auto done = prior_.score(t, batch, scores); !done) return done;
-        const auto at = counts_.find(key_of(t));
+        const auto at = counts_.find(task_identity(t));
         if (at == counts_.end()) return {};
         one_.resize(scores.size());
         const std::span<float> own(one_);
@@ -76,7 +77,7 @@ public:
                 return done;
             auto& one = ratios_.emplace_back();
             one.predicted = predicted;
-            if (std::isfinite(predicted)) ++counts_[key_of(*records[i].task)];
+            if (std::isfinite(predicted)) ++counts_[task_identity(*records[i].task)];
             one.outcome.status = records[i].outcome->status;
             for (const double s : records[i].outcome->seconds) one.outcome.seconds.push_back(s * std::exp(static_cast<double>(predicted)));
         }
@@ -97,12 +98,6 @@ public:
     [[nodiscard]] Learner& learner() noexcept { return learner_; }
 
 private:
-    template <class Task>
-    static std::string key_of(const Task& t) {
-        std::string key(task_traits<Task>::target(t));
-        return (key += '\n') += task_traits<Task>::key(t);
-    }
-
     struct ratio {
         float predicted = 0; ///< the prior's score
         measurement outcome; ///< seconds over the prior's

@@ -6,6 +6,7 @@
 /// What the library asks of a task: a key, and whatever else is known.
 
 #include <concepts>
+#include <string>
 #include <string_view>
 
 namespace augur::inline v0 {
@@ -48,6 +49,13 @@ template <class T>
 concept task = requires(const T& t) {
     { task_traits<T>::key(t) } -> std::convertible_to<std::string_view>;
 };
+
+/// Target and key in one text: what to keep a task's things under.
+template <task Task>
+[[nodiscard]] std::string task_identity(const Task& t) {
+    std::string text(task_traits<Task>::target(t));
+    return (text += '\n') += task_traits<Task>::key(t);
+}
 
 } // namespace augur::inline v0
 

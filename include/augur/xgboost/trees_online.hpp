@@ -22,6 +22,7 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/model/concepts.hpp>
+#include <augur/workload/concepts.hpp>
 #include <augur/xgboost/boosted_trees.hpp>
 
 namespace augur::inline v0 {
@@ -75,7 +76,7 @@ public:
                          "trees: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
         std::fill(scores.begin(), scores.end(), 0.0F);
         if (!trees_) return {};
-        const auto at = means_.find(key_of(t));
+        const auto at = means_.find(task_identity(t));
         const double mean = at == means_.end() ? 0 : at->second;
         const std::size_t columns = row_of_.columns() + (prior.empty() ? 0 : 1);
         rows_.assign(batch.size() * columns, 0.0F);
@@ -99,7 +100,7 @@ public:
         for (const auto& r : records) {
             const double seconds = r.outcome->latency();
             if (!usable(seconds)) continue;
-            auto& s = tasks[key_of(*r.task)];
+            auto& s = tasks[task_identity(*r.task)];
             s.slowest = (std::max)(s.slowest, seconds);
             s.all -= std::log(seconds);
             ++s.count;
@@ -107,7 +108,7 @@ public:
         std::vector<float> x, labels, row(row_of_.columns() + (prior.empty() ? 0 : 1));
         for (std::size_t i = 0; i < records.size(); ++i) {
             const auto& r = records[i];
-            const auto at = tasks.find(key_of(*r.task));
+            const auto at = tasks.find(task_identity(*r.task));
             if (at == tasks.end() || !fill(*r.task, *r.schedule, prior, i, row)) continue; // of nothing but failures nothing is learned
             const double seconds = r.outcome->latency();
             x.insert(x.end(), row.begin(), row.end());
@@ -133,10 +134,6 @@ private:
         return (prior.empty() || std::isfinite(prior[i])) && row_of_(t, s, row.first(row_of_.columns()));
     }
     static bool usable(double seconds) { return std::isfinite(seconds) && seconds > 0; }
-    static std::string key_of(const Task& t) {
-        std::string key(task_traits<Task>::target(t));
-        return (key += '\n') += task_traits<Task>::key(t);
-    }
 
     F row_of_;
     boosted_trees_options options_;
