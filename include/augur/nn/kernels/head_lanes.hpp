@@ -127,8 +127,8 @@ struct avx512_lanes {
 // One body for every instruction set, as in panel.hpp.
 #define AUGUR_NN_HEAD_LANES(prefix, P, attributes)                                                                                                   \
     template <int K>                                                                                                                                 \
-    attributes void prefix##_block(const float* const* q, const float* const* k, std::ptrdiff_t d, std::ptrdiff_t groups, float* out,                \
-                                   std::ptrdiff_t out_row) {                                                                                         \
+    attributes void prefix##_block(const float* const* q, const float* const* next, const float* const* k, std::ptrdiff_t d, std::ptrdiff_t groups,  \
+                                   float* out, std::ptrdiff_t out_row) {                                                                             \
         constexpr int A = 4 / P::wide;                                                                                                               \
         for (std::ptrdiff_t g = 0; g < groups; ++g) {                                                                                                \
             const std::ptrdiff_t from = g * d * 8;                                                                                                   \
@@ -143,6 +143,10 @@ struct avx512_lanes {
                 for (int b = 0; b < K; ++b) s[a][b] = P::all(0);                                                                                     \
             }                                                                                                                                        \
             for (std::ptrdiff_t c = 0; c < 8 * d; c += 8) {                                                                                          \
+                if (c % 16 == 0) { /* rows of a table: the processor does not see where the next ones lie */                                         \
+                    AUGUR_UNROLL                                                                                                                     \
+                    for (int a = 0; a < 4; ++a) __builtin_prefetch(next[a] + from + c);                                                              \
+                }                                                                                                                                    \
                 P::vec y[K];                                                                                                                         \
                 AUGUR_UNROLL                                                                                                                         \
                 for (int b = 0; b < K; ++b) y[b] = P::same(key[b] + c);                                                                              \
@@ -164,12 +168,13 @@ struct avx512_lanes {
     attributes void prefix##_scores(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d,     \
                                     std::ptrdiff_t groups, float* out, std::ptrdiff_t out_row) {                                                     \
         for (std::ptrdiff_t i = 0; i < queries; i += query_block) {                                                                                  \
+            const float* const* const next = q + (i + query_block < queries ? i + query_block : i);                                                  \
             std::ptrdiff_t j = 0;                                                                                                                    \
             if constexpr (P::wide > 1) { /* as many sums as hide what one takes */                                                                   \
                 for (; j + key_block < keys; j += 2 * key_block)                                                                                     \
-                    prefix##_block<2 * key_block>(q + i, k + j, d, groups, out + i * out_row + j * groups * 8, out_row);                             \
+                    prefix##_block<2 * key_block>(q + i, next, k + j, d, groups, out + i * out_row + j * groups * 8, out_row);                       \
             }                                                                                                                                        \
-            for (; j < keys; j += key_block) prefix##_block<key_block>(q + i, k + j, d, groups, out + i * out_row + j * groups * 8, out_row);        \
+            for (; j < keys; j += key_block) prefix##_block<key_block>(q + i, next, k + j, d, groups, out + i * out_row + j * groups * 8, out_row);  \
         }                                                                                                                                            \
     }                                                                                                                                                \
     attributes void prefix##_soften(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys,               \
