@@ -71,6 +71,10 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         w.mix.reserve(size(most_slots * (use_values_ ? net.heads * panel : panel)));
         if (!use_values_) continue;
         w.shares.reserve(size(most_rows * net.lanes));
+        if (net.tail.pair > 1) {
+            w.pairs.reserve(size((most_common + 1) / 2 * net.head_steps * 4 * panel));
+            w.pairs_at.reserve(size((most_common + 1) / 2));
+        }
         w.sums.reserve(size(most_rows * panel));
     }
 }
@@ -244,9 +248,13 @@ void frozen_pass<T>::fold(worker& w, index common) {
                 for (index l = 0; l < k::head_lanes; ++l)
                     w.common.data()[s * row + i + l] *= w.shares.data()[w.slot_begin[static_cast<std::size_t>(s)] * net.lanes + i % net.lanes + l];
     }
+    const index pair = net.tail.pair, keys = (common + pair - 1) / pair; // common keys in steps
+    const index pair_panel = net.head_steps * 2 * columns * pair;
     const T* weights = nullptr; // of own keys
-    const T* among = nullptr;   // of common keys, one head a step
+    const T* among = nullptr;   // of common keys; in bf16 two keys a step
     const T* once = nullptr;    // of common keys, for rows that occur once
+    index among_row = row;
+    const T* const* among_values = w.values.data();
     if constexpr (std::is_same_v<T, float>) {
         weights = w.weights.data();
         among = w.common.data();
@@ -257,15 +265,19 @@ void frozen_pass<T>::fold(worker& w, index common) {
         k::to_bf16(w.weights.data(), w.narrow.data(), all);
         weights = w.narrow.data();
         if (common > 0) {
-            T *const pairs = w.narrow.data() + all, *const halves = pairs + w.often * row;
-            k::to_bf16(w.common.data(), halves, slots * row);
-            for (index i = 0; i < w.often * row; ++i) { // of a pair of heads the other one is zero; never beyond what is still to be read
-                const T weight = halves[i];
-                pairs[2 * i + i % 2] = weight;
-                pairs[2 * i + 1 - i % 2] = 0;
-            }
+            among_row = keys * net.lanes * pair;
+            T *const pairs = w.narrow.data() + all, *const halves = pairs + w.often * among_row;
+            for (index s = 0; s < w.often; ++s)
+                for (index j = 0; j < common; j += pair) {
+                    const float* const of = w.common.data() + s * row + j * net.lanes;
+                    k::to_bf16_pairs(of, j + 1 < common ? of + net.lanes : nullptr, pairs + s * among_row + j * net.lanes, net.lanes);
+                }
+            k::to_bf16(w.common.data() + w.often * row, halves, (slots - w.often) * row);
             among = pairs;
-            once = halves + w.often * row;
+            once = halves;
+            w.pairs_at.clear();
+            for (index j = 0; j < keys; ++j) w.pairs_at.push_back(w.pairs.data() + j * pair_panel);
+            among_values = w.pairs_at.data();
         }
     }
     const index own_weights = common > 0 ? net.lanes : 0;
@@ -273,17 +285,26 @@ void frozen_pass<T>::fold(worker& w, index common) {
         if (common > 0) {
             static constexpr float zeros[64] = {};
             const float* none = zeros;
+            if constexpr (!std::is_same_v<T, float>) // from two heads side by side to two keys
+                for (index j = 0; j < common; j += pair)
+                    for (index s = 0; s < net.head_steps; ++s) {
+                        const index from = p * panel + s * columns * pair;
+                        T* const to = w.pairs.data() + j / pair * pair_panel + s * 2 * columns * pair;
+                        const T* const first = w.values[static_cast<std::size_t>(j)] + from;
+                        const T* const second = j + 1 < common ? w.values[static_cast<std::size_t>(j + 1)] + from : nullptr;
+                        k::transpose_pairs(first, second, to, to + columns * pair, columns);
+                    }
             k::panel_tile<T> mean; // of the common keys' values, head by head
-            mean.a_segment = net.lanes * net.tail.pair;
-            mean.a_row = row * net.tail.pair;
-            mean.segments = w.values.data();
-            mean.count = common;
+            mean.a_segment = net.lanes * pair;
+            mean.a_row = among_row;
+            mean.segments = among_values;
+            mean.count = keys;
             mean.steps = 1;
             mean.init = &none;
             mean.sums_row = net.heads * columns;
             for (index h = 0; h < net.heads; ++h) {
-                mean.a = among + h * net.tail.pair;
-                mean.offset = p * panel + h / net.tail.pair * columns * net.tail.pair;
+                mean.a = among + h * pair;
+                mean.offset = (pair == 1 ? p * panel : 0) + h * columns * pair;
                 mean.sums = w.mix.data() + h * columns;
                 net.tail(k::panel_end::sums, w.often, mean);
             }

@@ -147,21 +147,22 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
             std::copy_n(entry(from) + r * net.row_size + c, some, base);
             if (net.has_block) std::copy_n(y + r * ld + c, some, base + net.half);
         }
-    for (index h = 0; h < net.heads; ++h) {
-        k::panel_layer<float>(net.single, k::panel_end::linear, n,
-                              {.a = entry(from) + net.v_at + h * net.head_room, .a_row = net.row_size, .y = y, .y_row = ld},
-                              net.fold_value[static_cast<std::size_t>(h)]);
+    float* const next = w.b.reserve(row_block * static_cast<std::size_t>(ld));
+    for (index h = 0; h < net.heads; h += pair) {
+        const auto head = [&](index at, float* to) {
+            k::panel_layer<float>(net.single, k::panel_end::linear, n,
+                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = to, .y_row = ld},
+                                  net.fold_value[static_cast<std::size_t>(at)]);
+        };
+        head(h, y);
+        const bool two = pair > 1 && h + 1 < net.heads;
+        if (two) head(h + 1, next);
         for (index r = 0; r < n; ++r)
             for (index p = 0; p < net.fold_panels; ++p) {
-                const float* const panel = y + r * ld + p * columns;
+                const index at = r * ld + p * columns;
                 T* const out = values_of(from) + r * net.values_size + (p * net.head_steps + h / pair) * columns * pair;
-                if constexpr (std::is_same_v<T, float>) {
-                    std::copy_n(panel, columns, out);
-                } else {
-                    T narrow[64];
-                    k::to_bf16(panel, narrow, columns);
-                    for (index c = 0; c < columns; ++c) out[c * pair + h % pair] = narrow[c];
-                }
+                if constexpr (std::is_same_v<T, float>) std::copy_n(y + at, columns, out);
+                else k::to_bf16_pairs(y + at, two ? next + at : nullptr, out, columns);
             }
     }
 }

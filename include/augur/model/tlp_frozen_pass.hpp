@@ -130,13 +130,14 @@ private:
         nn::kernels::line_buffer<float> mix;                ///< their means: (distinct, heads, W) of a panel, or (distinct, heads' v)
         nn::kernels::line_buffer<float> weights, shares;    ///< (rows, [1 +] own keys, lanes); the first of each, by place
         nn::kernels::line_buffer<T> narrow;                 ///< weights and common in T
+        nn::kernels::line_buffer<T> pairs;                  ///< (pairs of common keys, heads, W, 2) of a panel: their values, for bf16
         nn::kernels::line_buffer<nn::kernels::bf16> halves; ///< AMX: rows of a layer in two halves
         nn::kernels::line_buffer<float> sums;               ///< (rows by place, W) what the common keys make of a panel; or (rows, heads' v)
         nn::kernels::line_buffer<T> z;                      ///< (rows, .) behind attention
         nn::kernels::line_buffer<T> y0, y1;                 ///< (tile_rows, widest) behind the layers
         nn::kernels::line_buffer<float> out;                ///< (rows) behind the last
         std::vector<const float*> q, k, init, means, bases;
-        std::vector<const T*> values;
+        std::vector<const T*> values, pairs_at;
         std::vector<float> times;
         std::uint32_t epoch = 0;
     };

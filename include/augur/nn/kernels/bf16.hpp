@@ -56,6 +56,30 @@ __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t narrow_avx51
     for (; i + 16 <= n; i += 16) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
     return i;
 }
+__attribute__((target("avx512f,avx512bf16"))) inline void narrow_pairs_avx512(const float* first, const float* second, bf16* to,
+                                                                              std::ptrdiff_t n) noexcept {
+    constexpr __mmask16 every = 0xFFFF;
+    for (std::ptrdiff_t i = 0; i < n; i += 16) {
+        const auto some = static_cast<__mmask16>(n - i < 16 ? (1U << static_cast<unsigned>(n - i)) - 1U : 0xFFFFU);
+        const __m512 a = _mm512_maskz_loadu_ps(some, first + i);
+        const __m512 b = second == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(some, second + i);
+        const __m512i low = _mm512_maskz_cvtepu16_epi32(every, (__m256i)_mm512_cvtneps_pbh(a));
+        const __m512i high = _mm512_maskz_slli_epi32(every, _mm512_maskz_cvtepu16_epi32(every, (__m256i)_mm512_cvtneps_pbh(b)), 16);
+        _mm512_mask_storeu_epi32(to + 2 * i, some, _mm512_or_si512(low, high));
+    }
+}
+__attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t transpose_pairs_avx512(const bf16* first, const bf16* second, bf16* even,
+                                                                                           bf16* odd, std::ptrdiff_t n) noexcept {
+    constexpr __mmask16 every = 0xFFFF;
+    const __m512i low = _mm512_set1_epi32(0xFFFF);
+    std::ptrdiff_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m512i a = _mm512_loadu_si512(first + 2 * i), b = second == nullptr ? _mm512_setzero_si512() : _mm512_loadu_si512(second + 2 * i);
+        _mm512_storeu_si512(even + 2 * i, _mm512_or_si512(_mm512_and_si512(a, low), _mm512_maskz_slli_epi32(every, b, 16)));
+        _mm512_storeu_si512(odd + 2 * i, _mm512_or_si512(_mm512_maskz_srli_epi32(every, a, 16), _mm512_andnot_si512(low, b)));
+    }
+    return i;
+}
 #endif
 } // namespace detail
 
@@ -67,6 +91,33 @@ inline void to_bf16(const float* from, bf16* to, std::ptrdiff_t n, bool native =
 #endif
     (void)native;
     for (; i < n; ++i) to[i] = to_bf16(from[i]);
+}
+
+/// to (n, 2) <- first (n) beside second (n), zeros where that is null. Denormal numbers may become 0.
+inline void to_bf16_pairs(const float* first, const float* second, bf16* to, std::ptrdiff_t n, bool native = has_bf16()) noexcept {
+#if AUGUR_X86
+    if (native) return detail::narrow_pairs_avx512(first, second, to, n);
+#endif
+    (void)native;
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+        to[2 * i] = to_bf16(first[i]);
+        to[2 * i + 1] = second == nullptr ? bf16{0} : to_bf16(second[i]);
+    }
+}
+
+/// even (n, 2) and odd (n, 2) <- the first and the second of each pair of first (n, 2), beside those of second (n, 2) or zeros where that is null.
+inline void transpose_pairs(const bf16* first, const bf16* second, bf16* even, bf16* odd, std::ptrdiff_t n, bool native = has_bf16()) noexcept {
+    std::ptrdiff_t i = 0;
+#if AUGUR_X86
+    if (native) i = detail::transpose_pairs_avx512(first, second, even, odd, n);
+#endif
+    (void)native;
+    for (; i < n; ++i) {
+        even[2 * i] = first[2 * i];
+        even[2 * i + 1] = second == nullptr ? bf16{0} : second[2 * i];
+        odd[2 * i] = first[2 * i + 1];
+        odd[2 * i + 1] = second == nullptr ? bf16{0} : second[2 * i + 1];
+    }
 }
 
 } // namespace nn::kernels

@@ -248,12 +248,17 @@ struct panel_kernels {
     std::array<std::array<detail::panel_function<T>, 12>, 5> tiles{};
 
     /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row.
-    void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T> t) const {
+    void operator()(panel_end end, std::ptrdiff_t m, const panel_tile<T>& first) const {
         const auto& by_rows = tiles[static_cast<std::size_t>(end)];
-        for (std::ptrdiff_t left = (m + rows - 1) / rows; left > 0; --left) { // as even as can be: thin tiles are slow
-            const std::ptrdiff_t r = (m + left - 1) / left;
+        if (m <= rows) { // often, and then a copy would take as long as the tile
+            if (m > 0) by_rows[static_cast<std::size_t>(m - 1)](first);
+            return;
+        }
+        panel_tile<T> t = first;
+        const std::ptrdiff_t parts = (m + rows - 1) / rows, most = (m + parts - 1) / parts;
+        for (std::ptrdiff_t higher = m - parts * (most - 1), left = parts; left > 0; --left, --higher) { // as even as can be: thin tiles are slow
+            const std::ptrdiff_t r = higher > 0 ? most : most - 1;
             by_rows[static_cast<std::size_t>(r - 1)](t);
-            m -= r;
             t.a += r * t.a_row;
             t.init += r * t.init_next;
             t.x += t.x == nullptr ? 0 : r * t.x_row;
