@@ -68,7 +68,7 @@ void frozen_pass<T>::reserve(std::span<const std::size_t> begin) {
         w.slot_begin.reserve(size(most_slots + 1));
         w.common.reserve(size(among));
         w.log_sums.reserve(size(most_slots * net.lanes));
-        w.mix.reserve(size(most_slots * (use_values_ ? net.heads * panel : panel)));
+        w.mix.reserve(size(use_values_ ? slot_block * net.heads * panel : most_slots * panel));
         if (!use_values_) continue;
         w.shares.reserve(size(most_rows * net.lanes));
         if (net.tail.pair > 1) {
@@ -302,28 +302,33 @@ void frozen_pass<T>::fold(worker& w, index common) {
             mean.steps = 1;
             mean.init = &none;
             mean.sums_row = net.heads * columns;
-            for (index h = 0; h < net.heads; ++h) {
-                mean.a = among + h * pair;
-                mean.offset = (pair == 1 ? p * panel : 0) + h * columns * pair;
-                mean.sums = w.mix.data() + h * columns;
-                net.tail(k::panel_end::sums, w.often, mean);
-            }
             k::panel_tile<float> start; // base and the mean, for all rows of the group that are the same; in float, so that nothing is rounded twice
             start.a_row = net.lanes;
             start.a_segment = 1;
             start.segments = w.means.data();
-            start.count = net.heads;
-            start.steps = 1;
+            start.count = columns == net.single.width ? 1 : net.heads;
+            start.steps = net.heads / start.count;
             start.y_row = columns;
-            for (index s = 0; s < w.often; ++s) {
-                const index first = w.slot_begin[static_cast<std::size_t>(s)];
-                start.init = w.bases.data() + s;
-                start.a = w.shares.data() + first * net.lanes;
-                for (index c = 0; c < columns; c += net.single.width) {
-                    start.offset = s * net.heads * columns + c;
-                    start.init_offset = p * columns + c;
-                    start.y = w.sums.data() + first * columns + c;
-                    net.single(k::panel_end::linear, w.slot_begin[static_cast<std::size_t>(s) + 1] - first, start);
+            for (index from = 0; from < w.often; from += slot_block) {
+                const index to = (std::min)(from + slot_block, w.often);
+                for (index s = from; s < to; ++s) // far apart
+                    for (index c = 0; c < columns; c += 16) __builtin_prefetch(w.bases[static_cast<std::size_t>(s)] + p * columns + c);
+                for (index h = 0; h < net.heads; ++h) {
+                    mean.a = among + from * among_row + h * pair;
+                    mean.offset = (pair == 1 ? p * panel : 0) + h * columns * pair;
+                    mean.sums = w.mix.data() + h * columns;
+                    net.tail(k::panel_end::sums, to - from, mean);
+                }
+                for (index s = from; s < to; ++s) {
+                    const index first = w.slot_begin[static_cast<std::size_t>(s)], n = w.slot_begin[static_cast<std::size_t>(s) + 1] - first;
+                    start.init = w.bases.data() + s;
+                    start.a = w.shares.data() + first * net.lanes;
+                    for (index c = 0; c < columns; c += net.single.width) {
+                        start.offset = (s - from) * net.heads * columns + c;
+                        start.init_offset = p * columns + c;
+                        start.y = w.sums.data() + first * columns + c;
+                        net.single(k::panel_end::linear, n, start);
+                    }
                 }
             }
             k::panel_tile<T> alone; // rows that occur once

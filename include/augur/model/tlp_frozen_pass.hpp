@@ -88,6 +88,7 @@ public:
     /// Rows that go through the layers together: what they need stays in the second-level cache.
     static constexpr std::ptrdiff_t tile_rows = 128;
     static constexpr std::size_t row_block = 64;
+    static constexpr std::ptrdiff_t slot_block = 12; ///< distinct rows whose means stay in the first-level cache
 
     frozen_pass(const frozen_network<T>& net, const tlp_frozen_rows& rows)
         : net_(&net), rows_(&rows), stamp_(rows.capacity()), local_(rows.capacity()) {}
@@ -127,7 +128,7 @@ private:
         std::vector<std::uint32_t> slot, place;             ///< by row of the group: the same; its place when rows are sorted by slot
         std::vector<index> slot_begin;                      ///< (distinct + 1) in that order
         nn::kernels::line_buffer<float> common, log_sums;   ///< (distinct, common keys, lanes) weights among them; (distinct, lanes)
-        nn::kernels::line_buffer<float> mix;                ///< their means: (distinct, heads, W) of a panel, or (distinct, heads' v)
+        nn::kernels::line_buffer<float> mix;                ///< their means: (slot_block, heads, W) of a panel, or (distinct, heads' v)
         nn::kernels::line_buffer<float> weights, shares;    ///< (rows, [1 +] own keys, lanes); the first of each, by place
         nn::kernels::line_buffer<T> narrow;                 ///< weights and common in T
         nn::kernels::line_buffer<T> pairs;                  ///< (pairs of common keys, heads, W, 2) of a panel: their values, for bf16
