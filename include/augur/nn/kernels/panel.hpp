@@ -247,17 +247,23 @@ struct panel_kernels {
     bool amx = false;         ///< whole layers by AMX (panel_layer); there are no tiles
     std::array<std::array<detail::panel_function<T>, 12>, 5> tiles{};
 
-    /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row.
-    void operator()(panel_end end, std::ptrdiff_t m, const panel_tile<T>& first) const {
+    /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row, on return too. It is no copy: that would take as long as a small tile.
+    void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T>& t) const {
         const auto& by_rows = tiles[static_cast<std::size_t>(end)];
-        if (m <= rows) { // often, and then a copy would take as long as the tile
-            if (m > 0) by_rows[static_cast<std::size_t>(m - 1)](first);
+        if (m <= rows) {
+            if (m > 0) by_rows[static_cast<std::size_t>(m - 1)](t);
             return;
         }
-        panel_tile<T> t = first;
-        const std::ptrdiff_t parts = (m + rows - 1) / rows, most = (m + parts - 1) / parts;
-        for (std::ptrdiff_t higher = m - parts * (most - 1), left = parts; left > 0; --left, --higher) { // as even as can be: thin tiles are slow
-            const std::ptrdiff_t r = higher > 0 ? most : most - 1;
+        const T *const a = t.a, *const x = t.x;
+        const float* const* const init = t.init;
+        T* const y = t.y;
+        float* const sums = t.sums;
+        const auto parts =
+            static_cast<std::ptrdiff_t>((static_cast<std::uint32_t>(m) + static_cast<std::uint32_t>(rows) - 1) / static_cast<std::uint32_t>(rows));
+        const auto least = static_cast<std::ptrdiff_t>(static_cast<std::uint32_t>(m) / static_cast<std::uint32_t>(parts));
+        std::ptrdiff_t higher = m - parts * least;
+        for (std::ptrdiff_t left = parts; left > 0; --left, --higher) { // as even as can be: thin tiles are slow
+            const std::ptrdiff_t r = higher > 0 ? least + 1 : least;
             by_rows[static_cast<std::size_t>(r - 1)](t);
             t.a += r * t.a_row;
             t.init += r * t.init_next;
@@ -265,6 +271,11 @@ struct panel_kernels {
             t.y += t.y == nullptr ? 0 : r * t.y_row;
             t.sums += t.sums == nullptr ? 0 : r * t.sums_row;
         }
+        t.a = a;
+        t.x = x;
+        t.init = init;
+        t.y = y;
+        t.sums = sums;
     }
 };
 
