@@ -204,6 +204,13 @@ void frozen_pass<T>::attend_own(worker& w, index common) {
             w.q.push_back(entry_of_[local[static_cast<std::size_t>((std::min)(i, b.rows - 1))]] + net.q_at);
         for (index j = 0; j < k::whole_blocks(b.own, k::key_block); ++j)
             w.k.push_back(entry_of_[local[static_cast<std::size_t>(common + (std::min)(j, b.own - 1))]] + net.k_at);
+        if (&b != &w.bags.back()) { // whose rows lie anywhere
+            const bag& next = (&b)[1];
+            for (index j = common; j < next.rows; ++j) {
+                const float* const key = entry_of_[groups_.rows()[next.from + static_cast<std::size_t>(j)]] + net.k_at;
+                for (index c = 0; c < net.lanes * net.head; c += 16) __builtin_prefetch(key + c);
+            }
+        }
         net.lanes_of.scores(w.q.data(), b.rows, w.k.data(), b.own, net.head, net.groups, weights + before * net.lanes, b.weights_row);
         w.times.assign(static_cast<std::size_t>(before), 1.0F);
         for (index j = 0; j < b.own; ++j) w.times.push_back(groups_.times()[b.from + static_cast<std::size_t>(common + j)]);
@@ -280,6 +287,7 @@ void frozen_pass<T>::fold(worker& w, index common) {
             among_values = w.pairs_at.data();
         }
     }
+    constexpr index line = 64 / static_cast<index>(sizeof(T)); // of the cache
     const index own_weights = common > 0 ? net.lanes : 0;
     for (index p = 0; p < net.fold_panels; ++p) {
         if (common > 0) {
@@ -360,6 +368,9 @@ void frozen_pass<T>::fold(worker& w, index common) {
             t.count = b.own;
             t.init = w.init.data() + b.row;
             t.y = w.z.data() + b.row * net.widest + p * net.half;
+            if (&b != &w.bags.back()) // its rows are gathered
+                for (index j = 0; j < (&b)[1].own; ++j)
+                    for (index c = 0; c < panel; c += line) __builtin_prefetch(t.segments[b.own + j] + t.offset + c);
             net.tail(net.has_block ? k::panel_end::fold : k::panel_end::linear, b.rows, t);
             t.segments += b.own;
         }
