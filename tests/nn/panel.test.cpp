@@ -191,6 +191,33 @@ TEST_CASE("panel: AMX, in bf16 and in floats that are split in two") {
     check(k::float_panels(k::isa::avx512, true), 1e-4); // sums of 256 products, each exact to 16 binary digits
 }
 
+TEST_CASE("panel: pairs of bf16 by the processor and in plain C++, whole vectors and what is left, with a second and without") {
+    for (const bool native : {false, true}) {
+        if (native && !k::has_bf16()) continue;
+        for (const std::ptrdiff_t n : {1, 8, 16, 27, 64})
+            for (const bool two : {true, false}) {
+                const auto size = static_cast<std::size_t>(n);
+                std::vector<float> a, b;
+                for (const double x : draw<float>(n, 1)) a.push_back(static_cast<float>(x));
+                for (const double x : draw<float>(n, 2)) b.push_back(static_cast<float>(x));
+                std::vector<k::bf16> pairs(2 * size + 1, 7), even(2 * size + 1, 7), odd(2 * size + 1, 7), second(2 * size);
+                for (std::size_t i = 0; i < 2 * size; ++i) second[i] = static_cast<k::bf16>(1000 + i);
+                k::to_bf16_pairs(a.data(), two ? b.data() : nullptr, pairs.data(), n, native);
+                k::transpose_pairs(pairs.data(), two ? second.data() : nullptr, even.data(), odd.data(), n, native);
+                bool same = true;
+                for (std::size_t i = 0; i < size; ++i) {
+                    same = same && pairs[2 * i] == k::to_bf16(a[i]) && pairs[2 * i + 1] == (two ? k::to_bf16(b[i]) : 0);
+                    same = same && even[2 * i] == pairs[2 * i] && even[2 * i + 1] == (two ? second[2 * i] : 0);
+                    same = same && odd[2 * i] == pairs[2 * i + 1] && odd[2 * i + 1] == (two ? second[2 * i + 1] : 0);
+                }
+                CHECK(same);
+                CHECK(pairs.back() == 7); // nothing beyond
+                CHECK(even.back() == 7);
+                CHECK(odd.back() == 7);
+            }
+    }
+}
+
 TEST_CASE("panel: to bf16 to nearest, ties to even, NaN stays") {
     CHECK(k::to_float(k::to_bf16(1.0F)) == 1.0F);
     CHECK(k::to_float(k::to_bf16(1.00390625F)) == 1.0F);      // halfway to 1.0078125: even is below

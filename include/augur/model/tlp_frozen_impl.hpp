@@ -149,9 +149,9 @@ void frozen_pass<T>::make_values(worker& w, std::size_t from, std::size_t to) {
         }
     float* const next = w.b.reserve(row_block * static_cast<std::size_t>(ld));
     for (index h = 0; h < net.heads; h += pair) {
-        const auto head = [&](index at, float* to) {
+        const auto head = [&](index at, float* into) {
             k::panel_layer<float>(net.single, k::panel_end::linear, n,
-                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = to, .y_row = ld},
+                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = into, .y_row = ld},
                                   net.fold_value[static_cast<std::size_t>(at)]);
         };
         head(h, y);

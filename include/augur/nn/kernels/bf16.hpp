@@ -76,7 +76,7 @@ __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t transpose_pa
     for (; i + 16 <= n; i += 16) {
         const __m512i a = _mm512_loadu_si512(first + 2 * i), b = second == nullptr ? _mm512_setzero_si512() : _mm512_loadu_si512(second + 2 * i);
         _mm512_storeu_si512(even + 2 * i, _mm512_or_si512(_mm512_and_si512(a, low), _mm512_maskz_slli_epi32(every, b, 16)));
-        _mm512_storeu_si512(odd + 2 * i, _mm512_or_si512(_mm512_maskz_srli_epi32(every, a, 16), _mm512_andnot_si512(low, b)));
+        _mm512_storeu_si512(odd + 2 * i, _mm512_or_si512(_mm512_maskz_srli_epi32(every, a, 16), _mm512_maskz_andnot_epi32(every, low, b)));
     }
     return i;
 }

@@ -247,7 +247,7 @@ struct panel_kernels {
     bool amx = false;         ///< whole layers by AMX (panel_layer); there are no tiles
     std::array<std::array<detail::panel_function<T>, 12>, 5> tiles{};
 
-    /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row, on return too. It is no copy: that would take as long as a small tile.
+    /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row, on return too. No copy: it would take as long as a small tile.
     void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T>& t) const {
         const auto& by_rows = tiles[static_cast<std::size_t>(end)];
         if (m <= rows) {
