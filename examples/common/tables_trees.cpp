@@ -3,14 +3,12 @@
 #include <numeric>
 #include <utility>
 
-#include <augur/feature/reference.hpp>
 #include <augur/feature/tlp_rows.hpp>
 #include <augur/loopnest/nest_features.hpp>
-#include <augur/model/second_opinion.hpp>
 
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/relative_trees.hpp>
 #include <augur/xgboost/tlp_trees.hpp>
+#include <augur/xgboost/view_trees.hpp>
 #endif
 
 #include "tables_draw.hpp"
@@ -61,60 +59,38 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
     const std::string& platform = cell.heads.front().platform;
     const table_data& set = *world_->find(platform);
     constexpr auto columns = augur::nest_feature_count;
-    using enum augur::feature_view;
-    const auto views = language ? std::vector{relative, ranked, absolute} : std::vector{relative};
-    std::vector<std::vector<augur::relative_trees>> members(views.size()); // of each view
+    augur::view_trees trees = language ? augur::view_trees() : augur::view_trees({augur::feature_view::relative});
     std::size_t samples_of_first = 0;
     for (std::size_t m = 0; m < cell.members; ++m) {
         const std::uint64_t seed = cell.members * (first_seed - 1) + 1 + m;
         const recipe r = recipe_for(cell, 1, seed);
         const drawn parts = draw(set, r, cell.heads, cell.full ? budget_.full_records : budget_.records, seed);
         const augur::tlp_samples samples = augur::make_tlp_samples(set.data, parts.train, {r.failures, false});
-        std::vector<augur::relative_samples> known;
-        for (const auto view : views) known.emplace_back(columns, view);
+        augur::view_samples known(columns, trees.views());
         for (std::size_t i = 0, end = 0; i < samples.size(); i = end) {
             while (end < samples.size() && samples.groups[end] == samples.groups[i]) ++end;
             const auto rows = features_of(set, std::span(samples.records).subspan(i, end - i));
             if (!rows && rows.why().code == errc::not_found) continue; // no DAG: the row says of how many samples it was trained
             if (!rows) return rows.why();
-            const auto labels = std::span(samples.labels).subspan(i, end - i);
-            for (std::size_t v = 0; v < views.size(); ++v)
-                if (auto done = known[v].add(augur::feature_reference::of(*rows, columns, views[v]), *rows, labels); !done) return done.why();
+            if (auto done = known.add(*rows, std::span(samples.labels).subspan(i, end - i)); !done) return done.why();
         }
         augur::boosted_trees_options options = augur::relative_trees::defaults();
         options.seed = seed;
         options.threads = static_cast<std::uint32_t>(executor_->concurrency());
-        for (std::size_t v = 0; v < views.size(); ++v) {
-            auto trees = augur::relative_trees::train(known[v], options);
-            if (!trees) return trees.why();
-            members[v].push_back(*std::move(trees));
-        }
-        if (m == 0) samples_of_first = known.front().size();
+        if (auto done = trees.train(known, options); !done) return done.why();
+        if (m == 0) samples_of_first = known.size();
     }
     result<void> fine;
     judge(
         set, platform,
         [&](std::span<const std::uint32_t> records) {
-            std::vector<float> place(records.size(), -static_cast<float>(records.size())), one(records.size());
+            std::vector<float> place(records.size(), -static_cast<float>(records.size()));
             const auto rows = features_of(set, records);
-            if (!rows) {
-                fine = rows.why();
-                return place;
-            }
             const auto said = language ? language(records) : std::vector<float>();
-            std::vector<std::vector<float>> scores;
-            for (std::size_t v = 0; v < views.size(); ++v) {
-                const auto all = augur::feature_reference::of(*rows, columns, views[v]);
-                auto& mean = scores.emplace_back(records.size());
-                for (const auto& trees : members[v]) {
-                    auto related = *rows;
-                    if (auto done = trees.score(all, related, one); !done) fine = done.why();
-                    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += one[i] / static_cast<float>(members[v].size());
-                }
-                if (language) augur::second_opinion().add(augur::feature_reference::of(said, 1), said, mean);
-            }
-            const auto proposed = augur::take_turns(scores, augur::equal_rows(*rows, columns), records.size());
-            for (std::size_t i = 0; i < proposed.size(); ++i) place[proposed[i]] = -static_cast<float>(i);
+            const auto proposed = rows ? trees.propose(*rows, said, records.size()) : rows.why();
+            if (!proposed) fine = proposed.why();
+            else
+                for (std::size_t i = 0; i < proposed->size(); ++i) place[(*proposed)[i]] = -static_cast<float>(i);
             return place;
         },
         out);

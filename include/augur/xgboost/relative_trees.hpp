@@ -66,6 +66,7 @@ public:
         return {};
     }
     [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
+    [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
     [[nodiscard]] tree_samples samples() const noexcept { return {rows_, columns_, labels_, groups_}; }
     [[nodiscard]] feature_view view() const noexcept { return view_; }
 
@@ -100,6 +101,9 @@ public:
         if (!trees) return trees.why();
         return relative_trees(*std::move(trees), samples.view());
     }
+
+    [[nodiscard]] feature_view view() const noexcept { return view_; }
+    [[nodiscard]] std::size_t columns() const noexcept { return trees_.columns(); }
 
     /// scores[i] <- of row i of (N, C): higher is better among candidates of one task. The rows are related to `all` in place.
     /// Errors: shape_mismatch; invalid_argument, another view than the trees were trained on; those of `boosted_trees::predict`.
