@@ -16,36 +16,11 @@ TEST_CASE("relative trees") { MESSAGE("skipped: built without XGBoost"); }
 #include <limits>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include "candidates.hpp"
 
 using namespace augur;
 
 namespace {
-
-constexpr std::size_t columns = 3;
-
-/// Candidates of a kernel whose numbers all lie about `at`: the less of the first and the more of the second, the faster.
-struct kernel {
-    std::vector<float> rows, labels;
-
-    kernel(std::size_t n, float at, std::uint64_t seed) {
-        augur::random rng(seed);
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto a = static_cast<float>(rng.below(9)) - 4, b = static_cast<float>(rng.below(9)) - 4, noise = static_cast<float>(rng.below(9));
-            rows.insert(rows.end(), {at + a, at + b, at + noise});
-            labels.push_back((8 - a + b) / 16);
-        }
-    }
-    [[nodiscard]] feature_reference all() const { return feature_reference::of(rows, columns); }
-};
-
-boosted_trees_options quick() {
-    auto o = relative_trees::defaults();
-    o.rounds = 60;
-    o.column_share = 1;
-    o.seed = 7;
-    return o;
-}
 
 result<relative_trees> trained(const boosted_trees_options& options = quick()) {
     relative_samples samples(columns);

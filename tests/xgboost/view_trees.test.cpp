@@ -16,33 +16,11 @@ TEST_CASE("view trees") { MESSAGE("skipped: built without XGBoost"); }
 
 #include <augur/core/random.hpp>
 
+#include "candidates.hpp"
+
 using namespace augur;
 
 namespace {
-
-constexpr std::size_t columns = 3;
-
-/// The less of the first number and the more of the second, the faster; the third tells one candidate from another.
-struct kernel {
-    std::vector<float> rows, labels;
-
-    kernel(std::size_t n, float at, std::uint64_t seed) {
-        augur::random rng(seed);
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto a = static_cast<float>(rng.below(9)) - 4, b = static_cast<float>(rng.below(9)) - 4;
-            rows.insert(rows.end(), {at + a, at + b, static_cast<float>(i)});
-            labels.push_back((8 - a + b) / 16);
-        }
-    }
-};
-
-boosted_trees_options quick(std::uint64_t seed) {
-    auto o = relative_trees::defaults();
-    o.rounds = 40;
-    o.column_share = 1;
-    o.seed = seed;
-    return o;
-}
 
 view_trees trained(std::vector<feature_view> views, std::size_t members) {
     view_trees out(std::move(views));

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TESTS_XGBOOST_CANDIDATES_HPP
+#define AUGUR_TESTS_XGBOOST_CANDIDATES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <augur/core/random.hpp>
+#include <augur/xgboost/relative_trees.hpp>
+
+constexpr std::size_t columns = 3;
+
+/// Candidates of a kernel whose numbers all lie about `at`: the less of the first and the more of the second, the faster.
+struct kernel {
+    std::vector<float> rows, labels;
+
+    kernel(std::size_t n, float at, std::uint64_t seed) {
+        augur::random rng(seed);
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto a = static_cast<float>(rng.below(9)) - 4, b = static_cast<float>(rng.below(9)) - 4, noise = static_cast<float>(rng.below(9));
+            rows.insert(rows.end(), {at + a, at + b, at + noise});
+            labels.push_back((8 - a + b) / 16);
+        }
+    }
+    [[nodiscard]] augur::feature_reference all() const { return augur::feature_reference::of(rows, columns); }
+};
+
+inline augur::boosted_trees_options quick(std::uint64_t seed = 7) {
+    auto o = augur::relative_trees::defaults();
+    o.rounds = 60;
+    o.column_share = 1;
+    o.seed = seed;
+    return o;
+}
+
+#endif
