@@ -19,10 +19,10 @@ namespace augur::inline v0 {
 ///     const auto all = feature_reference::of(said, 1);       // what the second says of the task's candidates, once a task
 ///     second_opinion().add(all, said, scores);
 ///
-/// Unlike an `ensemble`, whose members learned alike and have one scale. It is bounded: the second decides among candidates that the first thinks alike,
-/// and lifts none over one that the first thinks better by twice the weight. It is relative: what the second says of all candidates alike does not
-/// matter. The defaults are for `relative_trees` as the first (the cube of a relative speed) and an ensemble of TLP's networks as the second, chosen
-/// on classes of kernels that were held out (decision 18).
+/// Unlike an `ensemble`, whose members learned alike and have one scale. It is bounded: the second decides among candidates that the first thinks
+/// alike, and lifts none over one that the first thinks better by twice the weight. It is relative: what the second says of all candidates alike does
+/// not matter. The defaults are for `relative_trees` as the first (the cube of a relative speed) and an ensemble of TLP's networks as the second,
+/// chosen on classes of kernels that were held out (decision 18).
 struct second_opinion {
     float weight = 0.2F; ///< the most that is added or taken
     float scale = 4;     ///< so far from the middle three quarters of that are reached   pre: above 0
