@@ -133,7 +133,8 @@ std::string settings_of(const examples::session& s, const examples::search_plan&
     for (const auto& k : p.what.work.kernels) add("kernel", k.what.text() + " " + std::to_string(k.uses));
     add("collect", std::to_string(p.collect));
     for (const auto& k : p.teacher.kernels) add("teacher", k.what.text());
-    add("training", std::to_string(p.labels) + " " + std::to_string(p.other) + " " + std::to_string(p.effort) + (p.small ? " small" : ""));
+    add("training",
+        std::to_string(p.labels) + " " + std::to_string(p.other) + " " + std::to_string(p.effort) + (p.small ? " small" : "") + ", heads alike");
     return out;
 }
 

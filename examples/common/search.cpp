@@ -14,8 +14,7 @@
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
 #endif
-#if defined AUGUR_EXAMPLES_CROP && defined AUGUR_HAS_XGBOOST
-#define AUGUR_EXAMPLES_NEST_MODELS
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/loopnest/nest_models.hpp>
 #include <augur/loopnest/task_runner.hpp>
 #include <augur/model/crop.hpp>

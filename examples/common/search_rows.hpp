@@ -26,10 +26,11 @@ namespace examples {
 
 /// What chooses the candidates.
 enum class search_guide : std::uint8_t {
-    none,    ///< chance
-    trees,   ///< boosted trees that learn from what is measured
-    learned, ///< a TLP that was trained before and stays as it is
-    learning ///< a TLP that learns from what is measured
+    none,     ///< chance
+    trees,    ///< boosted trees that learn from what is measured
+    learned,  ///< a TLP that was trained before and stays as it is
+    learning, ///< a TLP that learns from what is measured
+    advised   ///< boosted trees on the loop nest that were trained before, with such a TLP's second opinion (decision 18); both stay as they are
 };
 
 /// A way to search.
@@ -45,6 +46,7 @@ inline constexpr search_row search_rows[] = {
     {"online", "TLP online", search_guide::learning, "", ""},
     {"offline", "TLP offline", search_guide::learned, "tlp", "16.7 / 16.0"},
     {"both", "TLP offline, then online", search_guide::learning, "tlp", ""},
+    {"advised", "nest trees and TLP offline", search_guide::advised, "tlp", ""},
     {"mtl", "MTL-TLP", search_guide::learned, "mtl", "10.0 / 15.8"},
 };
 

@@ -17,6 +17,11 @@
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/tlp_trees.hpp>
 #endif
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+#include <augur/loopnest/nest_models.hpp>
+#include <augur/search/seen.hpp>
+#include <augur/xgboost/relative_model.hpp>
+#endif
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
 #endif
@@ -128,6 +133,57 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
     return !summary->interrupted;
 }
 
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+/// Trees on what the collected candidates of the teacher's kernels do.
+augur::result<std::vector<augur::relative_trees>> train_nest_trees(const session& s, const search_plan& plan) {
+    std::vector<task> tasks;
+    for (const auto& k : plan.teacher.kernels) {
+        auto t = task::create(k.what, s.on.hardware(s.with.threads));
+        if (!t) return t.why();
+        tasks.push_back(*std::move(t));
+    }
+    const auto collected = augur::read_trials(plan.folder + "/collect.jsonl", std::span<const task>(tasks), s.made_with());
+    if (!collected) return collected.why();
+    augur::nest_row row_of(augur::nest_target::of(s.on, s.with.threads));
+    augur::relative_samples samples(row_of.columns());
+    for (const auto& t : tasks) {
+        std::vector<float> rows, row(row_of.columns()), labels;
+        std::vector<double> latencies;
+        for (const auto& trial : collected->trials)
+            if (trial.task == t.key() && row_of(t, trial.schedule, row)) {
+                rows.insert(rows.end(), row.begin(), row.end());
+                latencies.push_back(trial.outcome.latency());
+            }
+        if (latencies.empty()) continue;
+        const double least = *std::min_element(latencies.begin(), latencies.end());
+        for (const double l : latencies) labels.push_back(std::isfinite(l) ? static_cast<float>(least / l) : 0.0F);
+        const auto all = augur::feature_reference::of(rows, row_of.columns());
+        if (auto done = samples.add(all, std::move(rows), labels); !done) return done.why();
+    }
+    std::vector<augur::relative_trees> out;
+    augur::boosted_trees_options options = augur::relative_trees::defaults();
+    options.threads = static_cast<std::uint32_t>(s.with.threads);
+    for (options.seed = 1; options.seed <= 5; ++options.seed) {
+        auto trees = augur::relative_trees::train(samples, options);
+        if (!trees) return trees.why();
+        out.push_back(*std::move(trees));
+    }
+    return out;
+}
+
+/// Candidates that a search of the task might meet.
+std::vector<schedule> drawn_at_random(const augur::ansor_space& space, std::uint64_t seed) {
+    augur::seen_points seen;
+    augur::random rng(seed);
+    std::vector<augur::decision_vector> points;
+    augur::draw_unseen(space, seen, 512, rng, points);
+    std::vector<schedule> out;
+    for (const auto& p : points)
+        if (auto made = space.realise(p)) out.push_back(*std::move(made));
+    return out;
+}
+#endif
+
 } // namespace
 
 augur::result<bool> run_search(session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress) {
@@ -179,7 +235,18 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     auto frozen = augur::freeze(*weights); // its first output: this machine's
     if (!frozen) return frozen.why();
     auto model = frozen->scorer(threads);
-    return guided(model);
+    if (row.by == search_guide::learned) return guided(model);
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+    auto trees = train_nest_trees(s, plan);
+    if (!trees) return trees.why();
+    augur::nest_row row_of(augur::nest_target::of(s.on, s.with.threads));
+    augur::relative_model<schedule, task, augur::nest_row, decltype(model)> advised(*std::move(trees), std::move(row_of), model);
+    for (std::size_t k = 0; k < s.tasks.size(); ++k)
+        if (auto met = advised.meet(s.tasks[k], drawn_at_random(s.spaces[k], seed)); !met) return met.why();
+    return guided(advised);
+#else
+    return augur::error{augur::errc::unsupported, "built without Boost or without XGBoost"};
+#endif
 }
 
 augur::result<search_trace> read_search(const session& s, const search_plan& plan, const search_row& row, std::uint64_t seed) {

@@ -83,6 +83,9 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     augur::tlp_label_options labels;
     labels.least_of_given = mtl; // a few records of a task do not know its least latency
     const auto samples = augur::make_tlp_samples(data, heads, labels);
+    // This machine's few records count as much as the other platform's many: an epoch passes over them until it has seen as many of both.
+    const std::size_t few = (std::max)(heads.front().size(), std::size_t{1});
+    const std::size_t passes = mtl ? std::clamp(heads.back().size() / few, std::size_t{1}, std::size_t{1024}) : 1;
 
     const auto schema = augur::tlp_schema::ansor();
     auto config = plan.small ? augur::tlp_config::small(0) : augur::tlp_config::full(0);
@@ -91,7 +94,8 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     if (!model) return model.why();
     const augur::tlp_row_table table(schema, data.primitives());
     augur::tlp_training_options options;
-    options.epochs = std::clamp(1000 * plan.effort / (std::max)(samples.size(), std::size_t{1}), std::size_t{2}, std::size_t{200});
+    options.judged_passes = passes;
+    options.epochs = std::clamp(1000 * plan.effort / (samples.size() + (passes - 1) * few + 1), std::size_t{2}, std::size_t{200});
     options.checkpoint = checkpoint;
     const std::string title = std::string(mtl ? "training MTL-TLP" : "training TLP") + " on " + std::to_string(samples.size()) + " schedules";
     const auto told = [&](const augur::tlp_progress& p) {
@@ -105,8 +109,9 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     if (fitted->stopped) return false;
     if (auto saved = augur::save_tlp(*model, weights); !saved) return saved.why();
     fs::remove(checkpoint, wrong);
-    std::fprintf(stderr, "%s, %zu tasks of this machine, %zu of the other, %zu epochs, loss %.4f to %.4f\n", title.c_str(), own.size(),
-                 mtl ? other.size() : 0, options.epochs, fitted->history.front().loss, fitted->history.back().loss);
+    std::fprintf(stderr, "%s, %zu tasks of this machine, %zu of the other, %zu epochs, in each %zu times over this machine's, loss %.4f to %.4f\n",
+                 title.c_str(), own.size(), mtl ? other.size() : 0, options.epochs, passes, fitted->history.front().loss,
+                 fitted->history.back().loss);
     return true;
 }
 

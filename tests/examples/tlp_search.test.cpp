@@ -119,6 +119,11 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
 #else
     CHECK(contains(said, "boosted trees online is absent: built without XGBoost"));
 #endif
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+    searches["advised"] = "nest trees and TLP offline";
+#else
+    CHECK(contains(said, "nest trees and TLP offline is absent: built without Boost or without XGBoost"));
+#endif
     CHECK(contains(said, "MTL-TLP is absent: no logs of the other platform"));
     const auto check_all = [&] {
         for (const auto& [id, name] : searches) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,21 +20,12 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/feature/concepts.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/workload/concepts.hpp>
 #include <augur/xgboost/boosted_trees.hpp>
 
 namespace augur::inline v0 {
-
-/// Describes a schedule by a row of numbers.
-///
-/// Syntax      `f.columns() -> std::size_t`; `f(task, schedule, std::span<float> row) -> result<void>`, where the row has `columns()` places
-/// Semantics   the same numbers for the same task and schedule, whatever else was asked; NaN stands for one that is missing
-template <class F, class S, class Task>
-concept row_features_of = requires(F& f, const Task& t, const S& s, std::span<float> row) {
-    { f.columns() } -> std::convertible_to<std::size_t>;
-    { f(t, s, row) } -> std::same_as<result<void>>;
-};
 
 /// Options of boosted trees for tens of samples, not thousands: small trees on a part of the rows and columns each, so that no single candidate says
 /// much.

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+
+#ifndef AUGUR_HAS_XGBOOST
+
+TEST_CASE("relative model") { MESSAGE("skipped: built without XGBoost"); }
+
+#else
+
+#include <augur/xgboost/relative_model.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/random.hpp>
+
+#include "candidates.hpp"
+
+using namespace augur;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// A schedule is the number of its row in `kernel`; one from `bad` on has none.
+struct pick {
+    std::uint32_t row = 0;
+    void replay(auto& sink) const {
+        sink.primitive("pick");
+        sink.number(std::int64_t{row});
+    }
+};
+struct task_of_kernel {
+    std::string name;
+    const kernel* all = nullptr;
+    [[nodiscard]] std::string_view key() const { return name; }
+};
+struct row_of_pick {
+    std::uint32_t bad = 1000, not_finite = 1000;
+    static constexpr std::size_t columns() { return ::columns; }
+    result<void> operator()(const task_of_kernel& t, const pick& p, std::span<float> row) const {
+        if (p.row >= bad) return error{errc::illegal_schedule, "no row"};
+        std::copy_n(t.all->rows.begin() + static_cast<std::ptrdiff_t>(p.row * columns()), columns(), row.begin());
+        if (p.row >= not_finite) row.back() = infinity;
+        return {};
+    }
+};
+/// Likes every third; cannot tell of the sevenths.
+struct likes_thirds {
+    static constexpr score_meaning meaning = score_meaning::rank;
+    static float of(const pick& p) { return p.row % 7 == 6 ? -infinity : p.row % 3 == 0 ? 9.0F : 1.0F; }
+    static result<void> score(const task_of_kernel&, std::span<const pick> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = of(batch[i]);
+        return {};
+    }
+};
+
+std::vector<relative_trees> members(feature_view view, std::size_t count) {
+    std::vector<relative_trees> out;
+    for (std::uint64_t m = 0; m < count; ++m) {
+        relative_samples samples(columns, view);
+        for (std::uint64_t t = 0; t < 3; ++t) {
+            const kernel k(200, static_cast<float>(16 * t), 10 * m + t);
+            REQUIRE(samples.add(feature_reference::of(k.rows, columns, view), k.rows, k.labels));
+        }
+        auto trees = relative_trees::train(samples, quick(m));
+        REQUIRE(trees);
+        out.push_back(*std::move(trees));
+    }
+    return out;
+}
+std::vector<pick> picks(std::uint32_t from, std::uint32_t to) {
+    std::vector<pick> out;
+    for (; from < to; ++from) out.push_back({from});
+    return out;
+}
+
+using alone = relative_model<pick, task_of_kernel, row_of_pick>;
+using advised = relative_model<pick, task_of_kernel, row_of_pick, likes_thirds>;
+static_assert(cost_model<alone, pick, task_of_kernel> && cost_model<advised, pick, task_of_kernel>);
+
+} // namespace
+
+TEST_CASE("relative model: a score is the members' mean and the opinion, of what was met, step by step") {
+    const kernel far(150, 1024, 77);
+    const task_of_kernel task{"far", &far};
+    for (const auto view : {feature_view::relative, feature_view::ranked, feature_view::absolute}) {
+        const auto trees = members(view, 2);
+        likes_thirds other;
+        advised model(trees, {}, other, {0.5F, 2});
+        const auto met = picks(0, 100), asked = picks(60, 150);
+        REQUIRE(model.meet(task, met));
+        std::vector<float> scores(asked.size());
+        REQUIRE(model.score(task, asked, scores));
+
+        const auto all = feature_reference::of(std::span(far.rows).first(100 * columns), columns, view);
+        std::vector<float> expected(asked.size()), one(asked.size()), said;
+        for (const auto& t : trees) {
+            std::vector<float> rows(far.rows.begin() + 60 * columns, far.rows.end());
+            REQUIRE(t.score(all, rows, one));
+            for (std::size_t i = 0; i < one.size(); ++i) expected[i] += one[i] / 2;
+        }
+        for (const auto& p : asked) said.push_back(likes_thirds::of(p));
+        for (std::size_t i = 0; i < said.size(); ++i)
+            if (std::isfinite(said[i])) expected[i] += 0.5F * std::tanh((said[i] - 1) / 2); // the middle of what it says is 1
+        CHECK(scores == expected);
+    }
+}
+
+TEST_CASE("relative model: it picks a fast candidate of a kernel far from those that it learned from, whatever its neighbours") {
+    const kernel far(150, 1024, 77), near(150, 0, 5);
+    const task_of_kernel task{"far", &far}, other{"near", &near};
+    alone model(members(feature_view::relative, 2), {});
+    REQUIRE(model.meet(task, picks(0, 150)));
+    REQUIRE(model.meet(other, picks(0, 150)));
+    const auto all = picks(0, 150);
+    std::vector<float> scores(150), one(1);
+    REQUIRE(model.score(task, all, scores));
+    const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    CHECK(far.labels[best] >= 0.9F * *std::max_element(far.labels.begin(), far.labels.end()));
+    for (std::size_t i = 0; i < 150; i += 13) {
+        REQUIRE(model.score(task, std::span(all).subspan(i, 1), one));
+        CHECK(one[0] == scores[i]);
+    }
+    REQUIRE(model.meet(task, picks(0, 20))); // in place of those before
+    alone anew(members(feature_view::relative, 2), {});
+    REQUIRE(anew.meet(task, picks(0, 20)));
+    std::vector<float> again(150);
+    REQUIRE(model.score(task, all, scores));
+    REQUIRE(anew.score(task, all, again));
+    CHECK(scores == again);
+}
+
+TEST_CASE("relative model: what cannot be scored") {
+    const kernel far(50, 64, 3);
+    const task_of_kernel task{"far", &far};
+    likes_thirds other;
+    advised model(members(feature_view::relative, 1), row_of_pick{40, 30}, other);
+    std::vector<float> scores(50), few(3);
+    const auto all = picks(0, 50);
+    auto refused = model.score(task, all, scores);
+    REQUIRE(!refused);
+    CHECK(refused.why().code == errc::not_found);
+    CHECK(refused.why().detail == "relative model: expected a task whose candidates it has met, got far");
+    refused = model.meet(task, picks(30, 50));
+    REQUIRE(!refused);
+    CHECK(refused.why().detail == "relative model: none of 20 candidates of far has features");
+    REQUIRE(model.meet(task, all)); // the thirty that have
+    REQUIRE(model.score(task, all, scores));
+    for (std::size_t i = 0; i < scores.size(); ++i) CHECK(std::isfinite(scores[i]) == (i < 30));
+    alone some(members(feature_view::relative, 1), row_of_pick{40, 30}), thirty(members(feature_view::relative, 1), {});
+    REQUIRE(some.meet(task, all));
+    REQUIRE(thirty.meet(task, picks(0, 30)));
+    std::vector<float> a(30), b(30);
+    REQUIRE(some.score(task, picks(0, 30), a));
+    REQUIRE(thirty.score(task, picks(0, 30), b));
+    CHECK(a == b);
+    refused = model.score(task, all, few);
+    REQUIRE(!refused);
+    CHECK(refused.why().code == errc::shape_mismatch);
+    CHECK(model.score(task, {}, {}));
+}
+
+#endif
