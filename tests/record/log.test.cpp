@@ -78,6 +78,15 @@ struct written_log {
 
 std::string tvm_line(std::int64_t i) { return to_json(to_ansor_line(logs::record(i))) + "\n"; }
 
+/// Of another version, and whole.
+std::string header_of_version_2() {
+    std::string later = log_header();
+    later.replace(later.find("\"version\": 1"), 12, "\"version\": 2");
+    later.resize(later.size() - 1 - augur::detail::crc_tail - augur::detail::crc_key.size());
+    augur::detail::seal(later, 0);
+    return later;
+}
+
 } // namespace
 
 TEST_CASE("log: what was appended is read, over several openings") {
@@ -276,6 +285,14 @@ TEST_CASE("log: bad lines are told with file, line, column and reason; strict en
     REQUIRE(all.bad.size() == 1);
     CHECK(all.error == all.bad[0]);
 
+    logs::write(path, log_header() + to_text(logs::record(0)) + tvm_line(1) + header_of_version_2()); // a record without its comment comes first
+    all = read_log(path);
+    CHECK(all.bad.size() == 1);
+    CHECK(all.error.find("version 2, known is 1") != std::string::npos);
+    all = read_log(path, options);
+    REQUIRE(all.bad.size() == 1);
+    CHECK(all.error == all.bad[0]);
+
     CHECK(read_log(tmp / "none").error.find("No such file") != std::string::npos);
     CHECK(log_reader::open(tmp / "none").why().code == errc::not_found);
     CHECK(read_log(tmp.path.string()).error.find("cannot read") != std::string::npos);
@@ -307,11 +324,7 @@ TEST_CASE("log: a file that is no log is refused and left as it is") {
     CHECK(log_writer::open("/dev/full").why().code == errc::invalid_argument);
     CHECK(!log_writer::open(tmp / "no/such/folder.log"));
 
-    std::string later = log_header(); // of another version, and whole
-    later.replace(later.find("\"version\": 1"), 12, "\"version\": 2");
-    later.resize(later.size() - 1 - augur::detail::crc_tail - augur::detail::crc_key.size());
-    augur::detail::seal(later, 0);
-    later += to_text(logs::record(0));
+    const std::string later = header_of_version_2() + to_text(logs::record(0));
     logs::write(path, later);
     CHECK(log_writer::open(path).why().code == errc::version_mismatch);
     CHECK(read_log(path).error.find("version 2, known is 1") != std::string::npos);

@@ -149,9 +149,12 @@ private:
         damage_pending();
         const bool foreign_before = has_pending_ && give_pending(out);
         const auto check = check_log_header(line, lines_.number());
-        if (check) summary_.ours = true;
-        else if (check.why().code == errc::version_mismatch) failed_ = {errc::version_mismatch, name_ + ":" + check.why().detail};
-        else if (unended_) {
+        if (check) {
+            summary_.ours = true;
+        } else if (check.why().code == errc::version_mismatch) {
+            if (failed_.code == errc{})
+                failed_ = {errc::version_mismatch, name_ + ":" + check.why().detail}; // strict: a bad line before was the first
+        } else if (unended_) {
             torn_header_ = !summary_.ours;
             tear(lines_.offset());
         } else {
