@@ -17,6 +17,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
+#include <augur/io/ansor_line_parser.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <augur/record/dataset.hpp>
 #include <augur/record/measurement.hpp>
