@@ -22,6 +22,7 @@
 #include <augur/core/random.hpp>
 #include <augur/loopnest/process.hpp>
 #include <augur/loopnest/program.hpp>
+#include <augur/loopnest/runner_report.hpp>
 #include <augur/loopnest/runner_source.hpp>
 
 namespace augur::inline v0 {
@@ -202,7 +203,7 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
 /// @return errors: invalid_argument (the compiler fails on it, with what it says), interrupted, io
 inline result<std::string> build_runner(const compiler& cc, const work_folder& folder, stop_flag stop = nullptr) {
     const std::string source = folder.path() + "/runner.c", binary = folder.path() + "/runner";
-    if (auto written = write_private_file(source, detail::runner_source); !written) return written.why();
+    if (auto written = write_private_file(source, detail::runner_source()); !written) return written.why();
     process_spec job;
     job.arguments = cc.command;
     // Only the instruction set of the user's flags: the fill and the comparison must not depend on the mathematics flags of candidates.

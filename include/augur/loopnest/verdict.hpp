@@ -17,7 +17,7 @@
 #include <augur/loopnest/compile.hpp>
 #include <augur/loopnest/process.hpp>
 #include <augur/loopnest/program.hpp>
-#include <augur/loopnest/runner_source.hpp>
+#include <augur/loopnest/runner_report.hpp>
 #include <augur/record/measurement.hpp>
 
 namespace augur::inline v0::detail {
