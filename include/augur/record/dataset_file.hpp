@@ -38,6 +38,7 @@
 #include <augur/record/dataset.hpp>
 #include <augur/record/line_reader.hpp>
 #include <augur/record/measurement.hpp>
+#include <augur/record/packed_ids.hpp>
 #include <augur/record/primitive_table.hpp>
 #include <augur/record/replace_file.hpp>
 
