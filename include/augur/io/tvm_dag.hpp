@@ -22,7 +22,6 @@
 /// A DAG says nothing of what is constant, nor of the attributes of its operations (`operation::constant`, `constant_index`).
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,10 +29,11 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/core/json.hpp>
 #include <augur/core/number.hpp>
 #include <augur/io/tvm_dag_extents.hpp>
+#include <augur/io/tvm_dag_key.hpp>
 #include <augur/loopnest/dag.hpp>
 #include <augur/loopnest/expr.hpp>
 
@@ -79,7 +79,7 @@ public:
         if (failed()) return error_;
         if (out_.dag.ops.empty() || out_.dag.ops.back().placeholder())
             return error{errc::parse, std::to_string(line_) + ":1: expected a computed tensor at the end of the DAG"};
-        if (auto done = result_shape(key); !done) return done.why();
+        if (auto done = read_result_shape(key, out_.dag); !done) return done.why();
         if (auto done = extent_inference(out_.dag, out_.assumed).run(); !done) return done.why();
         if (auto done = out_.dag.check(); !done) return done.why();
         return std::move(out_);
@@ -155,12 +155,11 @@ private:
         const auto digits = text_.substr(begin, at_ - begin);
         if (digits.empty() || digits == "-") return expected(what);
         const auto n = parse_int(digits);
-        if (!n || *n > max_integer || *n < -max_integer)
+        if (!n || *n > tvm_max_integer || *n < -tvm_max_integer)
             return fail(errc::limit, "expected an integer of at most 2^31, got " + std::string(digits.substr(0, 40)), begin);
         value = *n;
         return true;
     }
-    static constexpr std::int64_t max_integer = std::int64_t{1} << 31U;
 
     bool operation_line() {
         const auto begin = at_;
@@ -444,45 +443,6 @@ private:
             for (const auto k : group) read_[reads_[k].tensor] = true;
         }
         return true;
-    }
-
-    /// The key of a DAG, `["<hash>", shapes of the placeholders..., shape of the result]`, with lists or without, gives the result's shape. The
-    /// arguments of a function's key may be anything, and tell nothing.
-    result<void> result_shape(std::string_view key) {
-        json_reader in(key);
-        std::vector<std::int64_t> numbers;
-        std::string_view name;
-        bool shapes = true;
-        if (in.begin_array() && in.next_element()) in.read(name);
-        const bool hash = name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-        const auto number = [&] {
-            json_number n;
-            if (in.peek() != json_kind::number) shapes = false, in.skip();
-            else if (in.read(n)) shapes = shapes && n.is_integer, numbers.push_back(n.integer);
-        };
-        while (in.next_element()) {
-            if (in.peek() != json_kind::array) number();
-            else if (in.begin_array())
-                while (in.next_element()) number();
-        }
-        if (!in.finish()) return error{in.why().code, "workload key: " + in.why().detail};
-        std::vector<std::int64_t> known;
-        for (const auto& op : out_.dag.ops)
-            if (op.placeholder())
-                for (const auto& a : op.axes) known.push_back(a.extent);
-        auto& result = out_.dag.ops.back().axes;
-        if (shapes && numbers.size() == known.size() + result.size() && std::equal(known.begin(), known.end(), numbers.begin())) {
-            for (std::size_t a = 0; a < result.size(); ++a) {
-                const auto extent = numbers[known.size() + a];
-                if (extent < 1 || extent > max_integer)
-                    return error{errc::shape_mismatch, "workload key: expected extents in 1..2^31, got " + std::to_string(extent)};
-                result[a].extent = extent;
-            }
-        } else if (hash) {
-            return error{errc::shape_mismatch, "workload key: expected the extents of the placeholders and " + std::to_string(result.size()) +
-                                                   " of the result, got others: it is not the key of this DAG"};
-        }
-        return {};
     }
 };
 
