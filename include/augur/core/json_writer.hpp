@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include <augur/core/json.hpp>
+#include <augur/core/json_string.hpp>
 #include <augur/core/number.hpp>
 
 namespace augur::inline v0 {
