@@ -240,8 +240,8 @@ private:
     std::size_t number_ = 0;          ///< of the line read last, from 1
     std::uint64_t bytes_ = 0;
     log_summary summary_;
-    std::array<entry, 2> entries_; ///< one that waits for what follows it, one to read into
-    std::size_t pending_ = 0;      ///< the one that waits
+    std::array<entry, 2> entries_;  ///< one that waits for what follows it, one to read into
+    std::size_t pending_ = 0;       ///< the one that waits
     std::string_view pending_line_; ///< in the buffer or in kept_line_
     std::string kept_line_;
     std::size_t pending_number_ = 0;
@@ -262,7 +262,7 @@ struct log_file_report {
 /// Errors: those of byte_source::open and ansor_log_reader::read; of several files that fail, the first in the list. Then the reading stops.
 template <bulk_executor E, std::invocable<std::size_t> SinkOf>
 [[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, SinkOf&& sink_of,
-                                                                  log_read_options options = {}) {
+                                                                   log_read_options options = {}) {
     std::vector<log_file_report> reports(paths.size());
     std::vector<error> errors(paths.size());
     std::atomic<std::size_t> first_failed{paths.size()};

@@ -43,8 +43,7 @@ struct no_opinion {};
 ///
 /// Where all candidates are known from the start, as in a log, `view_trees` propose those of several views in turn.
 ///
-/// Memory      a few rows a task, or all that were met where the view is `ranked`; allocates nothing once it has scored a batch as large, if its parts
-///             do not
+/// Memory      a few rows a task, or all that were met where the view is `ranked`; of a batch its rows twice
 /// Threads     one thread an object
 template <schedule S, task Task, row_features_of<S, Task> F, class Opinion = no_opinion>
 requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>) class relative_model {
@@ -80,7 +79,8 @@ public:
         return {};
     }
 
-    /// -infinity for a schedule whose row cannot be made or has a number that is not finite. Errors: not_found, a task that was not met; shape_mismatch; those of the trees and the opinion.
+    /// scores[i] <- of batch[i]; -infinity where its row cannot be made or has a number that is not finite. O(N) rows, their trees and the opinion.
+    /// Errors: not_found, a task that was not met; shape_mismatch; those of the trees and the opinion.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
