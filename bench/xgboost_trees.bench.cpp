@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Boosted trees on what schedules do: how fast they are trained, and how fast candidates get a score or are proposed. A round of 2048 candidates of a
+// 3x3 convolution, 300 trees of depth 6 as `relative_trees` has them; one thread.
+#ifdef AUGUR_HAS_XGBOOST
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <augur/core/random.hpp>
+#include <augur/loopnest/nest_models.hpp>
+#include <augur/workload/kernel.hpp>
+#include <augur/xgboost/relative_model.hpp>
+#include <augur/xgboost/view_trees.hpp>
+
+#include "tlp_rounds.hpp"
+
+namespace {
+
+using namespace augur;
+
+constexpr std::size_t columns = nest_feature_count, programs = 2048, teachers = 16;
+
+struct convolution {
+    kernel what = *kernel::parse("conv2d:n=1,h=56,w=56,c=64,f=64,k=3,stride=1,pad=1,layout=nhwc,bias,relu");
+    loopnest_task task = *loopnest_task::create(what, hardware_params{});
+    std::vector<step_list> round = tlp_rounds::round_of(what, programs);
+    nest_row row_of{nest_target{}};
+    std::vector<float> rows = std::vector<float>(round.size() * columns);
+
+    convolution() {
+        for (std::size_t i = 0; i < round.size(); ++i)
+            if (!row_of(task, round[i], std::span(rows).subspan(i * columns, columns))) std::abort();
+    }
+    static const convolution& once() {
+        static const convolution c;
+        return c;
+    }
+};
+
+/// The round as the candidates of several tasks. Labels hang on the features and on luck, so that the trees are full, as real ones are.
+view_samples samples_of(const convolution& from, std::span<const feature_view> views) {
+    view_samples out(columns, views);
+    augur::random rng(1);
+    const std::size_t each = from.round.size() / teachers;
+    for (std::size_t t = 0; t < teachers; ++t) {
+        const auto rows = std::span(from.rows).subspan(t * each * columns, each * columns);
+        std::vector<float> labels(each);
+        for (std::size_t i = 0; i < each; ++i) {
+            const auto told = mix64(static_cast<std::uint64_t>(rows[i * columns + i % 7] * 1024.0F));
+            labels[i] = (static_cast<float>(told % 1024) + static_cast<float>(rng.below(1024))) / 2048.0F;
+        }
+        if (!out.add(rows, labels)) std::abort();
+    }
+    return out;
+}
+view_trees trained(std::size_t members) {
+    view_trees trees;
+    const auto samples = samples_of(convolution::once(), trees.views());
+    for (std::size_t m = 0; m < members; ++m) {
+        auto o = relative_trees::defaults();
+        o.seed = m;
+        if (!trees.train(samples, o)) std::abort();
+    }
+    return trees;
+}
+const view_trees& five_members() {
+    static const view_trees trees = trained(5);
+    return trees;
+}
+
+void train(benchmark::State& state) {
+    const feature_view relative[] = {feature_view::relative};
+    const auto samples = samples_of(convolution::once(), relative);
+    for (auto _ : state) {
+        auto trees = relative_trees::train(samples.by_view().front());
+        benchmark::DoNotOptimize(trees);
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(samples.size()));
+}
+BENCHMARK(train)->Name("xgboost/relative_trees/train")->Unit(benchmark::kMillisecond);
+
+// Only the features: what scoring by trees is to be compared with.
+void rows(benchmark::State& state) {
+    const auto& c = convolution::once();
+    nest_row row_of = c.row_of;
+    std::vector<float> row(columns);
+    std::size_t i = 0;
+    for (auto _ : state) {
+        auto done = row_of(c.task, c.round[i++ % c.round.size()], row);
+        benchmark::DoNotOptimize(done);
+        benchmark::DoNotOptimize(row.data());
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(rows)->Name("xgboost/rows");
+
+// Only the trees.
+void score_rows(benchmark::State& state) {
+    const auto& c = convolution::once();
+    const auto& trees = five_members().members().front().front();
+    const auto all = feature_reference::of(c.rows, columns);
+    std::vector<float> related, scores(c.round.size());
+    for (auto _ : state) {
+        related = c.rows;
+        auto done = trees.score(all, related, scores);
+        benchmark::DoNotOptimize(done);
+        benchmark::DoNotOptimize(scores.data());
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(scores.size()));
+}
+BENCHMARK(score_rows)->Name("xgboost/relative_trees/score")->Unit(benchmark::kMillisecond);
+
+// From steps to scores, as a search asks.
+void score_steps(benchmark::State& state) {
+    const auto& c = convolution::once();
+    std::vector<relative_trees> members;
+    for (const auto& m : five_members().members().first(static_cast<std::size_t>(state.range(0)))) members.push_back(m.front());
+    relative_model<step_list, loopnest_task, nest_row> model(std::move(members), c.row_of);
+    if (!model.meet(c.task, c.round)) std::abort();
+    std::vector<float> scores(c.round.size());
+    for (auto _ : state) {
+        auto done = model.score(c.task, c.round, scores);
+        benchmark::DoNotOptimize(done);
+        benchmark::DoNotOptimize(scores.data());
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(scores.size()));
+}
+BENCHMARK(score_steps)->Name("xgboost/relative_model/score")->ArgName("members")->Arg(1)->Arg(5)->Unit(benchmark::kMillisecond);
+
+// Five programs of a round whose rows are known, by three views of five members each.
+void propose(benchmark::State& state) {
+    const auto& c = convolution::once();
+    for (auto _ : state) {
+        auto five = five_members().propose(c.rows, {}, 5);
+        benchmark::DoNotOptimize(five);
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(c.round.size()));
+}
+BENCHMARK(propose)->Name("xgboost/view_trees/propose")->Unit(benchmark::kMillisecond);
+
+} // namespace
+
+#endif
