@@ -30,7 +30,8 @@ enum class search_guide : std::uint8_t {
     trees,    ///< boosted trees that learn from what is measured
     learned,  ///< a TLP that was trained before and stays as it is
     learning, ///< a TLP that learns from what is measured
-    advised   ///< boosted trees on the loop nest that were trained before, with such a TLP's second opinion (decision 18); both stay as they are
+    advised,  ///< boosted trees on the loop nest that were trained before, with such a TLP's second opinion (decision 18); both stay as they are
+    advised_learning ///< such trees, grown anew with what is measured, and such a TLP, which stays as it is
 };
 
 /// A way to search.
@@ -47,6 +48,7 @@ inline constexpr search_row search_rows[] = {
     {"offline", "TLP offline", search_guide::learned, "tlp", "16.7 / 16.0"},
     {"both", "TLP offline, then online", search_guide::learning, "tlp", ""},
     {"advised", "nest trees and TLP offline", search_guide::advised, "tlp", ""},
+    {"nest", "nest trees then online, TLP offline", search_guide::advised_learning, "tlp", ""},
     {"mtl", "MTL-TLP", search_guide::learned, "mtl", "10.0 / 15.8"},
 };
 

@@ -21,6 +21,7 @@
 #include <augur/loopnest/nest_models.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/xgboost/relative_model.hpp>
+#include <augur/xgboost/relative_online.hpp>
 #endif
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
@@ -134,8 +135,8 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
 }
 
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-/// Trees on what the collected candidates of the teacher's kernels do.
-augur::result<std::vector<augur::relative_trees>> train_nest_trees(const session& s, const search_plan& plan) {
+/// What the collected candidates of the teacher's kernels do.
+augur::result<augur::relative_samples> teacher_samples(const session& s, const search_plan& plan, augur::nest_row row_of) {
     std::vector<task> tasks;
     for (const auto& k : plan.teacher.kernels) {
         auto t = task::create(k.what, s.on.hardware(s.with.threads));
@@ -144,7 +145,6 @@ augur::result<std::vector<augur::relative_trees>> train_nest_trees(const session
     }
     const auto collected = augur::read_trials(plan.folder + "/collect.jsonl", std::span<const task>(tasks), s.made_with());
     if (!collected) return collected.why();
-    augur::nest_row row_of(augur::nest_target::of(s.on, s.with.threads));
     augur::relative_samples samples(row_of.columns());
     for (const auto& t : tasks) {
         std::vector<float> rows, row(row_of.columns()), labels;
@@ -160,15 +160,7 @@ augur::result<std::vector<augur::relative_trees>> train_nest_trees(const session
         const auto all = augur::feature_reference::of(rows, row_of.columns());
         if (auto done = samples.add(all, std::move(rows), labels); !done) return done.why();
     }
-    std::vector<augur::relative_trees> out;
-    augur::boosted_trees_options options = augur::relative_trees::defaults();
-    options.threads = static_cast<std::uint32_t>(s.with.threads);
-    for (options.seed = 1; options.seed <= 5; ++options.seed) {
-        auto trees = augur::relative_trees::train(samples, options);
-        if (!trees) return trees.why();
-        out.push_back(*std::move(trees));
-    }
-    return out;
+    return samples;
 }
 
 /// Candidates that a search of the task might meet.
@@ -237,13 +229,32 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     auto model = frozen->scorer(threads);
     if (row.by == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-    auto trees = train_nest_trees(s, plan);
-    if (!trees) return trees.why();
     augur::nest_row row_of(augur::nest_target::of(s.on, s.with.threads));
-    augur::relative_model<schedule, task, augur::nest_row, decltype(model)> advised(*std::move(trees), std::move(row_of), model);
-    for (std::size_t k = 0; k < s.tasks.size(); ++k)
-        if (auto met = advised.meet(s.tasks[k], drawn_at_random(s.spaces[k], seed)); !met) return met.why();
-    return guided(advised);
+    auto known = teacher_samples(s, plan, row_of);
+    if (!known) return known.why();
+    const auto advised = [&](auto& trees) -> augur::result<bool> {
+        for (std::size_t k = 0; k < s.tasks.size(); ++k)
+            if (auto met = trees.meet(s.tasks[k], drawn_at_random(s.spaces[k], seed)); !met) return met.why();
+        return guided(trees);
+    };
+    augur::boosted_trees_options tree_options = augur::relative_trees::defaults();
+    tree_options.threads = static_cast<std::uint32_t>(s.with.threads);
+    tree_options.seed = seed;
+    if (row.by == search_guide::advised_learning) {
+        augur::relative_online_options learning;
+        learning.trees = tree_options;
+        auto trees = augur::relative_online<schedule, task, augur::nest_row, decltype(model)>::create(*std::move(known), row_of, model, learning);
+        if (!trees) return trees.why();
+        return advised(*trees);
+    }
+    std::vector<augur::relative_trees> members;
+    for (int m = 0; m < 5; ++m, ++tree_options.seed) {
+        auto trees = augur::relative_trees::train(*known, tree_options);
+        if (!trees) return trees.why();
+        members.push_back(*std::move(trees));
+    }
+    augur::relative_model<schedule, task, augur::nest_row, decltype(model)> trees(std::move(members), row_of, model);
+    return advised(trees);
 #else
     return augur::error{augur::errc::unsupported, "built without Boost or without XGBoost"};
 #endif

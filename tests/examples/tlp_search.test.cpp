@@ -121,6 +121,7 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
 #endif
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     searches["advised"] = "nest trees and TLP offline";
+    searches["nest"] = "nest trees then online, TLP offline";
 #else
     CHECK(contains(said, "nest trees and TLP offline is absent: built without Boost or without XGBoost"));
 #endif

@@ -21,7 +21,7 @@ TEST_CASE("relative model") { MESSAGE("skipped: built without XGBoost"); }
 
 #include <augur/core/random.hpp>
 
-#include "candidates.hpp"
+#include "picks.hpp"
 
 using namespace augur;
 
@@ -29,29 +29,6 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// A schedule is the number of its row in `kernel`; one from `bad` on has none.
-struct pick {
-    std::uint32_t row = 0;
-    void replay(auto& sink) const {
-        sink.primitive("pick");
-        sink.number(std::int64_t{row});
-    }
-};
-struct task_of_kernel {
-    std::string name;
-    const kernel* all = nullptr;
-    [[nodiscard]] std::string_view key() const { return name; }
-};
-struct row_of_pick {
-    std::uint32_t bad = 1000, not_finite = 1000;
-    static constexpr std::size_t columns() { return ::columns; }
-    result<void> operator()(const task_of_kernel& t, const pick& p, std::span<float> row) const {
-        if (p.row >= bad) return error{errc::illegal_schedule, "no row"};
-        std::copy_n(t.all->rows.begin() + static_cast<std::ptrdiff_t>(p.row * columns()), columns(), row.begin());
-        if (p.row >= not_finite) row.back() = infinity;
-        return {};
-    }
-};
 /// Likes every third; cannot tell of the sevenths.
 struct likes_thirds {
     static constexpr score_meaning meaning = score_meaning::rank;
@@ -76,12 +53,6 @@ std::vector<relative_trees> members(feature_view view, std::size_t count) {
     }
     return out;
 }
-std::vector<pick> picks(std::uint32_t from, std::uint32_t to) {
-    std::vector<pick> out;
-    for (; from < to; ++from) out.push_back({from});
-    return out;
-}
-
 using alone = relative_model<pick, task_of_kernel, row_of_pick>;
 using advised = relative_model<pick, task_of_kernel, row_of_pick, likes_thirds>;
 static_assert(cost_model<alone, pick, task_of_kernel> && cost_model<advised, pick, task_of_kernel>);

@@ -108,13 +108,26 @@ public:
         return {};
     }
 
+    /// How the candidates of a task look, as they were met; null where they were not. Until the next `meet`.
+    [[nodiscard]] const feature_reference* known_of(const Task& t) const {
+        const auto met = known_.find(task_identity(t));
+        return met == known_.end() ? nullptr : &met->second.rows;
+    }
+    /// Other trees, from now on.   pre: at least one, of the view and the columns of those before
+    void use(std::vector<relative_trees> trees) {
+        check(trees, trees_.front().view());
+        trees_ = std::move(trees);
+    }
+
 private:
     relative_model(std::vector<relative_trees> trees, F row_of, Opinion* opinion, second_opinion weigh)
         : trees_(std::move(trees)), row_of_(std::move(row_of)), opinion_(opinion), weigh_(weigh) {
-        AUGUR_ASSERT(!trees_.empty(), "relative_model: no trees");
-        for ([[maybe_unused]] const auto& t : trees_)
-            AUGUR_ASSERT(t.view() == trees_.front().view() && t.columns() == row_of_.columns(),
-                         "relative_model: trees of another view or other rows");
+        check(trees_, trees_.empty() ? feature_view::relative : trees_.front().view());
+    }
+    void check([[maybe_unused]] std::span<const relative_trees> trees, [[maybe_unused]] feature_view view) const {
+        AUGUR_ASSERT(!trees.empty(), "relative_model: no trees");
+        for ([[maybe_unused]] const auto& t : trees)
+            AUGUR_ASSERT(t.view() == view && t.columns() == row_of_.columns(), "relative_model: trees of another view or other rows");
     }
 
     static constexpr bool asked = !std::same_as<Opinion, no_opinion>;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TESTS_XGBOOST_PICKS_HPP
+#define AUGUR_TESTS_XGBOOST_PICKS_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/error.hpp>
+
+#include "candidates.hpp"
+
+/// A schedule is the number of its row in `kernel`; one from `bad` on has none.
+struct pick {
+    std::uint32_t row = 0;
+    void replay(auto& sink) const {
+        sink.primitive("pick");
+        sink.number(std::int64_t{row});
+    }
+};
+struct task_of_kernel {
+    std::string name;
+    const kernel* all = nullptr;
+    [[nodiscard]] std::string_view key() const { return name; }
+};
+struct row_of_pick {
+    std::uint32_t bad = 1000, not_finite = 1000;
+    static constexpr std::size_t columns() { return ::columns; }
+    augur::result<void> operator()(const task_of_kernel& t, const pick& p, std::span<float> row) const {
+        if (p.row >= bad) return augur::error{augur::errc::illegal_schedule, "no row"};
+        std::copy_n(t.all->rows.begin() + static_cast<std::ptrdiff_t>(p.row * columns()), columns(), row.begin());
+        if (p.row >= not_finite) row.back() = std::numeric_limits<float>::infinity();
+        return {};
+    }
+};
+inline std::vector<pick> picks(std::uint32_t from, std::uint32_t to) {
+    std::vector<pick> out;
+    for (; from < to; ++from) out.push_back({from});
+    return out;
+}
+
+#endif
