@@ -41,11 +41,12 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         true);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.trials, 1, 1'000'000);
     flags.add_text(
-        "model", "none|tlp|crop|trees|hybrid|FILE",
-        "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, or TLP "
-        "learning from weights; default tlp",
+        "model", "none|tlp|crop|trees|hybrid|nest|FILE",
+        "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
+        "other kernels and learn on, or TLP learning from\nweights; default tlp",
         model);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
+    flags.add_text("known", "FILE", "log of other kernels on this machine (--collect writes one), for --model nest", s.known);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
@@ -88,6 +89,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         s.by = static_cast<examples::guide>(known - examples::guide_names.begin());
     else if (model != "none") s.weights = model;
     if (asks_crop(s.by) && s.machine.empty()) return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
+    if ((s.by == examples::guide::nest) != !s.known.empty())
+        return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
+    if (!s.known.empty() && s.known == s.log) return wrong("--known and --log are the same file: what is known must stay as it is");
     if (!out.save_model.empty() && s.by != examples::guide::tlp) return wrong("--save-model writes the weights of TLP, not of --model " + model);
     s.guided = model != "none" && search != "random";
     s.even = s.even || scheduler == "even";

@@ -19,7 +19,10 @@
 #include <augur/loopnest/task_runner.hpp>
 #include <augur/model/crop.hpp>
 #include <augur/model/residual.hpp>
+#include <augur/xgboost/relative_online.hpp>
 #include <augur/xgboost/trees_online.hpp>
+
+#include "known.hpp"
 #endif
 
 namespace examples {
@@ -42,15 +45,21 @@ augur::tlp_online_options tlp_options(const settings& s) {
     return o;
 }
 
+/// A search of so many kernels that has measured nothing.
+searched unsearched(const std::string& name, std::size_t kernels) {
+    searched out;
+    out.name = name;
+    out.latencies.resize(kernels);
+    out.finalists.resize(kernels);
+    out.best_latency.assign(kernels, std::numeric_limits<double>::infinity());
+    out.checked_latency.assign(kernels, 0);
+    return out;
+}
+
 } // namespace
 
 template <class Tuner>
 void session::collect(const Tuner& tuner, searched& out) const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    out.latencies.resize(tasks.size());
-    out.finalists.resize(tasks.size());
-    out.best_latency.assign(tasks.size(), infinity);
-    out.checked_latency.assign(tasks.size(), 0);
     for (const auto& t : tuner.trials()) {
         const double latency = t.outcome.latency();
         out.latencies[t.task].push_back(latency);
@@ -85,8 +94,7 @@ std::vector<std::string> session::notes_of(const augur::logged_trials& old, std:
 
 template <class Tuner>
 searched session::run(Tuner& tuner, const std::string& name, bool to_log, progress_line& progress) {
-    searched out;
-    out.name = name;
+    searched out = unsearched(name, tasks.size());
     const bool logged = to_log && log_;
     if (logged && with.resume) {
         std::string first_bad;
@@ -97,7 +105,6 @@ searched session::run(Tuner& tuner, const std::string& name, bool to_log, progre
         auto old = augur::read_trials(with.log, std::span<const augur::loopnest_task>(tasks), made_with_, read);
         if (!old) {
             out.failed = old.why();
-            collect(tuner, out);
             return out;
         }
         const auto taken = tuner.resume(std::move(old->trials));
@@ -140,7 +147,8 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
     executor threads = make_executor(with.threads);
     augur::evolutionary_options evolution;
     evolution.population = with.population != 0 ? with.population : asks_crop(with.by) ? 256 : evolution.population;
-    if (with.by != guide::tlp) evolution.eps_greedy = 0.25; // these are sure of themselves from the first round on: others must be tried to tell them
+    if (with.by != guide::tlp && with.by != guide::nest)
+        evolution.eps_greedy = 0.25; // these are sure of themselves from the first round on: others must be tried to tell them
     const auto search_by = [&](auto& model) {
         std::vector<augur::evolutionary<executor>> strategies(tasks.size(), augur::evolutionary<executor>(evolution, threads));
         augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>,
@@ -149,6 +157,19 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
         return run(t, name, to_log, progress);
     };
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
+    if (with.by == guide::nest) {
+        augur::relative_online_options learning;
+        learning.trees.threads = static_cast<std::uint32_t>(with.threads);
+        learning.trees.seed = with.seed;
+        auto trees = augur::relative_online<augur::step_list, augur::loopnest_task, augur::nest_row>::create(
+            *known_, augur::nest_row(augur::nest_target::of(on, with.threads)), learning);
+        augur::result<void> met = trees ? augur::result<void>{} : trees.why();
+        for (std::size_t k = 0; k < tasks.size() && met; ++k) met = trees->meet(tasks[k], drawn_at_random(spaces[k], with.seed));
+        if (met) return search_by(*trees);
+        searched out = unsearched(name, tasks.size());
+        out.failed = met.why();
+        return out;
+    }
     if (with.by != guide::tlp) {
         auto how = augur::few_sample_trees();
         how.seed = with.seed;
@@ -184,6 +205,22 @@ augur::result<void> session::load_model() {
     auto model = augur::load_tlp(with.weights);
     if (!model) return model.why();
     start_ = std::make_shared<const augur::tlp_model>(std::move(*model));
+    return {};
+}
+
+augur::result<void> session::load_known() {
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+    if (!with.guided || with.by != guide::nest) return {};
+    auto known = read_known(with.known, on.hardware(with.threads), made_with_, augur::nest_row(augur::nest_target::of(on, with.threads)));
+    if (!known) return known.why();
+    std::fprintf(stderr, "%s: %zu candidates of %zu kernels are known\n", with.known.c_str(), known->records, known->kernels);
+    if (known->passed_over > 0)
+        std::fprintf(stderr, "%s: %zu records of unknown kernels, other targets or compilers are passed over\n", with.known.c_str(),
+                     known->passed_over);
+    if (!known->first_bad.empty())
+        std::fprintf(stderr, "%s: damaged lines are passed over; the first: %s\n", with.known.c_str(), known->first_bad.c_str());
+    known_ = std::make_shared<const augur::relative_samples>(std::move(known->samples));
+#endif
     return {};
 }
 

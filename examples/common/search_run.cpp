@@ -18,10 +18,10 @@
 #include <augur/xgboost/tlp_trees.hpp>
 #endif
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-#include <augur/loopnest/nest_models.hpp>
-#include <augur/search/seen.hpp>
 #include <augur/xgboost/relative_model.hpp>
 #include <augur/xgboost/relative_online.hpp>
+
+#include "known.hpp"
 #endif
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
@@ -134,48 +134,6 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
     return !summary->interrupted;
 }
 
-#ifdef AUGUR_EXAMPLES_NEST_MODELS
-/// What the collected candidates of the teacher's kernels do.
-augur::result<augur::relative_samples> teacher_samples(const session& s, const search_plan& plan, augur::nest_row row_of) {
-    std::vector<task> tasks;
-    for (const auto& k : plan.teacher.kernels) {
-        auto t = task::create(k.what, s.on.hardware(s.with.threads));
-        if (!t) return t.why();
-        tasks.push_back(*std::move(t));
-    }
-    const auto collected = augur::read_trials(plan.folder + "/collect.jsonl", std::span<const task>(tasks), s.made_with());
-    if (!collected) return collected.why();
-    augur::relative_samples samples(row_of.columns());
-    for (const auto& t : tasks) {
-        std::vector<float> rows, row(row_of.columns()), labels;
-        std::vector<double> latencies;
-        for (const auto& trial : collected->trials)
-            if (trial.task == t.key() && row_of(t, trial.schedule, row)) {
-                rows.insert(rows.end(), row.begin(), row.end());
-                latencies.push_back(trial.outcome.latency());
-            }
-        if (latencies.empty()) continue;
-        const double least = *std::min_element(latencies.begin(), latencies.end());
-        for (const double l : latencies) labels.push_back(std::isfinite(l) ? static_cast<float>(least / l) : 0.0F);
-        const auto all = augur::feature_reference::of(rows, row_of.columns());
-        if (auto done = samples.add(all, std::move(rows), labels); !done) return done.why();
-    }
-    return samples;
-}
-
-/// Candidates that a search of the task might meet.
-std::vector<schedule> drawn_at_random(const augur::ansor_space& space, std::uint64_t seed) {
-    augur::seen_points seen;
-    augur::random rng(seed);
-    std::vector<augur::decision_vector> points;
-    augur::draw_unseen(space, seen, 512, rng, points);
-    std::vector<schedule> out;
-    for (const auto& p : points)
-        if (auto made = space.realise(p)) out.push_back(*std::move(made));
-    return out;
-}
-#endif
-
 } // namespace
 
 augur::result<bool> run_search(session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress) {
@@ -230,7 +188,7 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     if (row.by == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     augur::nest_row row_of(augur::nest_target::of(s.on, s.with.threads));
-    auto known = teacher_samples(s, plan, row_of);
+    auto known = read_known(plan.folder + "/collect.jsonl", s.on.hardware(s.with.threads), s.made_with(), row_of);
     if (!known) return known.why();
     const auto advised = [&](auto& trees) -> augur::result<bool> {
         for (std::size_t k = 0; k < s.tasks.size(); ++k)
@@ -243,13 +201,14 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     if (row.by == search_guide::advised_learning) {
         augur::relative_online_options learning;
         learning.trees = tree_options;
-        auto trees = augur::relative_online<schedule, task, augur::nest_row, decltype(model)>::create(*std::move(known), row_of, model, learning);
+        auto trees =
+            augur::relative_online<schedule, task, augur::nest_row, decltype(model)>::create(std::move(known->samples), row_of, model, learning);
         if (!trees) return trees.why();
         return advised(*trees);
     }
     std::vector<augur::relative_trees> members;
     for (int m = 0; m < 5; ++m, ++tree_options.seed) {
-        auto trees = augur::relative_trees::train(*known, tree_options);
+        auto trees = augur::relative_trees::train(known->samples, tree_options);
         if (!trees) return trees.why();
         members.push_back(*std::move(trees));
     }

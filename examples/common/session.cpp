@@ -113,7 +113,7 @@ augur::result<void> session::prepare() {
     made_with_.compiler = programs->used_compiler().identity;
     for (const auto& f : programs->used_compiler().flags) made_with_.flags += (made_with_.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<augur::task_runner>(std::move(*programs), augur::native_c_options(on));
-    return {};
+    return load_known();
 }
 
 augur::result<void> session::take_log() {

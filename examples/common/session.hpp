@@ -33,18 +33,20 @@
 namespace augur::inline v0 {
 class task_runner;
 struct tlp_model;
+class relative_samples;
 } // namespace augur::inline v0
 
 namespace examples {
 
 /// The model that guides a search.
 enum class guide : std::uint8_t {
-    tlp,   ///< a TLP that learns from what is measured
-    crop,  ///< Crop's prediction from the loops, which learns nothing
-    trees, ///< boosted trees on numbers of the loops, which learn from what is measured
-    hybrid ///< Crop's prediction, and such trees for what it gets wrong
+    tlp,    ///< a TLP that learns from what is measured
+    crop,   ///< Crop's prediction from the loops, which learns nothing
+    trees,  ///< boosted trees on numbers of the loops, which learn from what is measured
+    hybrid, ///< Crop's prediction, and such trees for what it gets wrong
+    nest    ///< such trees that know the candidates of other kernels, relative to their kernel's others, and learn on
 };
-inline constexpr std::array<std::string_view, 4> guide_names{"tlp", "crop", "trees", "hybrid"};
+inline constexpr std::array<std::string_view, 5> guide_names{"tlp", "crop", "trees", "hybrid", "nest"};
 [[nodiscard]] constexpr std::string_view to_string(guide g) noexcept { return guide_names[static_cast<std::size_t>(g)]; }
 [[nodiscard]] constexpr bool asks_crop(guide g) noexcept { return g == guide::crop || g == guide::hybrid; }
 
@@ -63,6 +65,7 @@ struct settings {
     augur::compiler_options compiler;
     std::string weights;        ///< file that TLP begins with; empty: it begins with nothing
     std::string machine;        ///< that Crop predicts: its file, or the name of a preset
+    std::string known;          ///< log of the other kernels that `nest` knows
     std::size_t population = 0; ///< of the evolution; 0: 2048, or 256 where Crop is asked, which takes a millisecond a schedule
 };
 
@@ -154,9 +157,11 @@ private:
     std::shared_ptr<const augur::tlp_model> start_;
     std::shared_ptr<const augur::tlp_model> learned_;
 
-    std::optional<augur::machine> crop_on_; ///< what Crop predicts
+    std::optional<augur::machine> crop_on_;                ///< what Crop predicts
+    std::shared_ptr<const augur::relative_samples> known_; ///< of other kernels
 
     augur::result<void> load_model();
+    augur::result<void> load_known();
     augur::result<void> find_limit(std::size_t kernel);
     template <class Tuner>
     searched run(Tuner& tuner, const std::string& name, bool to_log, progress_line& progress);

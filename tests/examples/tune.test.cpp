@@ -182,6 +182,13 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--kernel", tiny, "--model", "none", "--save-model", folder / "m"}, "--save-model needs a search with a model"},
         {{"--kernel", tiny, "--model", folder / "none.safetensors"}, "none.safetensors"},
         {{"--kernel", tiny, "--model", folder / "noise"}, "noise"},
+        {{"--kernel", tiny, "--model", "nest"}, "--model nest and --known go together"},
+        {{"--kernel", tiny, "--known", folder / "a"}, "--model nest and --known go together"},
+        {{"--kernel", tiny, "--model", "nest", "--known", folder / "a", "--log", folder / "a"}, "are the same file"},
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+        {{"--kernel", tiny, "--model", "nest", "--known", folder / "none"}, "No such file"},
+        {{"--kernel", tiny, "--model", "nest", "--known", folder / "text"}, "expected records of kernels on this machine"},
+#endif
         {{"--kernel", tiny, "--log", folder / "text"}, "not a log of tuning records"},
         {{"--kernel", tiny, "--log", folder.path}, folder.path},
         {{"--kernel", tiny, "--log", folder / "no/such/log"}, "No such file"},

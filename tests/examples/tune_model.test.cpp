@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `tune --model FILE` from outside: the weights are loaded, and they choose what is measured.
+// `tune --model FILE` and `--known LOG` from outside: weights and what other kernels showed choose what is measured.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,11 +8,16 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
+
+#include <sys/wait.h>
 
 #include <augur/loopnest/task.hpp>
 #include <augur/model/tlp_weights.hpp>
 #include <augur/record/log.hpp>
+#include <augur/record/log_writer.hpp>
 
 #include "scratch.hpp"
 
@@ -90,3 +95,57 @@ TEST_CASE("tune --model FILE: the first round is the model's choice; --save-mode
     const auto third = measured_with(folder, folder / "learned", "third.jsonl");
     CHECK(mean_score(*learned, third) > mean_score(*learned, none));
 }
+
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+namespace {
+
+bool unrolls(const augur::step_list& s) {
+    for (const auto& step : s.steps)
+        if (const auto* p = std::get_if<augur::pragma_step>(&step); p != nullptr && (p->text.ends_with("$64") || p->text.ends_with("$512")))
+            return true;
+    return false;
+}
+
+// A log as it was but for the latencies, which tell a world where unrolled schedules take a third or three times as long.
+void write_world(const std::string& from, const std::string& to, bool unrolled_is_fast) {
+    auto reader = augur::log_reader::open(from);
+    auto writer = augur::log_writer::open(to);
+    REQUIRE(reader);
+    REQUIRE(writer);
+    for (augur::tuning_record r;;) {
+        const auto next = reader->next(r);
+        REQUIRE(next);
+        if (!*next) break;
+        for (auto& s : r.measured.seconds) s = unrolls(r.schedule) == unrolled_is_fast ? 1e-3 : 3e-3;
+        REQUIRE(writer->append(r));
+    }
+}
+
+} // namespace
+
+TEST_CASE("tune --model nest --known LOG: the first round is what was fast in other kernels") {
+    const scratch folder("tune-known");
+    const std::string collect = std::string("'") + AUGUR_TUNE_PROGRAM + "' --kernel dense:m=32,n=64,k=32,bias --kernel dense:m=48,n=16,k=64,bias" +
+                                " --threads 1 --collect 32 --log '" + (folder / "collected") + "' > '" + (folder / "out") + "' 2>&1";
+    REQUIRE(std::system(collect.c_str()) == 0);
+    std::size_t unrolled[2] = {};
+    for (const bool fast : {false, true}) {
+        const auto world = folder / (fast ? "fast" : "slow");
+        write_world(folder / "collected", world, fast);
+        for (const auto& s : measured_with(folder, "nest", fast ? "a.jsonl" : "b.jsonl", "--known '" + world + "'"))
+            unrolled[fast] += unrolls(s) ? 1U : 0U;
+    }
+    CHECK(unrolled[true] >= 6);
+    CHECK(unrolled[false] <= 2);
+
+    // Of other machines, threads or compilers nothing is known: that is said, and nothing is measured.
+    const std::string other = std::string("'") + AUGUR_TUNE_PROGRAM + "' --kernel " + tiny + " --trials 8 --threads 2 --model nest --known '" +
+                              (folder / "fast") + "' > '" + (folder / "out") + "' 2>&1";
+    const int status = std::system(other.c_str());
+    std::stringstream said;
+    said << std::ifstream(folder / "out").rdbuf();
+    CAPTURE(said.str());
+    CHECK(WEXITSTATUS(status) == 2);
+    CHECK(said.str().find("64 of another target or number of threads") != std::string::npos);
+}
+#endif

@@ -81,6 +81,30 @@ TEST_CASE("kernel: keys are JSON and differ") {
     }
 }
 
+TEST_CASE("kernel: a key gives its kernel back, and no other text a kernel") {
+    for (const auto& text : canonical) {
+        const auto k = kernel::parse(text);
+        REQUIRE(k);
+        const auto key = k->workload_key();
+        const auto again = kernel::from_workload_key(key);
+        REQUIRE(again);
+        CHECK(*again == *k);
+        // Every cut and every changed character is refused, or is the very key of another kernel.
+        for (std::size_t n = 0; n < key.size(); ++n) CHECK_FALSE(kernel::from_workload_key(std::string_view(key).substr(0, n)));
+        for (std::size_t at = 0; at < key.size(); ++at)
+            for (const char c : {'0', '7', ' ', ',', '"', ']', '_', '-', 'x', '\0'}) {
+                auto changed = key;
+                changed[at] = c;
+                if (const auto other = kernel::from_workload_key(changed)) CHECK(other->workload_key() == changed);
+            }
+    }
+    for (const auto* text : {"", "[", "[]", "[\"", "[\"]", "[\"conv2d\"]", "[\"dense\", 1, 2]", "[\"dense\", 1, 2, 3, 4]", "[\"dense\",1,2,3]",
+                             "[\"dense\", 01, 2, 3]", "[\"dense\", 1, 2, 99999999999999999999]", "[\"dense\", 0, 2, 3]", "[\"dense_nhwc\", 1, 2, 3]",
+                             "[\"dense_\", 1, 2, 3]", "[\"elementwise_nhwc\", 1, 2, 3, 4]", "[\"12b88bedece6984af589a28b43e0f3c4\", 1, 56]"})
+        CHECK(kernel::from_workload_key(text).why().code == augur::errc::parse);
+    CHECK_FALSE(kernel::from_workload_key("[\"" + std::string(1 << 20, 'a') + "]"));
+}
+
 TEST_CASE("kernel: output extents") {
     const auto extent = [](std::string_view text) {
         const auto k = kernel::parse(text);

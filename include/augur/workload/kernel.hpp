@@ -209,6 +209,39 @@ public:
         return finished(std::move(out), name);
     }
 
+    /// The kernel whose `workload_key()` this is, to the letter.   Errors: parse, any other text, those of other compilers for instance
+    static result<kernel> from_workload_key(std::string_view key) {
+        const auto wrong = error{errc::parse, "kernel: '" + printable(key) + "' is no key of a known kernel"};
+        if (key.size() > detail::kernel_max_text || !key.starts_with("[\"") || !key.ends_with(']')) return wrong;
+        const auto name = key.substr(2, (std::min)(key.find('"', 2), key.size()) - 2);
+        std::optional<std::size_t> kind; // the longest: conv2d is the beginning of conv2d_transpose
+        for (std::size_t i = 0; i < detail::kernel_kind_names.size(); ++i) {
+            const auto known = detail::kernel_kind_names[i];
+            if (name.starts_with(known) && (!kind || known.size() > detail::kernel_kind_names[*kind].size())) kind = i;
+        }
+        if (!kind) return wrong;
+        kernel out(static_cast<kernel_kind>(*kind), tensor_layout::nhwc, {});
+        for (auto rest = name.substr(detail::kernel_kind_names[*kind].size()); !rest.empty();) {
+            const auto word = rest.substr(1, (std::min)(rest.find('_', 1), rest.size()) - 1);
+            rest.remove_prefix(word.size() + 1);
+            if (const auto layout = detail::place_of(detail::tensor_layout_names, word)) out.layout_ = static_cast<tensor_layout>(*layout);
+            else if (const auto op = detail::place_of(detail::fused_op_names, word)) out.fused_.push_back(static_cast<fused_op>(*op));
+            else return wrong;
+        }
+        std::size_t at = name.size() + 3;
+        for (const auto& p : detail::kernel_parameters(out.kind_)) {
+            at += 2; // a comma and a space; what else there may be is told by the comparison below
+            if (at >= key.size()) return wrong;
+            const auto number = key.substr(at, (std::min)(key.find_first_of(",]", at), key.size()) - at);
+            const auto value = parse_int(number);
+            if (!value || !out.set(p.name, *value).empty()) return wrong;
+            at += number.size();
+        }
+        auto made = finished(std::move(out), name);
+        if (!made || made->workload_key() != key) return wrong;
+        return made;
+    }
+
     [[nodiscard]] kernel_kind kind() const noexcept { return kind_; }
     [[nodiscard]] tensor_layout layout() const noexcept { return layout_; }
     [[nodiscard]] const std::vector<fused_op>& fused() const noexcept { return fused_; }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+#include "known.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <augur/core/random.hpp>
+#include <augur/feature/reference.hpp>
+#include <augur/record/log.hpp>
+#include <augur/search/random.hpp>
+#include <augur/search/seen.hpp>
+#include <augur/workload/kernel.hpp>
+
+namespace examples {
+
+namespace {
+
+using task = augur::loopnest_task;
+
+/// The kernels that a log has records of, in its order.
+augur::result<std::vector<task>> tasks_of(const std::string& log, const augur::hardware_params& hardware) {
+    auto reader = augur::log_reader::open(log);
+    if (!reader) return reader.why();
+    std::vector<task> out;
+    std::set<std::string, std::less<>> seen;
+    for (augur::tuning_record r;;) {
+        const auto more = reader->next(r);
+        if (!more) return more.why();
+        if (!*more) return out;
+        if (!seen.insert(r.task.workload_key).second) continue;
+        const auto what = augur::kernel::from_workload_key(r.task.workload_key);
+        if (!what) continue; // `read_known` counts its records
+        auto t = task::create(*what, hardware);
+        if (!t) return t.why();
+        out.push_back(*std::move(t));
+    }
+}
+
+} // namespace
+
+augur::result<known_candidates> read_known(const std::string& log, const augur::hardware_params& hardware, const augur::toolchain& made_with,
+                                           augur::nest_row row_of) {
+    const auto tasks = tasks_of(log, hardware);
+    if (!tasks) return tasks.why();
+    known_candidates out{augur::relative_samples(row_of.columns()), 0, 0, 0, {}};
+    augur::log_read_options read;
+    read.on_bad_line = [&](const augur::bad_line& b) {
+        if (out.first_bad.empty()) out.first_bad = b.text();
+    };
+    const auto old = augur::read_trials(log, std::span<const task>(*tasks), made_with, read);
+    if (!old) return old.why();
+    out.passed_over = old->other_task + old->other_target + old->other_toolchain;
+    for (const auto& t : *tasks) {
+        std::vector<float> rows, row(row_of.columns()), labels;
+        std::vector<double> latencies;
+        for (const auto& trial : old->trials)
+            if (trial.task == t.key() && row_of(t, trial.schedule, row)) {
+                rows.insert(rows.end(), row.begin(), row.end());
+                latencies.push_back(trial.outcome.latency());
+            }
+        if (latencies.empty()) continue;
+        ++out.kernels;
+        out.records += latencies.size();
+        const double least = *std::min_element(latencies.begin(), latencies.end());
+        for (const double l : latencies) labels.push_back(std::isfinite(l) ? static_cast<float>(least / l) : 0.0F);
+        const auto all = augur::feature_reference::of(rows, row_of.columns());
+        if (auto done = out.samples.add(all, std::move(rows), labels); !done) return done.why();
+    }
+    if (out.records == 0)
+        return augur::error{augur::errc::not_found,
+                            log + ": expected records of kernels on this machine, with these threads and this compiler and its flags; " +
+                                std::to_string(old->other_task) + " are of unknown kernels, " + std::to_string(old->other_target) +
+                                " of another target or number of threads, " + std::to_string(old->other_toolchain) + " of another compiler"};
+    return out;
+}
+
+std::vector<augur::step_list> drawn_at_random(const augur::ansor_space& space, std::uint64_t seed) {
+    augur::seen_points seen;
+    augur::random rng(seed);
+    std::vector<augur::decision_vector> points;
+    augur::draw_unseen(space, seen, 512, rng, points);
+    std::vector<augur::step_list> out;
+    for (const auto& p : points)
+        if (auto made = space.realise(p)) out.push_back(*std::move(made));
+    return out;
+}
+
+} // namespace examples
+#endif
