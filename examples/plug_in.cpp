@@ -32,7 +32,7 @@ double run(const kernel& k, const plan& p) { // seconds of a program; here a mad
 
 } // namespace mycc
 
-// 1. How a schedule is read. Features, learned models, logs and de-duplication follow from it.
+// 1. How a schedule is read. Features, learned models and de-duplication follow from it.
 template <>
 struct augur::schedule_traits<mycc::plan> {
     static void visit(const mycc::plan& p, auto& sink) {
@@ -43,13 +43,10 @@ struct augur::schedule_traits<mycc::plan> {
     }
 };
 
-// 2. What a task is called; the rest of `task_traits` has defaults.
+// 2. What a task is called, and what else is known of it; its target, its weight and its class are left to their defaults.
 template <>
 struct augur::task_traits<mycc::kernel> {
     static std::string_view key(const mycc::kernel& k) { return k.name; }
-    static std::string_view target(const mycc::kernel&) { return {}; }
-    static std::string_view kernel_class(const mycc::kernel&) { return {}; }
-    static double weight(const mycc::kernel&) { return 1; }
     static double flops(const mycc::kernel& k) { return 2.0 * static_cast<double>(k.m * k.n); }
 };
 

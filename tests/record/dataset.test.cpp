@@ -128,12 +128,16 @@ TEST_CASE("dataset: a latency that is none is set aside and counted; a failure i
         CHECK(builder.add(*t, s, std::span(none, 0), bad, outcome::ok));
     CHECK(builder.add(*t, s, std::span(none, 0), 1e-3, outcome::run_crash));
     CHECK(builder.add(*t, s, step_list{}, measurement{.status = outcome::ok, .seconds = {}, .reason = {}})); // ok, without a time
+    // one repeat that is none spoils the mean
+    CHECK(builder.add(*t, s, step_list{}, measurement{.status = outcome::ok, .seconds = {3e-3, -1e-3}, .reason = {}}));
+    CHECK(builder.add(*t, s, step_list{}, measurement{.status = outcome::ok, .seconds = {0, 4e-3}, .reason = {}}));
+    CHECK(builder.add(*t, s, step_list{}, measurement{.status = outcome::ok, .seconds = {4e-3, infinity}, .reason = {}}));
     const auto empty = builder.task("nothing of it is kept", "llvm", {});
     REQUIRE(empty);
     CHECK(builder.add(*empty, s, std::span(none, 0), 0.0, outcome::ok));
     const dataset data = std::move(builder).finish();
-    CHECK(data.report().not_finite == 4);
-    CHECK(data.report().not_positive == 4);
+    CHECK(data.report().not_finite == 5);
+    CHECK(data.report().not_positive == 6);
     CHECK(data.tasks() == 1);
     REQUIRE(data.size() == 1);
     CHECK(data.seconds(0) == infinity);
@@ -197,7 +201,7 @@ TEST_CASE("dataset: the cap draws at random, by task and seed, not by what else 
     const auto once = drawn(all, 7);
     CHECK(drawn(all, 7) == once);
     CHECK(drawn(all, 8) != once);
-    std::vector<made_up> sorted = all; // the tasks in another order
+    std::vector<made_up> sorted = all;              // the tasks in another order
     for (std::size_t i = 1; i < sorted.size(); ++i) // stable; the standard one warns of its own buffer with clang
         for (std::size_t k = i; k > 0 && sorted[k].key > sorted[k - 1].key; --k) std::swap(sorted[k], sorted[k - 1]);
     CHECK(drawn(sorted, 7) == once);

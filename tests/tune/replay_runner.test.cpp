@@ -41,9 +41,9 @@ TEST_CASE("replay_runner: gives what was recorded for the task, and says what wa
     fast.seconds = {1e-3, 2e-3, 4e-3};
     measurement crash;
     crash.status = outcome::run_crash;
-    r.add("a", schedule{{1, 2}}, fast);
-    r.add("a", schedule{{1, 3}}, crash);
-    r.add("a", schedule{{1, 3}}, fast); // the first counts
+    r.add(augur::task_identity(task{"a"}), schedule{{1, 2}}, fast);
+    r.add(augur::task_identity(task{"a"}), schedule{{1, 3}}, crash);
+    r.add(augur::task_identity(task{"a"}), schedule{{1, 3}}, fast); // the first counts
     const std::vector<schedule> asked{{{1, 3}}, {{1, 2}}, {{2, 1}}};
     const auto a = r.measure(task{"a"}, std::span<const schedule>(asked));
     REQUIRE(a.size() == 3);

@@ -71,7 +71,7 @@ result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::recor
                                                                                                                  options);
     t.resume(std::move(records));
     auto summary = t.run(runner, [&](const loopnest_task& task, const step_list& s, const augur::measurement& m) -> augur::result<void> {
-        if (written != nullptr) written->push_back({std::string(task.key()), s, m});
+        if (written != nullptr) written->push_back({augur::task_identity(task), s, m});
         return {};
     });
     REQUIRE(summary);

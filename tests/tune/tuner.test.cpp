@@ -108,7 +108,7 @@ augur::tuning_options budget(std::size_t trials, std::size_t round = 8) {
 struct log_sink { // the log, in memory
     std::vector<record> records;
     augur::result<void> operator()(const task& t, const schedule& s, const measurement& m) {
-        records.push_back({t.name, s, m});
+        records.push_back({augur::task_identity(t), s, m});
         return {};
     }
 };
@@ -177,7 +177,7 @@ TEST_CASE("tuner: uses the whole budget, measures nothing twice, adds up") {
     std::array<double, 2> best{inf, inf};
     for (const auto& r : out.written) {
         failed += r.outcome.ok() ? 0U : 1U;
-        auto& b = best[r.task == "conv" ? 0 : 1];
+        auto& b = best[r.task == "\nconv" ? 0 : 1];
         b = std::min(b, r.outcome.latency());
     }
     CHECK(failed > 0);
@@ -414,6 +414,73 @@ TEST_CASE("tuner: a runner that lies is caught") {
     for (const auto& r : sink.records) CHECK((r.outcome.ok() || !r.outcome.reason.empty()));
 }
 
+TEST_CASE("tuner: one repeat that is no time makes a trial unstable, wherever it stands, and the reason names it") {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<std::pair<std::vector<double>, std::string>> lies{{{1e-3, 1e-3, nan}, "nan s"},    {{nan, 1e-3, 1e-3}, "nan s"},
+                                                                        {{1e-3, inf, 1e-3}, "inf s"},    {{-5, 1e-3, 1e-3}, "-5.000000 s"},
+                                                                        {{0, 1e-3, 1e-3}, "0.000000 s"}, {{}, "none"}};
+    for (const auto& [seconds, came] : lies) {
+        const std::vector<task> tasks(1);
+        const std::vector<toy::grid> spaces(1);
+        std::vector<augur::random_search> strategies(1);
+        augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(1, 1));
+        augur::function_runner runner([&](const task&, const schedule&) {
+            measurement m;
+            m.status = outcome::ok;
+            m.seconds = seconds;
+            return m;
+        });
+        REQUIRE(t.run(runner, augur::discard_records()));
+        CHECK(t.trials()[0].outcome.status == outcome::unstable);
+        CHECK(t.trials()[0].outcome.reason == "expected finite times above zero, " + came + " came");
+    }
+}
+
+namespace {
+struct placed { // one kernel on two targets
+    std::string where;
+    [[nodiscard]] std::string_view key() const { return "mm"; }
+    [[nodiscard]] std::string_view target() const { return where; }
+};
+} // namespace
+
+TEST_CASE("tuner: one key on two targets is two tasks, also for records and for a replay; one task twice is refused") {
+    const std::vector<placed> tasks{{"cpu"}, {"gpu"}};
+    const std::vector<toy::grid> spaces(2);
+    std::vector<augur::random_search> strategies(2);
+    const auto seconds = [](const placed& t, const schedule&) { return t.where == "cpu" ? 2e-3 : 1e-5; };
+    augur::function_runner runner(seconds);
+    std::vector<record> log;
+    augur::replay_runner replay;
+    const auto sink = [&](const placed& t, const schedule& s, const measurement& m) {
+        log.push_back({augur::task_identity(t), s, m});
+        replay.add(log.back().task, s, m);
+        return augur::result<void>();
+    };
+    augur::tuner<schedule, placed, toy::grid, augur::random_search> first(tasks, spaces, strategies, budget(20));
+    REQUIRE(first.run(runner, sink));
+    REQUIRE(log.size() == 20);
+    for (const auto& r : log) {
+        const std::vector<schedule> asked{r.schedule};
+        const bool cpu = r.task == "cpu\nmm";
+        CHECK(replay.measure(tasks[cpu ? 0 : 1], std::span<const schedule>(asked))[0].latency() == (cpu ? 2e-3 : 1e-5));
+    }
+
+    std::vector<augur::random_search> again(2);
+    augur::tuner<schedule, placed, toy::grid, augur::random_search> second(tasks, spaces, again, budget(30));
+    CHECK(second.resume(log).taken == 20);
+    const auto summary = second.run(runner, augur::discard_records());
+    REQUIRE(summary);
+    CHECK(summary->tasks[0].best_latency == 2e-3);
+    CHECK(summary->tasks[1].best_latency == 1e-5);
+
+    const std::vector<placed> twice{{"cpu"}, {"cpu"}};
+    augur::tuner<schedule, placed, toy::grid, augur::random_search> none(twice, spaces, again, budget(30));
+    const auto refused = none.run(runner, augur::discard_records());
+    REQUIRE(!refused);
+    CHECK(refused.why().detail == "tuning: expected tasks that differ in target or key, 1 of 2 came twice");
+}
+
 TEST_CASE("tuner: a model in trouble costs its scores, not the run") {
     troubled model;
     const std::vector<task> tasks(1);
@@ -472,10 +539,10 @@ TEST_CASE("tuner: senseless options are refused") {
         return summary.why().detail;
     };
     CHECK(refused(budget(1)) == "tuning: expected at least one trial for each of 2 tasks, 1 came");
-    CHECK(refused(budget(10, 0)) == "tuning: round, batch and attempts must be at least 1");
+    CHECK(refused(budget(10, 0)) == "tuning: expected round, batch and attempts of at least 1, 0, 3 and 4 came");
     auto shrinking = budget(10);
     shrinking.train_growth = 0.5;
-    CHECK(refused(shrinking) == "tuning: expected train_growth of at least 1");
+    CHECK(refused(shrinking) == "tuning: expected train_growth of at least 1, 0.500000 came");
     std::vector<augur::random_search> nobody;
     augur::tuner<schedule, task, toy::grid, augur::random_search> none({}, {}, nobody, budget(10));
     CHECK(!none.run(runner, augur::discard_records{}));
@@ -560,8 +627,9 @@ TEST_CASE("tuner: where the space can decide a schedule, the strategies get the 
     const std::vector<task> tasks(1);
     const std::vector<invertible> spaces(1);
     std::vector<record> log;
-    for (std::int64_t i = 0; i < 10; ++i) log.push_back({tasks[0].name, schedule{{i, 1, 2, 3, 4, 5}}, measure_toy(tasks[0], {{i, 1, 2, 3, 4, 5}})});
-    log.push_back({tasks[0].name, schedule{{1}}, measurement{}}); // no point of the space
+    for (std::int64_t i = 0; i < 10; ++i)
+        log.push_back({augur::task_identity(tasks[0]), schedule{{i, 1, 2, 3, 4, 5}}, measure_toy(tasks[0], {{i, 1, 2, 3, 4, 5}})});
+    log.push_back({augur::task_identity(tasks[0]), schedule{{1}}, measurement{}}); // no point of the space
     std::vector<spy> strategies(1);
     auto options = budget(11);
     options.replay = false;

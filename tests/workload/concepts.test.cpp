@@ -40,28 +40,30 @@ struct augur::task_traits<foreign> {
 static_assert(augur::task<archetype> && augur::task<full> && augur::task<foreign>);
 static_assert(!augur::task<no_key> && !augur::task<mutating> && !augur::task<int>);
 
-TEST_CASE("task_traits: what a task does not say has its default") {
-    using traits = augur::task_traits<archetype>;
-    const archetype t;
-    CHECK(traits::key(t) == "dense");
-    CHECK(traits::target(t).empty());
-    CHECK(traits::weight(t) == 1);
-    CHECK(traits::flops(t) == 0);
-    CHECK(traits::kernel_class(t).empty());
+TEST_CASE("task: what it does not say has its default, also where the traits are specialised") {
+    const auto defaults = [](const auto& t) {
+        CHECK(augur::task_target(t).empty());
+        CHECK(augur::task_weight(t) == 1);
+        CHECK(augur::task_flops(t) == 0);
+        CHECK(augur::task_kernel_class(t).empty());
+    };
+    defaults(archetype());
+    defaults(foreign{1});
+    CHECK(augur::task_key(archetype()) == "dense");
+    CHECK(augur::task_key(foreign{1}) == "one");
 }
 
-TEST_CASE("task_traits: what it says is passed on") {
-    using traits = augur::task_traits<full>;
+TEST_CASE("task: what it says is passed on") {
     const full t;
-    CHECK(traits::key(t).data() == t.name.data());
-    CHECK(traits::target(t) == "llvm");
-    CHECK(traits::weight(t) == 3);
-    CHECK(traits::flops(t) == 1e9);
-    CHECK(traits::kernel_class(t) == "conv2d");
-    CHECK(augur::task_traits<foreign>::key(foreign{1}) == "one");
+    CHECK(augur::task_key(t).data() == t.name.data());
+    CHECK(augur::task_target(t) == "llvm");
+    CHECK(augur::task_weight(t) == 3);
+    CHECK(augur::task_flops(t) == 1e9);
+    CHECK(augur::task_kernel_class(t) == "conv2d");
 }
 
 TEST_CASE("task_identity: the target is part of it") {
     CHECK(augur::task_identity(full{}) == "llvm\nconv2d:1x64");
     CHECK(augur::task_identity(archetype()) == "\ndense");
+    CHECK(augur::task_identity(foreign{2}) == "\nother");
 }

@@ -209,14 +209,16 @@ public:
         return {};
     }
 
-    /// Adds a schedule and what came of it. Errors: as above, and those of `intern`.
+    /// Adds a schedule and what came of it: the mean of its repeats, or the first that is no finite time above zero. Errors: as above, and those of
+    /// `intern`.
     template <augur::schedule S>
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, const S& s, const measurement& measured) {
         scratch_.clear();
         if (auto done = intern(store_.primitives, s, scratch_); !done) return done;
         double sum = 0;
         for (const double t : measured.seconds) sum += t;
-        return add(task, source, scratch_, sum / static_cast<double>(measured.seconds.size()), measured.status);
+        const double* const bad = measured.unsound();
+        return add(task, source, scratch_, bad != nullptr ? *bad : sum / static_cast<double>(measured.seconds.size()), measured.status);
     }
 
     /// Appends what another builder collected, as if its records had been added here, and empties it.

@@ -32,7 +32,7 @@ enum class outcome : std::uint8_t {
 };
 
 constexpr std::string_view to_string(outcome o) noexcept {
-    constexpr std::string_view names[] = {"ok",          "illegal_schedule", "compile_error", "compile_timeout", "run_crash", "run_timeout",
+    constexpr std::string_view names[] = {"ok",         "illegal_schedule", "compile_error", "compile_timeout", "run_crash", "run_timeout",
                                           "run_memory", "wrong_result",     "run_exit",      "runner_error",    "unstable"};
     const auto i = static_cast<std::size_t>(o);
     return i < std::size(names) ? names[i] : std::string_view("unknown");
@@ -63,17 +63,22 @@ struct measurement {
     std::vector<double> seconds; ///< one latency a repeat, in seconds; empty when it failed
     double total_seconds = 0;    ///< wall time that the trial took, compile included
     double compile_cpu_seconds = 0;
-    double run_cpu_seconds = 0;   ///< child's CPU time outside the timed calls, when known
-    double packing_seconds = 0;   ///< one-time re-layout of constant inputs; never part of a latency
-    double max_error = 0;         ///< largest error against the reference, relative to its tolerance
-    std::int64_t timestamp = 0;   ///< Unix seconds
-    std::string reason;           ///< of a failure, for a reader
+    double run_cpu_seconds = 0; ///< child's CPU time outside the timed calls, when known
+    double packing_seconds = 0; ///< one-time re-layout of constant inputs; never part of a latency
+    double max_error = 0;       ///< largest error against the reference, relative to its tolerance
+    std::int64_t timestamp = 0; ///< Unix seconds
+    std::string reason;         ///< of a failure, for a reader
 
     [[nodiscard]] bool ok() const noexcept { return status == outcome::ok; }
 
-    /// Median of the repeats in seconds; infinity when it failed.
+    /// The first repeat that is no finite time above zero; null: there is none.
+    [[nodiscard]] const double* unsound() const {
+        const auto at = std::find_if(seconds.begin(), seconds.end(), [](double s) { return !(s > 0 && std::isfinite(s)); });
+        return at == seconds.end() ? nullptr : &*at;
+    }
+    /// Median of the repeats in seconds; infinity when it failed, or a repeat is no finite time above zero.
     [[nodiscard]] double latency() const {
-        if (!ok() || seconds.empty()) return std::numeric_limits<double>::infinity();
+        if (!ok() || seconds.empty() || unsound() != nullptr) return std::numeric_limits<double>::infinity();
         auto sorted = seconds;
         const auto mid = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
         std::nth_element(sorted.begin(), mid, sorted.end());

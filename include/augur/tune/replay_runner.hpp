@@ -28,9 +28,10 @@ namespace augur::inline v0 {
 class replay_runner {
 public:
     /// The first record of a schedule counts.
+    /// @param task  its `task_identity`, as a `recorded_trial` has it
     template <schedule S>
-    void add(std::string_view task_key, const S& s, measurement m) {
-        table_.emplace(key_of(task_key, hash_schedule(s)), std::move(m));
+    void add(std::string_view task, const S& s, measurement m) {
+        table_.emplace(key_of(fnv1a64(task), s), std::move(m));
     }
     [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
 
@@ -38,8 +39,9 @@ public:
     [[nodiscard]] std::vector<measurement> measure(const Task& t, std::span<const S> candidates) const {
         std::vector<measurement> out;
         out.reserve(candidates.size());
+        const std::uint64_t of = fnv1a64(task_identity(t));
         for (const S& s : candidates) {
-            const auto at = table_.find(key_of(task_traits<Task>::key(t), hash_schedule(s)));
+            const auto at = table_.find(key_of(of, s));
             measurement& m = out.emplace_back();
             if (at != table_.end()) m = at->second;
             else m.reason = "this schedule was not recorded";
@@ -48,7 +50,10 @@ public:
     }
 
 private:
-    static std::uint64_t key_of(std::string_view task_key, std::uint64_t hash) noexcept { return mix64(hash ^ fnv1a64(task_key)); }
+    template <schedule S>
+    static std::uint64_t key_of(std::uint64_t task, const S& s) {
+        return mix64(hash_schedule(s) ^ task);
+    }
 
     std::unordered_map<std::uint64_t, measurement> table_;
 };

@@ -84,13 +84,18 @@ template <loggable_task Task>
         const auto more = reader->next(r);
         if (!more) return more.why();
         if (!*more) break;
-        const logged_task* same = nullptr;
-        for (const auto& w : wanted)
-            if (w.workload_key == r.task.workload_key) same = &w;
-        if (same == nullptr) ++out.other_task;
-        else if (same->target != r.task.target || same->hardware != r.task.hardware) ++out.other_target;
+        bool asked = false;
+        std::size_t same = 0; // key, target and hardware
+        for (; same < wanted.size(); ++same) {
+            const logged_task& w = wanted[same];
+            if (w.workload_key != r.task.workload_key) continue;
+            asked = true;
+            if (w.target == r.task.target && w.hardware == r.task.hardware) break;
+        }
+        if (!asked) ++out.other_task;
+        else if (same == wanted.size()) ++out.other_target;
         else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
-        else out.trials.push_back({std::move(r.task.workload_key), std::move(r.schedule), std::move(r.measured)});
+        else out.trials.push_back({task_identity(tasks[same]), std::move(r.schedule), std::move(r.measured)});
     }
     out.log = reader->summary();
     return out;

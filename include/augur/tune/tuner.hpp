@@ -15,7 +15,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -43,7 +42,7 @@ struct no_model {};
 /// A trial as a log gives it back.
 template <schedule S>
 struct recorded_trial {
-    std::string task; ///< its key
+    std::string task; ///< its `task_identity`
     S schedule;
     measurement outcome;
 };
@@ -76,7 +75,7 @@ concept offers_decide = requires(const P& p, const S& s) {
 /// Tunes tasks: the task scheduler chooses one, its strategy proposes candidates, the runner measures them, every record goes to the sink, the model
 /// learns, and so on until the budget is used up.
 ///
-///     augur::tuner<step_list, kernel, ansor_space, evolutionary<>, tlp_model> t(tasks, spaces, strategies, model, options);
+///     augur::tuner<step_list, loopnest_task, ansor_space, evolutionary<>, tlp_scorer<>> t(tasks, spaces, strategies, model, options);
 ///     t.resume(records);                  // where there is a log
 ///     auto summary = t.run(runner, sink);
 ///
@@ -125,11 +124,12 @@ public:
     resume_report resume(std::vector<recorded_trial<S>> records) {
         resume_report report;
         for (auto& r : records) {
-            const std::size_t task = task_of(r.task);
-            if (task == tasks_.size()) {
+            const auto of = numbers_.find(r.task);
+            if (of == numbers_.end()) {
                 ++report.foreign;
                 continue;
             }
+            const std::size_t task = of->second;
             const std::uint64_t hash = hash_schedule(r.schedule);
             if (!pending_[task].emplace(hash, recorded_.size()).second) {
                 ++report.duplicates;
@@ -217,13 +217,14 @@ private:
           scheduler_(scheduled(tasks), options.scheduler), known_(tasks.size()), pending_(tasks.size()), next_training_(options.train_first) {
         AUGUR_ASSERT(tasks.size() == spaces.size() && tasks.size() == strategies.size(), "tuner: a space and a strategy a task");
         summary_.tasks.resize(tasks.size());
+        for (std::size_t i = 0; i < tasks.size(); ++i) numbers_.emplace(task_identity(tasks[i]), i);
     }
 
     static std::vector<scheduled_task> scheduled(std::span<const Task> tasks) {
         std::vector<scheduled_task> out;
         for (const Task& t : tasks) {
-            const double flops = task_traits<Task>::flops(t);
-            out.push_back({task_traits<Task>::weight(t), flops, similarity_group(task_traits<Task>::kernel_class(t), flops)});
+            const double flops = task_flops(t);
+            out.push_back({task_weight(t), flops, similarity_group(task_kernel_class(t), flops)});
         }
         return out;
     }
@@ -233,16 +234,16 @@ private:
         if (options_.trials < tasks_.size())
             return error{errc::invalid_argument, "tuning: expected at least one trial for each of " + std::to_string(tasks_.size()) + " tasks, " +
                                                      std::to_string(options_.trials) + " came"};
+        if (numbers_.size() != tasks_.size())
+            return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
+                                                     std::to_string(tasks_.size() - numbers_.size()) + " of " + std::to_string(tasks_.size()) +
+                                                     " came twice"};
         if (options_.round == 0 || options_.batch == 0 || options_.attempts == 0)
-            return error{errc::invalid_argument, "tuning: round, batch and attempts must be at least 1"};
-        if (!(options_.train_growth >= 1)) return error{errc::invalid_argument, "tuning: expected train_growth of at least 1"};
+            return error{errc::invalid_argument, "tuning: expected round, batch and attempts of at least 1, " + std::to_string(options_.round) +
+                                                     ", " + std::to_string(options_.batch) + " and " + std::to_string(options_.attempts) + " came"};
+        if (!(options_.train_growth >= 1))
+            return error{errc::invalid_argument, "tuning: expected train_growth of at least 1, " + std::to_string(options_.train_growth) + " came"};
         return {};
-    }
-
-    [[nodiscard]] std::size_t task_of(std::string_view key) const {
-        std::size_t i = 0;
-        while (i < tasks_.size() && std::string_view(task_traits<Task>::key(tasks_[i])) != key) ++i;
-        return i;
     }
 
     /// Asks the strategy; with the model's scores, or without when it gives an error.
@@ -351,9 +352,10 @@ private:
             for (std::size_t i = 0; i < n; ++i) {
                 candidate& c = all[from + i];
                 measurement& m = outcomes[i];
-                if (m.ok() && !(m.latency() > 0 && std::isfinite(m.latency()))) {
+                if (m.ok() && !std::isfinite(m.latency())) {
+                    const double* const bad = m.unsound();
+                    m.reason = "expected finite times above zero, " + (bad != nullptr ? std::to_string(*bad) + " s" : std::string("none")) + " came";
                     m.status = outcome::unstable;
-                    m.reason = "expected a finite time above zero, " + std::to_string(m.latency()) + " s came";
                 }
                 if (written) written = t.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
                 points.push_back({std::move(c.decisions), m.latency()});
@@ -371,9 +373,9 @@ private:
         if constexpr (trainable_cost_model<Model, S, Task>) {
             if (trials_.size() < next_training_) return;
             next_training_ = trials_.size() + 1;
-            for (double at = static_cast<double>(options_.train_first); options_.train_growth > 1 && at > 0; at *= options_.train_growth) {
-                next_training_ = static_cast<std::size_t>(std::ceil(at));
-                if (next_training_ > trials_.size()) break;
+            if (double at = static_cast<double>(options_.train_first); options_.train_growth > 1 && at > 0) {
+                while (std::ceil(at) <= static_cast<double>(trials_.size())) at *= options_.train_growth;
+                next_training_ = at < 1e18 ? static_cast<std::size_t>(std::ceil(at)) : std::numeric_limits<std::size_t>::max();
             }
             const double begin = t.clock();
             std::vector<observation<S, Task>> records;
@@ -393,8 +395,7 @@ private:
         ++summary_.counts[status];
         ++(from_log ? summary_.recorded : summary_.measured);
         if (!outcome.ok() && summary_.first_failure.empty())
-            summary_.first_failure =
-                std::string(task_traits<Task>::key(tasks_[task])) + ": " + std::string(to_string(outcome.status)) + ": " + outcome.reason;
+            summary_.first_failure = std::string(task_key(tasks_[task])) + ": " + std::string(to_string(outcome.status)) + ": " + outcome.reason;
         if (latency < mine.best_latency) {
             mine.best_latency = latency;
             mine.best_trial = trials_.size();
@@ -446,7 +447,7 @@ private:
         p.last_latency = trials_.back().outcome.latency();
         p.best_latency = summary_.tasks[task].best_latency;
         for (std::size_t i = 0; i < tasks_.size(); ++i)
-            if (std::isfinite(summary_.tasks[i].best_latency)) p.objective += task_traits<Task>::weight(tasks_[i]) * summary_.tasks[i].best_latency;
+            if (std::isfinite(summary_.tasks[i].best_latency)) p.objective += task_weight(tasks_[i]) * summary_.tasks[i].best_latency;
         p.counts = summary_.counts;
         p.seconds = t.clock() - t.begin;
         if (summary_.measured > 0 && p.trials < p.trials_total)
@@ -461,6 +462,7 @@ private:
     E* executor_;
     tuning_options options_;
     task_scheduler scheduler_;
+    std::unordered_map<std::string, std::size_t> numbers_; ///< of the tasks, by identity
     std::deque<trial> trials_;
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> known_;   ///< a task: schedule hash to place in trials_
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< a task: schedule hash to place in recorded_

@@ -13,36 +13,35 @@ namespace augur::inline v0 {
 
 /// How to read a task of type T. The default calls the members that are there; specialise it for a type that you cannot edit.
 ///
-/// `key` is asked of every task and tells it from every other one on the same target. The rest has defaults: no target text, weight 1 (how often the
-/// kernel occurs in its network), 0 floating-point operations (unknown), no kernel class.
+/// `key` is asked of every task and tells it from every other one on the same target. The rest may be left out, here as in a specialisation: the
+/// functions below then say what stands for it.
 template <class T>
 struct task_traits {
-    static std::string_view key(const T& t)
-        requires requires { { t.key() } -> std::convertible_to<std::string_view>; }
-    {
-        return t.key();
+    static std::string_view key(const T& t) requires requires {
+        { t.key() } -> std::convertible_to<std::string_view>;
     }
-    static std::string_view target(const T& t) {
-        if constexpr (requires { { t.target() } -> std::convertible_to<std::string_view>; }) return t.target();
-        else return {};
+    { return t.key(); }
+    static std::string_view target(const T& t) requires requires {
+        { t.target() } -> std::convertible_to<std::string_view>;
     }
-    static double weight(const T& t) {
-        if constexpr (requires { { t.weight() } -> std::convertible_to<double>; }) return t.weight();
-        else return 1;
+    { return t.target(); }
+    static double weight(const T& t) requires requires {
+        { t.weight() } -> std::convertible_to<double>;
     }
-    static double flops(const T& t) {
-        if constexpr (requires { { t.flops() } -> std::convertible_to<double>; }) return t.flops();
-        else return 0;
+    { return t.weight(); }
+    static double flops(const T& t) requires requires {
+        { t.flops() } -> std::convertible_to<double>;
     }
-    static std::string_view kernel_class(const T& t) {
-        if constexpr (requires { { t.kernel_class() } -> std::convertible_to<std::string_view>; }) return t.kernel_class();
-        else return {};
+    { return t.flops(); }
+    static std::string_view kernel_class(const T& t) requires requires {
+        { t.kernel_class() } -> std::convertible_to<std::string_view>;
     }
+    { return t.kernel_class(); }
 };
 
 /// A task: one kernel to be tuned for one target.
 ///
-/// Syntax      `task_traits<T>::key(t)`; `target`, `weight`, `flops`, `kernel_class` may be left to their defaults
+/// Syntax      `task_traits<T>::key(t)`; `target`, `weight`, `flops`, `kernel_class` may be left out
 /// Semantics   equal keys on equal targets mean the same computation
 /// Cost        constant; the views live as long as the task
 template <class T>
@@ -50,11 +49,52 @@ concept task = requires(const T& t) {
     { task_traits<T>::key(t) } -> std::convertible_to<std::string_view>;
 };
 
+template <task Task>
+[[nodiscard]] std::string_view task_key(const Task& t) {
+    return task_traits<Task>::key(t);
+}
+/// Empty where the task does not say.
+template <task Task>
+[[nodiscard]] std::string_view task_target(const Task& t) {
+    if constexpr (requires {
+                      { task_traits<Task>::target(t) } -> std::convertible_to<std::string_view>;
+                  })
+        return task_traits<Task>::target(t);
+    else return {};
+}
+/// How often the kernel occurs in its network; 1 where the task does not say.
+template <task Task>
+[[nodiscard]] double task_weight(const Task& t) {
+    if constexpr (requires {
+                      { task_traits<Task>::weight(t) } -> std::convertible_to<double>;
+                  })
+        return task_traits<Task>::weight(t);
+    else return 1;
+}
+/// Floating-point operations; 0, unknown, where the task does not say.
+template <task Task>
+[[nodiscard]] double task_flops(const Task& t) {
+    if constexpr (requires {
+                      { task_traits<Task>::flops(t) } -> std::convertible_to<double>;
+                  })
+        return task_traits<Task>::flops(t);
+    else return 0;
+}
+/// Empty where the task does not say.
+template <task Task>
+[[nodiscard]] std::string_view task_kernel_class(const Task& t) {
+    if constexpr (requires {
+                      { task_traits<Task>::kernel_class(t) } -> std::convertible_to<std::string_view>;
+                  })
+        return task_traits<Task>::kernel_class(t);
+    else return {};
+}
+
 /// Target and key in one text: what to keep a task's things under.
 template <task Task>
 [[nodiscard]] std::string task_identity(const Task& t) {
-    std::string text(task_traits<Task>::target(t));
-    return (text += '\n') += task_traits<Task>::key(t);
+    std::string text(task_target(t));
+    return (text += '\n') += task_key(t);
 }
 
 } // namespace augur::inline v0

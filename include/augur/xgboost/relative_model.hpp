@@ -68,7 +68,7 @@ public:
             if (fine_[i]) std::copy_n(rows_.begin() + at(i), row_of_.columns(), rows_.begin() + at(kept++));
         if (kept == 0)
             return error{errc::not_found, "relative model: none of " + std::to_string(candidates.size()) + " candidates of " +
-                                              std::string(task_traits<Task>::key(t)) + " has features"};
+                                              std::string(task_key(t)) + " has features"};
         known all{feature_reference::of(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().view()), {}};
         if constexpr (asked) {
             said_.resize(candidates.size());
@@ -87,8 +87,7 @@ public:
                          "relative model: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
         const auto met = known_.find(task_identity(t));
         if (met == known_.end())
-            return error{errc::not_found,
-                         "relative model: expected a task whose candidates it has met, got " + std::string(task_traits<Task>::key(t))};
+            return error{errc::not_found, "relative model: expected a task whose candidates it has met, got " + std::string(task_key(t))};
         const known& all = met->second;
         describe(t, batch);
         std::fill(scores.begin(), scores.end(), 0.0F);

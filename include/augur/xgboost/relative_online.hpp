@@ -93,7 +93,7 @@ public:
             const feature_reference* all = model_.known_of(*records[of.front()].task);
             if (all == nullptr)
                 return error{errc::not_found, "relative online: expected records of tasks whose candidates it has met, got one of " +
-                                                  std::string(task_traits<Task>::key(*records[of.front()].task))};
+                                                  std::string(task_key(*records[of.front()].task))};
             double least = std::numeric_limits<double>::infinity();
             for (const auto i : of)
                 if (const double seconds = records[i].outcome->latency(); seconds > 0) least = (std::min)(least, seconds);

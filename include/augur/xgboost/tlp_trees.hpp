@@ -222,9 +222,7 @@ private:
         for (const auto& r : records) {
             std::fill(rows.begin(), rows.end(), 0.0F);
             if (!tlp_features(*r.schedule, options_.schema, std::span<float>(rows))) continue;
-            std::string key(task_traits<Task>::target(*r.task));
-            (key += '\n') += task_traits<Task>::key(*r.task);
-            const std::uint32_t group = numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(best.size())).first->second;
+            const std::uint32_t group = numbers.try_emplace(task_identity(*r.task), static_cast<std::uint32_t>(best.size())).first->second;
             if (group == best.size()) best.push_back(std::numeric_limits<double>::infinity());
             const double seconds = r.outcome->latency();
             if (seconds > 0) best[group] = (std::min)(best[group], seconds);

@@ -7,5 +7,4 @@ struct kernel {
     const char* key() const { return "dense"; }
 #endif
 };
-double weight(const augur::task auto& t) { return augur::task_traits<std::remove_cvref_t<decltype(t)>>::weight(t); }
-double check(const kernel& k) { return weight(k); }
+double check(const kernel& k) { return augur::task_weight(k); }
