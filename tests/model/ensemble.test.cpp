@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <augur/core/executor.hpp>
+#include <augur/model/tlp_frozen.hpp>
 #include <augur/model/tlp_scorer.hpp>
 #include <doctest/doctest.h>
 
@@ -65,4 +66,12 @@ TEST_CASE("ensemble: of TLP models, beside each of them") {
     augur::ensemble together(std::move(scorers));
     REQUIRE(together.score(kernel{}, std::span(schedules), std::span<float>(all)));
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(static_cast<double>(all[i]) == doctest::Approx(mean[i]).epsilon(1e-5));
+
+    std::vector<augur::frozen_tlp_scorer<augur::serial_executor>> frozen; // in their inference form
+    for (const auto& model : models) frozen.push_back(augur::freeze(model)->scorer(serial));
+    augur::ensemble fast(std::move(frozen));
+    for (int round = 0; round < 2; ++round) {
+        REQUIRE(fast.score(kernel{}, std::span(schedules), std::span<float>(all)));
+        for (std::size_t i = 0; i < all.size(); ++i) CHECK(static_cast<double>(all[i]) == doctest::Approx(mean[i]).epsilon(1e-4));
+    }
 }

@@ -38,7 +38,8 @@ struct kernel_log {
     dataset data;
     tlp_row_table table{tlp_schema::ansor(16, 6, 0)};
 
-    explicit kernel_log(std::size_t tasks, std::size_t records = 40, const char* const* targets = nullptr, std::size_t platforms = 1) {
+    explicit kernel_log(std::size_t tasks, std::size_t records = 40, const char* const* targets = nullptr, std::size_t platforms = 1,
+                        std::int64_t times = 1) {
         dataset_builder builder;
         for (std::size_t p = 0; p < platforms; ++p) {
             augur::random rng(7 + p); // other schedules on each platform, some of them the same
@@ -48,7 +49,7 @@ struct kernel_log {
                 for (std::size_t i = 0; i < records; ++i) {
                     const auto inner = static_cast<std::int64_t>(rng.below(6)), outer = static_cast<std::int64_t>(rng.below(6));
                     step_list s;
-                    s.steps.emplace_back(split_step{2, 0, 512, {std::int64_t{1} << outer, std::int64_t{1} << inner}, true});
+                    s.steps.emplace_back(split_step{2, 0, 512, {std::int64_t{times} << outer, std::int64_t{times} << inner}, true});
                     s.steps.emplace_back(annotate_step{2, static_cast<std::int64_t>(t), loop_annotation::parallel});
                     if (rng.below(2) == 0) s.steps.emplace_back(annotate_step{2, 3, loop_annotation::vectorize});
                     measurement m;
@@ -179,6 +180,12 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     REQUIRE(!refused);
     CHECK(refused.why().code == errc::version_mismatch);
     CHECK(equal(net, log.network()));
+    other = options;
+    other.judged_passes = 5;
+    CHECK(tlp_fit_dataset(net, log.table, log.data, train, validation, serial, other).why().code == errc::version_mismatch);
+    const kernel_log longer(4, 40, nullptr, 1, 3); // the same ids and labels, the tiles are three times as long
+    CHECK(std::equal(longer.data.schedule(7).begin(), longer.data.schedule(7).end(), log.data.schedule(7).begin(), log.data.schedule(7).end()));
+    CHECK(tlp_fit_dataset(net, longer.table, longer.data, train, validation, serial, options).why().code == errc::version_mismatch);
     const auto bytes = nn::load_bytes(options.checkpoint);
     REQUIRE(bytes);
     augur::random rng(5);
@@ -233,6 +240,19 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     options = {};
     options.judged_output = 1;
     CHECK(code_of(options, train) == errc::invalid_argument);
+    options = {};
+    options.batch = 1;
+    CHECK(code_of(options, train) == errc::invalid_argument);
+    for (const auto& [rate, factor] : {std::pair{1e30, 0.5}, std::pair{1e-3, 1e38}}) { // diverges: told, and the network is as it was
+        options = {};
+        options.learning_rate = rate;
+        options.rate_factor = factor;
+        options.rate = tlp_rate::step;
+        options.rate_every = 1;
+        net = log.network();
+        CHECK(code_of(options, train) == errc::limit);
+        CHECK(equal(net, start));
+    }
     options = {};
     options.checkpoint = "/nowhere/at/all";
     CHECK(code_of(options, train) == errc::not_found);

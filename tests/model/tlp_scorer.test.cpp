@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/model/tlp_scorer.hpp>
 
+#include <augur/feature/tlp_learn.hpp>
 #include <augur/model/tlp_online.hpp>
 
 #include <atomic>
@@ -149,8 +150,11 @@ TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a fail
     std::vector<float> short_of(2);
     const auto refused = scorer.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(short_of));
     CHECK(refused.why().code == augur::errc::shape_mismatch);
-    model->network.decoders.front().back().b(0) = std::numeric_limits<float>::quiet_NaN();
-    for (const float s : scores_of(scorer, batch)) CHECK(s == -std::numeric_limits<float>::infinity());
+    for (float* const weight : {&model->network.decoders.front().back().b(0), &model->network.encoder.front().b(0)}) { // the last layer, the first
+        const float was = std::exchange(*weight, std::numeric_limits<float>::quiet_NaN());
+        for (const float s : scores_of(scorer, batch)) CHECK(s == -std::numeric_limits<float>::infinity());
+        *weight = was;
+    }
 }
 
 TEST_CASE("tlp online: learns to rank, at its marks only, the same on one and two threads and after a restart") {
@@ -198,4 +202,48 @@ TEST_CASE("tlp online: records that teach nothing leave no knowledge") {
     REQUIRE(model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records)));
     CHECK(model.model() == nullptr);
     CHECK(scores_of(model, data.schedules) == std::vector<float>(64, 0.0F));
+}
+
+namespace {
+struct foreign { // a language that Ansor's schema has no word of
+    std::int64_t tile = 1;
+    void replay(auto& k) const {
+        k.primitive("tile");
+        k.number(tile);
+    }
+};
+} // namespace
+
+TEST_CASE("tlp online: a schema without a word of the language, and a training that diverges, are told; the scores stay") {
+    augur::serial_executor serial;
+    std::vector<foreign> schedules(64);
+    measured data(64);
+    std::vector<augur::observation<foreign, kernel>> records;
+    for (std::size_t i = 0; i < 64; ++i) {
+        schedules[i].tile = static_cast<std::int64_t>(i);
+        records.push_back({&data.kernels[0], &schedules[i], &data.outcomes[i]});
+    }
+    augur::tlp_online<foreign, kernel, augur::serial_executor> deaf(serial);
+    const auto unknown = deaf.update(std::span<const augur::observation<foreign, kernel>>(records));
+    REQUIRE(!unknown);
+    CHECK(unknown.why().code == augur::errc::not_found);
+    CHECK(unknown.why().detail ==
+          "tlp online: expected primitives that the schema 'ansor' has, got none in 64 schedules; `tlp_schema::learn` makes a "
+          "schema of your language");
+    augur::tlp_online_options options;
+    options.schema = *augur::tlp_schema::learn(std::span<const foreign>(schedules), {});
+    augur::tlp_online<foreign, kernel, augur::serial_executor> hears(serial, options);
+    CHECK(hears.update(std::span<const augur::observation<foreign, kernel>>(records)));
+    CHECK(hears.model() != nullptr);
+
+    augur::tlp_online_options wild;
+    wild.fit.learning_rate = 1e30;
+    wild.growth = std::numeric_limits<double>::infinity(); // trains once
+    online model(serial, wild);
+    const auto diverged = model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records));
+    REQUIRE(!diverged);
+    CHECK(diverged.why().code == augur::errc::limit);
+    CHECK(model.model() == nullptr);
+    CHECK(scores_of(model, data.schedules) == std::vector<float>(64, 0.0F));
+    CHECK(model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records))); // the same records are not tried again
 }

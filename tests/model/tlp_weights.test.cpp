@@ -54,6 +54,15 @@ TEST_CASE("tlp weights: a saved model is the same model, with its schema") {
     REQUIRE(loaded);
     CHECK(score(*loaded) == score(model));
     CHECK(augur::load_tlp(path).why().code == errc::io);
+
+    // what could not be loaded again is not written
+    auto broken = model;
+    broken.network.encoder.front().W(0, 0) = std::numeric_limits<float>::quiet_NaN();
+    CHECK(augur::save_tlp(broken, path).why().detail == path + ": expected finite parameters, 'encoder.0.weight' has a NaN or an infinity");
+    broken = model;
+    broken.schema.kinds[0] = "bad \xff\xfe";
+    CHECK(augur::save_tlp(broken, path).why().code == errc::invalid_argument);
+    CHECK(!std::filesystem::exists(path));
 }
 
 TEST_CASE("tlp weights: stored in torch's orientation") {

@@ -24,6 +24,10 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
     for (std::size_t n = 0; n < 70; ++n) {
         CAPTURE(n);
         const auto size = static_cast<std::ptrdiff_t>(n);
+        std::vector<float> nan(n, std::nanf("")), kept = nan, added(n);
+        kernels::relu(kept.data(), size);
+        kernels::relu_add(nan.data(), nan.data(), added.data(), size);
+        for (std::size_t i = 0; i < n; ++i) CHECK((std::isnan(kept[i]) && std::isnan(nan[i]) && std::isnan(added[i])));
         const auto x = numbers(n, rng), y = numbers(n, rng);
         auto a = x, b = x, c = y, d = x, hidden = x, sum = std::vector<float>(n);
         kernels::relu(a.data(), size);

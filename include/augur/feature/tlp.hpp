@@ -85,6 +85,24 @@ struct tlp_schema {
 namespace detail {
 
 /// Writes rows as the visit goes along. The first failure sticks.
+struct tlp_known_sink {
+    const tlp_schema& schema;
+    bool any = false;
+
+    void primitive(std::string_view kind) { any = any || std::find(schema.kinds.begin(), schema.kinds.end(), kind) != schema.kinds.end(); }
+    void number(std::int64_t) const noexcept {}
+    void number(double) const noexcept {}
+    void name(std::string_view) const noexcept {}
+};
+
+/// Has the schema the kind of one primitive at least?
+template <schedule S>
+[[nodiscard]] bool tlp_knows(const tlp_schema& schema, const S& s) {
+    tlp_known_sink sink{schema};
+    schedule_traits<S>::visit(s, sink);
+    return sink.any;
+}
+
 struct tlp_sink {
     const tlp_schema& schema;
     float* out;

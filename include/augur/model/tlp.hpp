@@ -23,7 +23,7 @@ namespace augur::inline v0 {
 
 /// The numbers of a row as the first layer sees them.
 enum class tlp_scaling : std::uint8_t {
-    raw,      ///< as they are (the authors): extents of thousands saturate the loss
+    raw,       ///< as they are (the authors): extents of thousands saturate the loss
     logarithm, ///< x -> sign(x) log2(1 + |x|): a tile of twice the size is one more, a one-hot column stays as it is
     bands      ///< a number also as its nearness to each power of two and its divisibility (tlp_input.hpp): learns in a fraction of the time
 };
@@ -109,6 +109,17 @@ struct tlp_network {
     /// A weight matrix here (in, out) is the transpose of torch's.
     template <class F, class... N>
     static void visit(F&& f, N&... nets);
+
+    /// The name of the first parameter that has a NaN or an infinity; empty: there is none.
+    [[nodiscard]] std::string not_finite() const {
+        std::string bad;
+        visit(
+            [&](std::string_view name, const auto& p) {
+                if (bad.empty() && !p.allFinite()) bad = name;
+            },
+            *this);
+        return bad;
+    }
 };
 
 } // namespace augur::inline v0

@@ -120,6 +120,7 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
                              const tlp_samples& validation, const tlp_training_options& o) {
     const auto bytes = [](const auto& v) { return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(v[0])); };
     std::uint64_t hash = mix64(table.schema().hash());
+    for (std::uint32_t row = 0; row < table.distinct(); ++row) hash = fnv1a64(bytes(table.values(row)), hash);
     hash = fnv1a64(tlp_config_json(net.config), hash);
     tlp_network<float>::visit(
         [&](std::string_view, const auto& p) {
@@ -127,7 +128,11 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
         },
         net);
     for (const tlp_samples* s : {&train, &validation}) {
-        for (const std::uint32_t r : s->records) hash = mix64(hash ^ fnv1a64(bytes(data.schedule(r))));
+        for (const std::uint32_t r : s->records) {
+            const auto ids = data.schedule(r);
+            hash = mix64(hash ^ ids.size());
+            for (const primitive_id id : ids) hash = mix64(hash ^ table.row(id));
+        }
         hash = fnv1a64(bytes(s->least), fnv1a64(bytes(s->known), fnv1a64(bytes(s->labels), fnv1a64(bytes(s->groups), hash))));
     }
     const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.loss),
@@ -139,6 +144,7 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
                                            o.rate_every,
                                            static_cast<std::uint64_t>(o.decoders_only),
                                            o.judged_output,
+                                           o.judged_passes,
                                            o.seed};
     std::vector<double> numbers{o.learning_rate, o.weight_decay, o.clip, o.rate_factor, o.sharpness, o.regret};
     numbers.insert(numbers.end(), o.output_weights.begin(), o.output_weights.end());
@@ -156,8 +162,8 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
 /// @param train       of as many outputs as the network has
 /// @param validation  judged after each epoch; may have no samples
 /// @param progress    `progress(tlp_progress)`, false to stop after this epoch
-/// Errors: invalid_argument, shape_mismatch, not_found (no sample that teaches anything), limit (the loss is no number any more), io; those of
-/// `load_tlp_checkpoint`, version_mismatch when the file is of another run
+/// Errors: invalid_argument, shape_mismatch, not_found (no sample that teaches anything), limit (the loss or a weight is no number any more), io;
+/// those of `load_tlp_checkpoint`, version_mismatch when the file is of another run
 template <bulk_executor Executor, class Progress>
 result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_row_table& table, const dataset& data, const tlp_samples& train,
                                             const tlp_samples& validation, Executor& executor, const tlp_training_options& options,
@@ -182,7 +188,9 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
     }
     report.refused = train.size() - usable.size();
     detail::tlp_lists lists(train, usable, options);
-    if (lists.size() == 0) return error{errc::not_found, "tlp training: none of " + std::to_string(train.size()) + " samples teaches anything"};
+    if (lists.size() == 0)
+        return error{errc::not_found, "tlp training: expected samples that teach something, none of " + std::to_string(train.size()) + " does (" +
+                                          std::to_string(report.refused) + " have words that the schema '" + table.schema().name + "' refuses)"};
 
     tlp_checkpoint at;
     at.run = options.checkpoint.empty() ? 0 : detail::tlp_run(net, table, data, train, validation, options);
@@ -280,8 +288,10 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
             if (options.rate == tlp_rate::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
             adam.step(now, grad, [&](std::string_view name) { return !options.decoders_only || is_decoder(name); });
         }
-        if (!std::isfinite(sum))
-            return error{errc::limit, "tlp training: the loss of epoch " + std::to_string(epoch + 1) + " is not finite: lower the learning rate"};
+        const auto bad = now.not_finite();
+        if (!std::isfinite(sum) || !bad.empty())
+            return error{errc::limit, "tlp training: expected finite numbers, " + (bad.empty() ? "the loss" : "'" + bad + "'") + " of epoch " +
+                                          std::to_string(epoch + 1) + " is not: lower the learning rate"};
 
         tlp_epoch last{lists.ranked() ? sum / static_cast<double>(drawn.size()) : sum, 0, 0};
         if (validated) {

@@ -63,9 +63,15 @@ struct tlp_training_options {
     /// Errors: invalid_argument.
     [[nodiscard]] result<void> check(std::size_t outputs) const {
         const auto wrong = [](const std::string& what) { return error{errc::invalid_argument, "tlp training: expected " + what}; };
-        if (list < 2 || batch < 2 || epochs < 1 || rate_every < 1) return wrong("a list and a batch of at least 2, at least one epoch");
-        if (judged_passes < 1 || judged_passes > 1024) return wrong("1 to 1024 passes over the judged output's lists");
-        if (!(learning_rate > 0) || !(clip > 0) || !(weight_decay >= 0) || !(rate_factor > 0)) return wrong("a positive rate, clip and factor");
+        const auto above = [](double x) { return x > 0 && std::isfinite(x); };
+        if (list < 2 || batch < 2) return wrong("a list and a batch of at least 2, got " + std::to_string(list) + " and " + std::to_string(batch));
+        if (epochs < 1 || rate_every < 1)
+            return wrong("at least one epoch, in all and a step of the rate, got " + std::to_string(epochs) + " and " + std::to_string(rate_every));
+        if (judged_passes < 1 || judged_passes > 1024)
+            return wrong("1 to 1024 passes over the judged output's lists, got " + std::to_string(judged_passes));
+        if (!above(learning_rate) || !(clip > 0) || !above(rate_factor) || !(weight_decay >= 0) || std::isinf(weight_decay))
+            return wrong("a positive rate, clip and factor and a weight decay of at least 0, got " + std::to_string(learning_rate) + ", " +
+                         std::to_string(clip) + ", " + std::to_string(rate_factor) + " and " + std::to_string(weight_decay));
         if (!(sharpness > 0) || !std::isfinite(sharpness) || !(regret >= 0) || !std::isfinite(regret))
             return wrong("a positive sharpness and a regret of at least 0");
         if (!output_weights.empty() && output_weights.size() != outputs)

@@ -152,8 +152,10 @@ struct tlp_samples {
 /// All records of some tasks.
 [[nodiscard]] inline std::vector<std::uint32_t> records_of(const dataset& data, std::span<const std::uint32_t> tasks) {
     std::vector<std::uint32_t> out;
-    for (const std::uint32_t t : tasks)
+    for (const std::uint32_t t : tasks) {
+        AUGUR_ASSERT(t < data.tasks(), "records_of: a task");
         for (std::uint64_t r = data.task(t).first; r < data.task(t).last; ++r) out.push_back(static_cast<std::uint32_t>(r));
+    }
     return out;
 }
 

@@ -86,13 +86,8 @@ private:
     if (options.output >= model.network.decoders.size())
         return error{errc::invalid_argument, "tlp freeze: expected an output below " + std::to_string(model.network.decoders.size()) + ", got " +
                                                  std::to_string(options.output)};
-    std::string bad;
-    tlp_network<float>::visit(
-        [&](std::string_view name, const auto& p) {
-            if (bad.empty() && !p.allFinite()) bad = name;
-        },
-        model.network);
-    if (!bad.empty()) return error{errc::invalid_argument, "tlp freeze: expected finite parameters, '" + bad + "' has a NaN or an infinity"};
+    if (const auto bad = model.network.not_finite(); !bad.empty())
+        return error{errc::invalid_argument, "tlp freeze: expected finite parameters, '" + bad + "' has a NaN or an infinity"};
 
     namespace k = nn::kernels;
     frozen_tlp out;
@@ -121,12 +116,11 @@ class frozen_tlp_scorer {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    frozen_tlp_scorer(frozen_tlp model, Executor& executor) : model_(std::move(model)), executor_(&executor), rows_(model_.schema(), model_.rows_) {
-        if (model_.half_) half_.emplace(*model_.half_, rows_);
-        else single_.emplace(*model_.single_, rows_);
+    frozen_tlp_scorer(frozen_tlp model, Executor& executor)
+        : model_(std::move(model)), executor_(&executor), rows_(std::make_unique<tlp_frozen_rows>(model_.schema(), model_.rows_)) {
+        if (model_.half_) half_.emplace(*model_.half_, *rows_);
+        else single_.emplace(*model_.single_, *rows_);
     }
-    frozen_tlp_scorer(const frozen_tlp_scorer&) = delete; // its parts point to each other
-    frozen_tlp_scorer& operator=(const frozen_tlp_scorer&) = delete;
 
     /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
     /// Allocates nothing once it has seen a batch as large with as many distinct rows, apart from what the executor does.
@@ -138,10 +132,10 @@ public:
                          "tlp: " + std::to_string(batch.size()) + " schedules, but room for " + std::to_string(scores.size()) + " scores"};
         start_part();
         unknown_.clear();
-        bool fresh = rows_.size() == 0;
+        bool fresh = rows_->size() == 0;
         std::size_t first = 0;
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            if (!rows_.has_room()) {
+            if (!rows_->has_room()) {
                 if (fresh) { // larger than the table: score what there is
                     forward(scores.subspan(first, i - first), false);
                     first = i;
@@ -153,7 +147,7 @@ public:
                 clear();
                 start_part();
             }
-            if (!rows_.add(batch[i], ids_, times_)) unknown_.push_back(i);
+            if (!rows_->add(batch[i], ids_, times_)) unknown_.push_back(i);
             begin_.push_back(ids_.size());
         }
         forward(scores.subspan(first), true);
@@ -165,7 +159,7 @@ public:
 
     /// Forgets the rows of earlier batches; scores do not change.
     void clear() {
-        rows_.clear();
+        rows_->clear();
         if (half_) half_->clear();
         if (single_) single_->clear();
     }
@@ -183,7 +177,7 @@ private:
 
     frozen_tlp model_;
     Executor* executor_;
-    tlp_frozen_rows rows_;
+    std::unique_ptr<tlp_frozen_rows> rows_;            ///< where it is, for the passes hold on to it
     std::optional<detail::frozen_pass<float>> single_; ///< one of the two
     std::optional<detail::frozen_pass<nn::kernels::bf16>> half_;
     std::vector<std::size_t> begin_;

@@ -30,12 +30,22 @@ namespace augur::inline v0 {
 
 /// What an online TLP is made of and when it learns.
 struct tlp_online_options {
-    tlp_schema schema = tlp_schema::ansor();
+    tlp_schema schema = tlp_schema::ansor();  ///< of Ansor's words; for a language of your own `tlp_schema::learn` makes one
     tlp_config config = tlp_config::small(0); ///< its columns are taken from the schema
     tlp_fit_options fit;
     std::uint64_t seed = 1;
     std::size_t first_update = 64; ///< records before the first training
     double growth = 2;             ///< it is trained again at first_update * growth^k records; above 1
+
+    /// Errors: invalid_argument, shape_mismatch, limit.
+    [[nodiscard]] result<void> check() const {
+        if (auto fits = schema.check(); !fits) return fits;
+        if (auto fits = config.of(schema).check(); !fits) return fits;
+        if (auto fits = fit.check(); !fits) return fits;
+        if (growth > 1 && first_update > 0) return {};
+        return error{errc::invalid_argument, "tlp online: expected a first update of 1 or more records and a growth above 1, got " +
+                                                 std::to_string(first_update) + " and " + std::to_string(growth)};
+    }
 };
 
 /// A TLP that starts without knowledge, or from given weights, and is trained anew after 64, 128, 256, ... records. Models `trainable_cost_model`.
@@ -51,17 +61,18 @@ class tlp_online {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// Without knowledge: every score is 0 until the first training.   pre: the options' schema and config check
+    /// Without knowledge: every score is 0 until the first training.   pre: the options check
     tlp_online(Executor& executor, tlp_online_options options = {}) : executor_(&executor), options_(std::move(options)) {
         options_.config = options_.config.of(options_.schema);
-        AUGUR_ASSERT(options_.schema.check() && options_.config.check() && options_.growth > 1 && options_.first_update > 0, "tlp_online: options");
+        AUGUR_ASSERT(options_.check(), "tlp_online: options");
     }
     /// From weights, e.g. of an earlier run or of another network: scores from the first record on, each training starts from them. Of a model with
-    /// several outputs the first, its target's, is taken alone.
+    /// several outputs the first, its target's, is taken alone.   pre: the options check
     tlp_online(Executor& executor, tlp_model start, tlp_online_options options = {}) : executor_(&executor), options_(std::move(options)) {
         start_ = start.network.decoders.size() > 1 ? start.network.only(0) : std::move(start.network);
         options_.schema = std::move(start.schema);
         options_.config = start_->config;
+        AUGUR_ASSERT(options_.check(), "tlp_online: options");
         adopt(*start_);
     }
     tlp_online(const tlp_online&) = delete;
@@ -77,12 +88,12 @@ public:
 
     /// Takes all records so far, oldest first, and trains when their number has reached the next mark.
     /// A record whose schedule the vocabulary does not know counts, but teaches nothing.
+    /// Errors, after which it scores as before: not_found, the schema knows no primitive of any record; limit, the training diverged.
     result<void> update(std::span<const observation<S, Task>> records) {
         const std::size_t mark = last_mark(records.size());
         if (mark <= trained_on_) return {};
-        train(records.first(mark));
         trained_on_ = mark;
-        return {};
+        return train(records.first(mark));
     }
 
     /// Records that the present model has seen; 0: none.
@@ -109,7 +120,10 @@ private:
         scorer_.emplace(*model_, *executor_);
     }
 
-    void train(std::span<const observation<S, Task>> records) {
+    result<void> train(std::span<const observation<S, Task>> records) {
+        if (std::none_of(records.begin(), records.end(), [&](const auto& r) { return detail::tlp_knows(options_.schema, *r.schedule); }))
+            return error{errc::not_found, "tlp online: expected primitives that the schema '" + options_.schema.name + "' has, got none in " +
+                                              std::to_string(records.size()) + " schedules; `tlp_schema::learn` makes a schema of your language"};
         tlp_bags data(options_.schema.columns, options_.config.order());
         std::vector<float> labels;
         std::vector<std::uint32_t> groups;
@@ -120,9 +134,7 @@ private:
         for (const auto& r : records) {
             const auto n = tlp_features(*r.schedule, options_.schema, std::span<float>(rows));
             if (!n) continue;
-            std::string key(task_traits<Task>::target(*r.task));
-            (key += '\n') += task_traits<Task>::key(*r.task);
-            const std::uint32_t group = numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(best.size())).first->second;
+            const std::uint32_t group = numbers.try_emplace(task_identity(*r.task), static_cast<std::uint32_t>(best.size())).first->second;
             if (group == best.size()) best.push_back(std::numeric_limits<double>::infinity());
             data.add(std::span<const float>(rows).first(*n * options_.schema.columns));
             groups.push_back(group);
@@ -137,7 +149,11 @@ private:
         auto network = start_ ? *start_ : tlp_network<float>::random_init(options_.config, rng.stream(0));
         report_ = tlp_fit(network, data, labels, groups, rng.stream(1), *executor_, options_.fit);
         ++trainings_;
+        if (const auto bad = network.not_finite(); !bad.empty())
+            return error{errc::limit, "tlp online: expected finite parameters, '" + bad + "' is not after training on " +
+                                          std::to_string(records.size()) + " records: lower the learning rate"};
         if (report_.steps > 0) adopt(std::move(network));
+        return {};
     }
 
     Executor* executor_;

@@ -31,6 +31,16 @@ struct tlp_fit_options {
     double learning_rate = 1e-3;   ///< at first; falls to a hundredth of it along a cosine
     double weight_decay = 1e-4;
     double clip = 0.5;
+
+    /// Errors: invalid_argument.
+    [[nodiscard]] result<void> check() const {
+        const auto fine = [](double x) { return x > 0 && std::isfinite(x); };
+        if (list >= 2 && batch >= 1 && epochs >= 1 && fine(learning_rate) && clip > 0 && weight_decay >= 0 && std::isfinite(weight_decay)) return {};
+        return error{errc::invalid_argument, "tlp fit: expected a list of 2 or more, a batch and epochs of 1 or more, a rate and clip above 0 and a "
+                                             "weight decay of 0 or more, got " +
+                                                 std::to_string(list) + ", " + std::to_string(batch) + ", " + std::to_string(epochs) + ", " +
+                                                 std::to_string(learning_rate) + ", " + std::to_string(clip) + ", " + std::to_string(weight_decay)};
+    }
 };
 
 /// What came of it.
@@ -49,11 +59,12 @@ struct tlp_fit_report {
 /// @param data    the schedules' rows (N), in order where the network sees it (`tlp_config::order`)
 /// @param labels  (N) best latency of the group / latency, 0 for a failure
 /// @param groups  (N) the task of each schedule, any numbers; a group of equal labels teaches nothing
+/// pre: the spans fit together, the options check, one output
 /// @return        what was done. Equal arguments give an equal network whatever the executor
 template <nn::scalar S, bulk_executor Executor>
 tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<const float> labels, std::span<const std::uint32_t> groups, random rng,
                        Executor& executor, const tlp_fit_options& options = {}) {
-    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.list > 1 && net.decoders.size() == 1, "tlp_fit: shape");
+    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.check() && net.decoders.size() == 1, "tlp_fit: shape");
     // members of each group, groups in order of their number
     std::vector<std::uint32_t> order(data.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
@@ -127,7 +138,8 @@ tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<cons
             ++report.steps;
             report.schedules += bags.size();
         }
-        (epoch == 0 ? report.first_loss : report.last_loss) = sum / static_cast<double>(lists.size());
+        report.last_loss = sum / static_cast<double>(lists.size());
+        if (epoch == 0) report.first_loss = report.last_loss;
     }
     return report;
 }

@@ -297,8 +297,18 @@ inline result<tlp_model> tlp_from_safetensors(std::string_view file, const nn::s
     return model;
 }
 
-/// Replaces the file as a whole (`replace_file`), durable when it returns. Errors: io, not_found (the folder).
-inline result<void> save_tlp(const tlp_model& model, const std::string& path) { return replace_file(path, to_safetensors(model)); }
+/// Replaces the file as a whole (`replace_file`), durable when it returns.
+/// Errors: io, not_found (the folder); invalid_argument, a model that could not be loaded again: a parameter that is no finite number, named, or a
+/// word of the schema that is not UTF-8. The file is then as it was.
+inline result<void> save_tlp(const tlp_model& model, const std::string& path) {
+    if (const auto bad = model.network.not_finite(); !bad.empty())
+        return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
+    const auto schema = detail::read_tlp_schema(detail::tlp_schema_json(model.schema));
+    if (!schema || schema->hash() != model.schema.hash())
+        return error{errc::invalid_argument, path + ": expected a schema whose kinds and words are UTF-8, '" + model.schema.name +
+                                                 (schema ? "' would read back as another" : "' would not read back: " + schema.why().detail)};
+    return replace_file(path, to_safetensors(model));
+}
 
 /// Errors: io, limit, and those of `tlp_from_safetensors`.
 inline result<tlp_model> load_tlp(const std::string& path, const nn::safetensors_limits& limits = {}) {

@@ -69,7 +69,7 @@ void relu(out<S> x) {
     }
     for (index t = 0; t < x.rows(); ++t) {
         S* const row = x.data() + t * x.outerStride();
-        for (index i = 0; i < x.cols(); ++i) row[i] = row[i] > S(0) ? row[i] : S(0);
+        for (index i = 0; i < x.cols(); ++i) row[i] = row[i] <= S(0) ? S(0) : row[i]; // a NaN stays one
     }
 }
 

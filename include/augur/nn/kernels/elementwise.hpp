@@ -40,13 +40,13 @@ namespace nn::kernels {
     inline void NAME PARAMETERS noexcept { TEXT(4) }
 #endif
 
-// x <- max(x, 0)
+// x <- max(x, 0); a NaN stays one, for what comes of it has to be told from a score
 #define AUGUR_NN_RELU(LANES)                                                                                                                         \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     const lanes zero = {};                                                                                                                           \
     std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) = AUGUR_NN_READ(x + i) > zero ? AUGUR_NN_READ(x + i) : zero;                        \
-    for (; i < n; ++i) x[i] = x[i] > 0 ? x[i] : 0;
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) = AUGUR_NN_READ(x + i) < zero ? zero : AUGUR_NN_READ(x + i);                        \
+    for (; i < n; ++i) x[i] = x[i] < 0 ? 0 : x[i];
 AUGUR_NN_KERNEL(relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
 
 // to <- from where y > 0, else 0; to may be from
@@ -80,12 +80,12 @@ AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float by, float* x, std::ptrdiff_t n), b
     const lanes zero = {};                                                                                                                           \
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
-        const lanes h = AUGUR_NN_READ(hidden + i) > zero ? AUGUR_NN_READ(hidden + i) : zero;                                                         \
+        const lanes h = AUGUR_NN_READ(hidden + i) < zero ? zero : AUGUR_NN_READ(hidden + i);                                                         \
         AUGUR_NN_WRITE(hidden + i) = h;                                                                                                              \
         AUGUR_NN_WRITE(y + i) = h + AUGUR_NN_READ(x + i);                                                                                            \
     }                                                                                                                                                \
     for (; i < n; ++i) {                                                                                                                             \
-        hidden[i] = hidden[i] > 0 ? hidden[i] : 0;                                                                                                   \
+        hidden[i] = hidden[i] < 0 ? 0 : hidden[i];                                                                                                   \
         y[i] = hidden[i] + x[i];                                                                                                                     \
     }
 AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, float* y, std::ptrdiff_t n), x, hidden, y, n)
@@ -101,8 +101,8 @@ AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, flo
     }                                                                                                                                                \
     for (; i < cols; ++i)                                                                                                                            \
         for (std::ptrdiff_t r = 0; r < rows; ++r) sums[i] += x[r * stride + i];
-AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums),
-                x, stride, rows, cols, sums)
+AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums), x,
+                stride, rows, cols, sums)
 
 // to <- y (to - shift) scale: what a row of softmax weights y makes of the gradient by them
 #define AUGUR_NN_SOFTMAX_BACKWARD(LANES)                                                                                                             \
@@ -110,8 +110,8 @@ AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t str
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) = AUGUR_NN_READ(y + i) * (AUGUR_NN_READ(to + i) - shift) * scale;                  \
     for (; i < n; ++i) to[i] = y[i] * (to[i] - shift) * scale;
-AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, float shift, float scale, float* to, std::ptrdiff_t n),
-                y, shift, scale, to, n)
+AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, float shift, float scale, float* to, std::ptrdiff_t n), y, shift, scale,
+                to, n)
 
 // x <- min((x - the largest of x) scale, 0): what softmax takes the exponential of
 #define AUGUR_NN_SOFTMAX_SHIFT(LANES)                                                                                                                \
@@ -160,11 +160,15 @@ struct adam_constants {
         P##_storeu_ps(square + i, v);                                                                                                                \
         P##_storeu_ps(p + i, P##_sub_ps(at, P##_div_ps(P##_mul_ps(rate, m), P##_fmadd_ps(ROOT(v), root, eps))));                                     \
     }                                                                                                                                                \
-    for (; i < n; ++i) { AUGUR_NN_ADAM_ONE(i) }
+    for (; i < n; ++i) {                                                                                                                             \
+        AUGUR_NN_ADAM_ONE(i)                                                                                                                         \
+    }
 
 namespace detail {
 inline void adam_generic(const adam_constants& c, const float* g, float* mean, float* square, float* p, std::ptrdiff_t n) noexcept {
-    for (std::ptrdiff_t i = 0; i < n; ++i) { AUGUR_NN_ADAM_ONE(i) }
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+        AUGUR_NN_ADAM_ONE(i)
+    }
 }
 #if defined(__x86_64__)
 __attribute__((target("avx2,fma"))) inline void adam_avx2(const adam_constants& c, const float* g, float* mean, float* square, float* p,
