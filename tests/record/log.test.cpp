@@ -120,6 +120,26 @@ TEST_CASE("log: what was appended is read, over several openings") {
     CHECK(logs::read(path).starts_with(log_header()));
 }
 
+TEST_CASE("log: with the line ends of another system it is the same log") {
+    const logs::folder tmp;
+    {
+        auto writer = log_writer::open(tmp / "a.log", durability::none);
+        REQUIRE(writer);
+        for (int i = 0; i < 5; ++i) REQUIRE(writer->append(logs::record(i)));
+    }
+    std::string text;
+    for (const char c : logs::read(tmp / "a.log")) (c == '\n' ? text += '\r' : text) += c;
+    std::ofstream(tmp / "b.log", std::ios::binary) << text;
+    const auto all = read_log(tmp / "b.log");
+    CHECK(all.bad.empty());
+    CHECK(all.summary.ours);
+    REQUIRE(all.records.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(to_text(all.records[i]) == to_text(read_log(tmp / "a.log").records[i]));
+    auto writer = log_writer::open(tmp / "b.log", durability::none);
+    REQUIRE(writer);
+    CHECK(writer->next_sequence() == 5);
+}
+
 TEST_CASE("log: truncated at every byte it loses the last record at most, and goes on") {
     const logs::folder tmp;
     const std::string path = tmp / "a.log";
@@ -345,6 +365,9 @@ TEST_CASE("log: a record that could not be read again is refused before it is wr
     auto many = logs::record(0);
     many.schedule.steps.assign(max_steps + 1, compute_inline_step{1});
     CHECK(!writer->append(many));
+    auto other = logs::record(0); // not UTF-8: it would come back as another task
+    other.task.workload_key = "k\xff";
+    CHECK(writer->append(other).why().code == errc::invalid_argument);
     CHECK(logs::read(tmp / "a.log") == before);
     CHECK(*writer->append(logs::record(0)) == 0);
 }

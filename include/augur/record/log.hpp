@@ -109,7 +109,8 @@ private:
         : name_(std::move(name)), options_(std::move(options)), file_(std::move(file)), lines_(fd, options_.limits.document) {}
 
     bool accept(std::string_view line, tuning_record& out) {
-        if (line.empty() || line == "\r") return false;
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (line.empty()) return false;
         if (line.starts_with(record_comment_prefix)) return complete(line, out);
         if (line.starts_with(log_header_prefix)) return header(line, out);
         if (line.front() == '{') return record(line, out);

@@ -90,7 +90,7 @@ public:
     [[nodiscard]] result<std::int64_t> append(tuning_record record) {
         record.sequence = next_sequence_;
         const std::string text = to_text(record);
-        if (auto readable = reads_back(text); !readable)
+        if (auto readable = reads_back(text, record); !readable)
             return error{errc::invalid_argument, path_ + ": this record could not be read again: " + readable.why().detail};
         if (auto written = write(text); !written) return written.why();
         ++next_sequence_;
@@ -172,11 +172,13 @@ private:
         return front.empty() ? result<void>() : write(front);
     }
 
-    static result<void> reads_back(const std::string& text) {
+    static result<void> reads_back(const std::string& text, const tuning_record& record) {
         const auto newline = text.find('\n');
         const auto again =
             parse_record(std::string_view(text).substr(0, newline), std::string_view(text).substr(newline + 1, text.size() - newline - 2));
         if (!again) return again.why();
+        if (again->task != record.task || again->compiler != record.compiler || again->flags != record.flags)
+            return error{errc::invalid_argument, "expected a task, a compiler and flags in UTF-8, got others back"};
         return {};
     }
 
