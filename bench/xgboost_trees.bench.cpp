@@ -13,7 +13,7 @@
 #include <benchmark/benchmark.h>
 
 #include <augur/core/random.hpp>
-#include <augur/loopnest/nest_models.hpp>
+#include <augur/loopnest/nest_row.hpp>
 #include <augur/workload/kernel.hpp>
 #include <augur/xgboost/relative_model.hpp>
 #include <augur/xgboost/view_trees.hpp>
@@ -77,13 +77,15 @@ const view_trees& five_members() {
 void train(benchmark::State& state) {
     const feature_view relative[] = {feature_view::relative};
     const auto samples = samples_of(convolution::once(), relative);
+    auto o = relative_trees::defaults();
+    o.threads = static_cast<std::uint32_t>(state.range(0));
     for (auto _ : state) {
-        auto trees = relative_trees::train(samples.by_view().front());
+        auto trees = relative_trees::train(samples.by_view().front(), o);
         benchmark::DoNotOptimize(trees);
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(samples.size()));
 }
-BENCHMARK(train)->Name("xgboost/relative_trees/train")->Unit(benchmark::kMillisecond);
+BENCHMARK(train)->Name("xgboost/relative_trees/train")->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // Only the features: what scoring by trees is to be compared with.
 void rows(benchmark::State& state) {

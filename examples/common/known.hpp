@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/loopnest/nest_models.hpp>
+#include <augur/loopnest/nest_row.hpp>
 #include <augur/loopnest/space.hpp>
 #include <augur/loopnest/task.hpp>
 #include <augur/schedule/steps.hpp>

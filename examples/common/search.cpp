@@ -15,7 +15,8 @@
 #include <augur/tbb/executor.hpp>
 #endif
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-#include <augur/loopnest/nest_models.hpp>
+#include <augur/loopnest/nest_crop_features.hpp>
+#include <augur/loopnest/nest_row.hpp>
 #include <augur/loopnest/task_runner.hpp>
 #include <augur/model/crop.hpp>
 #include <augur/model/residual.hpp>

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_LOOPNEST_NEST_MODELS_HPP
-#define AUGUR_LOOPNEST_NEST_MODELS_HPP
+#ifndef AUGUR_LOOPNEST_NEST_CROP_FEATURES_HPP
+#define AUGUR_LOOPNEST_NEST_CROP_FEATURES_HPP
 
 /// @file
-/// What cost models ask of the embedded compiler's schedules: Crop's features of the program, and a row of numbers.
+/// What Crop asks of the embedded compiler's schedules: features of the program. Needs the component `program` (Boost).
 
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/crop_nest.hpp>
 #include <augur/loopnest/lower.hpp>
-#include <augur/loopnest/nest_features.hpp>
 #include <augur/loopnest/state.hpp>
 #include <augur/loopnest/task.hpp>
 #include <augur/program/features.hpp>
@@ -41,23 +39,6 @@ struct nest_crop_features {
         if (!lowered) return lowered.why();
         return crop_features(*lowered, code, nest);
     }
-};
-
-/// For `trees_online`: the numbers of `nest_extractor`.   Threads: one each
-class nest_row {
-public:
-    explicit nest_row(const nest_target& on) : extractor_(on) {}
-
-    [[nodiscard]] static constexpr std::size_t columns() noexcept { return nest_feature_count; }
-    /// @note errors: those of applying and of `bound`
-    [[nodiscard]] result<void> operator()(const loopnest_task& t, const step_list& schedule, std::span<float> row) {
-        loop_state s(t.dag());
-        if (auto applied = s.apply(schedule); !applied) return applied.why();
-        return extractor_.extract(s, row);
-    }
-
-private:
-    nest_extractor extractor_;
 };
 
 } // namespace augur::inline v0
