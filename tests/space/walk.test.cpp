@@ -197,7 +197,20 @@ TEST_CASE("mutate_path: kinds come by weight, absent and fixed ones drop out") {
         const auto b = augur::mutate_path(s, a, augur::mutation_weights::gpu(), rng);
         REQUIRE(b.values[5] == a.values[5]);
     }
-    // Kinds without weight, and nothing else: every decision may move.
+    // Kinds that Ansor has not move beside those that it has.
+    struct mixed {
+        std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+            if (p.size() == 2) return std::nullopt;
+            return augur::decision{p.empty() ? decision_kind::tile_size : decision_kind::other, 5, 0, true};
+        }
+    } const both;
+    const auto point = augur::sample_path(both, rng);
+    for (const auto& weights : {augur::mutation_weights::cpu(), augur::mutation_weights::gpu()}) {
+        double others = 0;
+        for (int i = 0; i < n; ++i) others += augur::mutate_path(both, point, weights, rng).values[1] != point.values[1] ? 1.0 / n : 0;
+        CHECK(others == doctest::Approx(.1).epsilon(.05));
+    }
+    // A kind of one's own alone: every decision may move.
     struct plain {
         std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
             return p.size() == 3 ? std::nullopt : std::optional(augur::decision{decision_kind::other, 4, 0, true});

@@ -99,6 +99,7 @@ namespace detail {
 
 /// Which tasks are held out where there are no networks: those whose normalised key has an FNV-1a-64 of 0 modulo `modulo`.   pre: modulo > 0
 [[nodiscard]] inline std::vector<bool> held_out_by_key(const dataset& data, std::uint64_t modulo = 5) {
+    AUGUR_ASSERT(modulo > 0, "held_out_by_key: modulo");
     std::vector<bool> out(data.tasks());
     for (std::uint32_t t = 0; t < out.size(); ++t) out[t] = fnv1a64(normalised_workload_key(data.task(t).key)) % modulo == 0;
     return out;
@@ -108,7 +109,7 @@ namespace detail {
 /// Tasks of one key, on several targets say, stay together.   pre: one flag a task; 0 <= share <= 1
 [[nodiscard]] inline task_split split_tasks(const dataset& data, const std::vector<bool>& held_out, double validation_share = 0.1,
                                             std::uint64_t seed = 0) {
-    AUGUR_ASSERT(held_out.size() == data.tasks(), "split_tasks: one flag a task");
+    AUGUR_ASSERT(held_out.size() == data.tasks() && validation_share >= 0 && validation_share <= 1, "split_tasks: one flag a task, a share");
     task_split split;
     std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>> rest;
     for (auto& [key, tasks] : detail::tasks_by_key(data)) {
@@ -131,6 +132,7 @@ namespace detail {
 /// are then in both, so that the validation flatters.   pre: 0 <= share <= 1
 [[nodiscard]] inline record_split split_records(const dataset& data, std::span<const std::uint32_t> tasks, double validation_share = 0.1,
                                                 std::uint64_t seed = 0) {
+    AUGUR_ASSERT(validation_share >= 0 && validation_share <= 1, "split_records: a share");
     record_split split;
     for (const std::uint32_t t : tasks)
         for (std::uint64_t r = data.task(t).first; r < data.task(t).last; ++r) split.train.push_back(static_cast<std::uint32_t>(r));

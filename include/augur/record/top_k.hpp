@@ -26,7 +26,9 @@ namespace augur::inline v0 {
 class top_k_score {
 public:
     /// pre: every k is at least 1
-    explicit top_k_score(std::vector<std::size_t> ks = {1, 5, 10, 20}) : ks_(std::move(ks)), picked_(ks_.size()) {}
+    explicit top_k_score(std::vector<std::size_t> ks = {1, 5, 10, 20}) : ks_(std::move(ks)), picked_(ks_.size()) {
+        AUGUR_ASSERT(std::find(ks_.begin(), ks_.end(), 0U) == ks_.end(), "top_k_score: every k is at least 1");
+    }
 
     /// Adds a task. In float it rounds as the authors' code does.
     ///
@@ -72,7 +74,7 @@ public:
     }
 
     [[nodiscard]] const std::vector<std::size_t>& ks() const noexcept { return ks_; }
-    /// The score of the i-th k, at most 1; NaN when there was no task.
+    /// The score of the i-th k, at most 1 but for the rounding of float labels; NaN when there was no task.
     [[nodiscard]] double score(std::size_t i) const { return tasks_ == 0 ? std::numeric_limits<double>::quiet_NaN() : best_ / picked_[i]; }
     [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }
     /// Tasks that were left out because no record of theirs is valid. Say so where you show the score.

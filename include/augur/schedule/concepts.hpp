@@ -5,6 +5,7 @@
 /// @file
 /// What the library asks of a schedule: that it can be replayed, primitive by primitive.
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -22,10 +23,8 @@ namespace augur::inline v0 {
 template <class S>
 struct schedule_traits {
     template <class Sink>
-        requires requires(const S& s, Sink& k) { s.replay(k); }
-    static void visit(const S& s, Sink& k) {
-        s.replay(k);
-    }
+    requires requires(const S& s, Sink& k) { s.replay(k); }
+    static void visit(const S& s, Sink& k) { s.replay(k); }
 };
 
 namespace detail { // private to this room
@@ -55,7 +54,9 @@ concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, doubl
 /// Cost        linear in the steps; the visit itself allocates nothing; views are valid during the call only
 /// Threads     concurrent visits of one const object are allowed
 template <class S>
-concept schedule = requires(const S& s, detail::null_sink& k) { schedule_traits<S>::visit(s, k); };
+concept schedule = requires(const S& s, detail::null_sink& k) {
+    schedule_traits<S>::visit(s, k);
+};
 
 /// One call that a visit made, kept: what `rebuild` reads.
 struct schedule_item {
@@ -65,7 +66,11 @@ struct schedule_item {
     double real = 0;
     std::string text; ///< of a primitive or a name
 
-    friend bool operator==(const schedule_item&, const schedule_item&) = default;
+    /// Reals are equal when their bits are: a NaN is equal to itself.
+    friend bool operator==(const schedule_item& a, const schedule_item& b) {
+        return a.what == b.what && a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real) &&
+               a.text == b.text;
+    }
 };
 
 /// A sink that keeps what it saw.
@@ -102,7 +107,7 @@ template <schedule S>
 }
 
 template <class S, class Task>
-    requires rebuildable_schedule<S, Task>
+requires rebuildable_schedule<S, Task>
 [[nodiscard]] result<void> check_schedule(const S& s, const Task& task) {
     if (auto stable = check_schedule(s); !stable) return stable;
     recording_sink seen;

@@ -27,20 +27,22 @@ struct mutation_weights {
     [[nodiscard]] constexpr double& operator[](decision_kind k) noexcept { return of[static_cast<std::size_t>(k)]; }
     [[nodiscard]] constexpr double operator[](decision_kind k) const noexcept { return of[static_cast<std::size_t>(k)]; }
 
-    /// Ansor's rules for a CPU (sketch_policy.cc). The sketch and the vector width are never moved.
+    /// Ansor's rules for a CPU (sketch_policy.cc), and a tenth for kinds that Ansor has not. The sketch and the vector width are never moved.
     [[nodiscard]] static constexpr mutation_weights cpu() noexcept {
         mutation_weights w;
         w[decision_kind::tile_size] = 0.90;
         w[decision_kind::unroll] = 0.04;
         w[decision_kind::compute_location] = 0.05;
         w[decision_kind::parallel] = 0.01;
+        w[decision_kind::other] = 0.10;
         return w;
     }
-    /// Ansor's rules for a GPU.
+    /// Ansor's rules for a GPU, likewise.
     [[nodiscard]] static constexpr mutation_weights gpu() noexcept {
         mutation_weights w;
         w[decision_kind::tile_size] = 0.90;
         w[decision_kind::unroll] = 0.10;
+        w[decision_kind::other] = 0.10;
         return w;
     }
 };
