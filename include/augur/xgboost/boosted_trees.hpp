@@ -45,7 +45,9 @@ struct boosted_trees_options {
     bool weigh_by_label = false; ///< squared error: a sample weighs as much as its label, so that fast programs count most
     std::uint32_t bins = 256;    ///< a split is one of so many quantiles of a column; 0: any value (exact, slower)
     std::uint64_t seed = 0;      ///< of the draws; the 31 lowest bits count
-    std::uint32_t threads = 1;   ///< ranking trains on one: XGBoost's draw of pairs depends on their number
+    /// Ranking trains on one: XGBoost's draw of pairs depends on their number. XGBoost's threads wait for each other without sleeping: where others
+    /// have taken the processors, one is much faster than several.
+    std::uint32_t threads = 1;
 
     /// Errors: invalid_argument.
     [[nodiscard]] result<void> check() const {
