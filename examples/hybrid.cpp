@@ -102,7 +102,7 @@ augur::result<search_log> read_log(const examples::session& s, const std::string
     search_log out(s.tasks.size());
     for (const auto& t : old->trials)
         for (std::size_t k = 0; k < s.tasks.size(); ++k)
-            if (s.tasks[k].key() == t.task) out[k].push_back(t.outcome.latency());
+            if (augur::task_identity(s.tasks[k]) == t.task) out[k].push_back(t.outcome.latency());
     return out;
 }
 /// Has every kernel all its candidates? A search may end before where a space has no more to give: then it is done again, which measures nothing.

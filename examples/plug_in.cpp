@@ -8,10 +8,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <augur/search/random.hpp>
 #include <augur/space/check.hpp>
+#include <augur/tune/trial_log.hpp>
 #include <augur/tune/tuner.hpp>
 
 namespace mycc { // a compiler that knows nothing of augur
@@ -32,7 +34,7 @@ double run(const kernel& k, const plan& p) { // seconds of a program; here a mad
 
 } // namespace mycc
 
-// 1. How a schedule is read. Features, learned models and de-duplication follow from it.
+// 1. How a schedule is read, for features, learned models and de-duplication, and how it is made again, for a log to go on with.
 template <>
 struct augur::schedule_traits<mycc::plan> {
     static void visit(const mycc::plan& p, auto& sink) {
@@ -40,6 +42,12 @@ struct augur::schedule_traits<mycc::plan> {
         sink.number(p.rows);
         sink.number(p.columns);
         if (p.parallel) sink.primitive("parallel");
+    }
+    static result<mycc::plan> rebuild(const mycc::kernel&, std::span<const schedule_item> seen) {
+        const bool whole = seen.size() >= 3 && seen.size() <= 4 && seen[0].text == "tile" && (seen.size() == 3 || seen[3].text == "parallel");
+        if (!whole || seen[1].integer < 1 || seen[2].integer < 1)
+            return error{errc::illegal_schedule, "expected: tile, rows, columns, perhaps parallel"};
+        return mycc::plan{seen[1].integer, seen[2].integer, seen.size() == 4};
     }
 };
 
@@ -82,9 +90,9 @@ struct my_runner {
     }
 };
 
-int main() {
+int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is kept, and the next run goes on with them
     using namespace mycc;
-    static_assert(augur::schedule<plan> && augur::task<kernel> && augur::decision_space<tiling_space, plan> &&
+    static_assert(augur::rebuildable_schedule<plan, kernel> && augur::task<kernel> && augur::decision_space<tiling_space, plan> &&
                   augur::runner<my_runner, plan, kernel>);
     const std::array tasks{kernel{"add 64x64", 64, 64}, kernel{"add 256x32", 256, 32}};
     const std::array spaces{tiling_space{tasks[0]}, tiling_space{tasks[1]}};
@@ -98,7 +106,17 @@ int main() {
     options.round = 10;
     augur::tuner<plan, kernel, tiling_space, augur::random_search> tuner(tasks, spaces, strategies, options);
     my_runner runner;
-    const auto summary = tuner.run(runner, augur::discard_records{});
+    const augur::toolchain made_with{"mycc 1.0", "-O3"}; // latencies of others would not count
+    std::optional<augur::log_writer> log;
+    if (argc > 1) {
+        auto old = augur::read_trials<plan>(argv[1], std::span<const kernel>(tasks), made_with);
+        if (!old && old.why().code != augur::errc::not_found) return std::puts(old.why().detail.c_str());
+        if (old) std::printf("%zu trials taken from the log\n", tuner.resume(std::move(old->trials)).taken);
+        auto opened = augur::log_writer::open(argv[1]);
+        if (!opened) return std::puts(opened.why().detail.c_str());
+        log.emplace(*std::move(opened));
+    }
+    const auto summary = log ? tuner.run(runner, augur::log_sink(*log, made_with)) : tuner.run(runner, augur::discard_records{});
     if (!summary) return std::puts(summary.why().detail.c_str());
     bool best_found = true;
     for (std::size_t i = 0; i < tasks.size(); ++i) {

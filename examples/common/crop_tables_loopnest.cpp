@@ -39,7 +39,7 @@ result<void> compile(const augur::ir_compiler& clang, const augur::program& p, c
 }
 
 /// How long the schedule of a trial took in each round in which it did not fail.
-std::vector<double> times_of(const augur::recorded_trial<augur::step_list>& trial, std::span<const augur::logged_trials> rounds) {
+std::vector<double> times_of(const augur::recorded_trial<augur::step_list>& trial, std::span<const augur::logged_trials<>> rounds) {
     std::vector<double> times;
     for (const auto& round : rounds) {
         const auto same = std::find_if(round.trials.begin(), round.trials.end(),
@@ -75,7 +75,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     what.log = log_of(0);
     session s(std::move(what));
     if (auto ready = s.prepare(); !ready) return ready.why();
-    std::vector<augur::logged_trials> rounds;
+    std::vector<augur::logged_trials<>> rounds;
     for (std::size_t round = 0; round < o.rounds; ++round) {
         s.with.log = log_of(round);
         if (round > 0)
@@ -94,7 +94,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
         task.name = label(t.what());
         std::size_t number = 0;
         for (const auto& trial : rounds.front().trials) {
-            if (trial.task != t.key() || number == o.schedules) continue;
+            if (trial.task != augur::task_identity(t) || number == o.schedules) continue;
             if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
             progress.show(out.size() * o.schedules + number, s.tasks.size() * o.schedules, "features: " + task.name, number == 0);
             measured_program p;

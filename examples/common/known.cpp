@@ -57,8 +57,9 @@ augur::result<known_candidates> read_known(const std::string& log, const augur::
     for (const auto& t : *tasks) {
         std::vector<float> rows, row(row_of.columns()), labels;
         std::vector<double> latencies;
+        const auto of = augur::task_identity(t);
         for (const auto& trial : old->trials)
-            if (trial.task == t.key() && row_of(t, trial.schedule, row)) {
+            if (trial.task == of && row_of(t, trial.schedule, row)) {
                 rows.insert(rows.end(), row.begin(), row.end());
                 latencies.push_back(trial.outcome.latency());
             }

@@ -76,7 +76,7 @@ void session::collect(const Tuner& tuner, searched& out) const {
     }
 }
 
-std::vector<std::string> session::notes_of(const augur::logged_trials& old, std::size_t taken, std::size_t duplicates,
+std::vector<std::string> session::notes_of(const augur::logged_trials<>& old, std::size_t taken, std::size_t duplicates,
                                            const std::string& first_bad) const {
     std::vector<std::string> notes;
     const auto note = [&](std::size_t n, const std::string& text) {

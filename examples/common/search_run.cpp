@@ -240,7 +240,7 @@ augur::result<search_trace> read_search(const session& s, const search_plan& pla
     for (std::size_t i = 0; i < old->trials.size(); ++i) {
         const auto& trial = old->trials[i];
         std::size_t k = 0;
-        while (s.tasks[k].key() != trial.task) ++k; // read_trials gives no others
+        while (augur::task_identity(s.tasks[k]) != trial.task) ++k; // read_trials gives no others
         if (trial.outcome.latency() < best[k]) {
             best[k] = trial.outcome.latency();
             out.result.finalists[k].assign(1, {best[k], trial.schedule});

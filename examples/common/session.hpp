@@ -167,7 +167,7 @@ private:
     searched run(Tuner& tuner, const std::string& name, bool to_log, progress_line& progress);
     template <class Tuner>
     void collect(const Tuner& tuner, searched& out) const;
-    [[nodiscard]] std::vector<std::string> notes_of(const augur::logged_trials& old, std::size_t taken, std::size_t duplicates,
+    [[nodiscard]] std::vector<std::string> notes_of(const augur::logged_trials<>& old, std::size_t taken, std::size_t duplicates,
                                                     const std::string& first_bad) const;
 };
 

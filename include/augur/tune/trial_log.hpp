@@ -15,6 +15,7 @@
 #include <augur/core/error.hpp>
 #include <augur/record/log.hpp>
 #include <augur/record/log_writer.hpp>
+#include <augur/record/logged_schedule.hpp>
 #include <augur/record/record.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/tune/tuner.hpp>
@@ -30,23 +31,36 @@ struct toolchain {
     friend bool operator==(const toolchain&, const toolchain&) = default;
 };
 
-/// A task that says how a log names it: `t.logged() -> logged_task`.
+/// A task that says how a log names it: `t.logged() -> logged_task`. Others are named by their key and target.
 template <class T>
 concept loggable_task = task<T> && requires(const T& t) {
     { t.logged() } -> std::same_as<logged_task>;
 };
 
-/// Appends every trial to a log; models `record_sink`.
+/// How a log names a task.
+template <task Task>
+[[nodiscard]] logged_task to_logged(const Task& t) {
+    if constexpr (loggable_task<Task>) {
+        return t.logged();
+    } else {
+        logged_task out;
+        out.workload_key = task_key(t);
+        out.target = task_target(t);
+        return out;
+    }
+}
+
+/// Appends every trial to a log; models `record_sink` for every task and `loggable_schedule`.
 /// pre: the writer outlives it
 class log_sink {
 public:
     log_sink(log_writer& to, toolchain made_with) : to_(&to), made_with_(std::move(made_with)) {}
 
-    template <loggable_task Task>
-    result<void> operator()(const Task& t, const step_list& s, const measurement& m) {
+    template <task Task, loggable_schedule<Task> S>
+    result<void> operator()(const Task& t, const S& s, const measurement& m) {
         tuning_record r;
-        r.task = t.logged();
-        r.schedule = s;
+        r.task = to_logged(t);
+        r.schedule = to_logged(s);
         r.measured = m;
         r.compiler = made_with_.compiler;
         r.flags = made_with_.flags;
@@ -60,26 +74,30 @@ private:
 };
 
 /// What a log holds for a run. What is left out is counted, never silently dropped.
+template <schedule S = step_list>
 struct logged_trials {
-    std::vector<recorded_trial<step_list>> trials; ///< in the order of the log
-    log_summary log;                               ///< records, bad lines, a torn end
-    std::size_t other_task = 0;                    ///< of kernels that are not asked for
-    std::size_t other_target = 0;                  ///< of a task, but on another target, another number of cores or other vectors
-    std::size_t other_toolchain = 0;               ///< of a task, but by another compiler or other flags, or they are not known
+    std::vector<recorded_trial<S>> trials; ///< in the order of the log
+    log_summary log;                       ///< records, bad lines, a torn end
+    std::size_t other_task = 0;            ///< of kernels that are not asked for
+    std::size_t other_target = 0;          ///< of a task, but on another target, another number of cores or other vectors
+    std::size_t other_toolchain = 0;       ///< of a task, but by another compiler or other flags, or they are not known
+    std::size_t other_schedule = 0;        ///< of a task, but no schedule could be made again of it
+    std::string first_other_schedule;      ///< why not
 };
 
 /// Reads the trials of some tasks.
 ///
 /// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is none: `options.on_bad_line` hears of it
-template <loggable_task Task>
-[[nodiscard]] result<logged_trials> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
-                                                log_read_options options = {}) {
+template <schedule S = step_list, task Task>
+requires loggable_schedule<S, Task>
+[[nodiscard]] result<logged_trials<S>> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
+                                                   log_read_options options = {}) {
     auto reader = log_reader::open(path, std::move(options));
     if (!reader) return reader.why();
     std::vector<logged_task> wanted;
     wanted.reserve(tasks.size());
-    for (const Task& t : tasks) wanted.push_back(t.logged());
-    logged_trials out;
+    for (const Task& t : tasks) wanted.push_back(to_logged(t));
+    logged_trials<S> out;
     for (tuning_record r;;) {
         const auto more = reader->next(r);
         if (!more) return more.why();
@@ -95,7 +113,9 @@ template <loggable_task Task>
         if (!asked) ++out.other_task;
         else if (same == wanted.size()) ++out.other_target;
         else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
-        else out.trials.push_back({task_identity(tasks[same]), std::move(r.schedule), std::move(r.measured)});
+        else if (auto s = from_logged<S>(tasks[same], std::move(r.schedule))) {
+            out.trials.push_back({task_identity(tasks[same]), *std::move(s), std::move(r.measured)});
+        } else if (out.other_schedule++ == 0) out.first_other_schedule = s.why().detail;
     }
     out.log = reader->summary();
     return out;

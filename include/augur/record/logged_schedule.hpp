@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_RECORD_LOGGED_SCHEDULE_HPP
+#define AUGUR_RECORD_LOGGED_SCHEDULE_HPP
+
+/// @file
+/// Schedules of any language as a log keeps them: each primitive as a step of a dialect, `[".tile", "i", 8, [0.5]]`.
+///
+/// The dot tells the kind from Ansor's. A number with a fraction stands in brackets, so that 8 and 8.0 stay what they were; one that is not finite
+/// stands there as a text.
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
+#include <augur/record/record.hpp>
+#include <augur/schedule/concepts.hpp>
+#include <augur/schedule/steps.hpp>
+
+namespace augur::inline v0 {
+
+/// A schedule that a log can keep and give back.
+template <class S, class Task>
+concept loggable_schedule = std::same_as<S, step_list> || rebuildable_schedule<S, Task>;
+
+namespace detail {
+
+/// Takes a visit; each primitive becomes a step.
+class logging_sink {
+public:
+    explicit logging_sink(step_list& to) : to_(&to) {}
+
+    void primitive(std::string_view kind) {
+        to_->steps.emplace_back(foreign_step{"." + std::string(kind), {}});
+        item([&](json_writer& out) { out.value(step().kind); });
+    }
+    void number(std::int64_t n) {
+        item([&](json_writer& out) { out.value(n); });
+    }
+    void number(double x) {
+        item([&](json_writer& out) {
+            out.begin_array();
+            write_real(out, x);
+            out.end_array();
+        });
+    }
+    void name(std::string_view text) {
+        item([&](json_writer& out) { out.value(text); });
+    }
+
+private:
+    [[nodiscard]] foreign_step& step() { return std::get<foreign_step>(to_->steps.back()); }
+    template <class F>
+    void item(F&& write) {
+        AUGUR_ASSERT(!to_->steps.empty(), "schedule: a visit begins with primitive()");
+        std::string& text = step().json;
+        if (text.empty()) text = "[";
+        else text.back() = ','; // the bracket of before
+        if (text.size() > 1) text += ' ';
+        json_writer out(text);
+        write(out);
+        text += ']';
+    }
+
+    step_list* to_;
+};
+
+/// Appends the items of one step. False after an error, which `in` then has.
+inline bool read_logged_step(json_reader& in, std::vector<schedule_item>& to) {
+    using kind = schedule_item::kind;
+    schedule_item first{kind::primitive, 0, 0, {}};
+    if (!in.begin_array() || !more(in, "the kind") || !in.read(first.text)) return false;
+    if (!first.text.starts_with('.')) return in.fail(errc::parse, "expected a kind that begins with a dot");
+    first.text.erase(0, 1);
+    to.push_back(std::move(first));
+    while (in.next_element()) {
+        schedule_item item;
+        bool read = false;
+        switch (in.peek()) {
+        case json_kind::string:
+            item.what = kind::name;
+            read = in.read(item.text);
+            break;
+        case json_kind::array:
+            item.what = kind::real;
+            read = in.begin_array() && more(in, "a number") && read_real(in, item.real) && no_more(in, "the brackets of a number");
+            break;
+        default:
+            item.what = kind::integer;
+            read = in.read(item.integer);
+            break;
+        }
+        if (!read) return false;
+        to.push_back(std::move(item));
+    }
+    return in.finish();
+}
+
+} // namespace detail
+
+/// A schedule as a log keeps it; Ansor's steps as they are.   pre: a visit begins with a primitive
+template <schedule S>
+[[nodiscard]] step_list to_logged(const S& s) {
+    if constexpr (std::same_as<S, step_list>) {
+        return s;
+    } else {
+        step_list out;
+        detail::logging_sink sink(out);
+        schedule_traits<S>::visit(s, sink);
+        return out;
+    }
+}
+
+/// The way back.
+/// @note errors: parse, steps that `to_logged` does not write; those of `rebuild`
+template <class S, class Task>
+requires loggable_schedule<S, Task>
+[[nodiscard]] result<S> from_logged([[maybe_unused]] const Task& t, step_list logged) {
+    if constexpr (std::same_as<S, step_list>) {
+        return logged;
+    } else {
+        std::vector<schedule_item> items;
+        for (const auto& step : logged.steps) {
+            const auto* const foreign = std::get_if<foreign_step>(&step);
+            if (foreign == nullptr) return error{errc::parse, "logged schedule: expected steps of another language, got one of Ansor's"};
+            json_reader in(foreign->json);
+            if (!detail::read_logged_step(in, items)) return in.why();
+        }
+        return schedule_traits<S>::rebuild(t, std::span<const schedule_item>(items));
+    }
+}
+
+} // namespace augur::inline v0
+
+#endif
