@@ -96,7 +96,7 @@ public:
         return train(records.first(mark));
     }
 
-    /// Records that the present model has seen; 0: none.
+    /// Records that the last training saw; 0: there was none.
     [[nodiscard]] std::size_t trained_on() const { return trained_on_; }
     [[nodiscard]] std::size_t trainings() const { return trainings_; }
     /// Of the last training.
