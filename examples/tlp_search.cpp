@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <augur/record/replace_file.hpp>
+
 #include "common/flags.hpp"
 #include "common/program.hpp"
 #include "common/search_rows.hpp"
@@ -199,6 +201,7 @@ int run(wishes& w) {
     for (auto& o : all)
         for (std::uint64_t seed = p.what.seed; seed < p.what.seed + p.seeds && o.why_not.empty(); ++seed)
             if (auto trace = examples::read_search(s, p, *o.row, seed)) o.traces.push_back(*std::move(trace));
+            else if (trace.why().code != errc::not_found) return complain(trace.why(), examples::failed);
     if (w.again && !stopped()) {
         for (auto& o : all)
             for (auto& t : o.traces) winners.push_back(t.result);
@@ -212,7 +215,7 @@ int run(wishes& w) {
     std::printf("\n%s\n", examples::table_text(examples::search_table(s, all)).c_str());
     for (const auto& line : examples::search_notes(s, p, all)) std::printf("%s\n", line.c_str());
     if (!w.report.empty()) {
-        if (auto written = examples::write_file(w.report, examples::search_html(s, p, all)); !written)
+        if (auto written = augur::replace_file(w.report, examples::search_html(s, p, all)); !written)
             return complain(written.why(), examples::failed);
         std::printf("report  %s\n", w.report.c_str());
     }

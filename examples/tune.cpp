@@ -91,7 +91,6 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (asks_crop(s.by) && s.machine.empty()) return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
     if ((s.by == examples::guide::nest) != !s.known.empty())
         return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
-    if (!s.known.empty() && s.known == s.log) return wrong("--known and --log are the same file: what is known must stay as it is");
     if (!out.save_model.empty() && s.by != examples::guide::tlp) return wrong("--save-model writes the weights of TLP, not of --model " + model);
     s.guided = model != "none" && search != "random";
     s.even = s.even || scheduler == "even";

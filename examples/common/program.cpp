@@ -2,15 +2,49 @@
 #include "program.hpp"
 
 #include <cmath>
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <augur/record/replace_file.hpp>
 
 #include "report.hpp"
 
 namespace examples {
+namespace {
+
+/// No file that is written may be another one of the run; the weights alone may be learned on in their place.
+augur::result<void> keep_apart(const job& j) {
+    struct named {
+        const char* flag;
+        const std::string* path;
+        bool written;
+    };
+    const named files[] = {{"--log", &j.what.log, true},      {"--report", &j.report, true},         {"--save-model", &j.save_model, true},
+                           {"--known", &j.what.known, false}, {"--machine", &j.what.machine, false}, {"--model", &j.what.weights, false}};
+    const auto real = [](const std::string& path) {
+        std::error_code unknown;
+        auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+        return unknown ? std::filesystem::path(path) : found;
+    };
+    for (const auto& a : files)
+        for (const auto& b : files) {
+            if (&a >= &b || !(a.written || b.written) || a.path->empty() || b.path->empty()) continue;
+            if (a.path == &j.save_model && b.path == &j.what.weights) continue;
+            std::error_code none;
+            if (real(*a.path) == real(*b.path) || std::filesystem::equivalent(*a.path, *b.path, none))
+                return augur::error{augur::errc::invalid_argument, std::string(a.flag) + " and " + b.flag + " are the same file, " + *a.path};
+        }
+    return {};
+}
+
+} // namespace
 
 int run_job(const char* program, job j) {
     catch_signals();
+    if (auto apart = keep_apart(j); !apart) return complain(program, apart.why(), misuse);
     session s(std::move(j.what));
     if (auto ready = s.prepare(); !ready) return complain(program, ready.why(), misuse);
     for (const auto* path : {&j.report, &j.save_model}) { // now, not after the work
@@ -37,11 +71,12 @@ int run_job(const char* program, job j) {
     int code = stop_requested().load() ? interrupted : done;
     if (!s.with.log.empty()) std::printf("log     %s\n", s.with.log.c_str());
     if (!j.report.empty()) {
-        if (auto written = write_file(j.report, report_html(s, searches)); !written) code = complain(program, written.why(), failed);
+        if (auto written = augur::replace_file(j.report, report_html(s, searches)); !written) code = complain(program, written.why(), failed);
         else std::printf("report  %s\n", j.report.c_str());
     }
     if (!j.save_model.empty()) {
-        if (auto written = s.save_model(j.save_model); !written) code = complain(program, written.why(), failed);
+        if (auto written = s.save_model(j.save_model); !written && code == interrupted) std::printf("no model: nothing was learned yet\n");
+        else if (!written) code = complain(program, written.why(), failed);
         else std::printf("model   %s\n", j.save_model.c_str());
     }
     std::fflush(stdout);

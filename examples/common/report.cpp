@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include <augur/record/replace_file.hpp>
 #include <augur/record/line_reader.hpp>
 
 #include "flags.hpp"
@@ -229,18 +230,12 @@ figure { margin: 0; } figcaption { font-size: .9em; } svg { width: 100%; } svg p
 }
 
 augur::result<void> can_write(const std::string& path) {
+    std::error_code unknown;
+    const bool there = std::filesystem::exists(path, unknown);
     std::FILE* const f = std::fopen(path.c_str(), "ae");
     if (f == nullptr) return augur::detail::system_error(path, "cannot write");
     std::fclose(f);
-    return {};
-}
-
-augur::result<void> write_file(const std::string& path, std::string_view text) {
-    std::FILE* const f = std::fopen(path.c_str(), "we");
-    if (f == nullptr) return augur::detail::system_error(path, "cannot write");
-    const bool whole = std::fwrite(text.data(), 1, text.size(), f) == text.size();
-    const bool closed = std::fclose(f) == 0;
-    if (!whole || !closed) return augur::detail::system_error(path, "cannot write all of it");
+    if (!there) std::filesystem::remove(path, unknown); // it was only a trial
     return {};
 }
 
@@ -255,7 +250,7 @@ augur::result<void> claim_folder(const std::string& folder, const std::string& s
         for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) before.append(block, n);
         std::fclose(f);
     }
-    if (before.empty()) return write_file(path, settings);
+    if (before.empty()) return augur::replace_file(path, settings);
     if (before == settings) return {};
     const auto at = static_cast<std::size_t>(std::mismatch(before.begin(), before.end(), settings.begin(), settings.end()).first - before.begin());
     const auto line = before.rfind('\n', at == 0 ? 0 : at - 1);

@@ -37,11 +37,8 @@ namespace examples {
 /// The whole report; refers to nothing outside.
 [[nodiscard]] std::string report_html(const session& s, std::span<const searched> searches);
 
-/// Can a file be written there? What it holds stays.
+/// Can a file be written there? What it holds stays, and what was not there is not there behind it.
 [[nodiscard]] augur::result<void> can_write(const std::string& path);
-
-/// Writes the whole text or says why not.
-[[nodiscard]] augur::result<void> write_file(const std::string& path, std::string_view text);
 
 /// Makes a work folder, or goes on with one that has the same `settings.txt`.
 /// @param settings  what must stay the same, a line each

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include <augur/record/replace_file.hpp>
 #include <augur/model/tlp_frozen.hpp>
 #include <augur/model/tlp_online.hpp>
 #include <augur/model/tlp_weights.hpp>
@@ -54,6 +55,12 @@ file open_file(const std::string& path, const char* mode) { return {std::fopen(p
 struct times {
     struct line {
         double seconds = 0, measuring = 0;
+
+        [[nodiscard]] std::string text() const {
+            std::array<char, 64> out{};
+            std::snprintf(out.data(), out.size(), "%.4f %.4f\n", seconds, measuring);
+            return out.data();
+        }
     };
     std::vector<line> records;
     line end;
@@ -72,14 +79,28 @@ struct times {
         }
         return out;
     }
+    [[nodiscard]] std::string text() const {
+        std::string out;
+        for (const auto& l : records) out += l.text();
+        return out;
+    }
     /// As many lines as the log has records: the program may have died between the two.
     void fit(std::size_t count) {
         records.resize(count, records.empty() ? line{} : records.back());
         if (!whole) end = count == 0 ? line{} : records.back();
     }
 };
+/// Times belong to records by their place: what is damaged or lost cannot be told apart from what is there.
+/// One record may be ahead: the program may have died between the two.
+augur::result<void> belong(const times& t, const augur::logged_trials<>& log, const std::string& stem) {
+    const std::size_t n = log.trials.size(), m = t.records.size();
+    if (log.log.bad == 0 && n >= m && n - m <= (t.whole ? 0U : 1U)) return {};
+    return augur::error{augur::errc::parse, stem + ".jsonl has " + std::to_string(n) + " records and " + std::to_string(log.log.bad) +
+                                                " damaged lines, " + stem + ".times " + std::to_string(m) +
+                                                " times: expected as many, undamaged. Remove both to search again"};
+}
 void put(const file& to, const char* before, const times::line& l) {
-    std::fprintf(to.get(), "%s%.4f %.4f\n", before, l.seconds, l.measuring);
+    std::fprintf(to.get(), "%s%s", before, l.text().c_str());
     std::fflush(to.get());
 }
 
@@ -108,11 +129,12 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
     auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
     if (!old) return old.why();
     auto known = times::read(stem + ".times");
+    if (auto fits = belong(known, *old, stem); !fits) return fits.why();
     known.fit(old->trials.size());
     std::size_t written = old->trials.size();
-    const file to = open_file(stem + ".times", "we");
+    if (auto kept = augur::replace_file(stem + ".times", known.text()); !kept) return kept.why();
+    const file to = open_file(stem + ".times", "ae");
     if (!to) return augur::detail::system_error(stem + ".times", "cannot write");
-    for (const auto& l : known.records) put(to, "", l);
     tuner.resume(std::move(old->trials));
 
     timed_runner runner{&s, known.end, written > 0};
@@ -131,6 +153,7 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
         std::fprintf(stderr, "%s: %zu rounds went on without the model, the first because: %s\n", name.c_str(), summary->model_errors,
                      summary->first_model_error.c_str());
     if (!summary->interrupted) put(to, "end ", runner.now());
+    if (std::ferror(to.get()) != 0) return augur::error{augur::errc::io, stem + ".times: cannot write all of it"};
     return !summary->interrupted;
 }
 
@@ -138,7 +161,12 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
 
 augur::result<bool> run_search(session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress) {
     const std::string stem = stem_of(plan, row, seed), name = std::string(row.name) + ", seed " + std::to_string(seed);
-    if (times::read(stem + ".times").whole) return true;
+    if (const auto before = times::read(stem + ".times"); before.whole) {
+        const auto log = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
+        if (!log) return log.why();
+        if (auto fits = belong(before, *log, stem); !fits) return fits.why();
+        return true;
+    }
     augur::tuning_options options;
     options.trials = s.with.trials * s.tasks.size();
     options.round = round_of(s.with);
@@ -226,6 +254,7 @@ augur::result<search_trace> read_search(const session& s, const search_plan& pla
     if (!old) return old.why();
     if (old->trials.empty()) return augur::error{augur::errc::not_found, stem + ".jsonl has no records of these kernels"};
     auto clock = times::read(stem + ".times");
+    if (auto fits = belong(clock, *old, stem); !fits) return fits.why();
     clock.fit(old->trials.size());
     search_trace out;
     out.seed = seed;

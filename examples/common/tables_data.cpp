@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/core/random.hpp>
 #include <augur/io/ansor_dataset.hpp>
@@ -214,7 +215,7 @@ augur::result<void> write_quick_logs(const std::string& folder, std::size_t reco
                 text.append(line, static_cast<std::size_t>(n));
             }
         }
-        return write_file(folder + "/" + name + ".json", text);
+        return augur::replace_file(folder + "/" + name + ".json", text);
     };
     std::error_code wrong;
     for (const char* sub : {"/ansor-x86-24core", "/ansor-gpu"}) fs::create_directories(folder + sub, wrong);
@@ -227,7 +228,7 @@ augur::result<void> write_quick_logs(const std::string& folder, std::size_t reco
     }
     for (const auto& [name, likes] : {std::pair{"v100_matmul", v100}, std::pair{"k80_matmul", k80}, std::pair{"mi50_matmul", mi50}})
         if (auto done = write(std::string("ansor-gpu/") + name, likes, 100, 24); !done) return done;
-    return write_file(folder + "/task-dags.jsonl", dags);
+    return augur::replace_file(folder + "/task-dags.jsonl", dags);
 }
 
 } // namespace examples

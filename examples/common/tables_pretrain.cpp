@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/nn/loss.hpp>
 #include <augur/nn/optimiser.hpp>
@@ -51,9 +52,7 @@ struct state {
         walk([&](const char* bytes, std::size_t n) { text.append(bytes, n); });
         const std::uint64_t sum = augur::fnv1a64(text);
         text.append(reinterpret_cast<const char*>(&sum), sizeof sum);
-        if (auto written = write_file(path + ".part", text); !written) return written;
-        if (std::rename((path + ".part").c_str(), path.c_str()) != 0) return augur::detail::system_error(path, "cannot rename to");
-        return {};
+        return augur::replace_file(path, text);
     }
     /// False, and the state is as before, when there is no file of this run, or it is damaged.
     bool load(const std::string& path, std::uint64_t expected_run) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/feature/tlp_rows.hpp>
 #include <augur/model/tlp_fit_samples.hpp>
@@ -230,7 +231,7 @@ augur::result<std::string> figure_6(const table_world& world, const std::string&
                             std::to_string(count.rbegin()->first), share(beyond[0]), share(beyond[1])});
         }
     if (!folder.empty())
-        if (auto written = write_file(folder + "/figure-6.svg", drawn.svg()); !written) return written.why();
+        if (auto written = augur::replace_file(folder + "/figure-6.svg", drawn.svg()); !written) return written.why();
     return table_text(rows);
 }
 
@@ -348,7 +349,7 @@ augur::result<void> write_figure_9(const std::string& folder, const std::vector<
         drawn.curves[c.cell->heads.size() - 1].points.push_back(
             {records[c.cell->heads[0].share], interval_of(values_of(c, &top_scores::top_1)).mean});
     }
-    return write_file(folder + "/figure-9.svg", drawn.svg());
+    return augur::replace_file(folder + "/figure-9.svg", drawn.svg());
 }
 
 } // namespace examples

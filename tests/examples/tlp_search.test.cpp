@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <sys/wait.h>
@@ -172,6 +173,19 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     CHECK(contains(said, "again ms"));
     check_search(work + "/mtl-1", 8);
     CHECK(line_of(said, "MTL-TLP  ")[0] == "1");
+
+    // Times belong to records: what is damaged or lost is told, not shown.
+    const std::string log = contents(work + "/random-1.jsonl"), times = contents(work + "/random-1.times");
+    auto damaged = log;
+    damaged[damaged.find("\"record\"") + 1] = 'x';
+    for (const auto& [path, text, was] :
+         {std::tuple{work + "/random-1.jsonl", damaged, log}, std::tuple{work + "/random-1.times", std::string(), times}}) {
+        std::ofstream(path, std::ios::binary) << text;
+        CHECK(run(folder, arguments) != 0);
+        CHECK(contains(contents(folder / "err"), "expected as many, undamaged"));
+        std::ofstream(path, std::ios::binary) << was;
+    }
+    CHECK(run(folder, arguments) == 0);
 
     auto other_settings = arguments;
     other_settings[2] = "5";

@@ -184,7 +184,9 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--kernel", tiny, "--model", folder / "noise"}, "noise"},
         {{"--kernel", tiny, "--model", "nest"}, "--model nest and --known go together"},
         {{"--kernel", tiny, "--known", folder / "a"}, "--model nest and --known go together"},
-        {{"--kernel", tiny, "--model", "nest", "--known", folder / "a", "--log", folder / "a"}, "are the same file"},
+        {{"--kernel", tiny, "--model", "nest", "--known", folder / "a", "--log", folder / "./a"}, "--log and --known are the same file"},
+        {{"--kernel", tiny, "--log", folder / "a", "--report", folder / "a"}, "--log and --report are the same file"},
+        {{"--kernel", tiny, "--log", folder / "a", "--save-model", folder / "b/../a"}, "--log and --save-model are the same file"},
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
         {{"--kernel", tiny, "--model", "nest", "--known", folder / "none"}, "No such file"},
         {{"--kernel", tiny, "--model", "nest", "--known", folder / "text"}, "expected records of kernels on this machine"},

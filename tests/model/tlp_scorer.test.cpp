@@ -2,6 +2,7 @@
 #include <augur/model/tlp_scorer.hpp>
 
 #include <augur/feature/tlp_learn.hpp>
+#include <augur/model/tlp_frozen.hpp>
 #include <augur/model/tlp_online.hpp>
 
 #include <atomic>
@@ -207,9 +208,11 @@ TEST_CASE("tlp online: records that teach nothing leave no knowledge") {
 namespace {
 struct foreign { // a language that Ansor's schema has no word of
     std::int64_t tile = 1;
+    double share = 0.5;
     void replay(auto& k) const {
         k.primitive("tile");
         k.number(tile);
+        k.number(share);
     }
 };
 } // namespace
@@ -235,6 +238,24 @@ TEST_CASE("tlp online: a schema without a word of the language, and a training t
     augur::tlp_online<foreign, kernel, augur::serial_executor> hears(serial, options);
     CHECK(hears.update(std::span<const augur::observation<foreign, kernel>>(records)));
     CHECK(hears.model() != nullptr);
+
+    // a number that no float holds: such a schedule teaches nothing and has no score, the others are learned from
+    for (const double strange : {1e39, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+        schedules[5].share = strange;
+        augur::tlp_online<foreign, kernel, augur::serial_executor> learns(serial, options);
+        REQUIRE(learns.update(std::span<const augur::observation<foreign, kernel>>(records)));
+        REQUIRE(learns.model() != nullptr);
+        const auto frozen = augur::freeze(*learns.model());
+        REQUIRE(frozen);
+        auto fast = frozen->scorer(serial);
+        std::vector<float> slow_scores(64), scores(64);
+        REQUIRE(learns.score(data.kernels[0], std::span<const foreign>(schedules), std::span<float>(slow_scores)));
+        REQUIRE(fast.score(data.kernels[0], std::span<const foreign>(schedules), std::span<float>(scores)));
+        for (std::size_t i = 0; i < 64; ++i) {
+            CHECK(std::isfinite(slow_scores[i]) == (i != 5));
+            CHECK(std::isfinite(scores[i]) == (i != 5));
+        }
+    }
 
     augur::tlp_online_options wild;
     wild.fit.learning_rate = 1e30;

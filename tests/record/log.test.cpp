@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/record/log.hpp>
 
+#include <cmath>
 #include <csignal>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -118,6 +120,28 @@ TEST_CASE("log: what was appended is read, over several openings") {
     }
     CHECK(!std::filesystem::exists(path + ".lock"));
     CHECK(logs::read(path).starts_with(log_header()));
+}
+
+TEST_CASE("log: behind a line beyond the limit that has no newline nothing is lost; a time that is none does not end a log") {
+    const logs::folder tmp;
+    {
+        auto writer = log_writer::open(tmp / "a.log", durability::none);
+        REQUIRE(writer);
+        REQUIRE(writer->append(logs::record(0)));
+    }
+    logs::write(tmp / "a.log", logs::read(tmp / "a.log") + std::string((std::size_t{16} << 20U) + 10, 'x'));
+    auto strange = logs::record(2);
+    strange.measured.total_seconds = std::numeric_limits<double>::quiet_NaN();
+    {
+        auto writer = log_writer::open(tmp / "a.log", durability::none);
+        REQUIRE(writer);
+        REQUIRE(writer->append(logs::record(1)));
+        REQUIRE(writer->append(strange));
+    }
+    const auto all = read_log(tmp / "a.log");
+    CHECK(all.bad.size() == 1);
+    REQUIRE(all.records.size() == 3);
+    CHECK(std::isnan(all.records[2].measured.total_seconds));
 }
 
 TEST_CASE("log: with the line ends of another system it is the same log") {

@@ -31,6 +31,19 @@ struct augur::schedule_traits<toy::schedule> {
     }
 };
 
+struct named { // a schedule that is a name
+    std::string text;
+    void replay(auto& sink) const {
+        sink.primitive("N");
+        sink.name(text);
+    }
+};
+template <>
+struct augur::schedule_traits<named> {
+    static void visit(const named& s, auto& sink) { s.replay(sink); }
+    static result<named> rebuild(const toy::task&, std::span<const schedule_item> items) { return named{items[1].text}; }
+};
+
 static_assert(augur::record_sink<augur::log_sink, toy::schedule, toy::task>);
 static_assert(!augur::loggable_task<toy::task>);
 
@@ -97,7 +110,11 @@ TEST_CASE("trial_log: what is not of this run is counted, with the first reason"
         m.status = augur::outcome::ok;
         m.seconds = {1e-3};
         REQUIRE(sink(tasks[0], schedule{{1, 2, 3, 4, 5, 6}}, m));
-        REQUIRE(sink(tasks[0], schedule{{1, 2}}, m)); // of a space of before
+        CHECK(sink(tasks[0], schedule{{1, 2}}, m).why().detail ==
+              "log: expected a schedule that is rebuilt as it was, with names in UTF-8, got expected "
+              "six numbers");
+        CHECK(sink(tasks[0], named{"\xff"}, m).why().detail.ends_with("with names in UTF-8, got another one back"));
+        REQUIRE(sink(tasks[0], augur::to_logged(schedule{{1, 2}}), m)); // of a space of before
         REQUIRE(sink(task{"dense"}, schedule{{1, 2, 3, 4, 5, 6}}, m));
         augur::log_sink other(*log, {"cc 2.0", "-O"});
         REQUIRE(other(tasks[0], schedule{{1, 2, 3, 4, 5, 6}}, m));

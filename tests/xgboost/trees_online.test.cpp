@@ -44,13 +44,18 @@ double known_part(const kernel& k, const plan& p) { return 1e-4 * k.size * (1 + 
 double unknown_part(const plan& p) { return p.unroll > 4 && p.lanes > 3 ? 3.0 : p.tile > 7 ? 1.6 : 1.0; }
 double truth(const kernel& k, const plan& p) { return known_part(k, p) * unknown_part(p); }
 
-/// tile, lanes, unroll, and five numbers that say nothing; a plan of unroll -1 has no row.
+/// tile, lanes, unroll, and five numbers that say nothing; a plan of unroll -1 has no row, one above 1000 a row
+/// that trees do not take.
 struct row_of_plan {
     static constexpr std::size_t columns() { return 8; }
     augur::result<void> operator()(const kernel&, const plan& p, std::span<float> row) const {
         if (p.unroll < 0) return augur::error{augur::errc::invalid_argument, "no row"};
         augur::random noise(static_cast<std::uint64_t>(p.tile * 1000 + p.lanes * 100 + p.unroll));
         const std::array own{p.tile, p.lanes, p.unroll};
+        if (p.unroll > 1000) {
+            std::fill(row.begin(), row.end(), std::numeric_limits<float>::infinity());
+            return {};
+        }
         for (std::size_t i = 0; i < row.size(); ++i) row[i] = i < own.size() ? static_cast<float>(own[i]) : static_cast<float>(noise.uniform());
         return {};
     }
@@ -232,6 +237,10 @@ TEST_CASE("trees online: tasks of another size, failures, schedules without a ro
     CHECK(scores_of(model, failing) == scores);
 
     drawn odd(5, 11);
+    odd.plans[2].unroll = 2000;
+    CHECK(scores_of(model, odd)[2] == -std::numeric_limits<float>::infinity());
+    REQUIRE(model.update(odd.first(5))); // the others are learned from
+    CHECK(model.trained_on() == 4);
     odd.plans[2].unroll = -1;
     CHECK(scores_of(model, odd)[2] == -std::numeric_limits<float>::infinity());
     CHECK(std::isfinite(scores_of(model, odd)[3]));

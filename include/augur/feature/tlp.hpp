@@ -10,6 +10,7 @@
 /// which the network, blind to order, cannot see otherwise: it ranks better and learns in half the time when records are few.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -124,17 +125,21 @@ struct tlp_sink {
         column = schema.kind_columns;
         std::size_t k = 0;
         while (k < schema.kinds.size() && schema.kinds[k] != next) ++k;
-        if (k == schema.kinds.size() && schema.unknown == tlp_unknown::refuse) return fail(at, "primitive", next);
+        if (k == schema.kinds.size() && schema.unknown == tlp_unknown::refuse) return refuse("primitive", next);
         if (k == schema.kinds.size() && schema.unknown == tlp_unknown::zeros) return;
         if (row != nullptr && k < numbers_end()) row[k] = 1;
     }
     void number(std::int64_t n) { put(static_cast<float>(n)); }
-    void number(double n) { put(static_cast<float>(n)); }
+    void number(double n) {
+        const auto value = static_cast<float>(n);
+        if (!std::isfinite(value)) fail("expected a number that is finite in float, got " + std::to_string(n));
+        put(value);
+    }
     void name(std::string_view text) {
         for (const tlp_word& w : schema.words)
             if (w.text == text && w.kind == kind) return put(w.value);
         switch (schema.unknown) {
-        case tlp_unknown::refuse: return fail(steps == 0 ? 0 : steps - 1, "name", text);
+        case tlp_unknown::refuse: return refuse("name", text);
         case tlp_unknown::zeros: return put(0);
         case tlp_unknown::other: break;
         }
@@ -149,11 +154,13 @@ private:
         if (row != nullptr && column < numbers_end()) row[column] = value;
         ++column;
     }
-    void fail(std::size_t at, const char* what, std::string_view which) {
+    void refuse(const char* what, std::string_view which) {
+        fail(std::string(what) + " '" + std::string(which.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'");
+    }
+    void fail(const std::string& why) {
         if (failed) return;
         failed = true;
-        failure =
-            "step " + std::to_string(at) + ": " + what + " '" + std::string(which.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'";
+        failure = "step " + std::to_string(steps == 0 ? 0 : steps - 1) + ": " + why;
     }
 };
 

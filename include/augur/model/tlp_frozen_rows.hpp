@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -152,7 +153,11 @@ private:
             column = 0;
         }
         void number(std::int64_t n) { put(static_cast<float>(n)); }
-        void number(double n) { put(static_cast<float>(n)); }
+        void number(double n) {
+            const auto value = static_cast<float>(n);
+            failed = failed || !std::isfinite(value);
+            put(value);
+        }
         void name(std::string_view text) {
             const auto& schema = rows.schema_;
             for (const tlp_word& w : schema.words)

@@ -72,8 +72,12 @@ inline result<tlp_schema> read_tlp_schema(std::string_view text) {
     json_reader in(text);
     tlp_schema s;
     std::string_view key;
+    constexpr std::array<std::string_view, 9> needed{"name", "kinds", "words", "kind_columns", "rows", "columns", "positions", "unknown", "pad"};
+    std::array<bool, needed.size()> seen{};
     in.begin_object();
     while (in.next_member(key)) {
+        const auto at = static_cast<std::size_t>(std::find(needed.begin(), needed.end(), key) - needed.begin());
+        if (at < needed.size() && std::exchange(seen[at], true)) in.fail(errc::parse, "the key '" + std::string(key) + "' twice");
         if (key == "name") {
             in.read(s.name);
         } else if (key == "kinds") {
@@ -108,6 +112,9 @@ inline result<tlp_schema> read_tlp_schema(std::string_view text) {
         }
     }
     if (!in.finish()) return error{in.why().code, "tlp weights: schema " + in.why().detail};
+    if (const auto lacks = std::find(seen.begin(), seen.end(), false); lacks != seen.end())
+        return error{errc::parse, "tlp weights: schema: expected the key '" + std::string(needed[static_cast<std::size_t>(lacks - seen.begin())]) +
+                                      "', it is missing"};
     if (auto fits = s.check(); !fits) return fits.why();
     return s;
 }

@@ -107,6 +107,7 @@ public:
 
     [[nodiscard]] std::uint64_t offset() const noexcept { return at_; }   ///< of the first byte of the line given last
     [[nodiscard]] std::size_t number() const noexcept { return number_; } ///< of that line, from 1
+    [[nodiscard]] bool unended() const noexcept { return unended_; }      ///< it has no newline, whatever its length
 
 private:
     static constexpr std::size_t first_size = std::size_t{1} << 16U;
@@ -115,6 +116,7 @@ private:
         line = std::string_view(buffer_.data() + begin_, length);
         begin_ += with_newline;
         used_ += with_newline;
+        unended_ = with_newline == length;
         ++number_;
         return what;
     }
@@ -140,6 +142,7 @@ private:
     std::uint64_t at_ = 0;
     std::uint64_t used_ = 0; ///< bytes of the line given last, newline included
     std::size_t number_ = 0;
+    bool unended_ = false;
 };
 
 } // namespace augur::inline v0

@@ -82,6 +82,7 @@ public:
                 give = accept(line, out);
                 break;
             case line_reader::status::too_long:
+                unended_ = lines_.unended();
                 damage_pending();
                 refuse(lines_.number(), 1, errc::limit, "a line beyond the limit of " + std::to_string(options_.limits.document) + " bytes");
                 break;

@@ -89,7 +89,7 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
     line.schedule = record.schedule;
     line.costs = record.measured.ok() ? record.measured.seconds : std::vector<double>{ansor_failed_cost};
     line.error = ansor_error(record.measured.status);
-    line.all_cost = record.measured.total_seconds;
+    line.all_cost = std::isfinite(record.measured.total_seconds) ? record.measured.total_seconds : 0; // JSON has no other; the comment says it
     line.timestamp = record.measured.timestamp;
     line.version = record.version;
     return line;

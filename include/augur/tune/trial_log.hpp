@@ -18,6 +18,7 @@
 #include <augur/record/logged_schedule.hpp>
 #include <augur/record/record.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/tune/schedule_hash.hpp>
 #include <augur/tune/tuner.hpp>
 #include <augur/workload/concepts.hpp>
 
@@ -61,6 +62,12 @@ public:
         tuning_record r;
         r.task = to_logged(t);
         r.schedule = to_logged(s);
+        if constexpr (!std::same_as<S, step_list>) { // a resumed run looks for it by this hash
+            const auto again = from_logged<S>(t, r.schedule);
+            if (!again || hash_schedule(*again) != hash_schedule(s))
+                return error{errc::invalid_argument, "log: expected a schedule that is rebuilt as it was, with names in UTF-8, got " +
+                                                         (again ? std::string("another one back") : again.why().detail)};
+        }
         r.measured = m;
         r.compiler = made_with_.compiler;
         r.flags = made_with_.flags;

@@ -121,7 +121,8 @@ private:
     /// False: there is no row, or it has a number that trees do not take.
     bool fill(const Task& t, const S& s, std::span<const float> prior, std::size_t i, std::span<float> row) {
         if (!prior.empty()) row.back() = prior[i];
-        return (prior.empty() || std::isfinite(prior[i])) && row_of_(t, s, row.first(row_of_.columns()));
+        if (!prior.empty() && !std::isfinite(prior[i])) return false;
+        return row_of_(t, s, row.first(row_of_.columns())) && std::none_of(row.begin(), row.end(), [](float x) { return std::isinf(x); });
     }
     static bool usable(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 
