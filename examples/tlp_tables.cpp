@@ -160,14 +160,8 @@ int run(const wishes& given, int argc, char** argv) {
     } else {
         w.from.data = find_data(w.from.data);
     }
-    examples::tables_executor executor = [&] {
-#ifdef AUGUR_EXAMPLES_TBB
-        return examples::tables_executor(w.threads);
-#else
-        return examples::tables_executor();
-#endif
-    }();
-    const auto world = examples::load_tables(w.from, executor);
+    examples::executor threads = examples::make_executor(w.threads);
+    const auto world = examples::load_tables(w.from, threads);
     if (!world) return complain(world.why(), examples::misuse);
     if (!w.figures.empty()) {
         std::error_code wrong;
@@ -175,7 +169,7 @@ int run(const wishes& given, int argc, char** argv) {
         if (wrong) return complain({errc::io, w.figures + ": " + wrong.message()}, examples::misuse);
     }
     std::printf("%s", facts(*world, w.quick, argc, argv).c_str());
-    examples::cell_runner runner(*world, w.budget, w.from.cache, executor);
+    examples::cell_runner runner(*world, w.budget, w.from.cache, threads);
     if (auto opened = runner.open(); !opened) return complain(opened.why(), examples::failed);
     const auto cells = examples::all_cells(*world);
     const auto margins = examples::all_margins(*world);

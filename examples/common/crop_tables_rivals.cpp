@@ -16,11 +16,9 @@
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/tlp_trees.hpp>
 #endif
-#ifdef AUGUR_EXAMPLES_TBB
-#include <augur/tbb/executor.hpp>
-#endif
 
 #include "crop_tables.hpp"
+#include "executor.hpp"
 
 namespace examples {
 
@@ -28,11 +26,6 @@ namespace {
 
 using augur::result;
 using records = std::vector<std::uint32_t>;
-#ifdef AUGUR_EXAMPLES_TBB
-using executor = augur::tbb_executor;
-#else
-using executor = augur::serial_executor;
-#endif
 
 /// All programs; the tasks are those of `tasks`, a task's records its programs.
 result<augur::dataset> dataset_of(const std::vector<measured_task>& tasks) {

@@ -11,9 +11,7 @@
 #include <augur/search/random.hpp>
 #include <augur/tune/tuner.hpp>
 
-#ifdef AUGUR_EXAMPLES_TBB
-#include <augur/tbb/executor.hpp>
-#endif
+#include "executor.hpp"
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/loopnest/nest_crop_features.hpp>
 #include <augur/loopnest/nest_row.hpp>
@@ -29,14 +27,6 @@
 namespace examples {
 
 namespace {
-
-#ifdef AUGUR_EXAMPLES_TBB
-using executor = augur::tbb_executor;
-executor make_executor(int threads) { return executor(static_cast<std::size_t>(threads)); }
-#else
-using executor = augur::serial_executor;
-executor make_executor(int) { return {}; }
-#endif
 
 /// When TLP learns: first after one round of each kernel, then as in its defaults whenever the records have doubled.
 augur::tlp_online_options tlp_options(const settings& s) {

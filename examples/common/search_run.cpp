@@ -15,6 +15,8 @@
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/tune/tuner.hpp>
+
+#include "executor.hpp"
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/tlp_trees.hpp>
 #endif
@@ -24,9 +26,6 @@
 
 #include "known.hpp"
 #endif
-#ifdef AUGUR_EXAMPLES_TBB
-#include <augur/tbb/executor.hpp>
-#endif
 
 namespace examples {
 
@@ -34,14 +33,6 @@ namespace {
 
 using task = augur::loopnest_task;
 using schedule = augur::step_list;
-
-#ifdef AUGUR_EXAMPLES_TBB
-using executor = augur::tbb_executor;
-executor make_executor(int threads) { return executor(static_cast<std::size_t>(threads)); }
-#else
-using executor = augur::serial_executor;
-executor make_executor(int) { return {}; }
-#endif
 
 std::string stem_of(const search_plan& plan, const search_row& row, std::uint64_t seed) {
     return plan.folder + "/" + std::string(row.id) + "-" + std::to_string(seed);

@@ -8,9 +8,8 @@
 #include <augur/io/ansor_dataset.hpp>
 #include <augur/model/tlp_fit_dataset.hpp>
 #include <augur/model/tlp_weights.hpp>
-#ifdef AUGUR_EXAMPLES_TBB
-#include <augur/tbb/executor.hpp>
-#endif
+
+#include "executor.hpp"
 
 namespace examples {
 
@@ -55,11 +54,7 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     const bool mtl = which == "mtl";
     const auto paths = logs_of(plan, mtl);
     if (!paths) return paths.why();
-#ifdef AUGUR_EXAMPLES_TBB
-    augur::tbb_executor threads(static_cast<std::size_t>(plan.what.threads));
-#else
-    augur::serial_executor threads;
-#endif
+    executor threads = make_executor(plan.what.threads);
     augur::dataset_builder builder;
     const auto read = augur::read_ansor_logs(*paths, threads, builder);
     if (!read) return read.why();

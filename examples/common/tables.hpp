@@ -19,23 +19,14 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/executor.hpp>
 #include <augur/feature/tlp.hpp>
 #include <augur/loopnest/dag.hpp>
 #include <augur/record/dataset.hpp>
-#ifdef AUGUR_EXAMPLES_TBB
-#include <augur/tbb/executor.hpp>
-#endif
 
 #include "console.hpp"
+#include "executor.hpp"
 
 namespace examples {
-
-#ifdef AUGUR_EXAMPLES_TBB
-using tables_executor = augur::tbb_executor;
-#else
-using tables_executor = augur::serial_executor;
-#endif
 
 // ---- data
 
@@ -68,7 +59,7 @@ struct table_source {
 
 /// Reads the logs, or maps what an earlier call has left in the cache. Bad lines are counted and told on stderr.
 /// Errors: not_found (no log at all), those of `read_ansor_logs`, io.
-[[nodiscard]] augur::result<table_world> load_tables(const table_source& from, tables_executor& executor);
+[[nodiscard]] augur::result<table_world> load_tables(const table_source& from, executor& threads);
 
 /// Writes small logs of made-up platforms into `folder`, by name those that `load_tables` looks for. The latency follows a law that the steps tell.
 [[nodiscard]] augur::result<void> write_quick_logs(const std::string& folder, std::size_t records_a_task);
@@ -158,7 +149,7 @@ struct cell_score {
 /// A training that is interrupted goes on from its checkpoint.
 class cell_runner {
 public:
-    cell_runner(const table_world& world, table_budget budget, std::string cache, tables_executor& executor);
+    cell_runner(const table_world& world, table_budget budget, std::string cache, executor& threads);
 
     /// Reads the results of earlier runs. Errors: io.
     [[nodiscard]] augur::result<void> open();
@@ -188,7 +179,7 @@ private:
     const table_world* world_;
     table_budget budget_;
     std::string cache_;
-    tables_executor* executor_;
+    executor* threads_;
     std::map<std::string, cell_score> known_; ///< by hash
     std::vector<std::string> finished_;       ///< checkpoints of the present cell, of no more use once it is kept
 };

@@ -68,7 +68,7 @@ std::uint64_t origin_of(const std::vector<log_file>& files) {
     return hash;
 }
 
-augur::result<augur::dataset> read(const std::vector<log_file>& files, bool strict, tables_executor& executor) {
+augur::result<augur::dataset> read(const std::vector<log_file>& files, bool strict, executor& threads) {
     std::vector<std::string> paths;
     std::vector<augur::dataset_builder> parts(files.size());
     std::vector<platform_sink> sinks;
@@ -83,7 +83,7 @@ augur::result<augur::dataset> read(const std::vector<log_file>& files, bool stri
         if (++told <= 10) std::fprintf(stderr, "%s\n", bad.text().c_str());
     };
     const auto reports = augur::read_ansor_logs(
-        paths, executor, [&](std::size_t i) -> platform_sink& { return sinks[i]; }, options);
+        paths, threads, [&](std::size_t i) -> platform_sink& { return sinks[i]; }, options);
     if (!reports) return reports.why();
     augur::dataset_builder all;
     for (auto& part : parts)
@@ -94,13 +94,13 @@ augur::result<augur::dataset> read(const std::vector<log_file>& files, bool stri
     return std::move(all).finish();
 }
 
-augur::result<table_data> load(const std::string& name, const std::vector<log_file>& files, const table_source& from, tables_executor& executor) {
+augur::result<table_data> load(const std::string& name, const std::vector<log_file>& files, const table_source& from, executor& threads) {
     const std::string path = from.cache + "/" + name + ".dataset";
     const std::uint64_t origin = origin_of(files);
     auto data = augur::map_dataset(path, {.content = {}, .origin = origin});
     if (!data) {
         if (data.why().code != augur::errc::not_found) std::fprintf(stderr, "%s; reading the logs again\n", data.why().detail.c_str());
-        data = read(files, from.strict, executor);
+        data = read(files, from.strict, threads);
         if (!data) return data.why();
         if (auto written = augur::write_dataset(path, *data, origin); !written) return written.why();
         data = augur::map_dataset(path, {.content = {}, .origin = origin});
@@ -152,7 +152,7 @@ const table_data* table_world::find(std::string_view platform) const {
     return nullptr;
 }
 
-augur::result<table_world> load_tables(const table_source& from, tables_executor& executor) {
+augur::result<table_world> load_tables(const table_source& from, executor& threads) {
     std::error_code wrong;
     fs::create_directories(from.cache, wrong);
     if (wrong) return augur::error{augur::errc::io, from.cache + ": cannot make the folder: " + wrong.message()};
@@ -162,7 +162,7 @@ augur::result<table_world> load_tables(const table_source& from, tables_executor
     table_world world;
     for (const auto& [name, files] : {std::pair{"cpu", &cpu}, std::pair{"gpu", &gpu}}) {
         if (files->empty()) continue;
-        auto set = load(name, *files, from, executor);
+        auto set = load(name, *files, from, threads);
         if (!set) return set.why();
         for (const char* dags : {"/task-dags.jsonl", "/task-dags.jsonl.gz"})
             if (auto done = read_dags(from.data + dags, *set); !done) return done.why();

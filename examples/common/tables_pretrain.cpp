@@ -100,9 +100,9 @@ double cosine(double done) { return 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265
 } // namespace
 
 std::vector<float> pretrained_scores(const network& net, const augur::dataset& data, const augur::tlp_row_table& table,
-                                     const augur::tlp_config& input, unlabelled how, std::span<const std::uint32_t> of, tables_executor& executor) {
+                                     const augur::tlp_config& input, unlabelled how, std::span<const std::uint32_t> of, executor& threads) {
     std::vector<float> scores(of.size());
-    executor.bulk((of.size() + part - 1) / part, [&](std::size_t p) {
+    threads.bulk((of.size() + part - 1) / part, [&](std::size_t p) {
         thread_local row_pass<float> pass;
         const std::size_t first = p * part, n = (std::min)(part, of.size() - first);
         pass.begin(table, input, how);
@@ -120,7 +120,7 @@ std::vector<float> pretrained_scores(const network& net, const augur::dataset& d
 
 result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp_row_table& table, const augur::tlp_config& input,
                                      std::span<const std::uint32_t> unlabelled_records, const augur::tlp_samples& train,
-                                     const augur::tlp_samples& validation, tables_executor& executor, const pretrain_options& options,
+                                     const augur::tlp_samples& validation, executor& threads, const pretrain_options& options,
                                      const std::function<bool(const pretrain_progress&)>& progress) {
     AUGUR_ASSERT(train.outputs == 1 && validation.outputs == 1, "pretrain_and_rank: one output");
     const auto start = std::chrono::steady_clock::now();
@@ -147,15 +147,15 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
     // one list of schedules through the passes and back; `loss_of(passes in use)` stands between
     const auto step = [&](const records& list, const auto& add, const auto& loss_of, double rate) {
         const std::size_t n = (list.size() + part - 1) / part;
-        executor.bulk(n, [&](std::size_t p) {
+        threads.bulk(n, [&](std::size_t p) {
             augur::nn::set_zero(parts[p]);
             passes[p].begin(table, input, options.how);
             for (std::size_t i = p * part; i < (std::min)(list.size(), (p + 1) * part); ++i) add(passes[p], list[i]);
             passes[p].forward(at.net);
         });
         const double loss = loss_of(n);
-        executor.bulk(n, [&](std::size_t p) { passes[p].backward(at.net, parts[p]); });
-        augur::nn::sum_of(grad, std::span<const network>(parts).first(n), executor);
+        threads.bulk(n, [&](std::size_t p) { passes[p].backward(at.net, parts[p]); });
+        augur::nn::sum_of(grad, std::span<const network>(parts).first(n), threads);
         augur::nn::clip_norm(grad, options.clip);
         adam.settings().learning_rate = options.learning_rate * rate;
         adam.step(at.net, grad);
@@ -196,7 +196,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
                         for (std::size_t p = 0; p < n; ++p) targets += passes[p].targets();
                         std::vector<double> loss(n);
                         const float share = 1.0F / static_cast<float>((std::max)(targets, std::size_t{1}));
-                        executor.bulk(n, [&](std::size_t p) { loss[p] = passes[p].tell(at.net, share, parts[p]); });
+                        threads.bulk(n, [&](std::size_t p) { loss[p] = passes[p].tell(at.net, share, parts[p]); });
                         double total = 0;
                         for (const double one : loss) total += one;
                         return total;
@@ -218,14 +218,14 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
                         const auto of = [&](std::vector<float>& v, std::size_t p) {
                             return std::span(v).subspan(p * part, (std::min)(part, list.size() - p * part));
                         };
-                        executor.bulk(n, [&](std::size_t p) { passes[p].rank(at.net, of(scores, p)); });
+                        threads.bulk(n, [&](std::size_t p) { passes[p].rank(at.net, of(scores, p)); });
                         const auto share = 1 / static_cast<float>(list.size());
                         double loss = share * rank(std::span<const float>(scores), std::span<const float>(sharp), std::span<float>(d_scores));
                         loss += options.regret * augur::nn::expected_regret(std::span<const float>(scores), std::span<const float>(labels),
                                                                             std::span<float>(d_regret));
                         for (std::size_t i = 0; i < list.size(); ++i)
                             d_scores[i] = share * d_scores[i] + static_cast<float>(options.regret) * d_regret[i];
-                        executor.bulk(n, [&](std::size_t p) { passes[p].rank_backward(at.net, of(d_scores, p), parts[p]); });
+                        threads.bulk(n, [&](std::size_t p) { passes[p].rank_backward(at.net, of(d_scores, p), parts[p]); });
                         return loss;
                     },
                     rate);
@@ -235,7 +235,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
 
         pretrain_progress told{first_part, epoch + 1, epochs, sum / static_cast<double>(lists.size()), 0, 0, 0};
         if (!first_part) {
-            const auto judged = pretrained_scores(at.net, data, table, input, options.how, validation.records, executor);
+            const auto judged = pretrained_scores(at.net, data, table, input, options.how, validation.records, threads);
             augur::top_k_score top({1, 5});
             for (std::size_t i = 0, end = 0; i < validation.size(); i = end) {
                 while (end < validation.size() && validation.groups[end] == validation.groups[i]) ++end;

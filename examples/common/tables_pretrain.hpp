@@ -50,14 +50,14 @@ struct pretrained {
 /// Errors: interrupted (by `progress`), not_found (nothing to learn from), limit (the loss is no number any more), io.
 [[nodiscard]] augur::result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp_row_table& table,
                                                           const augur::tlp_config& input, std::span<const std::uint32_t> unlabelled_records,
-                                                          const augur::tlp_samples& train, const augur::tlp_samples& validation,
-                                                          tables_executor& executor, const pretrain_options& options,
+                                                          const augur::tlp_samples& train, const augur::tlp_samples& validation, executor& threads,
+                                                          const pretrain_options& options,
                                                           const std::function<bool(const pretrain_progress&)>& progress);
 
 /// scores (N), the same for any executor; -infinity where the vocabulary does not know a primitive.
 [[nodiscard]] std::vector<float> pretrained_scores(const row_transformer<float>& net, const augur::dataset& data, const augur::tlp_row_table& table,
                                                    const augur::tlp_config& input, unlabelled how, std::span<const std::uint32_t> records,
-                                                   tables_executor& executor);
+                                                   executor& threads);
 
 } // namespace examples
 

@@ -86,8 +86,8 @@ std::optional<std::pair<std::string, cell_score>> parse_cell(std::string_view li
 
 } // namespace
 
-cell_runner::cell_runner(const table_world& world, table_budget budget, std::string cache, tables_executor& executor)
-    : world_(&world), budget_(budget), cache_(std::move(cache)), executor_(&executor) {}
+cell_runner::cell_runner(const table_world& world, table_budget budget, std::string cache, executor& threads)
+    : world_(&world), budget_(budget), cache_(std::move(cache)), threads_(&threads) {}
 
 std::size_t cell_runner::seeds_of(const table_cell& cell) const {
     if (cell.method == table_method::absent) return 0;
@@ -294,7 +294,7 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
                       p.epoch == p.epochs);
         return !stop_requested().load();
     };
-    const auto done = pretrain_and_rank(set.data, table, base.config, all.train.front(), train, validation, *executor_, options, tell);
+    const auto done = pretrain_and_rank(set.data, table, base.config, all.train.front(), train, validation, *threads_, options, tell);
     if (!done) return done.why();
     cell_score out;
     out.samples = train.size();
@@ -303,7 +303,7 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
     judge(
         set, target.platform,
         [&](std::span<const std::uint32_t> members) {
-            return pretrained_scores(done->network, set.data, table, base.config, options.how, members, *executor_);
+            return pretrained_scores(done->network, set.data, table, base.config, options.how, members, *threads_);
         },
         out);
     finished_ = {options.checkpoint};
@@ -339,11 +339,11 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
                           p.epoch == p.epochs);
             return !stop_requested().load();
         };
-        auto report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *executor_, options, tell);
+        auto report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *threads_, options, tell);
         if (!report && report.why().code == errc::version_mismatch) { // of another version of this program
             std::fprintf(stderr, "%s; it starts again\n", report.why().detail.c_str());
             std::remove(options.checkpoint.c_str());
-            report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *executor_, options, tell);
+            report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *threads_, options, tell);
         }
         if (!report) return report.why();
         if (report->stopped) return error{errc::interrupted, "stopped"};
@@ -369,9 +369,9 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
     }
     augur::tlp_pass<float> pass;
     const table_scores mean = [&](std::span<const std::uint32_t> records) {
-        auto sum = augur::tlp_record_scores(members.front(), table, set.data, records, *executor_, pass);
+        auto sum = augur::tlp_record_scores(members.front(), table, set.data, records, *threads_, pass);
         for (std::size_t m = 1; m < members.size(); ++m) {
-            const auto more = augur::tlp_record_scores(members[m], table, set.data, records, *executor_, pass);
+            const auto more = augur::tlp_record_scores(members[m], table, set.data, records, *threads_, pass);
             for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
         }
         for (float& x : sum) x /= static_cast<float>(members.size());

@@ -32,7 +32,7 @@ result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [
     augur::boosted_trees_options options;
     if (cell.method == table_method::trees_ranking) options.objective = augur::tree_objective::rank_pairwise;
     options.seed = seed;
-    options.threads = static_cast<std::uint32_t>(executor_->concurrency());
+    options.threads = static_cast<std::uint32_t>(threads_->concurrency());
     const auto trees = augur::tlp_trees::train(table, set.data, samples.records, samples.labels, samples.groups, options);
     if (!trees) return trees.why();
     cell_score out;
@@ -76,7 +76,7 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
         }
         augur::boosted_trees_options options = augur::relative_trees::defaults();
         options.seed = seed;
-        options.threads = static_cast<std::uint32_t>(executor_->concurrency());
+        options.threads = static_cast<std::uint32_t>(threads_->concurrency());
         if (auto done = trees.train(known, options); !done) return done.why();
         if (m == 0) samples_of_first = known.size();
     }

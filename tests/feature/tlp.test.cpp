@@ -2,7 +2,10 @@
 #include <augur/feature/tlp.hpp>
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -136,6 +139,19 @@ TEST_CASE("tlp schema: equal means equal hash, and sizes are checked") {
     CHECK(a.hash() != b.hash());
     CHECK(augur::tlp_schema::authors_cpu(0, 22).check().why().code == augur::errc::shape_mismatch);
     CHECK(augur::tlp_schema::authors_cpu(65536, 65536).check().why().code == augur::errc::limit);
+
+    augur::tlp_schema kinds = a, words = a; // the same texts in other places, and values that differ in the last bit
+    kinds.kinds = {"a", "k", "t", std::to_string(std::bit_cast<std::uint32_t>(1.0F))};
+    kinds.words.clear();
+    words.kinds = {"a"};
+    words.words = {{"k", "t", 1.0F}};
+    CHECK(kinds.hash() != words.hash());
+    auto next = words;
+    next.words[0].value = std::nextafter(1.0F, 2.0F);
+    CHECK(next.hash() != words.hash());
+    CHECK(next.check());
+    next.words[0].value = std::numeric_limits<float>::infinity();
+    CHECK(next.check().why().code == augur::errc::invalid_argument);
 }
 
 TEST_CASE("tlp schema: a mismatch says which has what") {

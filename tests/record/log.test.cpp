@@ -144,6 +144,30 @@ TEST_CASE("log: behind a line beyond the limit that has no newline nothing is lo
     CHECK(std::isnan(all.records[2].measured.total_seconds));
 }
 
+TEST_CASE("log: a remark at the end that no newline ends is kept, half of a line of ours is cut off") {
+    const logs::folder tmp;
+    const auto with_tail = [&](const std::string& tail) {
+        logs::write(tmp / "a.log", "");
+        const auto append = [&](int i) {
+            auto writer = log_writer::open(tmp / "a.log", durability::none);
+            REQUIRE(writer);
+            REQUIRE(writer->append(logs::record(i)));
+        };
+        append(0);
+        logs::write(tmp / "a.log", logs::read(tmp / "a.log") + tail);
+        append(1);
+        const auto all = read_log(tmp / "a.log");
+        CHECK(all.bad.empty());
+        CHECK(!all.summary.torn);
+        CHECK(all.records.size() == 2);
+        return logs::read(tmp / "a.log").find(tail + '\n') != std::string::npos;
+    };
+    CHECK(with_tail("# measured with the window open"));
+    CHECK(!with_tail("{\"i\": [[\"[\\\"half"));
+    CHECK(!with_tail("# {\"augur\": \"reco"));
+    CHECK(!with_tail(std::string(100, '\0')));
+}
+
 TEST_CASE("log: with the line ends of another system it is the same log") {
     const logs::folder tmp;
     {

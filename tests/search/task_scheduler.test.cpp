@@ -222,6 +222,14 @@ TEST_CASE("task_scheduler: a task that always fails neither takes the budget nor
     CHECK(late.gradients()[1] == doctest::Approx(-0.8 * 1e-3));
 }
 
+TEST_CASE("task_scheduler: alike are kernels of one class with operations within a factor; who does not know them is alone") {
+    CHECK(augur::similarity_group("conv2d", 1e9) == augur::similarity_group("conv2d", 1.01e9));
+    CHECK(augur::similarity_group("conv2d", 1e9) != augur::similarity_group("conv2d", 2e9));
+    CHECK(augur::similarity_group("conv2d", 1e9) != augur::similarity_group("dense", 1e9));
+    CHECK(augur::similarity_group("", 1e9).empty());
+    for (const double flops : {-1.0, -3.0, inf, std::numeric_limits<double>::quiet_NaN()}) CHECK(augur::similarity_group("conv2d", flops).empty());
+}
+
 TEST_CASE("task_scheduler: no tasks") {
     task_scheduler none(std::vector<scheduled_task>{});
     CHECK(!none.next());

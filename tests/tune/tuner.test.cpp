@@ -414,6 +414,49 @@ TEST_CASE("tuner: a runner that lies is caught") {
     for (const auto& r : sink.records) CHECK((r.outcome.ok() || !r.outcome.reason.empty()));
 }
 
+TEST_CASE("tuner: more measurements than candidates end the run, and the first of them are kept") {
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::random_search> strategies(1);
+    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(30, 6));
+    struct generous {
+        std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
+            measurement m;
+            m.status = outcome::ok;
+            m.seconds = {1e-3};
+            return std::vector<measurement>(candidates.size() + 1, m);
+        }
+    } runner;
+    log_sink sink;
+    const auto summary = t.run(runner, sink);
+    REQUIRE(!summary);
+    CHECK(summary.why().code == augur::errc::invalid_argument);
+    CHECK(summary.why().detail.find("gave") != std::string::npos);
+    CHECK(t.trials().size() == sink.records.size());
+    CHECK(!sink.records.empty());
+}
+
+TEST_CASE("tuner: recorded trials that are taken together are told once, before the first measurement") {
+    augur::function_runner runner(measure_toy);
+    const auto whole = run(runner, budget(60, 7));
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::random_search> strategies(1);
+    auto options = budget(60, 7);
+    options.replay = false;
+    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, options);
+    std::vector<record> log(whole.written.begin(), whole.written.begin() + 25);
+    for (auto& r : log) r.task = augur::task_identity(tasks[0]);
+    const auto taken = t.resume(log).taken;
+    REQUIRE(taken > 1);
+    std::vector<std::size_t> told;
+    log_sink sink;
+    REQUIRE(t.run(runner, sink, [&](const augur::tuning_progress& p) { told.push_back(p.trials); }));
+    REQUIRE(!told.empty());
+    CHECK(told.front() == taken);
+    CHECK(told.size() == 1 + 60 - taken);
+}
+
 TEST_CASE("tuner: one repeat that is no time makes a trial unstable, wherever it stands, and the reason names it") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const std::vector<std::pair<std::vector<double>, std::string>> lies{{{1e-3, 1e-3, nan}, "nan s"},    {{nan, 1e-3, 1e-3}, "nan s"},

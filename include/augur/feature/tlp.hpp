@@ -10,6 +10,7 @@
 /// which the network, blind to order, cannot see otherwise: it ranks better and learns in half the time when records are few.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -267,21 +268,26 @@ inline result<void> tlp_schema::check() const {
     if (positions > columns)
         return error{errc::shape_mismatch, "tlp schema '" + name + "': " + std::to_string(positions) + " positions do not fit into " +
                                                std::to_string(columns) + " columns"};
+    for (const auto& w : words)
+        if (!std::isfinite(w.value))
+            return error{errc::invalid_argument, "tlp schema '" + name + "': the name '" + w.kind + "." + w.text + "' is worth " +
+                                                     std::to_string(w.value) + ", expected a number"};
     return {};
 }
 
 inline std::uint64_t tlp_schema::hash() const {
-    std::string text = "tlp1";
-    const auto add = [&](std::string_view part) { (text += '\x1f') += part; };
+    std::string text = "tlp2";
+    const auto add = [&](std::string_view part) { ((text += std::to_string(part.size())) += ':') += part; }; // so no two lists read alike
+    add(std::to_string(kinds.size()));
     for (const auto& k : kinds) add(k);
     for (const auto& w : words) {
         add(w.kind);
         add(w.text);
-        add(std::to_string(static_cast<std::int64_t>(w.value * 1024)));
+        add(std::to_string(std::bit_cast<std::uint32_t>(w.value + 0.0F))); // -0 is 0
     }
     for (const std::size_t n : {kind_columns, rows, columns, positions, static_cast<std::size_t>(unknown), static_cast<std::size_t>(pad)})
         add(std::to_string(n));
-    if (thread_rows) add("thread rows"); // schemas without them keep their hash
+    add(thread_rows ? "thread rows" : "");
     return fnv1a64(text);
 }
 

@@ -5,6 +5,7 @@
 /// @file
 /// Where a training stands, in a file: a run that was killed goes on from it and ends with the bits that it would have had.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -73,7 +74,7 @@ inline std::string checkpoint_state(const tlp_checkpoint& c) {
 inline result<void> read_checkpoint_state(std::string_view text, tlp_checkpoint& c) {
     json_reader in(text);
     std::string_view key;
-    std::size_t seen = 0;
+    std::vector<std::string> seen;
     const auto count = [&](std::size_t& to) {
         std::int64_t n = 0;
         if (in.read(n) && n < 0) in.fail(errc::parse, "expected a number of at least 0");
@@ -81,7 +82,11 @@ inline result<void> read_checkpoint_state(std::string_view text, tlp_checkpoint&
     };
     if (in.begin_object()) {
         while (in.next_member(key)) {
-            ++seen;
+            if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+                in.fail(errc::parse, "the key '" + std::string(key) + "' comes twice");
+                break;
+            }
+            seen.emplace_back(key);
             if (key == "run") {
                 std::string_view number;
                 if (in.read(number)) {
@@ -109,9 +114,9 @@ inline result<void> read_checkpoint_state(std::string_view text, tlp_checkpoint&
             if (!in.ok()) break;
         }
     }
-    if (in.ok() && seen != 4) in.fail(errc::parse, "expected four keys");
+    if (in.ok() && seen.size() != 4) in.fail(errc::parse, "expected four keys");
     if (!in.finish()) return error{in.why().code, "state " + in.why().detail};
-    if (!c.history.empty() && c.best >= c.history.size()) return error{errc::parse, "the best epoch is beyond the last"};
+    if (c.best >= (std::max)(c.history.size(), std::size_t{1})) return error{errc::parse, "the best epoch is beyond the last"};
     return {};
 }
 
@@ -161,8 +166,8 @@ inline result<tlp_checkpoint> load_tlp_checkpoint(const std::string& path, const
     tlp_checkpoint c;
     if (auto read = detail::read_checkpoint_state(entry("state"), c); !read) return wrong(read.why().code, read.why().detail);
     if (c.run != run)
-        return wrong(errc::version_mismatch, "it is of run " + std::to_string(c.run) + ", expected " + std::to_string(run) +
-                                                 ": other data, options or first weights");
+        return wrong(errc::version_mismatch,
+                     "it is of run " + std::to_string(c.run) + ", expected " + std::to_string(run) + ": other data, options or first weights");
     c.network = c.best_network = c.first = c.second = tlp_network<float>::zeros(config);
     result<void> outcome;
     detail::visit_checkpoint(c, [&](const std::string& name, auto& p) {

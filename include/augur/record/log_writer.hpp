@@ -86,7 +86,8 @@ public:
     }
 
     /// Appends a record and gives its sequence number; the record's own is not looked at.
-    /// Errors: io (the disk is full, ...; the record is not in the log), invalid_argument (a record that could not be read again).
+    /// Errors: invalid_argument (a record that could not be read again), io (the disk is full, ...): the record is not in the log. One io error
+    /// is otherwise, "written, but the disk did not confirm it": the record is in the log, a crash of the machine may lose it.
     [[nodiscard]] result<std::int64_t> append(tuning_record record) {
         record.sequence = next_sequence_;
         const std::string text = to_text(record);

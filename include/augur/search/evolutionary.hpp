@@ -94,7 +94,7 @@ public:
             }
         }
 
-        const std::size_t random_points = (std::min)(n, random_share(n));
+        const std::size_t random_points = random_share(n);
         auto take = [&](decision_vector& point) {
             if (seen_.insert(fingerprint_decisions(space, point))) out.push_back(std::move(point));
         };
@@ -155,6 +155,7 @@ private:
     [[nodiscard]] std::size_t random_share(std::size_t n) const {
         const double share = options_.eps_greedy * static_cast<double>(n);
         if (!(share > 0)) return 0;
+        if (share >= static_cast<double>(n)) return n;
         if (options_.truncate_eps) return static_cast<std::size_t>(share);
         const auto rounded = static_cast<std::size_t>(std::lround(share));
         return n >= 10 ? (std::max)(std::size_t{1}, rounded) : rounded;
@@ -223,8 +224,8 @@ private:
             const double y = observed_[b].latency;
             return x < y || (x == y && a < b);
         });
-        const auto most = static_cast<std::size_t>(options_.measured_ratio * static_cast<double>(options_.population));
-        if (order.size() > most) order.resize(most);
+        const double most = options_.measured_ratio * static_cast<double>(options_.population);
+        if (!(most >= static_cast<double>(order.size()))) order.resize(most > 0 ? static_cast<std::size_t>(most) : 0);
         population measured;
         for (const std::size_t i : order) {
             auto path = trace_path(space, observed_[i].decisions);

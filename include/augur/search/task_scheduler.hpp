@@ -44,9 +44,9 @@ struct scheduled_task {
 };
 
 /// Ansor's similarity: tasks of one kernel class whose operations lie within a factor of 1.618, by the class and int(log_1.618(flops + 1)).
-/// Empty, so alone, without a class.
+/// Empty, so alone, without a class or where the operations are not known (negative or not finite).
 [[nodiscard]] inline std::string similarity_group(std::string_view kernel_class, double flops) {
-    if (kernel_class.empty()) return {};
+    if (kernel_class.empty() || !(flops >= 0) || !std::isfinite(flops)) return {};
     return std::string(kernel_class) + "_" + std::to_string(static_cast<long long>(std::log(flops + 1) / std::log(1.618)));
 }
 

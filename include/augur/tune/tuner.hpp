@@ -145,16 +145,18 @@ public:
     /// Runs until the budget is used up, nothing is left to try, or `stop` says so.
     ///
     /// @param sink      `record_sink`; called once for each measured trial, right after its batch
-    /// @param progress  called with a `tuning_progress` after each trial that was measured, and once after those that were recorded
+    /// @param progress  called with a `tuning_progress` after each trial that was measured, and once after recorded ones that were taken together
     /// @param stop      read between batches; the batch that runs is finished and written
     /// @param clock     seconds since some moment
-    /// Errors  `invalid_argument` when the options make no sense, and what the sink says; `trials()` then still has all that was measured
+    /// Errors  `invalid_argument` when the options make no sense or the runner gives more measurements than there were candidates, and what the
+    ///         sink says; `trials()` then still has all that was measured
     template <runner<S, Task> R, record_sink<S, Task> Sink, class Progress = ignore_progress, class Stop = never_stop, class Clock = steady_seconds>
     [[nodiscard]] result<tuning_summary> run(R& runner, Sink&& sink, Progress&& progress = {}, Stop&& stop = {}, Clock&& clock = {}) {
         if (auto ok = check(); !ok) return ok.why();
         const std::size_t round = (std::min)(options_.round, options_.trials / tasks_.size());
         const double begin = clock();
-        if (!options_.replay) take_all(round);
+        tools<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
+        if (!options_.replay) take_all(t);
         while (trials_.size() < options_.trials) {
             summary_.interrupted = static_cast<bool>(stop());
             if (summary_.interrupted) break;
@@ -162,15 +164,14 @@ public:
             summary_.exhausted = !task && left_ == 0;
             if (!task && left_ == 0) break;
             if (!task) { // the replay came to its end before the records did
-                take_all(round);
+                take_all(t);
                 continue;
             }
-            tools<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
             auto ok = run_round(*task, (std::min)(round, options_.trials - trials_.size()), t);
             if (!ok) return ok.why();
             if (summary_.interrupted) break;
         }
-        if (left_ > 0) take_all(round); // stopped during the replay: the summary knows them all the same
+        if (left_ > 0) take_all(t); // stopped during the replay: the summary knows them all the same
         summary_.seconds = clock() - begin;
         summary_.trials = trials_.size();
         for (std::size_t i = 0; i < tasks_.size(); ++i) summary_.tasks[i].rounds = scheduler_.rounds(i);
@@ -315,7 +316,7 @@ private:
         }
         const std::size_t own = trials_.size() - before;
         if (own > 0 && batch.size() < proposed->fresh.size()) report_progress(task, t);
-        if (!batch.empty() && left_ > 0) take_all(t.round);
+        if (!batch.empty() && left_ > 0) take_all(t);
         const std::size_t measured_from = trials_.size();
         if (auto ok = measure(task, batch, points, t); !ok) return ok;
         if (summary_.interrupted) return {};
@@ -363,6 +364,9 @@ private:
                 if (written) report_progress(task, t);
             }
             if (!written) return written;
+            if (came > n)
+                return error{errc::invalid_argument, "tuning: the runner gave " + std::to_string(came) + " measurements for " + std::to_string(n) +
+                                                         " candidates, so which is whose is not known"};
             from += n;
         }
         return {};
@@ -412,7 +416,9 @@ private:
     }
 
     /// Takes the records that no proposal met, and tells the scheduler in rounds, as if they had been measured now.
-    void take_all(std::size_t round) {
+    template <class Tools>
+    void take_all(Tools& t) {
+        if (left_ == 0) return;
         std::vector<std::size_t> count(tasks_.size());
         std::vector<double> best(tasks_.size(), infinity);
         auto tell = [&](std::size_t task) {
@@ -431,10 +437,11 @@ private:
                 }
             }
             take(r);
-            if (++count[task] == round) tell(task);
+            if (++count[task] == t.round) tell(task);
         }
         for (std::size_t i = 0; i < tasks_.size(); ++i)
             if (count[i] > 0) tell(i);
+        report_progress(trials_.back().task, t);
     }
 
     template <class Tools>
