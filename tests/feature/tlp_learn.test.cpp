@@ -108,6 +108,29 @@ TEST_CASE("tlp vocabulary: the order of the schedules does not matter") {
     CHECK(*one == *other);
 }
 
+namespace {
+struct orphaned { ///< a name in front of the first primitive
+    bool first = false;
+};
+} // namespace
+template <>
+struct augur::schedule_traits<orphaned> {
+    template <class Sink>
+    static void visit(const orphaned& s, Sink& sink) {
+        if (s.first) sink.name("ghost");
+        sink.primitive("q");
+        sink.name("word");
+    }
+};
+TEST_CASE("tlp vocabulary: a name in front of the first primitive belongs to none, also behind another schedule") {
+    for (const bool turned : {false, true}) {
+        const std::vector<orphaned> two{{turned}, {!turned}};
+        const auto schema = augur::tlp_schema::learn(std::span<const orphaned>(two), {});
+        REQUIRE(schema);
+        CHECK(schema->words == std::vector<augur::tlp_word>{{"q", "word", 1}});
+    }
+}
+
 TEST_CASE("tlp vocabulary: what is rare or unseen shares a column") {
     augur::tlp_learner learner;
     for (int i = 0; i < 3; ++i) learner.see(configuration{{{"often", std::int64_t{1}}, {"rare" + std::to_string(i), std::int64_t{2}}}});

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -253,7 +254,24 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
         CHECK(code_of(options, train) == errc::limit);
         CHECK(equal(net, start));
     }
+    for (const bool by_task : {true, false}) { // no limit is the limit of all samples
+        const auto trained = [&](std::size_t most) {
+            options = {};
+            options.epochs = 1;
+            options.by_task = by_task;
+            options.list = options.batch = most;
+            net = log.network();
+            const auto done = tlp_fit_dataset(net, log.table, log.data, train, tlp_samples{}, serial, options);
+            REQUIRE(done);
+            CHECK(done->steps == 1);
+            return net;
+        };
+        const auto unbounded = trained(std::numeric_limits<std::size_t>::max());
+        CHECK(equal(trained(train.size()), unbounded));
+    }
     options = {};
+    options.checkpoint = __FILE__ "/in a file";
+    CHECK(code_of(options, train) == errc::io);
     options.checkpoint = "/nowhere/at/all";
     CHECK(code_of(options, train) == errc::not_found);
     auto two = train;

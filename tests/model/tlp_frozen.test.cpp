@@ -349,6 +349,9 @@ TEST_CASE("tlp frozen: what cannot be scored or frozen") {
     augur::tlp_freeze_options options;
     options.output = 1;
     CHECK(refused(model, options).code == augur::errc::invalid_argument);
+    options = {};
+    options.rows = std::size_t{1} << 60U;
+    CHECK(refused(model, options).code == augur::errc::limit);
     auto other = model;
     other.schema = augur::tlp_schema::ansor();
     CHECK(refused(other).code == augur::errc::shape_mismatch);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -109,4 +110,34 @@ TEST_CASE("tlp online: an LSTM goes on from weights, and so does the first outpu
         CHECK(model.model()->network.decoders.size() == 1);
         CHECK(scores_of(model, unseen) != expected);
     }
+}
+
+TEST_CASE("tlp online: lists and batches without limit are those of all records; a schema that knows nothing trains nothing") {
+    const permuted data(64, 5);
+    const auto bounded = [&](std::size_t most) {
+        augur::serial_executor serial;
+        auto o = without_places(augur::tlp_backbone::attention);
+        o.fit.list = o.fit.batch = most;
+        o.fit.epochs = 2;
+        o.fit.least_steps = 4;
+        online model(serial, o);
+        REQUIRE(model.update(data.records));
+        CHECK(model.trained_on() == 64);
+        CHECK(model.last_fit().steps == 4);
+        return scores_of(model, data);
+    };
+    CHECK(bounded(std::numeric_limits<std::size_t>::max()) == bounded(64));
+
+    augur::serial_executor serial;
+    auto o = without_places(augur::tlp_backbone::attention);
+    o.schema.kinds.assign(1, "of somebody else");
+    online model(serial, o);
+    const auto nothing = model.update(data.records);
+    REQUIRE(!nothing);
+    CHECK(nothing.why().code == augur::errc::not_found);
+    CHECK(model.trained_on() == 0);
+    CHECK(model.trainings() == 0);
+    CHECK(model.update(data.records)); // not tried again before the next mark
+    o.growth = 1.001;
+    CHECK(o.check().why().code == augur::errc::invalid_argument);
 }

@@ -13,6 +13,7 @@
 #include <augur/record/log.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/schedule/steps_json.hpp>
+#include <augur/tune/trial_log.hpp>
 #include <doctest/doctest.h>
 
 #include "logs.hpp"
@@ -104,6 +105,24 @@ TEST_CASE("logged schedule: any items come back through a log, to the last bit")
         CHECK(*back == s);
     }
     CHECK(reader->summary().bad == 0);
+}
+
+TEST_CASE("logged schedule: a visit that does not begin with a primitive is refused by the sink, and the log goes on") {
+    const logs::folder tmp;
+    auto writer = augur::log_writer::open(tmp / "a.log", augur::durability::none);
+    REQUIRE(writer);
+    augur::log_sink sink(*writer, {"cc", "-O2"});
+    augur::measurement m;
+    m.status = augur::outcome::ok;
+    m.seconds = {1e-3};
+    words orphan, fine;
+    orphan.items = {{schedule_item::kind::integer, 7, 0, {}}, {schedule_item::kind::primitive, 0, 0, "tile"}};
+    fine.items = {{schedule_item::kind::primitive, 0, 0, "tile"}, {schedule_item::kind::integer, 7, 0, {}}};
+    const auto refused = sink(kernel{}, orphan, m);
+    REQUIRE(!refused);
+    CHECK(refused.why().code == augur::errc::invalid_argument);
+    CHECK(sink(kernel{}, fine, m));
+    CHECK(writer->next_sequence() == 1);
 }
 
 TEST_CASE("logged schedule: the text, and what is no such text") {

@@ -119,6 +119,21 @@ TEST_CASE("split: keys that differ in how they spell padding are one; a fifth is
     CHECK(split.validation.size() % 2 == 0);
 }
 
+TEST_CASE("split: below a share of 1 something is left to train on, however little there is") {
+    const dataset data = build(make(3000, 11, 6, 12));
+    const std::vector<std::uint32_t> one = {2};
+    std::vector<bool> held(data.tasks(), true);
+    held[0] = false;
+    for (const double share : {0.0, 0.3, 0.5, 0.99, 0.9999}) {
+        CAPTURE(share);
+        CHECK(!split_tasks(data, held, share).train.empty());
+        CHECK(!split_records(data, one, share).train.empty());
+        CHECK(!split_tasks(data, std::vector<bool>(data.tasks()), share).train.empty());
+    }
+    CHECK(split_tasks(data, held, 1).train.empty());
+    CHECK(split_records(data, one, 1).train.empty());
+}
+
 TEST_CASE("split: by record, as the authors do, and a share of each task") {
     const dataset data = build(make(3000, 11, 6, 12));
     const std::vector<std::uint32_t> tasks = {1, 4, 7};

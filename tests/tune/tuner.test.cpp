@@ -177,7 +177,7 @@ TEST_CASE("tuner: uses the whole budget, measures nothing twice, adds up") {
     std::array<double, 2> best{inf, inf};
     for (const auto& r : out.written) {
         failed += r.outcome.ok() ? 0U : 1U;
-        auto& b = best[r.task == "\nconv" ? 0 : 1];
+        auto& b = best[r.task == augur::task_identity(two_tasks()[0]) ? 0 : 1];
         b = std::min(b, r.outcome.latency());
     }
     CHECK(failed > 0);
@@ -505,7 +505,7 @@ TEST_CASE("tuner: one key on two targets is two tasks, also for records and for 
     REQUIRE(log.size() == 20);
     for (const auto& r : log) {
         const std::vector<schedule> asked{r.schedule};
-        const bool cpu = r.task == "cpu\nmm";
+        const bool cpu = r.task == augur::task_identity(tasks[0]);
         CHECK(replay.measure(tasks[cpu ? 0 : 1], std::span<const schedule>(asked))[0].latency() == (cpu ? 2e-3 : 1e-5));
     }
 
@@ -538,7 +538,7 @@ TEST_CASE("tuner: a model in trouble costs its scores, not the run") {
     CHECK(summary->first_model_error == "no head for this target");
 }
 
-TEST_CASE("tuner: a sink that fails ends the run at once, and what was measured is still there") {
+TEST_CASE("tuner: a sink that fails ends the run after its batch, all of which was offered to it and is still there") {
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
@@ -554,7 +554,7 @@ TEST_CASE("tuner: a sink that fails ends the run at once, and what was measured 
     CHECK(written == 11);
     CHECK(t.trials().size() == 11);
 
-    // The others of its batch were measured, too.
+    // The others of its batch were measured, too: what the sink does not take of one it may take of the next.
     std::vector<augur::random_search> anew(1);
     auto in_fours = budget(30);
     in_fours.batch = 4;
@@ -565,7 +565,7 @@ TEST_CASE("tuner: a sink that fails ends the run at once, and what was measured 
         return {};
     });
     REQUIRE(!failed);
-    CHECK(written == 10);
+    CHECK(written == 12);
     CHECK(u.trials().size() == 12);
 }
 
@@ -585,10 +585,41 @@ TEST_CASE("tuner: senseless options are refused") {
     CHECK(refused(budget(10, 0)) == "tuning: expected round, batch and attempts of at least 1, 0, 3 and 4 came");
     auto shrinking = budget(10);
     shrinking.train_growth = 0.5;
-    CHECK(refused(shrinking) == "tuning: expected train_growth of at least 1, 0.500000 came");
+    CHECK(refused(shrinking) == "tuning: expected train_growth of 1, or of at least 1.01, 0.500000 came");
+    auto creeping = budget(10);
+    creeping.train_growth = std::nextafter(1.0, 2.0);
+    refused(creeping);
+    for (double augur::task_scheduler_options::*const number :
+         {&augur::task_scheduler_options::delta, &augur::task_scheduler_options::beta, &augur::task_scheduler_options::alpha})
+        for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+            auto o = budget(10);
+            o.scheduler.*number = bad;
+            refused(o);
+        }
+    auto blind = budget(10);
+    blind.scheduler.window = 0;
+    refused(blind);
     std::vector<augur::random_search> nobody;
     augur::tuner<schedule, task, toy::grid, augur::random_search> none({}, {}, nobody, budget(10));
     CHECK(!none.run(runner, augur::discard_records{}));
+}
+
+TEST_CASE("tuner: a weight that is none is refused with the name of its task") {
+    struct weighed {
+        double much = 1;
+        [[nodiscard]] static std::string_view key() { return "mm"; }
+        [[nodiscard]] double weight() const { return much; }
+    };
+    const std::vector<toy::grid> spaces(1);
+    augur::function_runner runner([](const weighed&, const schedule&) { return 1e-3; });
+    for (const double bad : {-1.0, inf, std::numeric_limits<double>::quiet_NaN()}) {
+        const std::vector<weighed> tasks{{bad}};
+        std::vector<augur::random_search> strategies(1);
+        augur::tuner<schedule, weighed, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(10));
+        const auto summary = t.run(runner, augur::discard_records{});
+        REQUIRE(!summary);
+        CHECK(summary.why().detail.find("'mm'") != std::string::npos);
+    }
 }
 
 TEST_CASE("tuner: training after 64, 128, 256 records, and the time it takes by the clock given") {

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace {
 
@@ -62,8 +65,18 @@ TEST_CASE("task: what it says is passed on") {
     CHECK(augur::task_kernel_class(t) == "conv2d");
 }
 
-TEST_CASE("task_identity: the target is part of it") {
-    CHECK(augur::task_identity(full{}) == "llvm\nconv2d:1x64");
-    CHECK(augur::task_identity(archetype()) == "\ndense");
-    CHECK(augur::task_identity(foreign{2}) == "\nother");
+TEST_CASE("task_identity: target and key, and no two pairs of them are one") {
+    struct named {
+        std::string where, what;
+        [[nodiscard]] std::string_view key() const { return what; }
+        [[nodiscard]] std::string_view target() const { return where; }
+    };
+    const std::vector<named> all{{"", "a"},    {"a", ""},   {"a", "b\nc"}, {"a\nb", "c"}, {"1", "\na"},
+                                 {"", "1\na"}, {"", "\na"}, {"11", "a"},   {"1", "1a"}};
+    std::set<std::string> names;
+    for (const auto& t : all) names.insert(augur::task_identity(t));
+    CHECK(names.size() == all.size());
+    CHECK(augur::task_identity(all[2]) == augur::task_identity(named(all[2])));
+    CHECK(augur::task_identity(archetype()).ends_with("dense"));
+    CHECK(augur::task_identity(foreign{2}).ends_with("other"));
 }

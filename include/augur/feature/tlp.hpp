@@ -78,7 +78,7 @@ struct tlp_schema {
 
     /// Sizes that fit together: every kind (and `other`) has a column, L and E are at least 1, and there are at most 2^24 features.
     [[nodiscard]] result<void> check() const;
-    /// Equal for equal encodings, whatever the name; written to weights files.
+    /// Equal for equal encodings, whatever the name; in files of trees and checkpoints.
     [[nodiscard]] std::uint64_t hash() const;
 
     friend bool operator==(const tlp_schema&, const tlp_schema&) = default;
@@ -86,7 +86,6 @@ struct tlp_schema {
 
 namespace detail {
 
-/// Writes rows as the visit goes along. The first failure sticks.
 struct tlp_known_sink {
     const tlp_schema& schema;
     bool any = false;
@@ -105,6 +104,7 @@ template <schedule S>
     return sink.any;
 }
 
+/// Writes rows as the visit goes along. The first failure sticks.
 struct tlp_sink {
     const tlp_schema& schema;
     float* out;
@@ -112,7 +112,7 @@ struct tlp_sink {
     float* row = nullptr;    ///< the current one; null beyond L
     std::size_t column = 0;  ///< next number of the row
     std::string_view kind{}; ///< of the current primitive, a view into the schedule
-    bool failed = false;
+    errc failed{};
     std::string failure{};
 
     void primitive(std::string_view next) {
@@ -133,7 +133,11 @@ struct tlp_sink {
     void number(std::int64_t n) { put(static_cast<float>(n)); }
     void number(double n) {
         const auto value = static_cast<float>(n);
-        if (!std::isfinite(value)) fail("expected a number that is finite in float, got " + std::to_string(n));
+        if (!std::isfinite(value)) {
+            std::string came;
+            append_number(came, n);
+            fail(errc::invalid_argument, "expected a number that is finite in float, got " + came);
+        }
         put(value);
     }
     void name(std::string_view text) {
@@ -156,11 +160,12 @@ private:
         ++column;
     }
     void refuse(const char* what, std::string_view which) {
-        fail(std::string(what) + " '" + std::string(which.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'");
+        fail(errc::unknown_primitive,
+             std::string(what) + " '" + std::string(which.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'");
     }
-    void fail(const std::string& why) {
-        if (failed) return;
-        failed = true;
+    void fail(errc code, const std::string& why) {
+        if (failed != errc{}) return;
+        failed = code;
         failure = "step " + std::to_string(steps == 0 ? 0 : steps - 1) + ": " + why;
     }
 };
@@ -180,7 +185,8 @@ void tlp_visit(const S& s, bool thread_rows, thread_follower& follower, Sink& si
 ///
 /// @param out   schema.rows * schema.columns floats; with padding all of them are written, without it only the rows that are there
 /// @return      how many rows are to be read: L with padding, else min(steps and thread rows, L)
-/// @note        errors: unknown_primitive (names step and word) as the schema has it. Linear in the steps; allocates only for an error and for thread
+/// @note        errors: unknown_primitive (names step and word) as the schema has it; invalid_argument, a number that no float holds.
+///              Linear in the steps; allocates only for an error and for thread
 ///              rows; safe to call concurrently on distinct memory. pre: schema.check()
 template <schedule S>
 [[nodiscard]] result<std::size_t> tlp_features(const S& s, const tlp_schema& schema, std::span<float> out) {
@@ -188,7 +194,7 @@ template <schedule S>
     detail::tlp_sink sink{schema, out.data()};
     thread_follower follower;
     detail::tlp_visit(s, schema.thread_rows, follower, sink);
-    if (sink.failed) return error{errc::unknown_primitive, std::move(sink.failure)};
+    if (sink.failed != errc{}) return error{sink.failed, std::move(sink.failure)};
     const std::size_t seen = (std::min)(sink.steps, schema.rows);
     if (!schema.pad) return seen;
     std::fill(out.begin() + static_cast<std::ptrdiff_t>(seen * schema.columns), out.end(), 0.0F);

@@ -53,7 +53,10 @@ public:
         end();
     }
 
-    void begin() { steps_ = items_ = 0; }
+    void begin() {
+        steps_ = items_ = 0;
+        kind_.clear();
+    }
     void primitive(std::string_view kind) {
         end_primitive();
         ++steps_;

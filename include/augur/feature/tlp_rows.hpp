@@ -50,7 +50,7 @@ public:
             detail::tlp_sink sink{placeless, row.data()};
             primitives.replay(id, sink);
             std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
-            rows_.push_back(sink.failed ? refused : intern(row.data()));
+            rows_.push_back(sink.failed != errc{} ? refused : intern(row.data()));
         }
     }
 
@@ -89,9 +89,9 @@ public:
                 return error{errc::not_found, "step " + std::to_string(i) + ": primitive " + std::to_string(schedule[i]) + " of a table of " +
                                                   std::to_string((std::min)(size(), primitives.size()))};
             if (rows_[schedule[i]] == refused)
-                return error{errc::unknown_primitive, "step " + std::to_string(i) + ": primitive '" +
-                                                          std::string(primitives.kind(schedule[i]).substr(0, 80)) +
-                                                          "' or a name in it is not in the vocabulary '" + schema_.name + "'"};
+                return error{errc::unknown_primitive,
+                             "step " + std::to_string(i) + ": primitive '" + std::string(primitives.kind(schedule[i]).substr(0, 80)) +
+                                 "' or a name in it is not in the vocabulary '" + schema_.name + "', or no float holds a number in it"};
         }
         return {};
     }

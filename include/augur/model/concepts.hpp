@@ -27,7 +27,8 @@ enum class score_meaning : std::uint8_t {
 ///
 /// Syntax      `m.score(task, span<const S>, span<float>) -> result<void>`; `M::meaning` is a `score_meaning`
 /// Semantics   one score per schedule, higher is better; -infinity for a candidate that cannot be scored; never NaN;
-///             the score of a schedule does not depend on its neighbours in the batch
+///             the score of a schedule does not depend on its neighbours in the batch but for rounding (1e-4 relative); equal batches
+///             have equal scores
 /// Errors      spans of different length, a task the model cannot serve
 /// Threads     one thread a model object; make one scorer per thread
 template <class M, class S, class Task>

@@ -46,7 +46,7 @@ public:
 
     /// @note errors: shape_mismatch, spans of different length
     template <schedule S, task Task>
-        requires crop_features_of<F, S, Task>
+    requires crop_features_of<F, S, Task>
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
@@ -61,7 +61,8 @@ public:
             }
             const auto p = predictor_.predict(*features, threads_);
             if (!p) failure_ = p.why();
-            else if (p->seconds > 0) scores[i] = static_cast<float>(-std::log(p->seconds));
+            else if (p->seconds > 0 && std::isfinite(p->seconds)) scores[i] = static_cast<float>(-std::log(p->seconds));
+            else failure_ = error{errc::limit, "crop: expected a finite time above 0, " + std::to_string(p->seconds) + " s came"};
         }
         return {};
     }

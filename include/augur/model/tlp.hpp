@@ -62,9 +62,9 @@ struct tlp_config {
     static tlp_config authors_mtl(nn::index columns, nn::index platforms);
     /// As the authors', without the dead layer and with scaled inputs.
     static tlp_config full(nn::index columns);
-    /// Half the width of `full`: for some hundred thousand measurements, of which it learns as much in a third of the time.
+    /// Half the width of `full`: for a hundred thousand measurements and more, of which it learns as much in a third of the time.
     static tlp_config medium(nn::index columns);
-    /// For some hundred measurements: a quarter of the width, one block.
+    /// For some thousand measurements, as of one search: a quarter of the width, one block.
     static tlp_config small(nn::index columns);
 
     /// Does a score depend on the order of the rows?

@@ -6,11 +6,13 @@
 /// Trains TLP on a data set: as the authors did, or better; validated, resumable, the same bits for any number of threads.
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -197,7 +199,9 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
     nn::adam<tlp_network<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
     bool there = false;
     if (!options.checkpoint.empty()) {
+        errno = 0;
         if (std::FILE* const file = std::fopen(options.checkpoint.c_str(), "rbe")) there = std::fclose(file) == 0;
+        else if (errno != ENOENT) return error{errc::io, "'" + options.checkpoint + "': cannot open the checkpoint: " + std::strerror(errno)};
     }
     if (there) {
         auto from = load_tlp_checkpoint(options.checkpoint, net.config, at.run);

@@ -50,6 +50,7 @@ struct tlp_samples {
 /// key) are one sample with the labels of all platforms that measured it, wherever they stand in the logs; of two records of one platform the better
 /// counts.
 ///
+/// pre: records of `data`
 /// @param records  (K) for each output; one target's records in one list, for a label compares records of one target
 /// @note           O(all records and their primitives); a sample's order: by workload, then as the records were given
 [[nodiscard]] inline tlp_samples make_tlp_samples(const dataset& data, std::span<const std::vector<std::uint32_t>> records,
@@ -79,6 +80,7 @@ struct tlp_samples {
     std::vector<double> least(numbers.size() * outputs, none);
     for (std::uint32_t k = 0; k < outputs; ++k) {
         for (const std::uint32_t r : records[k]) {
+            AUGUR_ASSERT(r < data.size(), "make_tlp_samples: a record of another data set");
             const std::uint32_t group = workload_of[task_of[r]];
             entries.push_back({group, k, r, entries.size()});
             if (options.least_of_given) least[group * outputs + k] = (std::min)(least[group * outputs + k], cost(r));

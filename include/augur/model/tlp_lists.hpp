@@ -62,10 +62,10 @@ public:
         for (const auto& [first, last] : groups_) {
             const auto all = std::span(drawn_).subspan(first, last - first);
             rng.shuffle(all);
-            const std::size_t n = all.size(), parts = (n + most_ - 1) / most_;
+            const std::size_t n = all.size(), most = (std::min)(most_, n), parts = (n + most - 1) / most;
             for (std::size_t p = 0; p < parts; ++p) // near-equal parts of a task; whole batches of all of them
                 lists_.push_back(ranked_ ? all.subspan(n * p / parts, n * (p + 1) / parts - n * p / parts)
-                                         : all.subspan(p * most_, (std::min)(most_, n - p * most_)));
+                                         : all.subspan(p * most, (std::min)(most, n - p * most)));
         }
         if (ranked_) rng.shuffle(std::span(lists_));
         return lists_;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <augur/core/executor.hpp>
+#include <augur/core/marks.hpp>
 #include <augur/core/random.hpp>
 #include <augur/feature/tlp.hpp>
 #include <augur/model/concepts.hpp>
@@ -35,15 +36,15 @@ struct tlp_online_options {
     tlp_fit_options fit;
     std::uint64_t seed = 1;
     std::size_t first_update = 64; ///< records before the first training
-    double growth = 2;             ///< it is trained again at first_update * growth^k records; above 1
+    double growth = 2;             ///< it is trained again at first_update * growth^k records; at least 1.01
 
     /// Errors: invalid_argument, shape_mismatch, limit.
     [[nodiscard]] result<void> check() const {
         if (auto fits = schema.check(); !fits) return fits;
         if (auto fits = config.of(schema).check(); !fits) return fits;
         if (auto fits = fit.check(); !fits) return fits;
-        if (growth > 1 && first_update > 0) return {};
-        return error{errc::invalid_argument, "tlp online: expected a first update of 1 or more records and a growth above 1, got " +
+        if (growth >= least_growth && first_update > 0) return {};
+        return error{errc::invalid_argument, "tlp online: expected a first update of 1 or more records and a growth of at least 1.01, got " +
                                                  std::to_string(first_update) + " and " + std::to_string(growth)};
     }
 };
@@ -90,9 +91,9 @@ public:
     /// A record whose schedule the vocabulary does not know counts, but teaches nothing.
     /// Errors, after which it scores as before: not_found, the schema knows no primitive of any record; limit, the training diverged.
     result<void> update(std::span<const observation<S, Task>> records) {
-        const std::size_t mark = last_mark(records.size());
-        if (mark <= trained_on_) return {};
-        trained_on_ = mark;
+        const std::size_t mark = last_mark(records.size(), options_.first_update, options_.growth);
+        if (mark <= tried_) return {};
+        tried_ = mark;
         return train(records.first(mark));
     }
 
@@ -105,16 +106,6 @@ public:
     [[nodiscard]] const tlp_model* model() const { return model_ ? &*model_ : nullptr; }
 
 private:
-    [[nodiscard]] std::size_t last_mark(std::size_t count) const {
-        std::size_t mark = 0;
-        auto next = static_cast<double>(options_.first_update);
-        while (std::floor(next) <= static_cast<double>(count)) {
-            mark = static_cast<std::size_t>(next);
-            next *= options_.growth;
-        }
-        return mark;
-    }
-
     void adopt(tlp_network<float> network) {
         model_.emplace(tlp_model{options_.schema, std::move(network)});
         scorer_.emplace(*model_, *executor_);
@@ -149,6 +140,7 @@ private:
         auto network = start_ ? *start_ : tlp_network<float>::random_init(options_.config, rng.stream(0));
         report_ = tlp_fit(network, data, labels, groups, rng.stream(1), *executor_, options_.fit);
         ++trainings_;
+        trained_on_ = records.size();
         if (const auto bad = network.not_finite(); !bad.empty())
             return error{errc::limit, "tlp online: expected finite parameters, '" + bad + "' is not after training on " +
                                           std::to_string(records.size()) + " records: lower the learning rate"};
@@ -161,6 +153,7 @@ private:
     std::optional<tlp_network<float>> start_;
     std::optional<tlp_model> model_;
     std::optional<tlp_scorer<Executor>> scorer_;
+    std::size_t tried_ = 0; ///< the mark of the last training, also of one that ended before it began
     std::size_t trained_on_ = 0;
     std::size_t trainings_ = 0;
     tlp_fit_report report_;

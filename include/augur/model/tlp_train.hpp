@@ -82,9 +82,11 @@ tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<cons
     for (const auto& m : members) teach += m.size();
     if (teach == 0) return report;
 
-    const std::size_t steps_an_epoch = (teach + options.batch - 1) / options.batch;
-    const std::size_t epochs = (std::max)(options.epochs, (options.least_steps + steps_an_epoch - 1) / steps_an_epoch);
-    const double planned = static_cast<double>(epochs * steps_an_epoch);
+    const std::size_t most = (std::min)(options.list, teach), batch = (std::min)(options.batch, teach);
+    const std::size_t steps_an_epoch = (teach + batch - 1) / batch;
+    const std::size_t at_least = options.least_steps / steps_an_epoch + (options.least_steps % steps_an_epoch != 0 ? 1 : 0);
+    const std::size_t epochs = (std::max)(options.epochs, at_least);
+    const double planned = static_cast<double>(epochs) * static_cast<double>(steps_an_epoch);
 
     nn::adam<tlp_network<S>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
     auto grad = tlp_network<S>::zeros(net.config);
@@ -100,7 +102,7 @@ tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<cons
         lists.clear();
         for (auto& m : members) { // near-equal parts of at most `list`
             draw.shuffle(std::span<std::uint32_t>(m));
-            const std::size_t parts = (m.size() + options.list - 1) / options.list;
+            const std::size_t parts = (m.size() + most - 1) / most;
             for (std::size_t p = 0; p < parts; ++p)
                 lists.push_back(std::span<std::uint32_t>(m).subspan(m.size() * p / parts, m.size() * (p + 1) / parts - m.size() * p / parts));
         }
@@ -110,7 +112,7 @@ tlp_fit_report tlp_fit(tlp_network<S>& net, const tlp_bags& data, std::span<cons
             bags.clear();
             truth.clear();
             ends.clear();
-            while (at < lists.size() && (ends.empty() || bags.size() + lists[at].size() <= options.batch)) {
+            while (at < lists.size() && (ends.empty() || bags.size() + lists[at].size() <= batch)) {
                 for (const auto i : lists[at]) {
                     bags.add(data, i);
                     truth.push_back(static_cast<S>(labels[i]));

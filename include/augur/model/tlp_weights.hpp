@@ -311,7 +311,7 @@ inline result<void> save_tlp(const tlp_model& model, const std::string& path) {
     if (const auto bad = model.network.not_finite(); !bad.empty())
         return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
     const auto schema = detail::read_tlp_schema(detail::tlp_schema_json(model.schema));
-    if (!schema || schema->hash() != model.schema.hash())
+    if (!schema || !same_schema(*schema, "", model.schema, ""))
         return error{errc::invalid_argument, path + ": expected a schema whose kinds and words are UTF-8, '" + model.schema.name +
                                                  (schema ? "' would read back as another" : "' would not read back: " + schema.why().detail)};
     return replace_file(path, to_safetensors(model));

@@ -44,7 +44,7 @@ struct dataset_report {
     std::uint64_t added = 0;        ///< records offered, refused ones not among them
     std::uint64_t records = 0;      ///< kept
     std::uint64_t failed = 0;       ///< kept, without a latency
-    std::uint64_t not_finite = 0;   ///< refused: called ok, with a latency that is NaN or infinite
+    std::uint64_t not_finite = 0;   ///< refused: called ok, with a latency that is NaN, infinite or not there
     std::uint64_t not_positive = 0; ///< refused: called ok, with a latency that is zero or negative
     std::uint64_t merged = 0;       ///< gone into an earlier record of the same task with the same primitives
     std::uint64_t capped = 0;       ///< left out by `dataset_options::cap`
@@ -191,6 +191,7 @@ public:
     /// Errors: limit (2^32 records, 2^44 ids, 2^24 distinct ones, a schedule of 2^20 primitives). pre: task, source and ids are this builder's
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, std::span<const primitive_id> ids, double seconds, outcome status) {
         AUGUR_ASSERT(task < tasks_.size() && source < store_.sources.size(), "dataset_builder::add: task or source of another builder");
+        // also of a record that is refused below: a network is where its kernels were tuned, however that ended
         auto& sources = tasks_[task].sources;
         if (const auto at = std::lower_bound(sources.begin(), sources.end(), source); at == sources.end() || *at != source)
             sources.insert(at, source);

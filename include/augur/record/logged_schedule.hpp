@@ -59,7 +59,7 @@ private:
     [[nodiscard]] foreign_step& step() { return std::get<foreign_step>(to_->steps.back()); }
     template <class F>
     void item(F&& write) {
-        AUGUR_ASSERT(!to_->steps.empty(), "schedule: a visit begins with primitive()");
+        if (to_->steps.empty()) return; // of no primitive: `log_sink` sees that it comes back as another schedule
         std::string& text = step().json;
         if (text.empty()) text = "[";
         else text.back() = ','; // the bracket of before
@@ -105,7 +105,7 @@ inline bool read_logged_step(json_reader& in, std::vector<schedule_item>& to) {
 
 } // namespace detail
 
-/// A schedule as a log keeps it; Ansor's steps as they are.   pre: a visit begins with a primitive
+/// A schedule as a log keeps it; Ansor's steps as they are. What a visit tells before the first primitive is left out.
 template <schedule S>
 [[nodiscard]] step_list to_logged(const S& s) {
     if constexpr (std::same_as<S, step_list>) {

@@ -83,7 +83,7 @@ struct measurement {
         const auto mid = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
         std::nth_element(sorted.begin(), mid, sorted.end());
         if (sorted.size() % 2 == 1) return *mid;
-        return (*mid + *std::max_element(sorted.begin(), mid)) / 2;
+        return *mid / 2 + *std::max_element(sorted.begin(), mid) / 2;
     }
 
     /// (largest - smallest) / median of the repeats; 0 when there are fewer than two.

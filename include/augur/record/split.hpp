@@ -105,7 +105,8 @@ namespace detail {
     return out;
 }
 
-/// Splits by task: those held out are the test; of the keys of the rest, a share goes to validation (rounded; at least one when there are two).
+/// Splits by task: those held out are the test; of the keys of the rest, a share goes to validation (rounded; at least one
+/// when there are two, and below a share of 1 one at least is left to train on).
 /// Tasks of one key, on several targets say, stay together.   pre: one flag a task; 0 <= share <= 1
 [[nodiscard]] inline task_split split_tasks(const dataset& data, const std::vector<bool>& held_out, double validation_share = 0.1,
                                             std::uint64_t seed = 0) {
@@ -120,6 +121,7 @@ namespace detail {
     std::sort(rest.begin(), rest.end());
     auto n = static_cast<std::size_t>(std::llround(validation_share * static_cast<double>(rest.size())));
     if (n == 0 && validation_share > 0 && rest.size() >= 2) n = 1;
+    if (n == rest.size() && validation_share < 1 && n > 0) --n;
     for (std::size_t i = 0; i < rest.size(); ++i) {
         auto& to = i < n ? split.validation : split.train;
         to.insert(to.end(), rest[i].second.begin(), rest[i].second.end());
@@ -137,7 +139,8 @@ namespace detail {
     for (const std::uint32_t t : tasks)
         for (std::uint64_t r = data.task(t).first; r < data.task(t).last; ++r) split.train.push_back(static_cast<std::uint32_t>(r));
     augur::random(seed).shuffle(std::span(split.train));
-    const auto n = static_cast<std::size_t>((1 - validation_share) * static_cast<double>(split.train.size()));
+    auto n = static_cast<std::size_t>((1 - validation_share) * static_cast<double>(split.train.size()));
+    if (n == 0 && validation_share < 1 && !split.train.empty()) n = 1;
     split.validation.assign(split.train.begin() + static_cast<std::ptrdiff_t>(n), split.train.end());
     split.train.resize(n);
     return split;
@@ -146,6 +149,7 @@ namespace detail {
 /// A share of each task's records (rounded, at least one), rising: few labels of a target, say.   pre: 0 <= share <= 1
 [[nodiscard]] inline std::vector<std::uint32_t> draw_records(const dataset& data, std::span<const std::uint32_t> tasks, double share,
                                                              std::uint64_t seed = 0) {
+    AUGUR_ASSERT(share >= 0 && share <= 1, "draw_records: a share");
     std::vector<std::uint32_t> drawn;
     for (const std::uint32_t t : tasks) {
         const dataset_task task = data.task(t);

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include <augur/core/error.hpp>
@@ -47,8 +46,10 @@ concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, doubl
 
 /// A schedule: the steps, in order, that turn one workload into one program.
 ///
-/// Syntax      `schedule_traits<S>::visit(const S&, Sink&)` calls the sink's `primitive`, `number`, `name`.
-/// Semantics   (the compiler cannot check these; `testing::check_schedule` does)
+/// Syntax      `schedule_traits<S>::visit(const S&, Sink&)` calls the sink's `primitive`, `number`, `name`; a
+///             number is a std::int64_t or a double, others are cast
+/// Semantics   (the compiler cannot check these; `testing::check_schedule` does the first two)
+///   begins    with `primitive`: numbers and names belong to the one before them
 ///   stable    two visits of an unmodified schedule see equal steps
 ///   complete  equal steps on equal workloads mean the same program
 /// Cost        linear in the steps; the visit itself allocates nothing; views are valid during the call only
@@ -93,7 +94,7 @@ concept rebuildable_schedule = schedule<S> && requires(const Task& t, std::span<
 
 namespace testing {
 
-/// For a user's tests: is `s` stable, and is it rebuilt to the same steps? The error names the first difference.
+/// For a user's tests: does a visit of `s` begin with a primitive, and do two visits see the same?
 template <schedule S>
 [[nodiscard]] result<void> check_schedule(const S& s) {
     recording_sink first;
@@ -106,6 +107,7 @@ template <schedule S>
     return {};
 }
 
+/// As above; and is it rebuilt to the same steps?
 template <class S, class Task>
 requires rebuildable_schedule<S, Task>
 [[nodiscard]] result<void> check_schedule(const S& s, const Task& task) {

@@ -83,7 +83,7 @@ public:
         std::vector<decision_vector> samples(now.points.begin(), now.points.end());
         if (auto ok = add_measured(space, scorer, now); !ok) return ok.why();
 
-        best_points best{n * options_.best_kept, {}, {}};
+        best_points best{options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept, {}, {}};
         best.take(now, seen_);
         if (!flat(now.scores)) {
             for (std::size_t g = 0; g < options_.generations; ++g) {

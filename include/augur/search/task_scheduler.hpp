@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <augur/core/config.hpp>
+#include <augur/core/error.hpp>
 #include <augur/core/random.hpp>
 
 namespace augur::inline v0 {
@@ -34,6 +35,14 @@ struct task_scheduler_options {
     std::size_t total_patience = 0; ///< all ends after so many trials without improvement of the objective; 0: never
     std::size_t hopeless_rounds =
         3; ///< a task none of whose trials ever succeeded ends after so many rounds; 0: never, as in Ansor, where such a task takes the whole budget
+
+    /// Errors: invalid_argument.
+    [[nodiscard]] result<void> check() const {
+        if (window > 0 && delta > 0 && std::isfinite(delta) && alpha >= 0 && alpha <= 1 && beta > 0) return {};
+        return error{errc::invalid_argument, "task scheduler: expected a window and delta above 0, alpha from 0 to 1 and beta above 0, got " +
+                                                 std::to_string(window) + ", " + std::to_string(delta) + ", " + std::to_string(alpha) + " and " +
+                                                 std::to_string(beta)};
+    }
 };
 
 /// What the scheduler must know of a task.
@@ -63,9 +72,10 @@ struct scheduled_task {
 /// Not thread-safe.
 class task_scheduler {
 public:
+    /// pre: the options check
     explicit task_scheduler(std::vector<scheduled_task> tasks, task_scheduler_options options = {})
         : options_(options), tasks_(std::move(tasks)), state_(tasks_.size()) {
-        AUGUR_ASSERT(options_.window > 0 && options_.delta > 0, "task_scheduler: window and delta are positive");
+        AUGUR_ASSERT(options_.check(), "task_scheduler: options");
         for (std::size_t i = 0; i < tasks_.size(); ++i) state_[i].group = tasks_[i].group;
     }
 

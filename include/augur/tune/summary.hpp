@@ -30,9 +30,9 @@ struct tuning_options {
     std::size_t batch = 4;     ///< candidates handed to the runner at once; after each batch its records are written and the stop flag is read
     std::uint64_t seed = 0;
     std::size_t train_first = 1; ///< the model learns at the end of the first round with so many records in all,
-    double train_growth = 1;     ///< and then whenever they have grown by this factor, but at most once a round. 64 and 2: at 64, 128, 256, ...
-    std::size_t attempts = 4;    ///< proposals asked of the strategy a round, when it proposes what is known already
-    bool replay = true;          ///< resume by proposing again; see `tuner::resume`
+    double train_growth = 1; ///< and then whenever they have grown by this factor, 1 or >= 1.01, at most once a round. 64 and 2: at 64, 128, 256, ...
+    std::size_t attempts = 4; ///< proposals asked of the strategy a round, when it proposes what is known already
+    bool replay = true;       ///< resume by proposing again; see `tuner::resume`
     task_scheduler_options scheduler{};
 };
 
@@ -67,7 +67,7 @@ struct tuning_summary {
     std::size_t unrealised = 0;   ///< proposals that the space made no schedule of; they are no trials
     std::size_t repeated = 0;     ///< proposals that gave a known schedule; they are no trials either
     std::string first_failure;    ///< task, outcome and reason of the first failed trial; empty when none failed
-    std::size_t model_errors = 0; ///< rounds in which the model gave an error: they went on without it
+    std::size_t model_errors = 0; ///< calls of the model that gave an error: the run went on without it
     std::string first_model_error;
     bool interrupted = false; ///< the stop flag was set
     bool exhausted = false;   ///< the scheduler saw no chance in any task before the budget was used up

@@ -22,6 +22,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
+#include <augur/core/marks.hpp>
 #include <augur/core/random.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/record/measurement.hpp>
@@ -215,7 +216,8 @@ private:
     tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model* model, E* executor,
           const tuning_options& options)
         : tasks_(tasks), spaces_(spaces), strategies_(strategies), model_(model), executor_(executor), options_(options),
-          scheduler_(scheduled(tasks), options.scheduler), known_(tasks.size()), pending_(tasks.size()), next_training_(options.train_first) {
+          scheduler_(scheduled(tasks), options.scheduler.check() ? options.scheduler : task_scheduler_options{}), known_(tasks.size()),
+          pending_(tasks.size()) {
         AUGUR_ASSERT(tasks.size() == spaces.size() && tasks.size() == strategies.size(), "tuner: a space and a strategy a task");
         summary_.tasks.resize(tasks.size());
         for (std::size_t i = 0; i < tasks.size(); ++i) numbers_.emplace(task_identity(tasks[i]), i);
@@ -242,9 +244,14 @@ private:
         if (options_.round == 0 || options_.batch == 0 || options_.attempts == 0)
             return error{errc::invalid_argument, "tuning: expected round, batch and attempts of at least 1, " + std::to_string(options_.round) +
                                                      ", " + std::to_string(options_.batch) + " and " + std::to_string(options_.attempts) + " came"};
-        if (!(options_.train_growth >= 1))
-            return error{errc::invalid_argument, "tuning: expected train_growth of at least 1, " + std::to_string(options_.train_growth) + " came"};
-        return {};
+        if (!(options_.train_growth == 1 || options_.train_growth >= least_growth))
+            return error{errc::invalid_argument,
+                         "tuning: expected train_growth of 1, or of at least 1.01, " + std::to_string(options_.train_growth) + " came"};
+        for (const Task& t : tasks_)
+            if (!(task_weight(t) >= 0) || !std::isfinite(task_weight(t)))
+                return error{errc::invalid_argument, "tuning: expected a weight of at least 0 of '" + std::string(task_key(t)) + "', " +
+                                                         std::to_string(task_weight(t)) + " came"};
+        return options_.scheduler.check();
     }
 
     /// Asks the strategy; with the model's scores, or without when it gives an error.
@@ -349,7 +356,7 @@ private:
             outcomes.resize(n);
             for (std::size_t i = came; i < n; ++i)
                 outcomes[i].reason = "the runner gave " + std::to_string(came) + " measurements for " + std::to_string(n) + " candidates";
-            result<void> written; // what the sink refuses is kept in `trials()` all the same
+            result<void> written; // the first error of the sink; all of the batch are offered to it, and kept in `trials()`
             for (std::size_t i = 0; i < n; ++i) {
                 candidate& c = all[from + i];
                 measurement& m = outcomes[i];
@@ -358,10 +365,12 @@ private:
                     m.reason = "expected finite times above zero, " + (bad != nullptr ? std::to_string(*bad) + " s" : std::string("none")) + " came";
                     m.status = outcome::unstable;
                 }
-                if (written) written = t.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
+                auto done = t.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
+                const bool kept = static_cast<bool>(done);
+                if (written && !kept) written = std::move(done);
                 points.push_back({std::move(c.decisions), m.latency()});
                 add(task, c.hash, std::move(batch[i]), std::move(m), false);
-                if (written) report_progress(task, t);
+                if (kept) report_progress(task, t);
             }
             if (!written) return written;
             if (came > n)
@@ -375,12 +384,11 @@ private:
     template <class Tools>
     void train(Tools& t) {
         if constexpr (trainable_cost_model<Model, S, Task>) {
-            if (trials_.size() < next_training_) return;
-            next_training_ = trials_.size() + 1;
-            if (double at = static_cast<double>(options_.train_first); options_.train_growth > 1 && at > 0) {
-                while (std::ceil(at) <= static_cast<double>(trials_.size())) at *= options_.train_growth;
-                next_training_ = at < 1e18 ? static_cast<std::size_t>(std::ceil(at)) : std::numeric_limits<std::size_t>::max();
-            }
+            const std::size_t first = (std::max)(options_.train_first, std::size_t{1});
+            std::size_t mark = trials_.size() < first ? 0 : trials_.size();
+            if (options_.train_growth > 1) mark = last_mark(trials_.size(), first, options_.train_growth);
+            if (mark <= trained_at_) return;
+            trained_at_ = mark;
             const double begin = t.clock();
             std::vector<observation<S, Task>> records;
             records.reserve(trials_.size());
@@ -474,8 +482,8 @@ private:
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> known_;   ///< a task: schedule hash to place in trials_
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< a task: schedule hash to place in recorded_
     std::vector<recorded> recorded_;
-    std::size_t left_ = 0; ///< recorded and not taken yet
-    std::size_t next_training_;
+    std::size_t left_ = 0;       ///< recorded and not taken yet
+    std::size_t trained_at_ = 0; ///< the mark of the last training
     tuning_summary summary_;
 };
 

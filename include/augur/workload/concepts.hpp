@@ -93,8 +93,9 @@ template <task Task>
 /// Target and key in one text: what to keep a task's things under.
 template <task Task>
 [[nodiscard]] std::string task_identity(const Task& t) {
-    std::string text(task_target(t));
-    return (text += '\n') += task_key(t);
+    const std::string_view target = task_target(t);
+    std::string text = std::to_string(target.size());
+    return ((text += '\n') += target) += task_key(t); // with its length, for both may have any characters
 }
 
 } // namespace augur::inline v0

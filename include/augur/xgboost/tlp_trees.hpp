@@ -22,6 +22,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/core/marks.hpp>
 #include <augur/feature/tlp.hpp>
 #include <augur/feature/tlp_rows.hpp>
 #include <augur/model/concepts.hpp>
@@ -164,7 +165,7 @@ struct tlp_trees_online_options {
     tlp_schema schema = tlp_schema::ansor(32, 12, 0); ///< a column knows its place, so no columns for places
     boosted_trees_options trees;
     std::size_t first_update = 64; ///< records before the first training
-    double growth = 2;             ///< they are trained again at first_update * growth^k records; above 1
+    double growth = 2;             ///< they are trained again at first_update * growth^k records; at least 1.01
 };
 
 /// Trees that start without knowledge and are trained anew after 64, 128, 256, ... records, as `tlp_online` is. Models `trainable_cost_model`.
@@ -178,7 +179,7 @@ public:
 
     /// pre: the options' schema and trees check
     explicit tlp_trees_online(tlp_trees_online_options options = {}) : options_(std::move(options)) {
-        AUGUR_ASSERT(options_.schema.check() && options_.trees.check() && options_.growth > 1 && options_.first_update > 0,
+        AUGUR_ASSERT(options_.schema.check() && options_.trees.check() && options_.growth >= least_growth && options_.first_update > 0,
                      "tlp_trees_online: options");
     }
 
@@ -193,9 +194,7 @@ public:
     /// Takes all records so far, oldest first, and trains when their number has reached the next mark.
     /// A record whose schedule the vocabulary does not know counts, but teaches nothing. Errors: those of `boosted_trees::train`.
     result<void> update(std::span<const observation<S, Task>> records) {
-        std::size_t mark = 0;
-        for (auto next = static_cast<double>(options_.first_update); std::floor(next) <= static_cast<double>(records.size()); next *= options_.growth)
-            mark = static_cast<std::size_t>(next);
+        const std::size_t mark = last_mark(records.size(), options_.first_update, options_.growth);
         if (mark <= trained_on_) return {};
         if (auto done = train(records.first(mark)); !done) return done;
         trained_on_ = mark;
