@@ -71,8 +71,8 @@ private:
 
 /// The inference form of a model.
 ///
-/// @note errors: unsupported for a backbone other than one layer of attention; invalid_argument for an output that is not there; limit for more than 2^20 rows; shape_mismatch
-///       for a model whose parts do not fit; a parameter that is no finite number, named. About 20 ms at the authors' size.
+/// @note errors: unsupported for a backbone other than one layer of attention; invalid_argument for an output that is not there; limit for more than
+///       2^20 rows; shape_mismatch for a model whose parts do not fit; a parameter that is no finite number, named. About 20 ms at the authors' size.
 [[nodiscard]] inline result<frozen_tlp> freeze(const tlp_model& model, const tlp_freeze_options& options = {}) {
     const auto& config = model.network.config;
     if (auto fits = model.schema.check(); !fits) return fits.why();
