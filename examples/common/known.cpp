@@ -11,6 +11,7 @@
 #include <augur/core/random.hpp>
 #include <augur/feature/reference.hpp>
 #include <augur/record/log.hpp>
+#include <augur/record/measurement.hpp>
 #include <augur/search/random.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/workload/kernel.hpp>
@@ -67,7 +68,7 @@ augur::result<known_candidates> read_known(const std::string& log, const augur::
         ++out.kernels;
         out.records += latencies.size();
         const double least = *std::min_element(latencies.begin(), latencies.end());
-        for (const double l : latencies) labels.push_back(std::isfinite(l) ? static_cast<float>(least / l) : 0.0F);
+        for (const double l : latencies) labels.push_back(augur::speed_label(least, l));
         const auto all = augur::feature_reference::of(rows, row_of.columns());
         if (auto done = out.samples.add(all, std::move(rows), labels); !done) return done.why();
     }

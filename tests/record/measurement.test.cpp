@@ -52,3 +52,11 @@ TEST_CASE("measurement: a failure, no time and a time that is none have no laten
             CHECK(m.unsound() == &m.seconds[at]);
         }
 }
+
+TEST_CASE("measurement: the label is 1 for the best, falls with the time, and is 0 for a failure, also where all failed") {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    CHECK(augur::speed_label(2e-3, 2e-3) == 1);
+    CHECK(augur::speed_label(2e-3, 8e-3) == 0.25F);
+    CHECK(augur::speed_label(2e-3, inf) == 0);
+    CHECK(augur::speed_label(inf, inf) == 0);
+}

@@ -26,6 +26,7 @@
 #include <augur/model/concepts.hpp>
 #include <augur/model/tlp_scorer.hpp>
 #include <augur/model/tlp_train.hpp>
+#include <augur/record/measurement.hpp>
 
 namespace augur::inline v0 {
 
@@ -132,10 +133,7 @@ private:
             latency.push_back(r.outcome->latency());
             best[group] = (std::min)(best[group], latency.back());
         }
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            const bool usable = std::isfinite(latency[i]) && latency[i] > 0;
-            labels.push_back(usable ? static_cast<float>(best[groups[i]] / latency[i]) : 0.0F);
-        }
+        for (std::size_t i = 0; i < groups.size(); ++i) labels.push_back(speed_label(best[groups[i]], latency[i]));
         const random rng(options_.seed);
         auto network = start_ ? *start_ : tlp_network<float>::random_init(options_.config, rng.stream(0));
         report_ = tlp_fit(network, data, labels, groups, rng.stream(1), *executor_, options_.fit);

@@ -94,6 +94,11 @@ struct measurement {
     }
 };
 
+/// What models learn of a latency: its task's least over it, 1 for the best, 0 for a failure.   pre: both are above 0, a failure's infinite
+[[nodiscard]] inline float speed_label(double least, double latency) noexcept {
+    return std::isfinite(latency) ? static_cast<float>(least / latency) : 0.0F;
+}
+
 } // namespace augur::inline v0
 
 #endif

@@ -24,6 +24,7 @@
 #include <augur/feature/reference.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/model/second_opinion.hpp>
+#include <augur/record/measurement.hpp>
 #include <augur/workload/concepts.hpp>
 #include <augur/xgboost/relative_model.hpp>
 #include <augur/xgboost/relative_trees.hpp>
@@ -95,14 +96,12 @@ public:
                 return error{errc::not_found, "relative online: expected records of tasks whose candidates it has met, got one of " +
                                                   std::string(task_key(*records[of.front()].task))};
             double least = std::numeric_limits<double>::infinity();
-            for (const auto i : of)
-                if (const double seconds = records[i].outcome->latency(); seconds > 0) least = (std::min)(least, seconds);
+            for (const auto i : of) least = (std::min)(least, records[i].outcome->latency());
             std::vector<float> rows, labels;
             for (const auto i : of) {
                 const auto row = std::span<const float>(rows_).subspan(i * columns, columns);
                 rows.insert(rows.end(), row.begin(), row.end());
-                const double seconds = records[i].outcome->latency();
-                labels.push_back(std::isfinite(seconds) && seconds > 0 ? static_cast<float>(least / seconds) : 0.0F);
+                labels.push_back(speed_label(least, records[i].outcome->latency()));
             }
             for (std::uint32_t n = 0; n < options_.weight; ++n)
                 if (auto done = samples.add(*all, rows, labels); !done) return done;

@@ -27,6 +27,7 @@
 #include <augur/feature/tlp_rows.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/record/dataset.hpp>
+#include <augur/record/measurement.hpp>
 #include <augur/xgboost/boosted_trees.hpp>
 
 namespace augur::inline v0 {
@@ -224,7 +225,7 @@ private:
             const std::uint32_t group = numbers.try_emplace(task_identity(*r.task), static_cast<std::uint32_t>(best.size())).first->second;
             if (group == best.size()) best.push_back(std::numeric_limits<double>::infinity());
             const double seconds = r.outcome->latency();
-            if (seconds > 0) best[group] = (std::min)(best[group], seconds);
+            best[group] = (std::min)(best[group], seconds);
             samples.push_back({group, samples.size(), seconds});
             x.insert(x.end(), rows.begin(), rows.end());
         }
@@ -236,7 +237,7 @@ private:
         for (const sample& s : samples) {
             const auto row = std::span<const float>(x).subspan(s.row * width, width);
             sorted.insert(sorted.end(), row.begin(), row.end());
-            labels.push_back(std::isfinite(s.seconds) && s.seconds > 0 ? static_cast<float>(best[s.group] / s.seconds) : 0.0F);
+            labels.push_back(speed_label(best[s.group], s.seconds));
             groups.push_back(s.group);
         }
         auto trees = boosted_trees::train({sorted, width, labels, groups}, options_.trees);

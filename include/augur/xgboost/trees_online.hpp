@@ -89,7 +89,7 @@ public:
         std::map<std::string, sums, std::less<>> tasks; // by key: the task objects may move
         for (const auto& r : records) {
             const double seconds = r.outcome->latency();
-            if (!usable(seconds)) continue;
+            if (!std::isfinite(seconds)) continue;
             auto& s = tasks[task_identity(*r.task)];
             s.slowest = (std::max)(s.slowest, seconds);
             s.all -= std::log(seconds);
@@ -102,7 +102,7 @@ public:
             if (at == tasks.end() || !fill(*r.task, *r.schedule, prior, i, row)) continue; // of nothing but failures nothing is learned
             const double seconds = r.outcome->latency();
             x.insert(x.end(), row.begin(), row.end());
-            labels.push_back(static_cast<float>(-std::log(usable(seconds) ? seconds : at->second.slowest) -
+            labels.push_back(static_cast<float>(-std::log(std::isfinite(seconds) ? seconds : at->second.slowest) -
                                                 at->second.all / static_cast<double>(at->second.count)));
         }
         if (labels.empty()) return {};
@@ -124,7 +124,6 @@ private:
         if (!prior.empty() && !std::isfinite(prior[i])) return false;
         return row_of_(t, s, row.first(row_of_.columns())) && std::none_of(row.begin(), row.end(), [](float x) { return std::isinf(x); });
     }
-    static bool usable(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 
     F row_of_;
     boosted_trees_options options_;
