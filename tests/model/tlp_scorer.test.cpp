@@ -217,6 +217,22 @@ struct foreign { // a language that Ansor's schema has no word of
 };
 } // namespace
 
+TEST_CASE("tlp_features: a number that no float holds is told as that, not as an unknown word") {
+    auto schema = augur::tlp_schema::ansor();
+    schema.kinds[0] = "tile";
+    std::vector<float> rows(schema.rows * schema.columns);
+    const auto told = [&](double share) {
+        const auto done = augur::tlp_features(foreign{1, share}, schema, std::span<float>(rows));
+        REQUIRE(!done);
+        CHECK(done.why().code == augur::errc::invalid_argument);
+        return done.why().detail;
+    };
+    CHECK(augur::tlp_features(foreign{}, schema, std::span<float>(rows)));
+    CHECK(told(std::numeric_limits<double>::quiet_NaN()) == "step 0: expected a number that is finite in float, got NaN");
+    CHECK(told(-std::numeric_limits<double>::infinity()) == "step 0: expected a number that is finite in float, got an infinity");
+    CHECK(told(1e300) == "step 0: expected a number that is finite in float, got 1e+300");
+}
+
 TEST_CASE("tlp online: a schema without a word of the language, and a training that diverges, are told; the scores stay") {
     augur::serial_executor serial;
     std::vector<foreign> schedules(64);

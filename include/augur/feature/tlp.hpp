@@ -135,7 +135,8 @@ struct tlp_sink {
         const auto value = static_cast<float>(n);
         if (!std::isfinite(value)) {
             std::string came;
-            append_number(came, n);
+            if (std::isfinite(n)) append_number(came, n);
+            else came = std::isnan(n) ? "NaN" : "an infinity";
             fail(errc::invalid_argument, "expected a number that is finite in float, got " + came);
         }
         put(value);

@@ -135,7 +135,7 @@ private:
         if (line.front() == '{') return record(line);
         if (line.starts_with(record_comment_prefix)) return complete(line);
         if (line.starts_with(log_header_prefix)) return header(line);
-        if (unended_ && (summary_.ours || log_header().starts_with(line))) return tear();
+        if (unended_ && may_be_torn(line, summary_.ours)) return tear();
         damage_pending();
         if (line.front() != '#' && line.front() != ' ') refuse(number_, 1, errc::parse, "neither a record nor a comment");
     }

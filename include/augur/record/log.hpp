@@ -115,9 +115,7 @@ private:
         if (line.starts_with(record_comment_prefix)) return complete(line, out);
         if (line.starts_with(log_header_prefix)) return header(line, out);
         if (line.front() == '{') return record(line, out);
-        // Half a line of a writer that died. A remark that somebody put at the end is none, though no newline ends it.
-        const bool half = log_header().starts_with(line) || record_comment_prefix.starts_with(line) || line.front() != '#';
-        if (unended_ && half && (summary_.ours || log_header().starts_with(line))) {
+        if (unended_ && may_be_torn(line, summary_.ours)) {
             torn_header_ = !summary_.ours;
             tear(has_pending_ ? pending_at_ : lines_.offset());
             return false;

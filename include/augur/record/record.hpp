@@ -225,6 +225,14 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
     return text;
 }
 
+/// Can this be half of a line that its writer did not live to end: the last of a log, without newline and no record? A remark cannot: somebody put it
+/// there.
+///
+/// @param ours  has the log our header, or a comment of ours?
+[[nodiscard]] inline bool may_be_torn(std::string_view line, bool ours) {
+    return log_header().starts_with(line) || (ours && (!line.starts_with('#') || record_comment_prefix.starts_with(line)));
+}
+
 /// Is this line, without its newline, the header of a log that can be read here?
 /// Errors: parse (damaged), version_mismatch (of another version or schema).
 [[nodiscard]] inline result<void> check_log_header(std::string_view line, std::size_t number = 1) {
