@@ -368,7 +368,8 @@ TEST_CASE("tlp bags: a primitive that the vocabulary refuses leaves the batch as
     CHECK(bags.size() == 1);
     CHECK(table.check(good, primitives));
     CHECK(table.check(bad, primitives).why().detail ==
-          "step " + std::to_string(bad.size() - 1) + ": primitive 'SA' or a name in it is not in the vocabulary 'authors-cpu', or no float holds a number in it");
+          "step " + std::to_string(bad.size() - 1) +
+              ": primitive 'SA' or a name in it is not in the vocabulary 'authors-cpu', or no float holds a number in it");
 }
 
 TEST_CASE("tlp bags: rows are shared, repeated rows counted, batches forgotten") {
