@@ -187,8 +187,8 @@ void tlp_visit(const S& s, bool thread_rows, thread_follower& follower, Sink& si
 /// @param out   schema.rows * schema.columns floats; with padding all of them are written, without it only the rows that are there
 /// @return      how many rows are to be read: L with padding, else min(steps and thread rows, L)
 /// @note        errors: unknown_primitive (names step and word) as the schema has it; invalid_argument, a number that no float holds.
-///              Linear in the steps; allocates only for an error and for thread
-///              rows; safe to call concurrently on distinct memory. pre: schema.check()
+///              Linear in the steps; allocates only for an error and for thread rows; safe to call concurrently on distinct memory.
+///              pre: schema.check()
 template <schedule S>
 [[nodiscard]] result<std::size_t> tlp_features(const S& s, const tlp_schema& schema, std::span<float> out) {
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_features: shape");
