@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pins.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include <augur/feature/tlp.hpp>
+#include <augur/loopnest/nest_crop_features.hpp>
+#include <augur/loopnest/nest_row.hpp>
+#include <augur/loopnest/task_runner.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/model/crop_predict.hpp>
+#include <augur/program/features_json.hpp>
+#include <augur/schedule/steps_json.hpp>
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/target/machine_file.hpp>
+#include <augur/tune/replay_runner.hpp>
+#include <augur/tune/trial_log.hpp>
+#include <augur/tune/tuner.hpp>
+
+namespace {
+
+using pins::spell, pins::told;
+
+constexpr std::size_t samples = 4;
+
+augur::evolutionary_options few_generations() {
+    augur::evolutionary_options o;
+    o.population = 64;
+    o.generations = 2;
+    return o;
+}
+
+/// Two proposals, the second after the first was measured, under a score that is made up.
+template <class Strategy>
+std::string proposals(const augur::ansor_space& space, Strategy strategy, std::uint64_t seed) {
+    auto score = [](std::span<const augur::decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = static_cast<float>(1 - pins::pretended_seconds(spell(points[i])));
+        return {};
+    };
+    std::string out;
+    for (std::uint64_t round = 0; round < 2; ++round) {
+        augur::random rng = augur::random(seed).stream(round);
+        std::vector<augur::measured_point> measured;
+        for (auto& p : pins::take(strategy.propose(space, score, 12, rng))) {
+            out += spell(p);
+            measured.push_back({p, pins::pretended_seconds(spell(p)) + 1e-6});
+        }
+        strategy.observe(measured);
+    }
+    return out;
+}
+
+/// A cost model that computes.
+struct pretended_model {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
+    augur::result<void> score(const augur::loopnest_task&, std::span<const augur::step_list> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = static_cast<float>(1 - pins::pretended_seconds(augur::to_json(batch[i])));
+        return {};
+    }
+};
+
+augur::measurement pretended(const augur::loopnest_task&, const augur::step_list& s) {
+    augur::measurement m;
+    const double x = pins::pretended_seconds(augur::to_json(s));
+    m.status = x > 0 ? augur::outcome::ok : augur::outcome::run_timeout;
+    if (x > 0) m.seconds = {x, 2 * x, x + 0.25};
+    else m.reason = "pretended";
+    return m;
+}
+
+} // namespace
+
+TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions and proposals") {
+    const augur::machine wide = augur::xeon_gold_5220r(), narrow = augur::epyc_7763();
+    augur::crop::predictor predict(wide), published(wide, augur::crop::options::as_published());
+    pins::book book("operators");
+    std::set<augur::kernel_kind> kinds;
+    for (const auto text : pins::kernels) {
+        const pins::problem p(text);
+        const augur::kernel& kernel = p.task.what();
+        kinds.insert(kernel.kind());
+        const std::string name(text.substr(0, text.find(',', text.rfind('='))));
+        book.text(name + ".kernel", 0, kernel.text() + kernel.workload_key() + kernel.class_name() + std::to_string(p.task.flops()));
+        book.text(name + ".sketches", 0, [&] {
+            std::string out;
+            for (std::size_t i = 0; i < p.space.sketches(); ++i) out += augur::to_json(p.space.sketch_steps(i));
+            return out;
+        }());
+        const auto as_tvm = pins::take(augur::ansor_space::create(p.task.dag(), augur::ansor_options::as_tvm(24)));
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            std::string decisions, steps, wide_c, narrow_c, tlp, nest, features, forms;
+            std::vector<double> predicted;
+            augur::random rng(seed);
+            for (std::size_t i = 0; i < samples; ++i) {
+                const auto path = augur::sample_path(p.space, rng);
+                decisions += spell(path.values);
+                for (const auto& d : path.decisions) decisions += std::to_string(static_cast<int>(d.kind)) + "/" + std::to_string(d.options) + " ";
+                const auto tvm_path = augur::sample_path(as_tvm, rng);
+                decisions += spell(tvm_path.values) + told(as_tvm.realise(tvm_path.values), [](const auto& s) { return augur::to_json(s); });
+                const auto made = p.space.realise(path.values);
+                steps += told(made, [](const auto& s) { return augur::to_json(s); });
+                if (!made) continue;
+                steps += std::to_string(augur::hash_schedule(*made));
+                const auto c = [&](const augur::machine& on) {
+                    return told(augur::compile_schedule(p.task, *made, augur::native_c_options(on)), [](const auto& program) {
+                        std::string out = program.source + program.entry + program.pack_entry;
+                        for (const auto& b : program.buffers)
+                            out += std::to_string(static_cast<int>(b.what)) + "/" + std::to_string(b.elements) + " ";
+                        return out;
+                    });
+                };
+                wide_c += c(wide);
+                narrow_c += c(narrow);
+                for (const auto& schema : {augur::tlp_schema::ansor(), augur::tlp_schema::ansor_gpu(), augur::tlp_schema::authors_cpu()}) {
+                    std::vector<float> rows(schema.rows * schema.columns);
+                    tlp += told(augur::tlp_features(*made, schema, rows),
+                                [&](std::size_t n) { return spell(std::span(rows).first(n * schema.columns)); });
+                }
+                std::vector<float> row(augur::nest_row::columns());
+                augur::nest_row describe(augur::nest_target::of(wide, 24));
+                REQUIRE(describe(p.task, *made, row));
+                nest += spell(row);
+                augur::nest_crop_features gather;
+                gather.code = augur::native_c_options(wide);
+                gather.nest.accesses = 1U << 12U;
+                gather.nest.sets = {64};
+                const auto f = gather(p.task, *made);
+                features += told(f, [](const auto& program) { return augur::features_to_json(program); });
+                if (!f) continue;
+                for (const int threads : {1, 24}) {
+                    const auto said = pins::take(predict.predict(*f, threads));
+                    forms += pins::form(augur::crop::prediction_to_json(said));
+                    predicted.insert(predicted.end(), {said.seconds, said.mispredict_cycles, said.levels.front().share});
+                }
+                predicted.push_back(pins::take(published.predict(*f, 1)).cycles);
+            }
+            book.text(name + ".decisions", seed, decisions);
+            book.text(name + ".steps", seed, steps);
+            book.text(name + ".c_512", seed, wide_c);
+            book.text(name + ".c_256", seed, narrow_c);
+            book.text(name + ".tlp_rows", seed, tlp);
+            book.text(name + ".nest_rows", seed, nest);
+            book.text(name + ".crop_features", seed, features);
+            book.text(name + ".crop_form", seed, forms);
+            book.numbers(name + ".crop", seed, predicted);
+            book.text(name + ".random", seed, proposals(p.space, augur::random_search(), seed));
+            book.text(name + ".evolutionary", seed, proposals(p.space, augur::evolutionary<>(few_generations()), seed));
+        }
+    }
+    CHECK(kinds.size() == 12);
+}
+
+TEST_CASE("pins: records of a run, names of machines and schemas") {
+    pins::book book("records");
+    const std::vector<pins::problem> problems{pins::problem(pins::kernels[0]), pins::problem(pins::kernels[3])};
+    std::vector<augur::loopnest_task> tasks;
+    std::vector<augur::ansor_space> spaces;
+    for (const auto& p : problems) {
+        tasks.push_back(p.task);
+        spaces.push_back(p.space);
+        book.text("task", tasks.size(), augur::task_identity(p.task));
+    }
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        const auto path = (std::filesystem::temp_directory_path() / ("augur_pins_" + std::to_string(seed) + ".jsonl")).string();
+        std::remove(path.c_str());
+        {
+            auto log = pins::take(augur::log_writer::open(path, augur::durability::none));
+            augur::log_sink sink(log, {"a compiler 1.0", "-O3 -march=native"});
+            pretended_model model;
+            std::vector<augur::evolutionary<>> strategies(2, augur::evolutionary<>(few_generations()));
+            augur::tuning_options o;
+            o.trials = 40;
+            o.round = 8;
+            o.seed = seed;
+            augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<>, pretended_model> tuner(
+                tasks, spaces, strategies, model, o);
+            augur::function_runner runner(pretended);
+            const auto done = pins::take(tuner.run(runner, sink));
+            CHECK(done.trials == 40);
+            book.numbers("run.best", seed,
+                         std::array{done.tasks[0].best_latency, done.tasks[1].best_latency, static_cast<double>(done.tasks[0].rounds)});
+            book.text("run.counts", seed, spell(done.counts) + std::to_string(done.repeated) + "," + std::to_string(done.unrealised));
+        }
+        book.text("run.log", seed, pins::contents(path)); // with header, sequence, schema, outcomes and checksums; no clock was read for it
+        std::remove(path.c_str());
+    }
+    book.text("c.prelude", 0, augur::program_prelude);
+    for (const auto& schema :
+         {augur::tlp_schema::authors_cpu(), augur::tlp_schema::authors_gpu(), augur::tlp_schema::ansor(), augur::tlp_schema::ansor_gpu()})
+        book.text("schema." + schema.name, 0, std::to_string(schema.hash()));
+    for (const auto name : augur::machine_preset_names)
+        book.text("machine." + std::string(name), 0, augur::machine_to_json(pins::take(augur::machine_preset(name))));
+}
