@@ -23,6 +23,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,9 @@
 #include <augur/core/random.hpp>
 #include <augur/loopnest/space.hpp>
 #include <augur/loopnest/task.hpp>
+#include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/schedule/steps_json.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/target/machine_presets.hpp>
 #include <augur/workload/kernel.hpp>
@@ -185,10 +188,25 @@ inline std::vector<augur::step_list> schedules(const augur::ansor_space& space, 
     return out;
 }
 
-/// What a machine might say: computed from a schedule's text, every eighth fails.
-inline double pretended_seconds(std::string_view steps) {
-    const auto h = std::strtoull(hash(steps).c_str(), nullptr, 16);
+/// Made up from a text: 0, or seconds.
+inline double pretended_seconds(std::string_view text) {
+    const auto h = std::strtoull(hash(text).c_str(), nullptr, 16);
     return h % 8 == 0 ? 0 : static_cast<double>(1 + h % 1000) / 1048576;
+}
+
+inline float pretended_score(std::string_view text) {
+    const double x = pretended_seconds(text);
+    return x > 0 ? static_cast<float>(1 - x) : 0.0F;
+}
+
+/// What a machine might say of a schedule; every eighth fails.
+inline augur::measurement pretended(const augur::step_list& s) {
+    augur::measurement m;
+    const double x = pretended_seconds(augur::to_json(s));
+    m.status = x > 0 ? augur::outcome::ok : augur::outcome::run_timeout;
+    if (x > 0) m.seconds = {x, 2 * x, x + 0.25};
+    else m.reason = "pretended";
+    return m;
 }
 
 } // namespace pins
