@@ -130,7 +130,10 @@ bool equal(const augur::tlp_network<float>& a, const augur::tlp_network<float>& 
 augur::reuse_profile reuse() {
     augur::reuse_profile p(64);
     augur::random rng(1);
-    for (int i = 0; i < 300; ++i) p.add(rng.below(std::uint64_t{1} << rng.below(24)), 1 + rng.below(9));
+    for (int i = 0; i < 300; ++i) {
+        const auto octave = rng.below(24), distance = rng.below(std::uint64_t{1} << octave);
+        p.add(distance, 1 + rng.below(9));
+    }
     p.add_cold(41);
     return p;
 }
