@@ -195,7 +195,7 @@ public:
         if (digits <= 19 && mantissa <= (std::uint64_t{1} << 53U) && scale >= -22 && scale <= 22) {
             // both the mantissa and the power of ten are exact, so one operation rounds correctly (Clinger 1990)
             const auto m = static_cast<double>(mantissa);
-            const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
+            const double power = detail::powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
             const double magnitude = scale < 0 ? m / power : m * power;
             out.real = negative ? -magnitude : magnitude;
         } else {
@@ -286,8 +286,6 @@ public:
 
 private:
     static constexpr int max_depth = 1024;
-    static constexpr std::array<double, 23> powers_of_ten{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
     void space() noexcept {
         while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
