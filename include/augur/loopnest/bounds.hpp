@@ -39,6 +39,9 @@ struct bounded_stage {
     std::vector<int> around;           ///< terms of the loops of other stages around this one
 };
 
+/// Iterations of one stage's loops, all of them together, at most; so no product of the extents of some of them overflows.
+inline constexpr std::int64_t max_stage_iterations = std::int64_t{1} << 50U;
+
 /// All stages of a state, bounded. Inlined stages and placeholders have an empty entry.
 struct bounded_state {
     term_table terms;
@@ -207,8 +210,10 @@ private:
         for (const auto& rel : s.relations) {
             if (rel.what == loop_relation::kind::fuse) {
                 std::int64_t product = 1;
-                for (const auto p : rel.parts) product *= b.extents[p];
-                if (product > limit) return "a fused loop is longer than 2^40";
+                for (const auto p : rel.parts) {
+                    if (b.extents[p] > limit / (std::max)(product, std::int64_t{1})) return "a fused loop is longer than 2^40";
+                    product *= b.extents[p];
+                }
                 b.extents[rel.parent] = product;
                 continue;
             }
@@ -223,6 +228,11 @@ private:
                 rest = (rest + length - 1) / length;
             }
             b.extents[rel.inner_to_outer ? rel.parts.front() : rel.parts.back()] = rest;
+        }
+        std::int64_t iterations = 1;
+        for (const auto& it : s.iters) {
+            if (b.extents[it.var] > max_stage_iterations / (std::max)(iterations, std::int64_t{1})) return "its loops have more than 2^50 iterations";
+            iterations *= b.extents[it.var];
         }
         b.loops.clear();
         std::vector<affine> value(s.vars.size());
@@ -259,7 +269,8 @@ private:
 
 } // namespace detail
 
-/// Bounds every stage of `s`.   Errors: illegal_schedule, with the stage and the reason.   Cost: linear in loops times reads.
+/// Bounds every stage of `s`.   Errors: illegal_schedule, with the stage and the reason, `max_stage_iterations` among them.
+/// Cost: linear in loops times reads.
 [[nodiscard]] inline result<bounded_state> bound(const loop_state& s) { return detail::bound_inference(s).run(); }
 
 /// Fills the extents of all loop variables of `s` (Ansor's InferBound).
