@@ -121,6 +121,14 @@ inline void append_number(std::string& out, double value) {
     out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
 }
 
+/// Appends `value` as a hexadecimal floating literal of C, exact, as `%a` prints it in the C locale. pre: `value` is finite
+inline void append_number_hex(std::string& out, double value) {
+    AUGUR_ASSERT(std::isfinite(value), "append_number_hex: a finite number");
+    std::array<char, 32> text;
+    out.append(std::signbit(value) ? "-0x" : "0x");
+    out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), std::abs(value), std::chars_format::hex).ptr);
+}
+
 /// Appends `value` with six significant digits, as `%g` and a default C++ stream print it. pre: `value` is finite
 inline void append_number_6(std::string& out, double value) {
     AUGUR_ASSERT(std::isfinite(value), "append_number_6: a finite number");

@@ -9,15 +9,16 @@
 /// count.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <augur/core/number.hpp>
 #include <augur/loopnest/lower.hpp>
 
 namespace augur::inline v0 {
@@ -77,9 +78,11 @@ protected:
         return s.declarations + s.code;
     }
     static std::string number(double v) {
-        char text[64];
-        std::snprintf(text, sizeof text, "%af", v);
-        return text;
+        if (std::isnan(v)) return "__builtin_nanf(\"\")";
+        if (std::isinf(v)) return v > 0 ? "__builtin_inff()" : "(-__builtin_inff())";
+        std::string text;
+        append_number_hex(text, v);
+        return text + "f";
     }
 
     /// Inserts the known values and simplifies.
