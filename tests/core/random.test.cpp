@@ -50,7 +50,8 @@ TEST_CASE("random: the distributions never change") {
     augur::random small(7);
     for (const std::uint64_t x : {3, 2, 6, 4, 2, 3, 3, 4, 9, 8, 3, 7}) CHECK(small.below(10) == x);
     augur::random large(7); // every second draw is refused
-    for (const std::uint64_t x : {7141108816294253364U, 2008010779721700033U, 2657643843709728983U}) CHECK(large.below((std::uint64_t{1} << 63U) + 1) == x);
+    for (const std::uint64_t x : {7141108816294253364U, 2008010779721700033U, 2657643843709728983U})
+        CHECK(large.below((std::uint64_t{1} << 63U) + 1) == x);
     augur::random real(7);
     for (const double x : {0x1.c634a14433422p-1, 0x1.37bbc6549cef2p-1, 0x1.fcc0e2ab9d388p-3}) CHECK(real.uniform() == x);
     std::vector<int> order(10);

@@ -107,7 +107,8 @@ TEST_CASE("locale: code, logs, JSON and machine files do not depend on it") {
         const auto end = two.find('\n');
         const auto record = parse_record(two.substr(0, end), two.substr(end + 1, two.find('\n', end + 1) - end - 1));
         CHECK(record);
-        for (const auto& [text, value] : {std::pair{"1.5", 1.5}, {"-2.25e-3", -2.25e-3}, {"3.14159265358979323846264338327950288", 0x1.921fb54442d18p+1}}) {
+        for (const auto& [text, value] :
+             {std::pair{"1.5", 1.5}, {"-2.25e-3", -2.25e-3}, {"3.14159265358979323846264338327950288", 0x1.921fb54442d18p+1}}) {
             json_reader in(text);
             double got = 0;
             CHECK((in.read(got) && in.finish()));

@@ -100,3 +100,20 @@ TEST_CASE("interpret: stops at its limit of iterations") {
     CHECK(stopped.why().code == errc::illegal_schedule);
     CHECK(interpret(*k, inputs, 100'000));
 }
+
+TEST_CASE("lower: inlining that doubles an expression with each stage is refused") {
+    const auto chain = [](int stages) {
+        compute_dag dag;
+        int last = dag.input("a", {8});
+        for (int i = 0; i <= stages; ++i)
+            last = dag.compute("b" + std::to_string(i), {{"i", 8}}, ex::read(last, {ex::axis(0)}) + ex::read(last, {ex::axis(0)}));
+        loop_state s(std::make_shared<const compute_dag>(dag));
+        for (int i = 1; i <= stages; ++i) REQUIRE(s.apply(compute_inline_step{i}));
+        return bound(s);
+    };
+    CHECK(chain(10));
+    const auto refused = chain(60);
+    REQUIRE(!refused);
+    CHECK(refused.why().code == errc::illegal_schedule);
+    CHECK(refused.why().detail == "stage 15: an expression of more than 65536 nodes");
+}

@@ -188,7 +188,7 @@ TEST_CASE("lstm: the gates in float, on every instruction set and in every width
 TEST_CASE("lstm: huge finite weights give NaN, and nothing undefined") {
     using augur::nn::kernels::detail::exp_within;
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-#if defined(__GNUC__) && !defined(__clang__) // clang evaluates no NaN at compile time
+#if defined(__GNUC__) && !defined(__clang__)   // clang evaluates no NaN at compile time
     constexpr float through = exp_within(nan); // a constant expression has no undefined behaviour
     static_assert(through != through);
 #endif

@@ -42,6 +42,9 @@ struct bounded_stage {
 /// Iterations of one stage's loops, all of them together, at most; so no product of the extents of some of them overflows.
 inline constexpr std::int64_t max_stage_iterations = std::int64_t{1} << 50U;
 
+/// Nodes of one stage's expression, those of inlined stages included: each read of an inlined stage is a copy of it.
+inline constexpr double max_expression_nodes = 1 << 16U;
+
 /// All stages of a state, bounded. Inlined stages and placeholders have an empty entry.
 struct bounded_state {
     term_table terms;
@@ -50,6 +53,37 @@ struct bounded_state {
 };
 
 namespace detail {
+
+/// Nodes and axis leaves of an expression, counted as a tree; doubles, since a chain of inlined stages may double them with each.
+struct expr_size {
+    double nodes = 1;
+    double axes = 0;
+};
+/// The size of `e` where reads of `s`'s inlined stages are replaced by expressions of `sizes`. Never below the truth.
+inline expr_size inlined_size(const expr& e, const loop_state& s, const std::vector<expr_size>& sizes) {
+    expr_size all{1, e->op == expr_op::axis ? 1.0 : 0.0}, most{1, 0};
+    for (const auto& o : e->operands) {
+        const auto one = inlined_size(o, s, sizes);
+        all.nodes += one.nodes, all.axes += one.axes;
+        most = {(std::max)(most.nodes, one.nodes), (std::max)(most.axes, one.axes)};
+    }
+    if (e->op != expr_op::read) return all;
+    const auto at = s.dag().index_of(static_cast<int>(e->integer));
+    if (s.stages()[at].where != stage::place::inlined) return all;
+    return {sizes[at].nodes + sizes[at].axes * (most.nodes - 1), sizes[at].axes * most.axes};
+}
+/// The first stage whose expression inlining makes too large; npos: none is.
+inline std::size_t too_large_inlined(const loop_state& s) {
+    const auto& ops = s.dag().ops;
+    if (std::none_of(s.stages().begin(), s.stages().end(), [](const stage& x) { return x.where == stage::place::inlined; })) return loop_state::npos;
+    std::vector<expr_size> sizes(ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].placeholder()) continue;
+        sizes[i] = inlined_size(ops[i].body, s, sizes);
+        if (sizes[i].nodes > max_expression_nodes) return i;
+    }
+    return loop_state::npos;
+}
 
 /// The bodies of all stages with inlined stages substituted; empty for placeholders and inlined stages.
 inline std::vector<expr> effective_bodies(const loop_state& s) {
@@ -103,12 +137,14 @@ inline std::optional<affine> to_affine(const expr& e, const std::vector<affine>&
 
 class bound_inference {
 public:
-    explicit bound_inference(const loop_state& s) : state_(s) {
-        out_.bodies = effective_bodies(s);
-        out_.stages.resize(s.stages().size());
-    }
+    explicit bound_inference(const loop_state& s) : state_(s) {}
 
     result<bounded_state> run() {
+        if (const auto at = too_large_inlined(state_); at != loop_state::npos)
+            return error{errc::illegal_schedule, "stage " + std::to_string(at) + ": an expression of more than " +
+                                                     std::to_string(static_cast<std::int64_t>(max_expression_nodes)) + " nodes"};
+        out_.bodies = effective_bodies(state_);
+        out_.stages.resize(state_.stages().size());
         for (std::size_t i = out_.bodies.size(); i-- > 0;) {
             if (!out_.bodies[i]) continue;
             std::string why = box(i);

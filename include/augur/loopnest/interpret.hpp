@@ -34,7 +34,7 @@ public:
 private:
     const lowered_kernel& kernel_;
     std::span<std::vector<float>> buffers_;
-    std::int64_t left_; ///< iterations that may still be run
+    std::int64_t left_;               ///< iterations that may still be run
     std::vector<std::int64_t> terms_; ///< current value of each loop
     std::string problem_;
 

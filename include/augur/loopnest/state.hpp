@@ -62,10 +62,10 @@ struct stage {
 };
 
 /// What a stage may become. Steps come from logs: without limits a few of them, splits and fusions in turn, would take memory without bound.
-inline constexpr std::size_t max_stage_loops = 512;        ///< loops of one stage, at one time
-inline constexpr std::size_t max_loop_name = 4096;         ///< bytes of a loop's name, which grows with each split and fusion
-inline constexpr std::int64_t max_rfactor_overshoot = 4;   ///< iterations of the splits of a loop that rfactor cuts, as a multiple of its own
-inline constexpr std::int64_t rfactor_free_steps = 1024;   ///< and so many above that
+inline constexpr std::size_t max_stage_loops = 512;      ///< loops of one stage, at one time
+inline constexpr std::size_t max_loop_name = 4096;       ///< bytes of a loop's name, which grows with each split and fusion
+inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< iterations of the splits of a loop that rfactor cuts, as a multiple of its own
+inline constexpr std::int64_t rfactor_free_steps = 1024; ///< and so many above that
 
 /// The kernel after a list of steps. A value: copy it to branch.
 ///
