@@ -374,3 +374,54 @@ TEST_CASE("json_reader: accepts and reads what nlohmann_json and simdjson do, ov
     MESSAGE("accepted by all: " << accepted << " of " << rounds);
 }
 #endif
+
+TEST_CASE("json_reader: a call that does not fit the text is an error that sticks, whatever the order of calls") {
+    const auto first_wrong = [](std::string_view text, auto&& calls) {
+        json_reader in(text);
+        calls(in);
+        REQUIRE(!in.ok());
+        CHECK(!in.next_element());
+        return in.why().detail;
+    };
+    std::string_view key;
+    CHECK(first_wrong("[]]]", [&](json_reader& in) { in.begin_array(), in.next_element(), in.next_element(); }) ==
+          "1:3: expected an array that goes on, got ']'");
+    CHECK(first_wrong("1", [&](json_reader& in) { in.next_member(key); }) == "1:1: expected an object that goes on, got '1'");
+    CHECK(first_wrong("{}", [&](json_reader& in) { in.begin_object(), in.next_element(); }) == "1:2: expected an array that goes on, got '}'");
+    CHECK(first_wrong("[]", [&](json_reader& in) { in.begin_array(), in.next_member(key); }) == "1:2: expected an object that goes on, got ']'");
+    CHECK(first_wrong("[,]", [&](json_reader& in) { in.begin_array(), in.next_element(), in.next_element(); }) == "1:2: expected a value, got ','");
+    CHECK(first_wrong(R"({"a":})", [&](json_reader& in) { in.begin_object(), in.next_member(key), in.next_member(key); }) ==
+          "1:6: expected a value, got '}'");
+    json_reader failed("[12345"); // an error may lie before what was read
+    const auto behind = [&] { return failed.begin_array(), failed.next_element(), failed.offset() + 100; }();
+    CHECK(failed.since(behind).empty());
+
+    // random calls on random texts: a sanitizer sees a stack that is left, and no text with unmatched brackets comes to its end
+    augur::random dice(9);
+    constexpr std::string_view bytes = "[]{},1\": ";
+    for (int round = 0; round < 20'000; ++round) {
+        std::string text;
+        int depth = 0;
+        bool matched = true;
+        for (std::size_t i = dice.below(24); i > 0; --i) {
+            text += bytes[dice.below(bytes.size())];
+            depth += text.back() == '[' || text.back() == '{' ? 1 : text.back() == ']' || text.back() == '}' ? -1 : 0;
+            matched = matched && depth >= 0;
+        }
+        const bool quotes = text.find('"') != std::string::npos; // brackets in strings do not count
+        json_reader in(text, {1024, 1024, 4});
+        std::int64_t n = 0;
+        for (int call = 0; call < 40; ++call) {
+            switch (dice.below(8)) {
+            case 0: in.begin_array(); break;
+            case 1: in.begin_object(); break;
+            case 2: in.next_member(key); break;
+            case 3: in.read(n); break;
+            case 4: in.skip(); break;
+            default: in.next_element(); break;
+            }
+        }
+        CAPTURE(text);
+        if (in.finish() && !quotes) CHECK((matched && depth == 0));
+    }
+}

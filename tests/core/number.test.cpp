@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <string>
 
 #include <augur/core/random.hpp>
 #include <doctest/doctest.h>
@@ -68,4 +69,19 @@ TEST_CASE("parse_double: correctly rounded, whichever way it is read") {
         CHECK(!parse_double(text));
         CHECK(!detail::parse_double_by_strtod(text));
     }
+}
+
+TEST_CASE("append_number_hex: what %a prints in the C locale") {
+    auto rng = augur::random(12);
+    const auto same = [](double value) {
+        std::string text;
+        append_number_hex(text, value);
+        char printed[64];
+        std::snprintf(printed, sizeof printed, "%a", value);
+        CHECK(std::strtod(text.c_str(), nullptr) == value);
+        if (std::fpclassify(value) != FP_SUBNORMAL) CHECK(text == printed); // one may be normalised in several ways
+    };
+    for (const double value : {0.0, -0.0, 1.0, -1.5, 0.1, -3.402823466e+38, (std::numeric_limits<double>::max)(), 5e-324}) same(value);
+    for (int i = 0; i < 10'000; ++i)
+        if (const auto value = std::bit_cast<double>(rng()); std::isfinite(value)) same(value);
 }

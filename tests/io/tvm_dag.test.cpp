@@ -434,6 +434,9 @@ TEST_CASE("tvm_dag: errors say what was expected, what came and where") {
           "shape_mismatch operation 2 (x): dimension 0 of p has extent 4, is read from 0 to 4");
     CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", std::string(hash) + "[5], [5]]").starts_with("shape_mismatch workload key: "));
     CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", "[").starts_with("parse workload key: "));
+    CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", "[]") == "parse workload key: 1:1: expected a name, got an empty array");
+    CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", "[]]") == "parse workload key: 1:1: expected a name, got an empty array");
+    CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", R"(["f"]])") == "parse workload key: 1:6: expected the end, got ']'");
     CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", R"(["f", 1.5, "a", [[]], null])") == "accepted");
     CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", R"(["f"])", {10, 10, 10}).starts_with("limit 1:1: expected at most 10 bytes"));
     CHECK(refused("p = PLACEHOLDER [4]\nx(i) = p[i]\n", R"(["f"])", {100, 1, 10}) == "limit 2:1: expected at most 1 operations");

@@ -12,6 +12,7 @@
 #include <augur/loopnest/lower.hpp>
 #include <augur/loopnest/operators.hpp>
 #include <augur/loopnest/program_runner.hpp>
+#include <augur/loopnest/task_runner.hpp>
 
 #include <doctest/doctest.h>
 
@@ -145,4 +146,32 @@ TEST_CASE("c_writer: tiles of overlapping windows compute the right result from 
             CHECK(to_string(m.status) == to_string(outcome::ok));
         }
     }
+}
+
+TEST_CASE("c_writer: a program is as long as its code, not as its loops, and has a limit") {
+    constexpr std::int64_t length = std::int64_t{1} << 39U; // its lanes as a list would take 512 GiB
+    compute_dag dag;
+    const int in = dag.input("a", {length});
+    dag.compute("b", {{"i", 1}}, ex::read(in, {ex::axis(1)}), {{"k", length}}, reducer::sum);
+    const auto k = lower(loop_state(std::make_shared<const compute_dag>(dag)));
+    REQUIRE(k);
+    const auto p = write_c(*k);
+    CHECK(p.source.find("aug_fold_sum16") != std::string::npos);
+    CHECK(p.source.size() < 10'000);
+    c_options narrow;
+    narrow.max_source_bytes = p.source.size();
+    CHECK(write_c(*k, narrow).source == p.source);
+    for (const auto most : {p.source.size() - 1, std::size_t{100}, std::size_t{0}}) {
+        narrow.max_source_bytes = most;
+        CHECK(write_c(*k, narrow).source.empty());
+    }
+
+    const auto created = loopnest_task::create(*kernel::parse("dense:m=16,n=64,k=64"), hardware_params{});
+    REQUIRE(created);
+    const auto& task = *created;
+    narrow.max_source_bytes = 1000;
+    const auto refused = compile_schedule(task, {}, narrow);
+    REQUIRE(!refused);
+    CHECK(refused.why().code == errc::illegal_schedule);
+    CHECK(compile_schedule(task, {}));
 }

@@ -45,3 +45,75 @@ TEST_CASE("lower: random schedules of every operator compute what the definition
         CHECK(kinds.size() >= 6); // splits, fusions, reorders, attachments: the fuzzer must not starve
     }
 }
+
+TEST_CASE("lower: lengths that a log makes huge are refused") {
+    const auto refused = [](const std::string& steps) {
+        const auto list = parse_steps(steps);
+        REQUIRE(list);
+        loop_state s(dag_of("dense:m=16,n=64,k=64"));
+        if (auto applied = s.apply(*list); !applied) {
+            CHECK(applied.why().code == errc::illegal_schedule);
+            return applied.why().detail;
+        }
+        const auto b = bound(s);
+        CHECK((b || b.why().code == errc::illegal_schedule));
+        return b ? std::string("accepted") : b.why().detail;
+    };
+    CHECK(refused(R"([["SP",2,2,64,[4,4,4294967297],1],["RF",2,2,0]])") ==
+          "step 1 (RF): the lengths of a split make 68719476752 iterations of a loop of 64, rfactor would compute them all");
+    CHECK(refused(R"([["SP",2,2,64,[4,4],1],["RF",2,2,0]])") == "accepted");
+    CHECK(refused(R"([["SP",2,2,64,[3,7],1],["RF",2,2,0]])") == "accepted"); // 84 iterations
+    CHECK(refused(R"([["SP",2,2,64,[4,4,4294967297],1]])") == "accepted");   // without rfactor a part is no longer than its loop
+    CHECK(refused(R"([["SP",2,2,64,[0,1099511627776,1099511627776],1]])") == "step 0 (SP): product of lengths beyond 2^40");
+    CHECK(refused(R"([["SP",2,0,16,[1099511627776],1],["SP",2,2,64,[1099511627776],1],["FFSP",2,4,[0,1],0,1]])") ==
+          "step 2 (FFSP): product of lengths beyond 2^40");
+
+    // a name that every round makes 17 times as long
+    std::string parts = "1", loops = "0";
+    for (int i = 1; i < 16; ++i) parts += ",1";
+    for (int i = 1; i < 17; ++i) loops += "," + std::to_string(i);
+    std::string grows, many;
+    for (int i = 0; i < 40; ++i) {
+        grows += std::string(grows.empty() ? "[" : ",") + R"(["SP",2,0,16,[)" + parts + R"(],1],["FU",2,[)" + loops + "]]";
+        many += std::string(many.empty() ? "[" : ",") + R"(["SP",2,0,16,[)" + parts + "],1]";
+    }
+    CHECK(refused(grows + "]") == "step 5 (FU): a loop name beyond 4096 bytes");
+    CHECK(refused(many + "]") == "step 31 (SP): more than 512 loops in a stage");
+
+    constexpr std::int64_t side = 1 << 18;
+    compute_dag large;
+    const int in = large.input("a", {side, side});
+    large.compute("b", {{"i", side}, {"j", side}}, ex::read(in, {ex::axis(0), ex::axis(2)}), {{"k", side}}, reducer::sum);
+    const auto b = bound(loop_state(std::make_shared<const compute_dag>(large)));
+    REQUIRE(!b);
+    CHECK(b.why().code == errc::illegal_schedule);
+    CHECK(b.why().detail == "stage 1: its loops have more than 2^50 iterations");
+}
+
+TEST_CASE("interpret: stops at its limit of iterations") {
+    const auto dag = dag_of("dense:m=16,n=64,k=64");
+    const auto k = lower(loop_state(dag));
+    REQUIRE(k);
+    const auto inputs = evaluated(*dag).first;
+    const auto stopped = interpret(*k, inputs, 1000);
+    REQUIRE(!stopped);
+    CHECK(stopped.why().code == errc::illegal_schedule);
+    CHECK(interpret(*k, inputs, 100'000));
+}
+
+TEST_CASE("lower: inlining that doubles an expression with each stage is refused") {
+    const auto chain = [](int stages) {
+        compute_dag dag;
+        int last = dag.input("a", {8});
+        for (int i = 0; i <= stages; ++i)
+            last = dag.compute("b" + std::to_string(i), {{"i", 8}}, ex::read(last, {ex::axis(0)}) + ex::read(last, {ex::axis(0)}));
+        loop_state s(std::make_shared<const compute_dag>(dag));
+        for (int i = 1; i <= stages; ++i) REQUIRE(s.apply(compute_inline_step{i}));
+        return bound(s);
+    };
+    CHECK(chain(10));
+    const auto refused = chain(60);
+    REQUIRE(!refused);
+    CHECK(refused.why().code == errc::illegal_schedule);
+    CHECK(refused.why().detail == "stage 15: an expression of more than 65536 nodes");
+}

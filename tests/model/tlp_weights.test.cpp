@@ -332,3 +332,24 @@ TEST_CASE("tlp weights: cut or with a broken byte, an error or a model, never wo
         if (model) CHECK(model->schema.check());
     }
 }
+
+TEST_CASE("tlp weights: words that end early are an error, in a release build too") {
+    const auto refusal = [](const std::string& schema) {
+        std::string text = R"({"__metadata__":{"format":"augur-tlp","version":"1","schema":")";
+        for (const char c : schema) text += c == '"' ? "\\\"" : std::string(1, c);
+        text += "\"}}";
+        std::string file(8, '\0');
+        file[0] = static_cast<char>(text.size());
+        REQUIRE(text.size() < 128);
+        return augur::tlp_from_safetensors(file + text).why().detail;
+    };
+    CHECK(refusal(R"({"words":[[]],[]],[]],[]]]})") == "tlp weights: schema 1:11: expected a kind, a text and a value");
+    CHECK(refusal(R"({"words":[["a","b"]]})") == "tlp weights: schema 1:16: expected a kind, a text and a value");
+    CHECK(refusal(R"({"words":[["a","b",1,2]]})") == "tlp weights: schema 1:20: expected a kind, a text and a value");
+    CHECK(refusal(R"({"words":[7]})") == "tlp weights: schema 1:11: expected an array, got '7'");
+
+    std::string layers = R"({"encoder":[1)";
+    for (int i = 0; i < 64; ++i) layers += ",1";
+    const auto config = augur::detail::read_tlp_config(layers + "]}");
+    CHECK(config.why().code == errc::limit);
+}

@@ -184,3 +184,33 @@ TEST_CASE("lstm: the gates in float, on every instruction set and in every width
         }
     }
 }
+
+TEST_CASE("lstm: huge finite weights give NaN, and nothing undefined") {
+    using augur::nn::kernels::detail::exp_within;
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+#if defined(__GNUC__) && !defined(__clang__)   // clang evaluates no NaN at compile time
+    constexpr float through = exp_within(nan); // a constant expression has no undefined behaviour
+    static_assert(through != through);
+#endif
+    CHECK(std::isnan(exp_within(nan)));
+    for (const float x : {-87.0F, -86.9F, -1.0F, -1e-6F, 0.0F}) CHECK(exp_within(x) == doctest::Approx(std::exp(x)).epsilon(1e-6));
+
+    constexpr float huge = std::numeric_limits<float>::max(), infinite = std::numeric_limits<float>::infinity();
+    for (const auto level : {augur::isa::generic, augur::best_isa()}) {
+        const std::vector<float> values{nan, infinite, -infinite, huge, -huge, 0, 1e30F, -200, 200};
+        const std::ptrdiff_t d = 9;
+        std::vector<float> gates, before(9, 0.5F), c(9), h(9);
+        for (int q = 0; q < 4; ++q) gates.insert(gates.end(), values.begin(), values.end());
+        augur::nn::kernels::lstm_gates(gates.data(), before.data(), c.data(), h.data(), d, level);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            CAPTURE(values[i]);
+            const bool bad = std::isnan(values[i]);
+            const double x = static_cast<double>(values[i]), sigmoid = 1 / (1 + std::exp(-x)), want_c = sigmoid * 0.5 + sigmoid * std::tanh(x);
+            CHECK(std::isnan(c[i]) == bad);
+            CHECK(std::isnan(h[i]) == bad);
+            if (bad) continue;
+            CHECK(static_cast<double>(c[i]) == doctest::Approx(want_c).epsilon(1e-5));
+            CHECK(static_cast<double>(h[i]) == doctest::Approx(sigmoid * std::tanh(want_c)).epsilon(1e-5));
+        }
+    }
+}

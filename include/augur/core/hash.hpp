@@ -27,13 +27,13 @@ constexpr std::array<std::uint32_t, 256> crc32_table() noexcept {
     }
     return table;
 }
+inline constexpr std::array<std::uint32_t, 256> crc32_bytes = crc32_table();
 } // namespace detail
 
 /// CRC-32 (IEEE 802.3, as in zlib). Finds every change of up to 32 neighbouring bits. Goes on from `before`, the checksum of what stands in front.
 constexpr std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0) noexcept {
-    constexpr auto table = detail::crc32_table();
     std::uint32_t c = before ^ 0xFFFFFFFFU;
-    for (const char b : bytes) c = table[(c ^ static_cast<unsigned char>(b)) & 0xFFU] ^ (c >> 8U);
+    for (const char b : bytes) c = detail::crc32_bytes[(c ^ static_cast<unsigned char>(b)) & 0xFFU] ^ (c >> 8U);
     return c ^ 0xFFFFFFFFU;
 }
 

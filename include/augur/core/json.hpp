@@ -11,7 +11,8 @@
 ///     while (in.next_element()) in.read(list.emplace_back());
 ///     if (!in.finish()) return in.why(); // "1:7: expected an integer, got '"'"
 ///
-/// The first error sticks: every later call returns false and changes nothing, so one check at the end is enough.
+/// The first error sticks: every later call returns false and changes nothing, so one check at the end is enough. A call that does not fit the
+/// place in the text, e.g. next_element behind the end of an array, is such an error and not a precondition: a text can cause it.
 
 #include <array>
 #include <charconv>
@@ -89,16 +90,20 @@ public:
     bool begin_object() { return open('{', "an object", true); }
 
     /// Steps to the next element of the innermost array, which must then be read. False behind the last one, and after an error.
+    /// Error `parse`: the innermost container is no array, e.g. because the array ended before.
     bool next_element() {
         if (failed_) return false;
-        AUGUR_ASSERT(depth_ > 0 && !inside_object(), "json_reader: next_element outside an array");
+        if (depth_ == 0 || inside_object()) return expected("an array that goes on");
+        if (owed_) return expected("a value");
         return advance(']', "',' or ']'");
     }
 
     /// Steps to the next member of the innermost object, whose value must then be read. `key` stays valid until the next key.
+    /// Error `parse`: the innermost container is no object.
     bool next_member(std::string_view& key) {
         if (failed_) return false;
-        AUGUR_ASSERT(depth_ > 0 && inside_object(), "json_reader: next_member outside an object");
+        if (depth_ == 0 || !inside_object()) return expected("an object that goes on");
+        if (owed_) return expected("a value");
         if (!advance('}', "',' or '}'")) return false;
         space();
         if (at_ == end_ || *at_ != '"') return expected("a key in quotes");
@@ -190,7 +195,7 @@ public:
         if (digits <= 19 && mantissa <= (std::uint64_t{1} << 53U) && scale >= -22 && scale <= 22) {
             // both the mantissa and the power of ten are exact, so one operation rounds correctly (Clinger 1990)
             const auto m = static_cast<double>(mantissa);
-            const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
+            const double power = detail::powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
             const double magnitude = scale < 0 ? m / power : m * power;
             out.real = negative ? -magnitude : magnitude;
         } else {
@@ -242,11 +247,10 @@ public:
         out = since(from);
         return true;
     }
-    /// How many bytes have been read, and the text from such a place to here.
+    /// How many bytes have been read, and the text from such a place to here; empty where the place is behind the reader, as it may be after an error.
     [[nodiscard]] std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
     [[nodiscard]] std::string_view since(std::size_t from) const noexcept {
-        AUGUR_ASSERT(from <= offset(), "json_reader: a place behind the reader");
-        return {begin_ + from, offset() - from};
+        return from <= offset() ? std::string_view(begin_ + from, offset() - from) : std::string_view();
     }
 
     /// True when nothing failed and nothing but space is left.
@@ -282,8 +286,6 @@ public:
 
 private:
     static constexpr int max_depth = 1024;
-    static constexpr std::array<double, 23> powers_of_ten{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
     void space() noexcept {
         while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
@@ -292,9 +294,10 @@ private:
         if (failed_) return false;
         space();
         value_ = at_;
+        owed_ = false;
         return at_ != end_ || expected("a value");
     }
-    [[nodiscard]] bool inside_object() const noexcept {
+    [[nodiscard]] bool inside_object() const noexcept { // with depth_ > 0
         const auto level = static_cast<unsigned>(depth_ - 1);
         return ((objects_[level / 64] >> (level % 64)) & 1U) != 0;
     }
@@ -317,10 +320,10 @@ private:
             fresh_ = false;
             return false;
         }
-        if (fresh_) return fresh_ = false, true;
+        if (fresh_) return fresh_ = false, owed_ = true;
         if (at_ == end_ || *at_ != ',') return expected(what);
         ++at_;
-        return true;
+        return owed_ = true;
     }
     bool literal(std::string_view word) noexcept {
         if (static_cast<std::size_t>(end_ - at_) < word.size() || std::memcmp(at_, word.data(), word.size()) != 0) return false;
@@ -427,6 +430,7 @@ private:
     std::array<std::uint64_t, max_depth / 64> objects_{}; ///< a bit a level: is it an object?
     int depth_ = 0;
     bool fresh_ = false; ///< the innermost container has just been opened
+    bool owed_ = false;  ///< an element or member was stepped to and its value is not read
     bool failed_ = false;
     errc code_{};
     std::string reason_;

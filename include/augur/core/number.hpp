@@ -32,6 +32,10 @@ namespace augur::inline v0 {
 
 namespace detail {
 
+/// The powers of ten that a double has exactly: with a mantissa below 2^53 one operation rounds correctly (Clinger 1990).
+inline constexpr std::array<double, 23> powers_of_ten{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
 inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 /// strtod without a decimal point, so that no locale can change it: 1.25e-3 is read as 125e-5.
@@ -115,6 +119,14 @@ inline void append_number(std::string& out, double value) {
     AUGUR_ASSERT(std::isfinite(value), "append_number: a finite number");
     std::array<char, 32> text;
     out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
+}
+
+/// Appends `value` as a hexadecimal floating literal of C, exact, as `%a` prints it in the C locale. pre: `value` is finite
+inline void append_number_hex(std::string& out, double value) {
+    AUGUR_ASSERT(std::isfinite(value), "append_number_hex: a finite number");
+    std::array<char, 32> text;
+    out.append(std::signbit(value) ? "-0x" : "0x");
+    out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), std::abs(value), std::chars_format::hex).ptr);
 }
 
 /// Appends `value` with six significant digits, as `%g` and a default C++ stream print it. pre: `value` is finite

@@ -187,9 +187,6 @@ struct text_cursor {
         at = p;
         return true;
     }
-
-    static constexpr std::array<double, 23> powers_of_ten = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                                             1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 };
 
 /// Reads lines with records in them, TVM's first line of the two of ours included, and remembers tasks and steps.

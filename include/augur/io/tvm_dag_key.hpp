@@ -27,7 +27,7 @@ inline result<void> read_result_shape(std::string_view key, compute_dag& dag) {
     std::vector<std::int64_t> numbers;
     std::string_view name;
     bool shapes = true;
-    if (in.begin_array() && in.next_element()) in.read(name);
+    if (in.begin_array() && (in.next_element() || in.fail(errc::parse, "expected a name, got an empty array"))) in.read(name);
     const bool hash = name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
     const auto number = [&] {
         json_number n;

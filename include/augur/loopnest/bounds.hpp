@@ -39,6 +39,12 @@ struct bounded_stage {
     std::vector<int> around;           ///< terms of the loops of other stages around this one
 };
 
+/// Iterations of one stage's loops, all of them together, at most; so no product of the extents of some of them overflows.
+inline constexpr std::int64_t max_stage_iterations = std::int64_t{1} << 50U;
+
+/// Nodes of one stage's expression, those of inlined stages included: each read of an inlined stage is a copy of it.
+inline constexpr double max_expression_nodes = 1 << 16U;
+
 /// All stages of a state, bounded. Inlined stages and placeholders have an empty entry.
 struct bounded_state {
     term_table terms;
@@ -47,6 +53,37 @@ struct bounded_state {
 };
 
 namespace detail {
+
+/// Nodes and axis leaves of an expression, counted as a tree; doubles, since a chain of inlined stages may double them with each.
+struct expr_size {
+    double nodes = 1;
+    double axes = 0;
+};
+/// The size of `e` where reads of `s`'s inlined stages are replaced by expressions of `sizes`. Never below the truth.
+inline expr_size inlined_size(const expr& e, const loop_state& s, const std::vector<expr_size>& sizes) {
+    expr_size all{1, e->op == expr_op::axis ? 1.0 : 0.0}, most{1, 0};
+    for (const auto& o : e->operands) {
+        const auto one = inlined_size(o, s, sizes);
+        all.nodes += one.nodes, all.axes += one.axes;
+        most = {(std::max)(most.nodes, one.nodes), (std::max)(most.axes, one.axes)};
+    }
+    if (e->op != expr_op::read) return all;
+    const auto at = s.dag().index_of(static_cast<int>(e->integer));
+    if (s.stages()[at].where != stage::place::inlined) return all;
+    return {sizes[at].nodes + sizes[at].axes * (most.nodes - 1), sizes[at].axes * most.axes};
+}
+/// The first stage whose expression inlining makes too large; npos: none is.
+inline std::size_t too_large_inlined(const loop_state& s) {
+    const auto& ops = s.dag().ops;
+    if (std::none_of(s.stages().begin(), s.stages().end(), [](const stage& x) { return x.where == stage::place::inlined; })) return loop_state::npos;
+    std::vector<expr_size> sizes(ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].placeholder()) continue;
+        sizes[i] = inlined_size(ops[i].body, s, sizes);
+        if (sizes[i].nodes > max_expression_nodes) return i;
+    }
+    return loop_state::npos;
+}
 
 /// The bodies of all stages with inlined stages substituted; empty for placeholders and inlined stages.
 inline std::vector<expr> effective_bodies(const loop_state& s) {
@@ -100,12 +137,14 @@ inline std::optional<affine> to_affine(const expr& e, const std::vector<affine>&
 
 class bound_inference {
 public:
-    explicit bound_inference(const loop_state& s) : state_(s) {
-        out_.bodies = effective_bodies(s);
-        out_.stages.resize(s.stages().size());
-    }
+    explicit bound_inference(const loop_state& s) : state_(s) {}
 
     result<bounded_state> run() {
+        if (const auto at = too_large_inlined(state_); at != loop_state::npos)
+            return error{errc::illegal_schedule, "stage " + std::to_string(at) + ": an expression of more than " +
+                                                     std::to_string(static_cast<std::int64_t>(max_expression_nodes)) + " nodes"};
+        out_.bodies = effective_bodies(state_);
+        out_.stages.resize(state_.stages().size());
         for (std::size_t i = out_.bodies.size(); i-- > 0;) {
             if (!out_.bodies[i]) continue;
             std::string why = box(i);
@@ -207,8 +246,10 @@ private:
         for (const auto& rel : s.relations) {
             if (rel.what == loop_relation::kind::fuse) {
                 std::int64_t product = 1;
-                for (const auto p : rel.parts) product *= b.extents[p];
-                if (product > limit) return "a fused loop is longer than 2^40";
+                for (const auto p : rel.parts) {
+                    if (b.extents[p] > limit / (std::max)(product, std::int64_t{1})) return "a fused loop is longer than 2^40";
+                    product *= b.extents[p];
+                }
                 b.extents[rel.parent] = product;
                 continue;
             }
@@ -223,6 +264,11 @@ private:
                 rest = (rest + length - 1) / length;
             }
             b.extents[rel.inner_to_outer ? rel.parts.front() : rel.parts.back()] = rest;
+        }
+        std::int64_t iterations = 1;
+        for (const auto& it : s.iters) {
+            if (b.extents[it.var] > max_stage_iterations / (std::max)(iterations, std::int64_t{1})) return "its loops have more than 2^50 iterations";
+            iterations *= b.extents[it.var];
         }
         b.loops.clear();
         std::vector<affine> value(s.vars.size());
@@ -259,7 +305,8 @@ private:
 
 } // namespace detail
 
-/// Bounds every stage of `s`.   Errors: illegal_schedule, with the stage and the reason.   Cost: linear in loops times reads.
+/// Bounds every stage of `s`.   Errors: illegal_schedule, with the stage and the reason, `max_stage_iterations` among them.
+/// Cost: linear in loops times reads.
 [[nodiscard]] inline result<bounded_state> bound(const loop_state& s) { return detail::bound_inference(s).run(); }
 
 /// Fills the extents of all loop variables of `s` (Ansor's InferBound).

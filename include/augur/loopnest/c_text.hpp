@@ -9,15 +9,16 @@
 /// count.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <augur/core/number.hpp>
 #include <augur/loopnest/lower.hpp>
 
 namespace augur::inline v0 {
@@ -28,6 +29,7 @@ struct c_options {
     int vector_registers = 32;
     int max_unrolled = 1024; ///< vector operations written out in one straight line, at most
     unsigned id = 0;         ///< distinguishes entries in one translation unit
+    std::size_t max_source_bytes = std::size_t{16} << 20U; ///< of one program; a kernel that needs more has no source
 };
 
 namespace detail {
@@ -55,20 +57,32 @@ protected:
     bool inside_parallel_ = false;
     std::vector<std::pair<int, std::int64_t>> fixed_; ///< terms with a known value at this point of the text
 
+    std::size_t written_ = 0; ///< bytes of code in all open blocks and functions
+
+    /// Is the source beyond its limit? Nothing is written any more then.
+    [[nodiscard]] bool too_long() const noexcept { return written_ > options_.max_source_bytes; }
+
     std::vector<int> locals_; ///< buffers on the stack that are in scope, outermost first
 
     std::string fresh(const char* prefix) { return prefix + std::to_string(names_++); }
-    void line(std::string_view text) { scopes_.back().code.append(text).append("\n"); }
+    void line(std::string_view text) {
+        if (too_long()) return;
+        scopes_.back().code.append(text).append("\n");
+        written_ += text.size() + 1;
+    }
     void open(std::vector<int> loops) { scopes_.push_back({std::move(loops), {}, {}, {}, {}, {}, {}}); }
     std::string close() {
         auto s = std::move(scopes_.back());
         scopes_.pop_back();
+        if (!too_long()) written_ -= s.code.size(); // the caller writes it again, in the block around
         return s.declarations + s.code;
     }
     static std::string number(double v) {
-        char text[64];
-        std::snprintf(text, sizeof text, "%af", v);
-        return text;
+        if (std::isnan(v)) return "__builtin_nanf(\"\")";
+        if (std::isinf(v)) return v > 0 ? "__builtin_inff()" : "(-__builtin_inff())";
+        std::string text;
+        append_number_hex(text, v);
+        return text + "f";
     }
 
     /// Inserts the known values and simplifies.
@@ -215,6 +229,8 @@ protected:
         body = close();
         barrier_ = before;
         inside_parallel_ = false;
+        if (too_long()) return;
+        written_ += body.size();
         functions_ += "struct aug_context" + id + " { float *const *b; int64_t t[" + std::to_string(outer.size() + 1) + "]; float *l[" +
                       std::to_string(locals_.size() + 1) + "]; };\nstatic void aug_body" + id + "(void *context, int64_t begin, int64_t end) {\n" +
                       body + "}\n";

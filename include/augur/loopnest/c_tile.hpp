@@ -156,8 +156,8 @@ protected:
     void folded(const plan& p, const std::vector<std::string>& sums, const std::vector<affine>& guards) {
         const auto& n = p.nest;
         const auto r = p.sum_lanes;
-        const auto W = static_cast<std::int64_t>(options_.vector_floats);
-        const int width = static_cast<int>((std::min)(W, static_cast<std::int64_t>(segments(r.extent).front().width)));
+        int width = options_.vector_floats;
+        while (width > r.extent) width /= 2;
         const auto count = (std::min)(r.extent / width, std::int64_t{4});
         const auto whole = r.extent / (width * count);
         std::vector<std::string> parts;

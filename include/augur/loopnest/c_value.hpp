@@ -278,7 +278,7 @@ protected:
         }
     }
 
-    /// `count` lanes as power-of-two vectors, widest first.
+    /// `count` lanes as power-of-two vectors, widest first. For lanes that are written out: the list is as long as there are vectors.
     [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count) const {
         std::vector<lane_segment> out;
         std::int64_t at = 0;

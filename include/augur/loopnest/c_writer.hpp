@@ -40,7 +40,7 @@ public:
             p.pack_entry = "aug_pack_" + std::to_string(options_.id);
             body += function(p.pack_entry, kernel_.packing, false);
         }
-        p.source = std::move(functions_) + body;
+        if (!too_long() && functions_.size() + body.size() <= options_.max_source_bytes) p.source = std::move(functions_) + body;
         for (const auto& b : kernel_.buffers) {
             using role = program_buffer::role;
             if (b.what == lowered_buffer::kind::local) continue; // they come last
@@ -233,7 +233,7 @@ private:
 } // namespace detail
 
 /// Writes a lowered kernel as C.
-/// Nothing of the DAG's text reaches the source: names are made from numbers.
+/// Nothing of the DAG's text reaches the source: names are made from numbers. The source is empty where it would pass `max_source_bytes`.
 [[nodiscard]] inline program write_c(const lowered_kernel& kernel, const c_options& options = {}) { return detail::c_writer(kernel, options).run(); }
 
 } // namespace augur::inline v0

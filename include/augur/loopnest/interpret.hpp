@@ -22,7 +22,8 @@ namespace detail {
 
 class interpreter {
 public:
-    interpreter(const lowered_kernel& k, std::span<std::vector<float>> buffers) : kernel_(k), buffers_(buffers), terms_(k.terms.size(), 0) {}
+    interpreter(const lowered_kernel& k, std::span<std::vector<float>> buffers, std::int64_t most)
+        : kernel_(k), buffers_(buffers), left_(most), terms_(k.terms.size(), 0) {}
 
     std::string run() {
         for (const auto n : kernel_.packing) enter(kernel_.nests[n], 0);
@@ -33,6 +34,7 @@ public:
 private:
     const lowered_kernel& kernel_;
     std::span<std::vector<float>> buffers_;
+    std::int64_t left_;               ///< iterations that may still be run
     std::vector<std::int64_t> terms_; ///< current value of each loop
     std::string problem_;
 
@@ -101,6 +103,11 @@ private:
             g, [&](int t) { return std::any_of(n.loops.begin(), n.loops.end(), [&](const lowered_loop& l) { return l.reduce && l.term == t; }); });
     }
 
+    bool may_go_on() {
+        if (left_-- <= 0 && problem_.empty()) problem_ = "more iterations than the limit of the interpreter";
+        return problem_.empty();
+    }
+
     void enter(const lowered_nest& n, std::size_t depth) {
         if (!problem_.empty()) return;
         if (depth == n.first_reduce() && n.combine != reducer::none) neutral(n, depth);
@@ -119,7 +126,7 @@ private:
             return;
         }
         const auto& l = n.loops[depth];
-        for (std::int64_t i = 0; i < l.extent; ++i) {
+        for (std::int64_t i = 0; i < l.extent && may_go_on(); ++i) {
             if (l.term >= 0) terms_[static_cast<std::size_t>(l.term)] = i;
             for (const auto a : l.attached) {
                 // what an intermediate held before must not be read again
@@ -139,7 +146,7 @@ private:
             return;
         }
         const auto& l = n.loops[depth];
-        for (std::int64_t i = 0; i < (l.reduce ? 1 : l.extent); ++i) {
+        for (std::int64_t i = 0; i < (l.reduce ? 1 : l.extent) && may_go_on(); ++i) {
             if (l.term >= 0) terms_[static_cast<std::size_t>(l.term)] = i;
             neutral(n, depth + 1);
         }
@@ -148,9 +155,14 @@ private:
 
 } // namespace detail
 
+/// Iterations of all loops that `interpret` runs at most, unless it is told another number; some minutes.
+inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32U;
+
 /// Runs `k` on `inputs`, one vector a placeholder in the order of the DAG; gives one vector an output.
-/// Errors: shape_mismatch (an input of the wrong size), illegal_schedule (an access outside a buffer: a defect of lowering, never hidden).
-[[nodiscard]] inline result<std::vector<std::vector<float>>> interpret(const lowered_kernel& k, std::span<const std::vector<float>> inputs) {
+/// Errors: shape_mismatch (an input of the wrong size), illegal_schedule (an access outside a buffer: a defect of lowering, never hidden; or more
+/// than `most` iterations).
+[[nodiscard]] inline result<std::vector<std::vector<float>>> interpret(const lowered_kernel& k, std::span<const std::vector<float>> inputs,
+                                                                       std::int64_t most = max_interpreted_iterations) {
     std::vector<std::vector<float>> buffers;
     for (const auto& b : k.buffers) {
         const auto i = buffers.size();
@@ -163,7 +175,7 @@ private:
             buffers.emplace_back(static_cast<std::size_t>(b.elements), zero ? 0.0F : std::numeric_limits<float>::quiet_NaN());
         }
     }
-    if (auto why = detail::interpreter(k, buffers).run(); !why.empty()) return error{errc::illegal_schedule, why};
+    if (auto why = detail::interpreter(k, buffers, most).run(); !why.empty()) return error{errc::illegal_schedule, why};
     std::vector<std::vector<float>> out;
     for (std::size_t i = 0; i < buffers.size(); ++i)
         if (k.buffers[i].what == lowered_buffer::kind::output) out.push_back(std::move(buffers[i]));

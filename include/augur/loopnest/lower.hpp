@@ -214,8 +214,8 @@ private:
             if (!add(add, it.var)) return;
         std::int64_t elements = 1;
         for (const auto& p : l.pieces) {
+            if (p.extent > (4 * ops[w].elements() + 1024) / elements) return; // splits far from dividing: padding would cost more than it gives
             elements *= p.extent;
-            if (elements > 4 * ops[w].elements() + 1024) return; // splits far from dividing: padding would cost more than it gives
         }
 
         lowered_nest nest;

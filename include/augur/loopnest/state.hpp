@@ -61,6 +61,12 @@ struct stage {
     [[nodiscard]] const loop_var& var_of(std::size_t iter) const { return vars[iters[iter].var]; }
 };
 
+/// What a stage may become. Steps come from logs: without limits a few of them, splits and fusions in turn, would take memory without bound.
+inline constexpr std::size_t max_stage_loops = 512;      ///< loops of one stage, at one time
+inline constexpr std::size_t max_loop_name = 4096;       ///< bytes of a loop's name, which grows with each split and fusion
+inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< iterations of the splits of a loop that rfactor cuts, as a multiple of its own
+inline constexpr std::int64_t rfactor_free_steps = 1024; ///< and so many above that
+
 /// The kernel after a list of steps. A value: copy it to branch.
 ///
 /// `apply` checks what a step needs (spec of Ansor's State::DoStep and its ICHECKs) and leaves the state unchanged when it refuses.
@@ -174,6 +180,7 @@ private:
             fused.reduce = fused.reduce || v.reduce;
             rel.parts.push_back(it.var);
         }
+        if (fused.name.size() > max_loop_name) return "a loop name beyond " + std::to_string(max_loop_name) + " bytes";
         const auto last = s.iters[at(x.iters.back())].var;
         rel.parent = s.vars.size();
         s.vars.push_back(std::move(fused));
@@ -221,11 +228,14 @@ private:
         const auto old = s.iters[at(iter)];
         if (old.annotation != loop_annotation::none) return "the loop to split has an annotation";
         if (lengths.empty() || lengths.size() > 16) return "a split has 1 to 16 lengths";
-        std::int64_t known = 1;
+        if (s.iters.size() + lengths.size() > max_stage_loops) return "more than " + std::to_string(max_stage_loops) + " loops in a stage";
+        if (s.vars[old.var].name.size() + 4 > max_loop_name) return "a loop name beyond " + std::to_string(max_loop_name) + " bytes";
+        std::int64_t known = 1, chosen = 1; // 0, not chosen yet, spreads in `known` alone
         for (const auto l : lengths) {
             if (l < 0 || l > max_extent) return "split length " + std::to_string(l);
-            known = (known == 0 || l == 0) ? 0 : (l > max_extent / known ? -1 : known * l);
-            if (known < 0) return "product of lengths beyond 2^40";
+            if (l > 0 && l > max_extent / chosen) return "product of lengths beyond 2^40";
+            chosen *= l > 0 ? l : 1;
+            known *= l > 0 ? l : 0;
         }
         const auto total = s.vars[old.var].extent;
         const std::int64_t rest = known == 0 || total == 0 ? 0 : (total + known - 1) / known;
@@ -275,8 +285,9 @@ private:
             const auto* from = source(step);
             if (from == nullptr || !in_range(x.level, from->lengths.size()))
                 return "step " + std::to_string(step) + " is not an earlier SP with level " + std::to_string(x.level);
-            product *= from->lengths[at(x.level)];
-            if (product > max_extent) return "product of lengths beyond 2^40";
+            const auto length = from->lengths[at(x.level)];
+            if (product != 0 && length > max_extent / product) return "product of lengths beyond 2^40";
+            product *= length;
         }
         return split(x.stage, x.iter, {product}, x.factor_or_nparts);
     }
@@ -412,6 +423,9 @@ private:
                     sum = sum * ex::integer(s.vars[rel.parts[k]].extent) + value[rel.parts[k]];
                     covered *= s.vars[rel.parts[k]].extent;
                 }
+                if (covered > max_rfactor_overshoot * s.vars[rel.parent].extent + rfactor_free_steps)
+                    return "the lengths of a split make " + std::to_string(covered) + " iterations of a loop of " +
+                           std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all";
                 value[rel.parent] = sum;
                 if (covered > s.vars[rel.parent].extent) {
                     expr inside = ex::less(sum, ex::integer(s.vars[rel.parent].extent));

@@ -35,13 +35,17 @@ namespace augur::inline v0 {
 }
 
 /// A schedule of a task as a program, or why there is none.
+/// Errors: those of `loop_state::apply` and `lower`; illegal_schedule, also where the source would pass `c_options::max_source_bytes`.
 [[nodiscard]] inline result<program> compile_schedule(const loopnest_task& t, const step_list& schedule, const c_options& how = {},
                                                       const lower_options& lowering = {}) {
     loop_state s(t.dag());
     if (auto applied = s.apply(schedule); !applied) return applied.why();
     const auto lowered = lower(s, lowering);
     if (!lowered) return lowered.why();
-    return write_c(*lowered, how);
+    auto written = write_c(*lowered, how);
+    if (written.source.empty())
+        return error{errc::illegal_schedule, "the program is longer than " + std::to_string(how.max_source_bytes) + " bytes of C"};
+    return written;
 }
 
 /// How far an output of `dag` may be from the naive nest's: by the longest chain of sums on the way to one element.

@@ -88,10 +88,10 @@ inline result<tlp_schema> read_tlp_schema(std::string_view text) {
             while (in.next_element()) {
                 auto& w = s.words.emplace_back();
                 double value = 0;
-                in.begin_array();
-                in.next_element() && in.read(w.kind) && in.next_element() && in.read(w.text) && in.next_element() && in.read(value);
+                const auto wrong = [&] { return in.fail(errc::parse, "expected a kind, a text and a value"); };
+                const auto field = [&](auto& to) { return (in.next_element() || wrong()) && in.read(to); };
+                if (in.begin_array() && field(w.kind) && field(w.text) && field(value) && in.next_element()) wrong();
                 w.value = static_cast<float>(value);
-                if (in.next_element()) in.fail(errc::parse, "expected a kind, a text and a value");
             }
         } else if (key == "kind_columns") {
             read_bounded(in, s.kind_columns, 65536);
@@ -126,7 +126,10 @@ inline result<tlp_config> read_tlp_config(std::string_view text) {
     const auto list = [&](std::vector<nn::index>& widths) {
         widths.clear();
         in.begin_array();
-        while (in.next_element() && widths.size() < 64) read_bounded(in, widths.emplace_back(), 16384);
+        while (in.next_element()) {
+            if (widths.size() == 64) in.fail(errc::limit, "more than 64 layers");
+            else read_bounded(in, widths.emplace_back(), 16384);
+        }
     };
     in.begin_object();
     while (in.next_member(key)) {

@@ -18,9 +18,10 @@ namespace nn::kernels {
 
 namespace detail {
 
-/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without its branches, which keep a loop over it from becoming vector code. NaN stays NaN.
-inline float exp_within(float x) noexcept {
-    const auto n = static_cast<std::int32_t>(x * 1.44269504F - 0.5F); // towards 0: rounds to nearest
+/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without its branches, which keep a loop over it from becoming vector code. NaN stays NaN: huge
+/// weights make it from finite numbers. An integer cannot be made of it, so the power of two is that of `number`, which is x or, of NaN, any other.
+constexpr float exp_within(float x, float number) noexcept {
+    const auto n = static_cast<std::int32_t>(number * 1.44269504F - 0.5F); // towards 0: rounds to nearest
     const auto whole = static_cast<float>(n);
     const float r = (x - whole * 0.693359375F) + whole * 2.12194440e-4F; // ln2 in two parts
     float p = 1.0F / 5040.0F;
@@ -33,6 +34,8 @@ inline float exp_within(float x) noexcept {
     p = p * r + 1.0F;
     return p * std::bit_cast<float>((n + 127) << 23);
 }
+/// The same of a single number.
+constexpr float exp_within(float x) noexcept { return exp_within(x, x > -87.0F ? x : -87.0F); }
 inline float near_tanh(float a) noexcept {
     const float s = a * a;
     return a * (1.0F - s * (1.0F / 3.0F - s * (2.0F / 15.0F - s * (17.0F / 315.0F))));
@@ -48,15 +51,17 @@ inline float tanh(float x) noexcept {
     for (std::ptrdiff_t j = 0; j < 16; ++j) __VA_ARGS__;
 #define AUGUR_NN_LSTM_SIGMOID(X)                                                                                                                     \
     AUGUR_NN_LSTM_EACH(e[j] = -std::abs((X)[j]))                                                                                                     \
+    AUGUR_NN_LSTM_EACH(t[j] = e[j] > -87.0F ? e[j] : -87.0F)                                                                                         \
     AUGUR_NN_LSTM_EACH(e[j] = e[j] < -87.0F ? -87.0F : e[j])                                                                                         \
-    AUGUR_NN_LSTM_EACH(e[j] = exp_within(e[j]))                                                                                                      \
+    AUGUR_NN_LSTM_EACH(e[j] = exp_within(e[j], t[j]))                                                                                                \
     AUGUR_NN_LSTM_EACH(t[j] = (X)[j] < 0.0F ? e[j] : 1.0F)                                                                                           \
     AUGUR_NN_LSTM_EACH((X)[j] = t[j] / (1.0F + e[j]))
 // near 0, where 1 - e^-2|x| has few digits left, the Taylor polynomial
 #define AUGUR_NN_LSTM_TANH(X)                                                                                                                        \
     AUGUR_NN_LSTM_EACH(e[j] = -2.0F * std::abs((X)[j]))                                                                                              \
+    AUGUR_NN_LSTM_EACH(t[j] = e[j] > -87.0F ? e[j] : -87.0F)                                                                                         \
     AUGUR_NN_LSTM_EACH(e[j] = e[j] < -87.0F ? -87.0F : e[j])                                                                                         \
-    AUGUR_NN_LSTM_EACH(e[j] = exp_within(e[j]))                                                                                                      \
+    AUGUR_NN_LSTM_EACH(e[j] = exp_within(e[j], t[j]))                                                                                                \
     AUGUR_NN_LSTM_EACH(t[j] = (1.0F - e[j]) / (1.0F + e[j]))                                                                                         \
     AUGUR_NN_LSTM_EACH(e[j] = near_tanh(std::abs((X)[j])))                                                                                           \
     AUGUR_NN_LSTM_EACH(t[j] = std::abs((X)[j]) < 0.125F ? e[j] : t[j])                                                                               \
