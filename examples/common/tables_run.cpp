@@ -126,7 +126,7 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
     if (cell.method == table_method::trees_nest || cell.method == table_method::tlp_and_nest) text += " relative";
     if (cell.method == table_method::tlp_and_nest) {
         const augur::second_opinion how;
-        augur::append_number((text += " three views, second opinion ") += ' ', double{how.weight});
+        augur::append_number((text += " three views, ranks from 0 to 1, second opinion ") += ' ', double{how.weight});
         augur::append_number(text += ' ', double{how.scale});
     }
     if (!is_pick(cell)) {
