@@ -49,7 +49,8 @@ for (let i = 0; i < names.length; ++i)
     if (Math.abs(names[i].getBoundingClientRect().top - values[i].getBoundingClientRect().top) > 3)
         wrong.push("'" + names[i].textContent + "' is not beside '" + values[i].textContent + "'");
 const said = document.createElement('pre');
-said.textContent = 'texts ' + boxes.length + ' facts ' + names.length + ' wrong ' + wrong.length + '\n' + wrong.slice(0, 8).join('\n') + '\nend of layout';
+const counts = 'texts ' + boxes.length + ' facts ' + names.length + ' wrong ' + wrong.length;
+said.textContent = [counts, ...wrong.slice(0, 8), 'end of layout'].join('\n');
 document.body.replaceChildren(said);
 </script>
 )";
