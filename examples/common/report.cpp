@@ -112,7 +112,7 @@ std::string escaped(std::string_view text) {
 
 /// The best latency so far over the trials of one kernel, a curve a search; logarithmic in time. Empty when nothing succeeded.
 std::string curve_svg(const session& s, std::span<const searched> searches, std::size_t kernel) {
-    constexpr double width = 520, height = 240, left = 64, right = 12, top = 12, bottom = 36;
+    constexpr double width = 520, height = 256, left = 64, right = 12, top = 28, bottom = 36;
     double low = std::numeric_limits<double>::infinity(), high = 0;
     std::size_t trials = 1;
     const auto range = [&](double x) {
@@ -142,8 +142,8 @@ std::string curve_svg(const session& s, std::span<const searched> searches, std:
         const auto trial = static_cast<double>(trials) * i / 4;
         out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f</text>\n", x_of(trial), height - bottom + 16, trial);
     }
-    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text><text x=\"6\" y=\"%.1f\">ms</text>\n", (left + width) / 2,
-                   height - 4, top + 4);
+    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">ms</text>\n",
+                   (left + width) / 2, height - 4, left - 6, top - 14);
     if (untuned > 0)
         out += text_of("<path class=\"untuned\" d=\"M%.1f %.1fH%.1f\"><title>untuned %s ms</title></path>\n", left, y_of(untuned), width - right,
                        milliseconds(untuned).c_str());
@@ -178,7 +178,7 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 80em; 
 h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }
 table { border-collapse: collapse; } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; } svg text { font-size: 11px; fill: #555; }
-dt { font-weight: bold; float: left; width: 9em; clear: left; } dd { margin: 0 0 0 9em; overflow-wrap: anywhere; }
+dl div { display: grid; grid-template-columns: 10em 1fr; column-gap: 1em; } dt { font-weight: bold; } dd { margin: 0; overflow-wrap: anywhere; }
 .key svg { width: 2.5em; height: .8em; vertical-align: middle; } .key span { margin-right: 1.5em; }
 )" + std::string(style) +
            "</style>\n</head>\n<body>\n";
@@ -186,7 +186,7 @@ dt { font-weight: bold; float: left; width: 9em; clear: left; } dd { margin: 0 0
 
 std::string html_facts(const session& s) {
     std::string out = "<h1>" + escaped(s.with.work.name) + "</h1>\n<dl>\n";
-    for (const auto& [name, text] : facts_of(s)) out += "<dt>" + escaped(name) + "</dt><dd>" + escaped(text) + "</dd>\n";
+    for (const auto& [name, text] : facts_of(s)) out += "<div><dt>" + escaped(name) + "</dt><dd>" + escaped(text) + "</dd></div>\n";
     return out + "</dl>\n";
 }
 
@@ -203,8 +203,8 @@ std::string html_table(const std::vector<std::vector<std::string>>& rows) {
 /// The whole report; refers to nothing outside.
 std::string report_html(const session& s, std::span<const searched> searches) {
     std::string out = html_head("augur: tuning report", R"(tr:last-child td { font-weight: bold; border-bottom: 0; }
-.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em; }
-figure { margin: 0; } figcaption { font-size: .9em; } svg { width: 100%; } svg path { fill: none; } .grid { stroke: #e4e4e4; }
+.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em 2em; }
+figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap: anywhere; } svg { width: 100%; } svg path { fill: none; } .grid { stroke: #e4e4e4; }
 .untuned { stroke: #999; stroke-dasharray: 2 4; stroke-width: 1.5; } .tuned { stroke: #0b62a4; stroke-width: 2.5; }
 .other { stroke: #d9822b; stroke-width: 2; stroke-dasharray: 6 3; }
 )");

@@ -68,7 +68,7 @@ const char* colour(std::string_view id) {
 
 /// The tuning curves of all searches, a step where the network became faster; logarithmic in its latency.
 std::string curves_svg(std::span<const search_outcome> all, bool over_time, double target) {
-    constexpr double width = 760, height = 400, left = 64, right = 12, top = 12, bottom = 40;
+    constexpr double width = 760, height = 416, left = 64, right = 12, top = 28, bottom = 40;
     double most = 0, low = target, high = target;
     const auto x_of_point = [&](const search_trace& t, std::size_t i) { return over_time ? t.seconds[i] : static_cast<double>(i + 1); };
     for (const auto& o : all)
@@ -91,8 +91,8 @@ std::string curves_svg(std::span<const search_outcome> all, bool over_time, doub
                        width - right, left - 6, y_at(y) + 4, milliseconds(y).c_str());
         out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f</text>\n", x_at(x), height - bottom + 16, x);
     }
-    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text><text x=\"6\" y=\"%.1f\">ms</text>\n", (left + width) / 2, height - 6,
-                   over_time ? "seconds, models included" : "measured candidates", top + 4);
+    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">ms</text>\n",
+                   (left + width) / 2, height - 6, over_time ? "seconds, models included" : "measured candidates", left - 6, top - 14);
     out += text_of("<path class=\"target\" d=\"M%.1f %.1fH%.1f\"/>\n", left, y_at(target), width - right);
     for (const auto& o : all)
         for (const auto& t : o.traces) {

@@ -89,7 +89,7 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     if (!model) return model.why();
     const augur::tlp_row_table table(schema, data.primitives());
     augur::tlp_training_options options;
-    options.judged_passes = passes;
+    options.fine.judged_passes = passes;
     options.epochs = std::clamp(1000 * plan.effort / (samples.size() + (passes - 1) * few + 1), std::size_t{2}, std::size_t{200});
     options.checkpoint = checkpoint;
     const std::string title = std::string(mtl ? "training MTL-TLP" : "training TLP") + " on " + std::to_string(samples.size()) + " schedules";

@@ -39,7 +39,7 @@ using change = std::function<void(recipe&)>;
 change crop(std::size_t rows, std::size_t columns) {
     return [=](recipe& r) { r.schema = augur::tlp_schema::authors_cpu(rows, columns); };
 }
-void mse(recipe& r) { r.options.loss = augur::tlp_loss::mse; }
+void mse(recipe& r) { r.options.fine.loss = augur::tlp_loss::mse; }
 void lstm(recipe& r) {
     r.config.backbone = augur::tlp_backbone::lstm;
     r.config.dead_layer = false; // the authors' LSTM uses it
@@ -92,13 +92,13 @@ std::vector<table_cell> all_cells(const table_world& world) {
             out.push_back({"ablation", row, {{cpu}}, "default", tlp, {}, std::move(how), false, {}});
         };
         ablate("default", {});
-        ablate("all tasks in one list", [](recipe& r) { r.options.by_task = false; });
-        ablate("no sharper labels", [](recipe& r) { r.options.sharpness = 1; });
-        ablate("no regret in the loss", [](recipe& r) { r.options.regret = 0; });
+        ablate("all tasks in one list", [](recipe& r) { r.options.fine.by_task = false; });
+        ablate("no sharper labels", [](recipe& r) { r.options.fine.sharpness = 1; });
+        ablate("no regret in the loss", [](recipe& r) { r.options.fine.regret = 0; });
         ablate("authors' rate, decay and batch", [](recipe& r) {
             const auto authors = augur::tlp_training_options::faithful();
             r.options.learning_rate = authors.learning_rate;
-            r.options.weight_decay = authors.weight_decay;
+            r.options.fine.weight_decay = authors.fine.weight_decay;
             r.options.batch = authors.batch;
         });
         ablate("validation by record", [](recipe& r) { r.split_by_record = true; });
@@ -113,7 +113,7 @@ std::vector<table_cell> all_cells(const table_world& world) {
         ablate("padded", [](recipe& r) { r.schema.pad = true; });
         ablate("authors' features (vocabulary, crop, padding)", [](recipe& r) { r.schema = faithful_schema(false); });
         ablate("authors' labels of failures", [](recipe& r) { r.failures = augur::label_rule::faithful; });
-        ablate("constant rate", [](recipe& r) { r.options.rate = augur::tlp_rate::constant; });
+        ablate("constant rate", [](recipe& r) { r.options.fine.rate = augur::tlp_rate::constant; });
         ablate("MSE", mse);
         ablate("LSTM", lstm);
         network_variants(out, "ablation", "default");

@@ -42,7 +42,7 @@ struct recipe {
         constexpr std::size_t rows = 64, numbers = 12, places = 0;
         r.schema = gpu ? augur::tlp_schema::ansor_gpu(rows, numbers, places) : augur::tlp_schema::ansor(rows, numbers, places);
         r.config = augur::tlp_config::medium(0);
-        r.options.judged_passes = outputs > 1 ? 4 : 1; // a target's few labels count for more
+        r.options.fine.judged_passes = outputs > 1 ? 4 : 1; // a target's few labels count for more
         // with more passes the tasks that are like those trained on gain, the others lose
         r.options.epochs = 2;
     }
@@ -52,8 +52,9 @@ struct recipe {
 /// Everything in the options that decides the outcome; the seed stands elsewhere. An option more in the struct is refused by the compiler here, so
 /// that no cell is taken for one that was computed without it.
 [[nodiscard]] inline std::string options_text(const augur::tlp_training_options& options) {
-    const auto& [loss, by_task, list, sharpness, regret, batch, epochs, learning_rate, weight_decay, clip, rate, rate_every, rate_factor,
-                 output_weights, decoders_only, judged_output, judged_passes, patience, seed, checkpoint] = options;
+    const auto& [epochs, batch, learning_rate, seed, checkpoint, fine] = options;
+    const auto& [loss, by_task, list, sharpness, regret, weight_decay, clip, rate, rate_every, rate_factor, output_weights, decoders_only,
+                 judged_output, judged_passes, patience] = fine;
     static_cast<void>(seed), static_cast<void>(checkpoint);
     std::string text = text_of("loss %d by_task %d list %zu batch %zu epochs %zu rate %d", static_cast<int>(loss), by_task ? 1 : 0, list, batch,
                                epochs, static_cast<int>(rate));

@@ -126,7 +126,7 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
     if (cell.method == table_method::trees_nest || cell.method == table_method::tlp_and_nest) text += " relative";
     if (cell.method == table_method::tlp_and_nest) {
         const augur::second_opinion how;
-        augur::append_number((text += " three views, second opinion ") += ' ', double{how.weight});
+        augur::append_number((text += " three views, ranks from 0 to 1, second opinion ") += ' ', double{how.weight});
         augur::append_number(text += ' ', double{how.scale});
     }
     if (!is_pick(cell)) {
@@ -262,9 +262,9 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
 pretrain_options cell_runner::pretraining_of(const table_cell& cell, std::uint64_t seed) const {
     const recipe r = recipe_for(cell, 1, seed);
     pretrain_options o;
-    o.list = r.options.list;
-    o.sharpness = r.options.sharpness;
-    o.regret = r.options.regret;
+    o.list = r.options.fine.list;
+    o.sharpness = r.options.fine.sharpness;
+    o.regret = r.options.fine.regret;
     o.how = cell.method == table_method::bert ? unlabelled::hidden_rows : unlabelled::next_row;
     o.width /= static_cast<augur::nn::index>(budget_.narrower);
     o.epochs_before = budget_.epochs;
@@ -329,7 +329,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         const auto train = augur::make_tlp_samples(set.data, parts.train, labels_of(base));
         const auto validation = augur::make_tlp_samples(set.data, parts.validation, labels_of(base));
         augur::tlp_training_options options = base.options;
-        options.decoders_only = decoders_only;
+        options.fine.decoders_only = decoders_only;
         if (!cell.full) options.epochs = epochs_for(train.size());
         options.checkpoint = checkpoint_of(cell, seed) + stage + ".checkpoint";
         const auto tell = [&](const augur::tlp_progress& p) {

@@ -66,22 +66,50 @@ TEST_CASE("reference: equal rows, as each compared with each") {
     }
 }
 
-TEST_CASE("reference: ranks, as counted one by one") {
-    const auto rows = some_rows(60, 8), others = some_rows(20, 9);
-    const auto all = feature_reference::of(rows, columns, feature_view::ranked);
-    CHECK(all.columns() == columns);
-    for (const auto& asked : {rows, others, std::vector<float>{-9, 0.5F, 9}}) {
-        auto related = asked;
-        all.relate(related);
-        for (std::size_t i = 0; i < asked.size(); ++i) {
-            float below = 0, equal = 0;
-            for (std::size_t j = i % columns; j < rows.size(); j += columns) {
-                below += rows[j] < asked[i] ? 1.0F : 0.0F;
-                equal += rows[j] == asked[i] ? 1.0F : 0.0F;
-            }
-            CHECK(related[i] == (below + (equal + 1) / 2) / 60);
-        }
+TEST_CASE("reference: ranks, worked out by hand") {
+    const auto all = feature_reference::of(std::vector<float>{2, 7, 5, 7, 1, 7, 2, 7}, 2, feature_view::ranked); // columns 2 5 1 2 and 7 7 7 7
+    CHECK(all.columns() == 2);
+    struct expected {
+        float value, first, second;
+    };
+    for (const auto& e : {
+             expected{-3, 0, 0},       // all have more
+             expected{1, 0.125F, 0},   // half of one of four
+             expected{1.5F, 0.25F, 0}, // one of four has less
+             expected{2, 0.5F, 0},     // one has less, and half of two the same
+             expected{3, 0.75F, 0},    //
+             expected{5, 0.875F, 0},   //
+             expected{7, 1, 0.5F},     // all have less; half of four the same
+             expected{99, 1, 1},       // all have less
+         }) {
+        CAPTURE(e.value);
+        std::vector<float> asked{e.value, e.value};
+        all.relate(asked);
+        CHECK(asked == std::vector<float>{e.first, e.second});
     }
+    const auto one = feature_reference::of(std::vector<float>{4}, 1, feature_view::ranked);
+    std::vector<float> asked{3, 4, 5};
+    one.relate(asked);
+    CHECK(asked == std::vector<float>{0, 0.5F, 1});
+}
+
+TEST_CASE("reference: the ranks of a value and of its opposite among opposites add up to 1") {
+    auto rows = some_rows(64, 8), others = some_rows(20, 9); // a power of two: sums are exact
+    others.insert(others.end(), {-9, 0.5F, 9});
+    auto opposites = rows, opposed = others;
+    for (float& x : opposites) x = -x;
+    for (float& x : opposed) x = -x;
+    feature_reference::of(rows, columns, feature_view::ranked).relate(others);
+    feature_reference::of(opposites, columns, feature_view::ranked).relate(opposed);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        CHECK(others[i] >= 0);
+        CHECK(others[i] <= 1);
+        CHECK(others[i] + opposed[i] == 1);
+    }
+}
+
+TEST_CASE("reference: the absolute view changes nothing") {
+    const auto rows = some_rows(60, 8);
     auto same = rows;
     feature_reference::of(rows, columns, feature_view::absolute).relate(same);
     CHECK(same == rows);

@@ -102,9 +102,9 @@ TEST_CASE("tlp_fit_dataset: both ways of ranking and mse learn to pick the fast 
     for (const int way : {0, 1, 2}) {
         CAPTURE(way);
         auto options = way == 1 ? tlp_training_options::faithful() : tlp_training_options{};
-        if (way == 2) options.loss = tlp_loss::mse;
+        if (way == 2) options.fine.loss = tlp_loss::mse;
         options.batch = 64;
-        options.list = 16;
+        options.fine.list = 16;
         options.epochs = 40;
         options.learning_rate = 5e-3;
         auto net = log.network();
@@ -133,7 +133,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     threads many;
     tlp_training_options options;
     options.batch = 48;
-    options.list = 16;
+    options.fine.list = 16;
     options.epochs = 5;
     auto whole = log.network();
     const auto expected = tlp_fit_dataset(whole, log.table, log.data, train, validation, serial, options);
@@ -182,7 +182,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     CHECK(refused.why().code == errc::version_mismatch);
     CHECK(equal(net, log.network()));
     other = options;
-    other.judged_passes = 5;
+    other.fine.judged_passes = 5;
     CHECK(tlp_fit_dataset(net, log.table, log.data, train, validation, serial, other).why().code == errc::version_mismatch);
     const kernel_log longer(4, 40, nullptr, 1, 3); // the same ids and labels, the tiles are three times as long
     CHECK(std::equal(longer.data.schedule(7).begin(), longer.data.schedule(7).end(), log.data.schedule(7).begin(), log.data.schedule(7).end()));
@@ -208,8 +208,8 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     serial_executor serial;
     tlp_training_options options;
     options.epochs = 3;
-    options.decoders_only = true;
-    options.weight_decay = 0.1;
+    options.fine.decoders_only = true;
+    options.fine.weight_decay = 0.1;
     auto net = log.network();
     REQUIRE(tlp_fit_dataset(net, log.table, log.data, train, validation, serial, options));
     const auto start = log.network();
@@ -220,7 +220,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
 
     options = {};
     options.epochs = 1000;
-    options.patience = 3;
+    options.fine.patience = 3;
     net = log.network();
     const auto stopped = tlp_fit_dataset(net, log.table, log.data, train, validation, serial, options);
     REQUIRE(stopped);
@@ -233,13 +233,13 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     };
     CHECK(code_of({}, tlp_samples{}) == errc::not_found);
     options = {};
-    options.list = 1;
+    options.fine.list = 1;
     CHECK(code_of(options, train) == errc::invalid_argument);
     options = {};
-    options.output_weights = {1, 2};
+    options.fine.output_weights = {1, 2};
     CHECK(code_of(options, train) == errc::invalid_argument);
     options = {};
-    options.judged_output = 1;
+    options.fine.judged_output = 1;
     CHECK(code_of(options, train) == errc::invalid_argument);
     options = {};
     options.batch = 1;
@@ -247,9 +247,9 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     for (const auto& [rate, factor] : {std::pair{1e30, 0.5}, std::pair{1e-3, 1e38}}) { // diverges: told, and the network is as it was
         options = {};
         options.learning_rate = rate;
-        options.rate_factor = factor;
-        options.rate = tlp_rate::step;
-        options.rate_every = 1;
+        options.fine.rate_factor = factor;
+        options.fine.rate = tlp_rate::step;
+        options.fine.rate_every = 1;
         net = log.network();
         CHECK(code_of(options, train) == errc::limit);
         CHECK(equal(net, start));
@@ -258,8 +258,8 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
         const auto trained = [&](std::size_t most) {
             options = {};
             options.epochs = 1;
-            options.by_task = by_task;
-            options.list = options.batch = most;
+            options.fine.by_task = by_task;
+            options.fine.list = options.batch = most;
             net = log.network();
             const auto done = tlp_fit_dataset(net, log.table, log.data, train, tlp_samples{}, serial, options);
             REQUIRE(done);
@@ -322,7 +322,7 @@ TEST_CASE("tlp samples: labels of several platforms are aligned by schedule, as 
     tlp_training_options options;
     options.epochs = 30;
     options.learning_rate = 5e-3;
-    options.output_weights = {1, 0.5};
+    options.fine.output_weights = {1, 0.5};
     const auto report = tlp_fit_dataset(net, log.table, log.data, samples, samples, serial, options);
     REQUIRE(report);
     tlp_pass<float> pass;

@@ -40,9 +40,9 @@ TEST_CASE("tlp lists: what one output knows meets in its list, the judged one's 
     for (const std::size_t judged : {std::size_t{0}, std::size_t{1}})
         for (const std::size_t passes : {std::size_t{1}, std::size_t{3}}) {
             tlp_training_options options;
-            options.list = 32;
-            options.judged_output = judged;
-            options.judged_passes = passes;
+            options.fine.list = 32;
+            options.fine.judged_output = judged;
+            options.fine.judged_passes = passes;
             detail::tlp_lists lists(samples, all_of(samples), options);
             std::map<std::uint32_t, std::size_t> seen;
             std::set<std::vector<std::uint32_t>> distinct;
@@ -75,16 +75,16 @@ TEST_CASE("tlp lists: one output has lists of a task, a loss that does not rank 
     samples.labels.resize(samples.size());
     samples.known.assign(samples.size(), 1);
     tlp_training_options options;
-    options.judged_passes = 5; // of several outputs alone
+    options.fine.judged_passes = 5; // of several outputs alone
     detail::tlp_lists by_task(samples, all_of(samples), options);
     CHECK(by_task.size() == samples.size());
     CHECK(by_task.draw(augur::random(1)).size() == 4);                   // 160 in two of 80, twice
     std::fill(samples.labels.begin() + 160, samples.labels.end(), 0.5F); // nothing to rank in the second task
     CHECK(detail::tlp_lists(samples, all_of(samples), options).size() == 160);
-    options.loss = tlp_loss::mse;
+    options.fine.loss = tlp_loss::mse;
     detail::tlp_lists together(samples, all_of(samples), options);
     CHECK(together.size() == samples.size());
     CHECK(together.draw(augur::random(1)).size() == 1); // a batch of 512
-    options.judged_passes = 0;
+    options.fine.judged_passes = 0;
     CHECK(options.check(1).why().code == errc::invalid_argument);
 }

@@ -20,7 +20,8 @@ namespace augur::inline v0 {
 enum class feature_view : std::uint8_t {
     relative, ///< less the middle of the task's candidates: a kernel that nobody has measured has other extents than those that a model was trained
               ///< on, but more or less of something than its own candidates usually have means the same for all (decision 14)
-    ranked,   ///< the share of the task's candidates that have less, half of its equals with them: from 0 to 1
+    ranked,   ///< the share of the task's candidates that have less, and half the share of those that have the same: from 0, all have more, to 1, all
+              ///< have less
     absolute, ///< as they are
 };
 
@@ -68,7 +69,7 @@ public:
                 continue;
             }
             const auto [from, to] = std::equal_range(of.begin(), of.end(), rows[i]);
-            rows[i] = (static_cast<float>(from - of.begin()) + 0.5F * static_cast<float>(to - from + 1)) / static_cast<float>(n);
+            rows[i] = (static_cast<float>(from - of.begin()) + 0.5F * static_cast<float>(to - from)) / static_cast<float>(n);
         }
     }
 

@@ -74,9 +74,7 @@ private:
 
     template <class F>
     void loop(int term, std::int64_t extent, nest_annotation what, const F& body) {
-        if (term < 0 || extent == 1) {
-            if (term < 0) return body();
-        }
+        if (term < 0) return body();
         sink_.begin_loop(extent, what);
         open_.push_back(term);
         body();
@@ -215,8 +213,7 @@ private:
         auto with = affine(first) + term_table::value(inner);
         if (outer >= 0) with.add(term_table::value(outer), size);
         replace(p.nest, term, with);
-        for (auto* l : {&p.lanes})
-            if (l->term == term) l->term = inner, l->extent = size;
+        if (p.lanes.term == term) p.lanes.term = inner, p.lanes.extent = size;
         for (auto& l : p.tile)
             if (l.term == term) l.term = inner, l.extent = size;
         loop(outer, count, nest_annotation::serial, [&] { write(p, depth, begun); });
@@ -238,7 +235,7 @@ private:
     /// The loops of a tile and its statement.
     void tile(plan p) {
         auto& n = p.nest;
-        if (n.combine == reducer::none) return around(p, 0, {});
+        if (n.combine == reducer::none) return leaf(p, {}, -1, 1);
         const auto W = static_cast<std::int64_t>(options_.vector_floats);
         std::vector<std::pair<lowered_loop, nest_annotation>> steps;
         int partial = -1; // the loop whose steps have sums of their own
@@ -328,7 +325,6 @@ private:
         body(body, 0, false);
         if (partials > 1) body(body, 0, true);
     }
-    void around(const plan& p, std::size_t, const std::vector<std::pair<lowered_loop, nest_annotation>>& none) { leaf(p, none, -1, 1); }
 
     /// One step of the results, or, `last`, the partial sums as one result.
     void statement(const plan& p, int partial, std::int64_t partials, bool last) {

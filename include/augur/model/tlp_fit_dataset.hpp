@@ -137,19 +137,19 @@ inline std::uint64_t tlp_run(const tlp_network<float>& net, const tlp_row_table&
         }
         hash = fnv1a64(bytes(s->least), fnv1a64(bytes(s->known), fnv1a64(bytes(s->labels), fnv1a64(bytes(s->groups), hash))));
     }
-    const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.loss),
-                                           static_cast<std::uint64_t>(o.by_task),
-                                           o.list,
+    const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.fine.loss),
+                                           static_cast<std::uint64_t>(o.fine.by_task),
+                                           o.fine.list,
                                            o.batch,
-                                           o.rate == tlp_rate::cosine ? o.epochs : 0, // elsewhere a run may be made longer
-                                           static_cast<std::uint64_t>(o.rate),
-                                           o.rate_every,
-                                           static_cast<std::uint64_t>(o.decoders_only),
-                                           o.judged_output,
-                                           o.judged_passes,
+                                           o.fine.rate == tlp_rate::cosine ? o.epochs : 0, // elsewhere a run may be made longer
+                                           static_cast<std::uint64_t>(o.fine.rate),
+                                           o.fine.rate_every,
+                                           static_cast<std::uint64_t>(o.fine.decoders_only),
+                                           o.fine.judged_output,
+                                           o.fine.judged_passes,
                                            o.seed};
-    std::vector<double> numbers{o.learning_rate, o.weight_decay, o.clip, o.rate_factor, o.sharpness, o.regret};
-    numbers.insert(numbers.end(), o.output_weights.begin(), o.output_weights.end());
+    std::vector<double> numbers{o.learning_rate, o.fine.weight_decay, o.fine.clip, o.fine.rate_factor, o.fine.sharpness, o.fine.regret};
+    numbers.insert(numbers.end(), o.fine.output_weights.begin(), o.fine.output_weights.end());
     return fnv1a64(bytes(numbers), fnv1a64(bytes(words), hash));
 }
 
@@ -196,7 +196,7 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
 
     tlp_checkpoint at;
     at.run = options.checkpoint.empty() ? 0 : detail::tlp_run(net, table, data, train, validation, options);
-    nn::adam<tlp_network<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
+    nn::adam<tlp_network<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.fine.weight_decay});
     bool there = false;
     if (!options.checkpoint.empty()) {
         errno = 0;
@@ -225,22 +225,22 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
     const auto is_decoder = [](std::string_view name) { return name.starts_with("decoder.") || name.starts_with("mtl_heads."); };
     const auto worth = [&](std::size_t epoch) { return at.history[epoch].top_1 + at.history[epoch].top_5; };
     const auto one_list = [&](std::span<const float> s, std::span<const float> y, std::span<float> d) {
-        if (options.loss == tlp_loss::mse) return static_cast<double>(nn::mse(s, y, d));
+        if (options.fine.loss == tlp_loss::mse) return static_cast<double>(nn::mse(s, y, d));
         sharp.assign(y.begin(), y.end());
-        if (options.sharpness != 1)
-            for (float& x : sharp) x = static_cast<float>(std::pow(x, options.sharpness));
+        if (options.fine.sharpness != 1)
+            for (float& x : sharp) x = static_cast<float>(std::pow(x, options.fine.sharpness));
         double value = rank(s, std::span<const float>(sharp), d);
-        if (options.regret > 0) {
+        if (options.fine.regret > 0) {
             d_regret.resize(d.size());
-            const double weight = options.regret * static_cast<double>(s.size()); // `rank` is a sum over the list as well
+            const double weight = options.fine.regret * static_cast<double>(s.size()); // `rank` is a sum over the list as well
             value += weight * nn::expected_regret(s, y, std::span<float>(d_regret));
             for (std::size_t i = 0; i < d.size(); ++i) d[i] += static_cast<float>(weight) * d_regret[i];
         }
         return value;
     };
 
-    const bool validated = detail::tlp_can_judge(validation, options.judged_output);
-    while (at.epochs() < options.epochs && !(options.patience > 0 && validated && at.epochs() > at.best + options.patience)) {
+    const bool validated = detail::tlp_can_judge(validation, options.fine.judged_output);
+    while (at.epochs() < options.epochs && !(options.fine.patience > 0 && validated && at.epochs() > at.best + options.fine.patience)) {
         const std::size_t epoch = at.epochs();
         const auto drawn = lists.draw(random(options.seed).stream(epoch));
         double sum = 0;
@@ -270,7 +270,7 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
                 const std::size_t first = begin * outputs, n = (end - begin) * outputs;
                 const auto d = std::span<float>(d_scores).subspan(first, n);
                 const double value = loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
-                                          std::span<const std::uint8_t>(known).subspan(first, n), options.output_weights, outputs, one_list, d);
+                                          std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, one_list, d);
                 // a task's list by its mean, the step by the mean of its lists: a task with many records weighs as many but not their square
                 const double share = lists.ranked() ? 1 / static_cast<double>(end - begin) : 1;
                 sum += value * share;
@@ -279,18 +279,18 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
                 begin = end;
             }
             pass.backward(now, bags, executor, std::span<const float>(d_scores), grad);
-            if (options.decoders_only)
+            if (options.fine.decoders_only)
                 tlp_network<float>::visit(
                     [&](std::string_view name, auto& g) {
                         if (!is_decoder(name)) g.setZero();
                     },
                     grad);
-            nn::clip_norm(grad, options.clip);
+            nn::clip_norm(grad, options.fine.clip);
             double& rate = adam.settings().learning_rate;
             rate = options.learning_rate;
-            if (options.rate == tlp_rate::step) rate *= std::pow(options.rate_factor, static_cast<double>(epoch / options.rate_every));
-            if (options.rate == tlp_rate::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
-            adam.step(now, grad, [&](std::string_view name) { return !options.decoders_only || is_decoder(name); });
+            if (options.fine.rate == tlp_rate::step) rate *= std::pow(options.fine.rate_factor, static_cast<double>(epoch / options.fine.rate_every));
+            if (options.fine.rate == tlp_rate::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
+            adam.step(now, grad, [&](std::string_view name) { return !options.fine.decoders_only || is_decoder(name); });
         }
         const auto bad = now.not_finite();
         if (!std::isfinite(sum) || !bad.empty())
@@ -299,7 +299,7 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
 
         tlp_epoch last{lists.ranked() ? sum / static_cast<double>(drawn.size()) : sum, 0, 0};
         if (validated) {
-            const auto judged = tlp_judge(now, table, data, validation, options.judged_output, executor, pass);
+            const auto judged = tlp_judge(now, table, data, validation, options.fine.judged_output, executor, pass);
             last = {last.loss, judged.score(0), judged.score(1)};
         }
         at.history.push_back(last);

@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_TLP_FIT_OPTIONS_HPP
 
 /// @file
-/// How TLP is trained on a data set.
+/// How TLP is trained, while a tuner runs and on a data set.
 
 #include <cmath>
 #include <cstddef>
@@ -24,62 +24,90 @@ enum class tlp_rate : std::uint8_t {
     cosine ///< along half a cosine to a hundredth, over all epochs
 };
 
-/// How to train. The defaults rank the schedules of a task among themselves; `faithful` is the authors' code (scripts/tlp_train.py).
-struct tlp_training_options {
-    tlp_loss loss = tlp_loss::lambda_rank;
-    bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
-    std::size_t list = 128; ///< at least 2
-    double sharpness = 4;   ///< lambda_rank: a label counts as label^sharpness, so that the best programs of a task stand apart
-    double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
-    std::size_t batch = 512;
-    std::size_t epochs = 12;
-    double learning_rate = 2e-3;
+/// How TLP is fitted while a tuner runs (`tlp_fit`): to few records, of which there are more each time.
+struct tlp_fit_options {
+    std::size_t list = 64;         ///< most schedules of one task that are ranked together
+    std::size_t batch = 128;       ///< schedules a step, of any number of tasks
+    std::size_t epochs = 100;      ///< times that every schedule is seen ...
+    std::size_t least_steps = 300; ///< ... more often where that makes fewer steps than this
+    double learning_rate = 1e-3;   ///< at first; falls to a hundredth of it along a cosine
     double weight_decay = 1e-4;
-    double clip = 0.5; ///< largest norm of the gradient
-    tlp_rate rate = tlp_rate::cosine;
-    std::size_t rate_every = 16;
-    double rate_factor = 0.5;
-    std::vector<double> output_weights; ///< of the outputs' losses; empty: 1 each
-    bool decoders_only = false;         ///< fine-tuning of the head: all else stays as it is
-    std::size_t judged_output = 0;      ///< whose top-1 and top-5 decide
-    std::size_t judged_passes = 1;      ///< by_task, several outputs: how often an epoch draws the lists of the judged output, which may be few
-    std::size_t patience = 0;           ///< stop after so many epochs without a better validation; 0: never
+    double clip = 0.5;
+
+    /// Errors: invalid_argument.
+    [[nodiscard]] result<void> check() const {
+        const auto fine = [](double x) { return x > 0 && std::isfinite(x); };
+        if (list >= 2 && batch >= 1 && epochs >= 1 && fine(learning_rate) && clip > 0 && weight_decay >= 0 && std::isfinite(weight_decay)) return {};
+        return error{errc::invalid_argument, "tlp fit: expected a list of 2 or more, a batch and epochs of 1 or more, a rate and clip above 0 and a "
+                                             "weight decay of 0 or more, got " +
+                                                 std::to_string(list) + ", " + std::to_string(batch) + ", " + std::to_string(epochs) + ", " +
+                                                 std::to_string(learning_rate) + ", " + std::to_string(clip) + ", " + std::to_string(weight_decay)};
+    }
+};
+
+/// How TLP is trained on a data set (`tlp_fit_dataset`). The defaults rank the schedules of a task among themselves; `faithful` is the authors' code
+/// (scripts/tlp_train.py).
+struct tlp_training_options {
+    std::size_t epochs = 12;
+    std::size_t batch = 512; ///< schedules a step
+    double learning_rate = 2e-3;
     std::uint64_t seed = 1;
     std::string checkpoint; ///< file, written after every epoch, from which an equal call goes on; empty: none
+
+    /// What is seldom changed.
+    struct fine_settings {
+        tlp_loss loss = tlp_loss::lambda_rank;
+        bool by_task = true;    ///< rank within a task, in lists of at most `list`; otherwise a batch is one list of whatever tasks
+        std::size_t list = 128; ///< at least 2
+        double sharpness = 4;   ///< lambda_rank: a label counts as label^sharpness, so that the best programs of a task stand apart
+        double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, by which a slow or failed pick costs what it costs
+        double weight_decay = 1e-4;
+        double clip = 0.5; ///< largest norm of the gradient
+        tlp_rate rate = tlp_rate::cosine;
+        std::size_t rate_every = 16;
+        double rate_factor = 0.5;
+        std::vector<double> output_weights; ///< of the outputs' losses; empty: 1 each
+        bool decoders_only = false;         ///< fine-tuning of the head: all else stays as it is
+        std::size_t judged_output = 0;      ///< whose top-1 and top-5 decide
+        std::size_t judged_passes = 1;      ///< by_task, several outputs: how often an epoch draws the lists of the judged output, which may be few
+        std::size_t patience = 0;           ///< stop after so many epochs without a better validation; 0: never
+    } fine;
 
     /// All tasks in one list, labels as they are, a constant rate.
     static tlp_training_options faithful() {
         tlp_training_options o;
-        o.by_task = false;
-        o.sharpness = 1;
-        o.regret = 0;
-        o.batch = 1024;
         o.epochs = 50;
+        o.batch = 1024;
         o.learning_rate = 7e-4;
-        o.weight_decay = 1e-6;
-        o.rate = tlp_rate::constant;
+        o.fine.by_task = false;
+        o.fine.sharpness = 1;
+        o.fine.regret = 0;
+        o.fine.weight_decay = 1e-6;
+        o.fine.rate = tlp_rate::constant;
         return o;
     }
     /// Errors: invalid_argument.
     [[nodiscard]] result<void> check(std::size_t outputs) const {
         const auto wrong = [](const std::string& what) { return error{errc::invalid_argument, "tlp training: expected " + what}; };
         const auto above = [](double x) { return x > 0 && std::isfinite(x); };
-        if (list < 2 || batch < 2) return wrong("a list and a batch of at least 2, got " + std::to_string(list) + " and " + std::to_string(batch));
-        if (epochs < 1 || rate_every < 1)
-            return wrong("at least one epoch, in all and a step of the rate, got " + std::to_string(epochs) + " and " + std::to_string(rate_every));
-        if (judged_passes < 1 || judged_passes > 1024)
-            return wrong("1 to 1024 passes over the judged output's lists, got " + std::to_string(judged_passes));
-        if (!above(learning_rate) || !(clip > 0) || !above(rate_factor) || !(weight_decay >= 0) || std::isinf(weight_decay))
+        if (fine.list < 2 || batch < 2)
+            return wrong("a list and a batch of at least 2, got " + std::to_string(fine.list) + " and " + std::to_string(batch));
+        if (epochs < 1 || fine.rate_every < 1)
+            return wrong("at least one epoch, in all and a step of the rate, got " + std::to_string(epochs) + " and " +
+                         std::to_string(fine.rate_every));
+        if (fine.judged_passes < 1 || fine.judged_passes > 1024)
+            return wrong("1 to 1024 passes over the judged output's lists, got " + std::to_string(fine.judged_passes));
+        if (!above(learning_rate) || !(fine.clip > 0) || !above(fine.rate_factor) || !(fine.weight_decay >= 0) || std::isinf(fine.weight_decay))
             return wrong("a positive rate, clip and factor and a weight decay of at least 0, got " + std::to_string(learning_rate) + ", " +
-                         std::to_string(clip) + ", " + std::to_string(rate_factor) + " and " + std::to_string(weight_decay));
-        if (!(sharpness > 0) || !std::isfinite(sharpness) || !(regret >= 0) || !std::isfinite(regret))
+                         std::to_string(fine.clip) + ", " + std::to_string(fine.rate_factor) + " and " + std::to_string(fine.weight_decay));
+        if (!(fine.sharpness > 0) || !std::isfinite(fine.sharpness) || !(fine.regret >= 0) || !std::isfinite(fine.regret))
             return wrong("a positive sharpness and a regret of at least 0");
-        if (!output_weights.empty() && output_weights.size() != outputs)
-            return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(output_weights.size()));
-        for (const double w : output_weights)
+        if (!fine.output_weights.empty() && fine.output_weights.size() != outputs)
+            return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(fine.output_weights.size()));
+        for (const double w : fine.output_weights)
             if (!(w >= 0) || !std::isfinite(w)) return wrong("weights of at least 0");
-        if (judged_output >= outputs)
-            return wrong("an output below " + std::to_string(outputs) + " to judge by, got " + std::to_string(judged_output));
+        if (fine.judged_output >= outputs)
+            return wrong("an output below " + std::to_string(outputs) + " to judge by, got " + std::to_string(fine.judged_output));
         return {};
     }
 };

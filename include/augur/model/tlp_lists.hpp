@@ -27,22 +27,22 @@ public:
     /// sample stands in the list of the judged one if that has a label for it, else of the first one that has. A target's few labels, scattered among
     /// the schedules of other platforms, would hardly ever meet in a list, and only what meets is ranked.
     tlp_lists(const tlp_samples& samples, const std::vector<std::uint32_t>& usable, const tlp_training_options& options)
-        : ranked_(options.by_task && options.loss == tlp_loss::lambda_rank), most_(ranked_ ? options.list : options.batch) {
+        : ranked_(options.fine.by_task && options.fine.loss == tlp_loss::lambda_rank), most_(ranked_ ? options.fine.list : options.batch) {
         const std::size_t outputs = samples.outputs;
         std::vector<std::vector<std::uint32_t>> members(ranked_ ? outputs : 1); // of the present group
         for (std::size_t i = 0; i < usable.size();) {
             const std::uint32_t group = samples.groups[usable[i]];
             for (; i < usable.size() && (!ranked_ || samples.groups[usable[i]] == group); ++i) {
                 const auto known = std::span(samples.known).subspan(usable[i] * outputs, outputs);
-                const auto first = known[options.judged_output] != 0
-                                       ? known.begin() + static_cast<std::ptrdiff_t>(options.judged_output)
+                const auto first = known[options.fine.judged_output] != 0
+                                       ? known.begin() + static_cast<std::ptrdiff_t>(options.fine.judged_output)
                                        : std::find_if(known.begin(), known.end(), [](std::uint8_t k) { return k != 0; });
                 if (!ranked_) members.front().push_back(usable[i]);
                 else if (first != known.end()) members[static_cast<std::size_t>(first - known.begin())].push_back(usable[i]);
             }
             for (std::size_t k = 0; k < members.size(); ++k) {
                 auto& list = members[k];
-                const std::size_t passes = ranked_ && outputs > 1 && k == options.judged_output ? options.judged_passes : 1;
+                const std::size_t passes = ranked_ && outputs > 1 && k == options.fine.judged_output ? options.fine.judged_passes : 1;
                 for (std::size_t p = 0; p < passes && !list.empty() && (!ranked_ || differ(samples, list)); ++p) {
                     groups_.push_back({order_.size(), order_.size() + list.size()});
                     order_.insert(order_.end(), list.begin(), list.end());

@@ -16,32 +16,12 @@
 #include <augur/core/random.hpp>
 #include <augur/model/tlp.hpp>
 #include <augur/model/tlp_bags.hpp>
+#include <augur/model/tlp_fit_options.hpp>
 #include <augur/model/tlp_pass.hpp>
 #include <augur/nn/loss.hpp>
 #include <augur/nn/optimiser.hpp>
 
 namespace augur::inline v0 {
-
-/// How to fit.
-struct tlp_fit_options {
-    std::size_t list = 64;         ///< most schedules of one task that are ranked together
-    std::size_t batch = 128;       ///< schedules a step, of any number of tasks
-    std::size_t epochs = 100;      ///< times that every schedule is seen ...
-    std::size_t least_steps = 300; ///< ... more often where that makes fewer steps than this
-    double learning_rate = 1e-3;   ///< at first; falls to a hundredth of it along a cosine
-    double weight_decay = 1e-4;
-    double clip = 0.5;
-
-    /// Errors: invalid_argument.
-    [[nodiscard]] result<void> check() const {
-        const auto fine = [](double x) { return x > 0 && std::isfinite(x); };
-        if (list >= 2 && batch >= 1 && epochs >= 1 && fine(learning_rate) && clip > 0 && weight_decay >= 0 && std::isfinite(weight_decay)) return {};
-        return error{errc::invalid_argument, "tlp fit: expected a list of 2 or more, a batch and epochs of 1 or more, a rate and clip above 0 and a "
-                                             "weight decay of 0 or more, got " +
-                                                 std::to_string(list) + ", " + std::to_string(batch) + ", " + std::to_string(epochs) + ", " +
-                                                 std::to_string(learning_rate) + ", " + std::to_string(clip) + ", " + std::to_string(weight_decay)};
-    }
-};
 
 /// What came of it.
 struct tlp_fit_report {

@@ -24,22 +24,30 @@ namespace augur::inline v0 {
 
 namespace detail {
 
+/// What a core's table says of the way of a value through memory: latencies from a register into memory, and from memory into a register.
+/// Neither can be measured alone, only a store and a load that takes what it wrote.
+enum class uops_trip : std::uint8_t {
+    whole, ///< each is an upper bound: the whole trip, less the one cycle that the other part takes at least
+    parts  ///< they add up to the trip
+};
+
 /// A core that uops.info has tables of; its front as uiCA has it (microArchConfigs.py).
 struct uops_core {
     std::string_view name, text;
     int issue_width, window;
     std::int64_t vector_bytes;
+    uops_trip trip;
 };
-inline constexpr std::array<uops_core, 10> uops_cores{{{"SNB", "Sandy Bridge", 4, 168, 32},
-                                                       {"IVB", "Ivy Bridge", 4, 168, 32},
-                                                       {"HSW", "Haswell", 4, 192, 32},
-                                                       {"BDW", "Broadwell", 4, 192, 32},
-                                                       {"SKL", "Skylake", 4, 224, 32},
-                                                       {"SKX", "Skylake-X", 4, 224, 64},
-                                                       {"CLX", "Cascade Lake", 4, 224, 64},
-                                                       {"ICL", "Ice Lake", 5, 352, 64},
-                                                       {"TGL", "Tiger Lake", 5, 352, 64},
-                                                       {"RKL", "Rocket Lake", 5, 352, 64}}};
+inline constexpr std::array<uops_core, 10> uops_cores{{{"SNB", "Sandy Bridge", 4, 168, 32, uops_trip::whole},
+                                                       {"IVB", "Ivy Bridge", 4, 168, 32, uops_trip::whole},
+                                                       {"HSW", "Haswell", 4, 192, 32, uops_trip::whole},
+                                                       {"BDW", "Broadwell", 4, 192, 32, uops_trip::whole},
+                                                       {"SKL", "Skylake", 4, 224, 32, uops_trip::parts},
+                                                       {"SKX", "Skylake-X", 4, 224, 64, uops_trip::parts},
+                                                       {"CLX", "Cascade Lake", 4, 224, 64, uops_trip::parts},
+                                                       {"ICL", "Ice Lake", 5, 352, 64, uops_trip::parts},
+                                                       {"TGL", "Tiger Lake", 5, 352, 64, uops_trip::parts},
+                                                       {"RKL", "Rocket Lake", 5, 352, 64, uops_trip::parts}}};
 
 /// Which instruction stands for a class: * is S or D for floats, D or Q for integers, # a vector register, ~ one of half the size (at least XMM),
 /// & the bits of an element, @ those of the vector. Of several for one thing the first that is in the table counts.
@@ -123,6 +131,26 @@ inline std::string uops_text(std::string_view text, element_type t, std::int64_t
     return out;
 }
 
+/// An instruction that is looked for, and the class that it stands for.
+struct uops_wanted {
+    instruction_class op;
+    element_type type;
+    std::int64_t lanes;
+    std::string text;
+    std::int64_t place = -1; ///< in perfData; -1: not in the table
+};
+inline std::vector<uops_wanted> uops_wanted_of(const uops_core& core) {
+    std::vector<uops_wanted> list;
+    for (const auto& r : uops_rows)
+        for (const auto t : {element_type::f32, element_type::f64, element_type::i32, element_type::i64}) {
+            const char kind = t == element_type::f32 ? 's' : t == element_type::f64 ? 'd' : t == element_type::i32 ? 'w' : 'q';
+            if (r.kind != kind && r.kind != (is_float(t) ? 'f' : 'i')) continue;
+            for (std::int64_t bytes = 16; bytes <= (r.vector ? core.vector_bytes : 16); bytes *= 2)
+                list.push_back({r.op, t, r.vector ? bytes / bytes_of(t) : 1, uops_text(r.text, t, bytes)});
+        }
+    return list;
+}
+
 /// What the table says of one instruction.
 struct uops_entry {
     double latency = 0;
@@ -194,6 +222,115 @@ inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
     return worst;
 }
 
+using uops_entries = std::map<std::int64_t, uops_entry>; ///< by their place in perfData
+
+/// "instrData": where in perfData the instructions of the list are, and an empty entry for each.
+inline void read_uops_instructions(json_reader& in, std::vector<uops_wanted>& list, uops_entries& entries) {
+    std::multimap<std::string_view, uops_wanted*> by_text;
+    for (auto& w : list) by_text.emplace(w.text, &w);
+    std::string_view name;
+    in.begin_object();
+    while (in.next_member(name)) {
+        in.begin_array();
+        while (in.next_element()) {
+            std::string what;
+            std::int64_t place = -1;
+            in.begin_object();
+            while (in.next_member(name)) {
+                if (name == "string") in.read(what);
+                else if (name == "perfData") in.read(place);
+                else in.skip();
+            }
+            const auto [first, last] = by_text.equal_range(what);
+            for (auto at = first; at != last; ++at)
+                if (at->second->place < 0) at->second->place = place, entries[place];
+        }
+    }
+}
+
+/// "perfData": fills the entries.
+inline void read_uops_costs(json_reader& in, uops_entries& entries) {
+    in.begin_array();
+    for (std::int64_t i = 0; in.next_element(); ++i) {
+        const auto at = entries.find(i);
+        if (at == entries.end()) in.skip();
+        else at->second = read_uops_entry(in);
+    }
+}
+
+/// The file of one architecture, as far as the list asks for it.
+inline result<uops_entries> read_uops_table(std::string_view text, std::vector<uops_wanted>& list) {
+    json_reader in(text, {std::size_t{64} << 20U, 4096, 16});
+    uops_entries entries;
+    std::string_view key;
+    bool instructions = false, costs = false;
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "instrData") {
+            instructions = true;
+            read_uops_instructions(in, list, entries);
+        } else if (key == "perfData") {
+            if (!instructions) in.fail(errc::parse, "expected \"instrData\" before \"perfData\"");
+            costs = true;
+            read_uops_costs(in, entries);
+        } else {
+            in.skip();
+        }
+    }
+    if (in.ok() && !costs) in.fail(errc::parse, "expected \"instrData\" and \"perfData\"");
+    if (!in.finish()) return error{in.why().code, "uops.info: " + in.why().detail};
+    return entries;
+}
+
+/// What is known of a core without its table.
+inline machine uops_machine(const uops_core& core) {
+    machine m;
+    m.architecture = "x86_64";
+    m.cpu_name = "Intel " + std::string(core.text) + " (uops.info)";
+    m.features = core.vector_bytes == 64 ? std::vector<std::string>{"avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "fma"}
+                 : core.window >= 192    ? std::vector<std::string>{"avx", "avx2", "fma"}
+                                         : std::vector<std::string>{"avx"};
+    m.vector_bytes = core.vector_bytes;
+    m.core.issue_width = core.issue_width;
+    m.core.window = core.window;
+    return m;
+}
+
+/// The unit of that name, made if it is not there.
+inline std::size_t uops_unit(machine& m, const std::string& name, int count) {
+    for (std::size_t u = 0; u < m.units.size(); ++u)
+        if (m.units[u].name == name) return u;
+    m.units.push_back({name, count});
+    return m.units.size() - 1;
+}
+
+/// Adds what one instruction costs; nothing, when it is done as it is renamed.
+inline void add_uops_cost(machine& m, const uops_wanted& w, const uops_entry& e) {
+    const auto [cycles, ports] = uops_throughput(e);
+    if (cycles <= 0 && e.divider <= 0 && e.other <= 0) return;
+    const bool divides = e.divider > cycles;
+    std::string unit = divides ? "divider" : "ports ";
+    for (unsigned p = 0; !divides && p < 26; ++p)
+        if ((ports >> p & 1U) != 0) unit += static_cast<char>(p < 10 ? '0' + p : 'A' + p - 10);
+    const bool writes = w.op == instruction_class::store || w.op == instruction_class::scatter;
+    m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.other}),
+                       uops_unit(m, unit, divides ? 1 : std::popcount(ports)), provenance::table});
+}
+
+/// Cycles of a load of an i64 that takes what a store in flight wrote: the trip without the store's own latency, 1. 0: the table does not say.
+inline double uops_store_forward(const uops_core& core, const std::vector<uops_wanted>& list, const uops_entries& entries) {
+    double store = 0, load = 0;
+    for (const auto& w : list) {
+        const auto at = entries.find(w.place);
+        if (at == entries.end() || w.type != element_type::i64 || w.lanes != 1) continue;
+        if (w.op == instruction_class::store) store = at->second.forward;
+        if (w.op == instruction_class::load) load = at->second.forward;
+    }
+    if (store <= 0 || load <= 0) return 0;
+    const double trip = core.trip == uops_trip::whole ? (std::max)(store, load) + 1 : store + load;
+    return (std::max)(trip - 1, 1.0);
+}
+
 } // namespace detail
 
 /// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width, window and the way
@@ -213,102 +350,17 @@ inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
         for (const auto& c : detail::uops_cores) known.append(known.empty() ? "" : ", ").append(c.name);
         return error{errc::not_found, "uops.info: no architecture '" + std::string(architecture.substr(0, 40)) + "', there are " + known};
     }
-    struct wanted {
-        instruction_class op;
-        element_type type;
-        std::int64_t lanes;
-        std::string text;
-        std::int64_t place = -1; ///< in perfData
-    };
-    std::vector<wanted> list;
-    for (const auto& r : detail::uops_rows)
-        for (const auto t : {element_type::f32, element_type::f64, element_type::i32, element_type::i64}) {
-            const char kind = t == element_type::f32 ? 's' : t == element_type::f64 ? 'd' : t == element_type::i32 ? 'w' : 'q';
-            if (r.kind != kind && r.kind != (is_float(t) ? 'f' : 'i')) continue;
-            for (std::int64_t bytes = 16; bytes <= (r.vector ? core->vector_bytes : 16); bytes *= 2)
-                list.push_back({r.op, t, r.vector ? bytes / bytes_of(t) : 1, detail::uops_text(r.text, t, bytes)});
-        }
-    std::multimap<std::string_view, wanted*> by_text;
-    for (auto& w : list) by_text.emplace(w.text, &w);
-
-    json_reader in(text, {std::size_t{64} << 20U, 4096, 16});
-    std::map<std::int64_t, detail::uops_entry> entries;
-    std::string_view key, name;
-    bool instructions = false, costs = false;
-    in.begin_object();
-    while (in.next_member(key)) {
-        if (key == "instrData") {
-            instructions = true;
-            in.begin_object();
-            while (in.next_member(name)) {
-                in.begin_array();
-                while (in.next_element()) {
-                    std::string what;
-                    std::int64_t place = -1;
-                    in.begin_object();
-                    while (in.next_member(name)) {
-                        if (name == "string") in.read(what);
-                        else if (name == "perfData") in.read(place);
-                        else in.skip();
-                    }
-                    const auto [first, last] = by_text.equal_range(what);
-                    for (auto at = first; at != last; ++at)
-                        if (at->second->place < 0) at->second->place = place, entries[place];
-                }
-            }
-        } else if (key == "perfData") {
-            if (!instructions) in.fail(errc::parse, "expected \"instrData\" before \"perfData\"");
-            costs = true;
-            in.begin_array();
-            for (std::int64_t i = 0; in.next_element(); ++i) {
-                const auto at = entries.find(i);
-                if (at == entries.end()) in.skip();
-                else at->second = detail::read_uops_entry(in);
-            }
-        } else {
-            in.skip();
-        }
-    }
-    if (in.ok() && !costs) in.fail(errc::parse, "expected \"instrData\" and \"perfData\"");
-    if (!in.finish()) return error{in.why().code, "uops.info: " + in.why().detail};
-
-    machine m;
-    m.architecture = "x86_64";
-    m.cpu_name = "Intel " + std::string(core->text) + " (uops.info)";
-    m.features = core->vector_bytes == 64 ? std::vector<std::string>{"avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "fma"}
-                 : core->window >= 192    ? std::vector<std::string>{"avx", "avx2", "fma"}
-                                          : std::vector<std::string>{"avx"};
-    m.vector_bytes = core->vector_bytes;
-    m.core.issue_width = core->issue_width;
-    m.core.window = core->window;
-    const auto unit_named = [&](const std::string& unit, int count) {
-        for (std::size_t u = 0; u < m.units.size(); ++u)
-            if (m.units[u].name == unit) return u;
-        m.units.push_back({unit, count});
-        return m.units.size() - 1;
-    };
+    auto list = detail::uops_wanted_of(*core);
+    const auto entries = detail::read_uops_table(text, list);
+    if (!entries) return entries.why();
+    machine m = detail::uops_machine(*core);
     for (const auto& w : list) {
-        const auto at = entries.find(w.place);
+        const auto at = entries->find(w.place);
         const bool known = std::any_of(m.costs.begin(), m.costs.end(),
                                        [&](const instruction_cost& c) { return c.op == w.op && c.type == w.type && c.lanes == w.lanes; });
-        if (at == entries.end() || known) continue;
-        const auto& e = at->second;
-        const auto [cycles, ports] = detail::uops_throughput(e);
-        if (cycles <= 0 && e.divider <= 0 && e.other <= 0) continue; // done as it is renamed: nothing to be learned
-        const bool divides = e.divider > cycles;
-        std::string unit = divides ? "divider" : "ports ";
-        for (unsigned p = 0; !divides && p < 26; ++p)
-            if ((ports >> p & 1U) != 0) unit += static_cast<char>(p < 10 ? '0' + p : 'A' + p - 10);
-        const bool writes = w.op == instruction_class::store || w.op == instruction_class::scatter;
-        m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.other}),
-                           unit_named(unit, divides ? 1 : std::popcount(ports)), provenance::table});
+        if (at != entries->end() && !known) detail::add_uops_cost(m, w, at->second);
     }
-    double ways[2] = {0, 0}; // of an i64 into memory, and back
-    for (const auto& w : list)
-        if (const auto at = entries.find(w.place); at != entries.end() && w.type == element_type::i64 && w.lanes == 1)
-            if (w.op == instruction_class::store || w.op == instruction_class::load)
-                ways[w.op == instruction_class::load ? 1 : 0] = at->second.forward;
-    if (ways[0] > 0 && ways[1] > 0) m.core.store_forward = (std::max)(ways[0] + ways[1] - 1, 1.0); // 1 is the store's own latency
+    m.core.store_forward = detail::uops_store_forward(*core, list, *entries);
     if (m.costs.empty()) return error{errc::not_found, "uops.info: none of the " + std::to_string(list.size()) + " instructions is in this table"};
     return m;
 }

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# documents.sh FOLDER: what the documents say of the code and can be compared with it: defaults of options, fields of a machine, lengths of rows.
+wrong=0
+say() { echo "$1"; wrong=1; }
+
+# docs/contributing.md, the table of options: the default is that of CMakeLists.txt.
+sed -n 's/^option(\([A-Z_]*\) "[^"]*" \(.*\))$/\1 \2/p' "$1/CMakeLists.txt" > "${TMPDIR:-/tmp}/augur-options.$$"
+[ -s "${TMPDIR:-/tmp}/augur-options.$$" ] || say "no option in CMakeLists.txt"
+while read -r name value; do
+    case $value in
+    ON) expected="on" ;;
+    OFF) expected="off" ;;
+    *) expected="on at the top level" ;;
+    esac
+    row=$(grep "^|.*\`$name\`.*|" "$1/docs/contributing.md")
+    [ -n "$row" ] || { say "docs/contributing.md has no row of $name"; continue; }
+    told=$(echo "$row" | sed 's/ *|$//; s/.*| *//')
+    [ "$told" = "$expected" ] || say "docs/contributing.md: $name is '$expected', told is '$told'"
+done < "${TMPDIR:-/tmp}/augur-options.$$"
+rm -f "${TMPDIR:-/tmp}/augur-options.$$"
+
+# docs/program.md, the table of the machine file: a field alone is a member of `machine`, one behind a dot of some struct there.
+types="$1/include/augur/target/machine.hpp"
+own=$(sed -n '/^struct machine {$/,/operator==/p' "$types")
+fields=$(sed -n '/^| field | unit, meaning |$/,/^$/p' "$1/docs/program.md" | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | grep -o '`[^`]*`' | tr -d '`')
+[ -n "$fields" ] || say "docs/program.md has no table of fields"
+for f in $fields; do
+    case $f in
+    from | *.*) members=$(cat "$types") ;;
+    *) members=$own ;;
+    esac
+    echo "$members" | grep -qE "[ ,*&>]${f##*.}( =|;|,|\{)" || say "docs/program.md: no member '$f' in target/machine.hpp"
+done
+
+# README.md: a row of a table can be read.
+long=$(awk '/^\|/ && length($0) > 320 { printf " %d", NR }' "$1/README.md")
+[ -z "$long" ] || say "README.md: rows above 320 characters:$long"
+exit $wrong
