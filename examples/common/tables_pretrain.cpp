@@ -57,9 +57,9 @@ struct state {
     bool load(const std::string& path, std::uint64_t expected_run) {
         std::size_t size = sizeof(std::uint64_t);
         walk([&](const char*, std::size_t n) { size += n; });
-        const auto bytes = augur::read_whole_file(path, size);
-        if (!bytes || bytes->size() != size) return false;
-        const std::string& text = *bytes;
+        const auto read = augur::read_whole_file(path, size);
+        if (!read || read->size() != size) return false;
+        const std::string& text = *read;
         std::uint64_t sum = 0, whose = 0;
         std::memcpy(&sum, text.data() + size - sizeof sum, sizeof sum);
         std::memcpy(&whose, text.data(), sizeof whose);
