@@ -26,7 +26,8 @@ namespace detail {
 /// Owns a descriptor.
 class descriptor {
 public:
-    explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
+    descriptor() = default;
+    explicit descriptor(int fd) noexcept : fd_(fd) {}
     descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     descriptor& operator=(descriptor&& other) noexcept {
         if (this != &other) reset(std::exchange(other.fd_, -1));
@@ -50,7 +51,7 @@ public:
     }
 
 private:
-    int fd_;
+    int fd_ = -1;
 };
 
 /// What the operating system refused, and why. Reads errno.
