@@ -47,9 +47,9 @@ bool is_nest(const table_cell& cell) {
 bool is_pretrained(const table_cell& cell) { return cell.method == table_method::gpt || cell.method == table_method::bert; }
 
 /// Where a training stands. Its scores are of the last epoch on the few tasks kept for validation, where one failed pick counts as 1e5 times the best
-/// and makes a top-1 of 0.0002; the table's are of the epoch that is kept, on the hold-out.
+/// and makes a top-1 of 0.0002; the table's are of the epoch that is kept, on the hold-out. Without validation they are 0.
 std::string stand_text(double loss, double top_1, double top_5) {
-    return text_of(": loss %.4g, ", loss) + (std::isnan(top_1) ? std::string() : text_of("on validation top-1 %.4f, top-5 %.4f, ", top_1, top_5));
+    return text_of(": loss %.4g, ", loss) + (!(top_5 > 0) ? std::string() : text_of("on validation top-1 %.4f, top-5 %.4f, ", top_1, top_5));
 }
 
 double number_or_nan(augur::json_reader& in) {
