@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <augur/core/whole_file.hpp>
 #include <augur/llvm/features_of_ir.hpp>
 #include <augur/model/crop_predict.hpp>
 #include <augur/target/machine_file.hpp>
@@ -80,15 +81,7 @@ augur::result<augur::machine> find_machine(const std::string& name) {
     return augur::machine_preset(name);
 }
 
-augur::result<std::string> read_text(const std::string& path) {
-    std::string text;
-    std::FILE* const file = std::fopen(path.c_str(), "rb");
-    if (file == nullptr) return augur::error{augur::errc::not_found, "cannot open '" + path + "'"};
-    char block[65536];
-    for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, n);
-    std::fclose(file);
-    return text;
-}
+augur::result<std::string> read_text(const std::string& path) { return augur::read_whole_file(path, std::size_t{1} << 30U); }
 
 } // namespace
 

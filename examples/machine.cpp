@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/whole_file.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/target/machine_file.hpp>
 #include <augur/target/uops_info.hpp>
@@ -76,13 +77,9 @@ void print(const examples::machine_meter& meter, const augur::machine& m) {
 augur::result<void> compare(const augur::machine& m, const std::string& path) {
     const auto slash = path.rfind('/');
     const auto file = path.substr(slash == std::string::npos ? 0 : slash + 1);
-    std::string text;
-    std::FILE* f = std::fopen(path.c_str(), "rb");
-    if (f == nullptr) return augur::error{augur::errc::io, path + ": cannot be opened"};
-    char block[4096];
-    for (std::size_t n = 0; text.size() <= (std::size_t{64} << 20U) && (n = std::fread(block, 1, sizeof block, f)) > 0;) text.append(block, n);
-    std::fclose(f);
-    const auto table = augur::import_uops_info(text, file.substr(0, file.find('.')));
+    const auto text = augur::read_whole_file(path, std::size_t{64} << 20U);
+    if (!text) return text.why();
+    const auto table = augur::import_uops_info(*text, file.substr(0, file.find('.')));
     if (!table) return augur::error{table.why().code, path + ": " + table.why().detail};
     rows out{{"instruction", "type", "lanes", "latency", "table", "throughput", "table", ""}};
     int same = 0, all = 0;

@@ -24,7 +24,7 @@ using augur::error;
 using augur::result;
 
 struct wishes {
-    examples::table_source from{"", {}, "tlp_tables.cache", false};
+    examples::table_source from{"", {}, "tlp_tables.cache", false, examples::default_test_networks()};
     examples::table_budget budget;
     std::vector<std::string> tables, rows; ///< none: all
     std::string figures;
@@ -83,6 +83,20 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         },
         true);
+    flags.add("test-networks", "NAME,NAME...", "logs by name whose tasks are the test; default resnet_50,mobilenet_v2,resnext_50",
+              [&](std::string_view text) -> result<void> {
+                  w.from.test_networks.clear();
+                  while (!text.empty()) {
+                      const auto comma = (std::min)(text.find(','), text.size());
+                      const std::string name(text.substr(0, comma));
+                      if (name.empty()) return error{errc::invalid_argument, "expected names with commas between them"};
+                      if (std::find(w.from.test_networks.begin(), w.from.test_networks.end(), name) == w.from.test_networks.end())
+                          w.from.test_networks.push_back(name);
+                      text.remove_prefix((std::min)(comma + 1, text.size()));
+                  }
+                  if (w.from.test_networks.empty()) return error{errc::invalid_argument, "expected at least one name"};
+                  return {};
+              });
     flags.add_text("cache", "FOLDER", "data sets, results and checkpoints; default tlp_tables.cache", w.from.cache);
     flags.add("budget", "RECORDSxEPOCHS", "of a cell; default 40000x10", [&](std::string_view text) -> result<void> {
         if (auto read = read_budget(text, w.budget.records, w.budget.epochs); !read) return read;
@@ -186,7 +200,7 @@ int run(const wishes& given, int argc, char** argv) {
         std::vector<examples::shown_cell> shown;
         for (auto cell = cells.begin(); cell != cells.end(); ++cell) {
             if (cell->table != table.id || !wanted(w, *cell)) continue;
-            auto& one = shown.emplace_back(examples::shown_cell{&*cell, {}, {}});
+            auto& one = shown.emplace_back(examples::shown_cell{&*cell, {}, runner.missing_here(*cell)});
             for (std::uint64_t seed = 1; seed <= runner.seeds_of(*cell); ++seed) {
                 ++at;
                 if (w.list || w.printed_only) {
@@ -213,7 +227,9 @@ int run(const wishes& given, int argc, char** argv) {
         }
         std::printf("\n%s\n\n", table.title.c_str());
         if (w.list) {
-            for (const auto& c : shown) std::printf("%s: %zu of %zu seeds\n", c.cell->row.c_str(), c.seeds.size(), runner.seeds_of(*c.cell));
+            for (const auto& c : shown)
+                std::printf("%s: %zu of %zu seeds%s%s\n", c.cell->row.c_str(), c.seeds.size(), runner.seeds_of(*c.cell),
+                            c.why_not.empty() ? "" : "; ", c.why_not.c_str());
             continue;
         }
         const auto statistics = examples::print_statistics(table.id, *world, w.figures);

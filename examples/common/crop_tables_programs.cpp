@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <augur/core/json.hpp>
+#include <augur/core/whole_file.hpp>
 #include <augur/llvm/features_of_ir.hpp>
 #include <augur/loopnest/process.hpp>
 #include <augur/program/features_json.hpp>
@@ -25,11 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-augur::result<std::string> text_of_file(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return augur::error{augur::errc::not_found, path.string() + ": cannot be read"};
-    return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-}
+augur::result<std::string> text_of_file(const fs::path& path) { return augur::read_whole_file(path.string(), std::size_t{1} << 32U); }
 
 /// What a line of <task>.jsonl says that matters here.
 struct measured_line {

@@ -9,8 +9,11 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
+
+#include <augur/core/whole_file.hpp>
+#include <augur/record/file_descriptor.hpp>
 #include <augur/record/replace_file.hpp>
-#include <augur/record/line_reader.hpp>
 
 #include "flags.hpp"
 
@@ -232,9 +235,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap:
 augur::result<void> can_write(const std::string& path) {
     std::error_code unknown;
     const bool there = std::filesystem::exists(path, unknown);
-    std::FILE* const f = std::fopen(path.c_str(), "ae");
-    if (f == nullptr) return augur::detail::system_error(path, "cannot write");
-    std::fclose(f);
+    if (auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_APPEND | O_CREAT, 0666); !opened) return opened.why();
     if (!there) std::filesystem::remove(path, unknown); // it was only a trial
     return {};
 }
@@ -245,10 +246,10 @@ augur::result<void> claim_folder(const std::string& folder, const std::string& s
     if (wrong) return augur::error{augur::errc::io, folder + ": " + wrong.message()};
     const std::string path = folder + "/settings.txt";
     std::string before;
-    if (std::FILE* const f = std::fopen(path.c_str(), "re")) {
-        char block[4096];
-        for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, f)) > 0;) before.append(block, n);
-        std::fclose(f);
+    if (std::filesystem::exists(path, wrong)) {
+        auto read = augur::read_whole_file(path, std::size_t{1} << 20U);
+        if (!read) return read.why();
+        before = *std::move(read);
     }
     if (before.empty()) return augur::replace_file(path, settings);
     if (before == settings) return {};

@@ -36,6 +36,7 @@ struct table_data {
     std::uint64_t content = 0;                                   ///< hash of it
     std::vector<bool> held_out;                                  ///< a flag a task
     std::vector<std::string> test_networks;                      ///< that the hold-out is made of; none: it is drawn by key
+    bool own_test = false;                                       ///< these are others than the default
     std::vector<std::string> platforms;                          ///< in it
     std::map<std::string, augur::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
 
@@ -50,15 +51,19 @@ struct table_world {
     [[nodiscard]] const table_data* find(std::string_view platform) const;
 };
 
+/// The paper's, where BERT is missing.
+[[nodiscard]] const std::vector<std::string>& default_test_networks();
+
 struct table_source {
     std::string data;             ///< folder with ansor-x86-24core/ and ansor-gpu/, and perhaps compute DAGs, task-dags.jsonl or .gz
     std::vector<std::string> own; ///< logs of another CPU, e.g. of `tune --collect`: platform "own"
     std::string cache;            ///< folder; the data sets are kept here as files that are mapped
     bool strict = false;          ///< a bad line is the end
+    std::vector<std::string> test_networks = default_test_networks();
 };
 
 /// Reads the logs, or maps what an earlier call has left in the cache. Bad lines are counted and told on stderr.
-/// Errors: not_found (no log at all), those of `read_ansor_logs`, io.
+/// Errors: not_found (no log at all), invalid_argument (a test network, not by default, that no log is of), those of `read_ansor_logs`, io.
 [[nodiscard]] augur::result<table_world> load_tables(const table_source& from, executor& threads);
 
 /// Writes small logs of made-up platforms into `folder`, by name those that `load_tables` looks for. The latency follows a law that the steps tell.
@@ -141,6 +146,7 @@ struct cell_score {
     top_scores together;
     std::vector<std::pair<std::string, top_scores>> networks;
     std::size_t tasks = 0, without_record = 0;     ///< judged by; left out
+    std::vector<std::string> without_nest;         ///< left out as well: hold-out tasks whose loop nests are not known, and why
     std::size_t samples = 0, epochs = 0, best = 0; ///< trained on; done; the epoch that was kept, from 1
     double seconds = 0;
 };
@@ -154,6 +160,8 @@ public:
     /// Reads the results of earlier runs. Errors: io.
     [[nodiscard]] augur::result<void> open();
     [[nodiscard]] std::size_t seeds_of(const table_cell& cell) const;
+    /// Why this build has no such cell, although others have; empty: it has.
+    [[nodiscard]] static std::string missing_here(const table_cell& cell);
     /// The result when there is one already.
     [[nodiscard]] std::optional<cell_score> known(const table_cell& cell, std::uint64_t seed) const;
     /// Computes and keeps it; only then are its checkpoints removed. Errors: unsupported (not in this build), interrupted (by a signal: its
@@ -174,6 +182,10 @@ private:
     [[nodiscard]] augur::result<cell_score> nest_trees(const table_cell& cell, std::uint64_t seed, const table_scores& language,
                                                        cell_score out) const;
     [[nodiscard]] augur::result<cell_score> pick(const table_cell& cell, std::uint64_t seed) const;
+    /// Judges by the hold-out tasks that the cell can score.
+    void judge_cell(const table_cell& cell, const table_scores& score, cell_score& out) const;
+    /// Hold-out tasks of a platform whose loop nests are not known, with the reason. Replays them once; told on stderr.
+    const std::map<std::uint32_t, std::string>& check_nests(const std::string& platform);
     [[nodiscard]] augur::result<void> keep(const table_cell& cell, std::uint64_t seed, const cell_score& score);
 
     const table_world* world_;
@@ -181,6 +193,7 @@ private:
     std::string cache_;
     executor* threads_;
     std::map<std::string, cell_score> known_; ///< by hash
+    std::map<std::string, std::map<std::uint32_t, std::string>, std::less<>> without_nest_; ///< by platform
     std::vector<std::string> finished_;       ///< checkpoints of the present cell, of no more use once it is kept
 };
 

@@ -13,6 +13,7 @@
 #include <augur/record/dataset_file.hpp>
 #include <augur/record/split.hpp>
 
+#include "flags.hpp"
 #include "report.hpp"
 #include "tables.hpp"
 #include "tables_nest.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> test_networks{"resnet_50", "mobilenet_v2", "resnext_50"}; // the paper's, where BERT is missing
 constexpr std::string_view separator = ": ";
 
 struct log_file {
@@ -111,7 +111,7 @@ augur::result<table_data> load(const std::string& name, const std::vector<log_fi
     out.content = augur::content_hash(out.data);
 
     std::vector<std::string_view> held;
-    for (const std::string_view network : test_networks)
+    for (const std::string_view network : from.test_networks)
         for (std::uint32_t s = 0; s < out.data.sources(); ++s)
             if (out.data.source(s) == network) held.push_back(network);
     const std::vector<bool> by_key = augur::held_out_by_key(out.data);
@@ -125,10 +125,16 @@ augur::result<table_data> load(const std::string& name, const std::vector<log_fi
         if (std::find(out.platforms.begin(), out.platforms.end(), platform) == out.platforms.end()) out.platforms.push_back(platform);
     }
     out.test_networks.assign(held.begin(), held.end());
+    out.own_test = from.test_networks != default_test_networks();
     return out;
 }
 
 } // namespace
+
+const std::vector<std::string>& default_test_networks() {
+    static const std::vector<std::string> names{"resnet_50", "mobilenet_v2", "resnext_50"};
+    return names;
+}
 
 std::vector<std::uint32_t> table_data::on(std::string_view platform, const std::vector<std::uint32_t>& tasks) const {
     std::vector<std::uint32_t> out;
@@ -171,6 +177,16 @@ augur::result<table_world> load_tables(const table_source& from, executor& threa
     if (world.sets.empty())
         return augur::error{augur::errc::not_found,
                             "no logs: expected *.json* in ansor-x86-24core/ or ansor-gpu/ of '" + from.data + "', or --own FILE; --quick needs none"};
+    for (const std::string& network : from.test_networks) {
+        const auto has = [&](const table_data& set) {
+            return std::find(set.test_networks.begin(), set.test_networks.end(), network) != set.test_networks.end();
+        };
+        if (from.test_networks == default_test_networks() || std::any_of(world.sets.begin(), world.sets.end(), has)) continue;
+        std::string known;
+        for (const table_data& set : world.sets)
+            for (std::uint32_t s = 0; s < set.data.sources(); ++s) known += (known.empty() ? "" : ", ") + std::string(set.data.source(s));
+        return augur::error{augur::errc::invalid_argument, "test network '" + shown(network) + "': there is no log of that name, only " + known};
+    }
     return world;
 }
 

@@ -49,13 +49,18 @@ drawn draw(const table_data& set, const recipe& r, const std::vector<table_head>
 
 augur::tlp_label_options labels_of(const recipe& r) { return {r.failures, r.failures != augur::label_rule::faithful}; }
 
-void judge(const table_data& set, std::string_view platform, const table_scores& score, cell_score& out) {
+void judge(const table_data& set, std::string_view platform, const table_scores& score, const std::map<std::uint32_t, std::string>& left_out,
+           cell_score& out) {
     std::vector<augur::top_k_score> sums(1 + set.test_networks.size(), augur::top_k_score({1, 5}));
     augur::top_k_score programs({1, 5});
     top_scores mean{0, 0}; // a task is a task, however long it takes
     bool all_known = !set.dags.empty();
     for (const std::uint32_t t : set.test(platform)) {
         const augur::dataset_task task = set.data.task(t);
+        if (const auto why = left_out.find(t); why != left_out.end()) {
+            out.without_nest.push_back(why->second);
+            continue;
+        }
         table_records members(static_cast<std::size_t>(task.last - task.first));
         std::iota(members.begin(), members.end(), static_cast<std::uint32_t>(task.first));
         const augur::task_labels labels = augur::labels(set.data, t);

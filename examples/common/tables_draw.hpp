@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,7 +35,9 @@ struct drawn {
 
 /// Adds up the hold-out tasks of a platform into `out`: all together and by network, weighted by their latency; "mean of tasks", each weighing the
 /// same; and "by program", weighted again, where a record counts as the best of those with its loop nest.
-void judge(const table_data& set, std::string_view platform, const table_scores& score, cell_score& out);
+/// @param left_out  tasks that are not judged by, and why: they are named in `out`
+void judge(const table_data& set, std::string_view platform, const table_scores& score, const std::map<std::uint32_t, std::string>& left_out,
+           cell_score& out);
 
 } // namespace examples
 

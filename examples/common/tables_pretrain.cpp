@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 
 #include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
+#include <augur/core/whole_file.hpp>
 #include <augur/nn/loss.hpp>
 #include <augur/nn/optimiser.hpp>
-#include <augur/record/line_reader.hpp>
 #include <augur/record/top_k.hpp>
 
 #include "report.hpp"
@@ -58,13 +57,10 @@ struct state {
     bool load(const std::string& path, std::uint64_t expected_run) {
         std::size_t size = sizeof(std::uint64_t);
         walk([&](const char*, std::size_t n) { size += n; });
-        std::string text(size + 1, '\0');
-        std::FILE* const file = std::fopen(path.c_str(), "rbe");
-        if (file == nullptr) return false;
-        const std::size_t read = std::fread(text.data(), 1, text.size(), file);
-        std::fclose(file);
+        const auto read = augur::read_whole_file(path, size);
+        if (!read || read->size() != size) return false;
+        const std::string& text = *read;
         std::uint64_t sum = 0, whose = 0;
-        if (read != size) return false;
         std::memcpy(&sum, text.data() + size - sizeof sum, sizeof sum);
         std::memcpy(&whose, text.data(), sizeof whose);
         if (sum != augur::fnv1a64(std::string_view(text).substr(0, size - sizeof sum)) || whose != expected_run) return false;

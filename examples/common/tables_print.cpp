@@ -335,6 +335,19 @@ std::string print_table(const table_info& table, const std::vector<shown_cell>& 
     if (budget.narrower > 1) out += text_of("Networks have 1/%zu of the widths.\n", budget.narrower);
     if (budget.batch > 0) out += text_of("Batches of %zu.\n", budget.batch);
     if (without > 0) out += text_of("Up to %zu hold-out tasks of a platform have no valid record and leave both sums.\n", without);
+    std::vector<std::string> named;
+    for (const shown_cell& c : cells)
+        for (const auto& [seed, s] : c.seeds)
+            for (const std::string& task : s.without_nest)
+                if (std::find(named.begin(), named.end(), task) == named.end()) named.push_back(task);
+    if (!named.empty()) {
+        out += text_of("%zu hold-out tasks are left out of the rows on loop nests:\n", named.size());
+        for (std::string& task : named) {
+            for (char& c : task)
+                if (c < ' ' || c == 127) c = '?'; // of a log: safe to show, and whole, for names differ at their ends
+            out += "  " + task + "\n";
+        }
+    }
     for (const std::string& n : notes) out += n + ".\n";
     return out;
 }

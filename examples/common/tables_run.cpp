@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,10 +15,11 @@
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/core/random.hpp>
+#include <augur/core/whole_file.hpp>
 #include <augur/feature/tlp_rows.hpp>
 #include <augur/model/second_opinion.hpp>
 #include <augur/model/tlp_weights.hpp>
-#include <augur/record/line_reader.hpp>
+#include <augur/record/file_descriptor.hpp>
 
 #include "tables.hpp"
 #include "tables_draw.hpp"
@@ -37,7 +40,17 @@ std::string hex(std::uint64_t n) { return text_of("%016llx", static_cast<unsigne
 bool is_pick(const table_cell& cell) {
     return cell.method == table_method::random_pick || cell.method == table_method::median_pick || cell.method == table_method::program_pick;
 }
+/// Does it score by loop nests?
+bool is_nest(const table_cell& cell) {
+    return cell.method == table_method::trees_nest || cell.method == table_method::tlp_and_nest || cell.method == table_method::program_pick;
+}
 bool is_pretrained(const table_cell& cell) { return cell.method == table_method::gpt || cell.method == table_method::bert; }
+
+/// Where a training stands. Its scores are of the last epoch on the few tasks kept for validation, where one failed pick counts as 1e5 times the best
+/// and makes a top-1 of 0.0002; the table's are of the epoch that is kept, on the hold-out. Without validation they are 0.
+std::string stand_text(double loss, double top_1, double top_5) {
+    return text_of(": loss %.4g, ", loss) + (!(top_5 > 0) ? std::string() : text_of("on validation top-1 %.4f, top-5 %.4f, ", top_1, top_5));
+}
 
 double number_or_nan(augur::json_reader& in) {
     double x = std::numeric_limits<double>::quiet_NaN();
@@ -63,7 +76,11 @@ std::optional<std::pair<std::string, cell_score>> parse_cell(std::string_view li
         else if (key == "top_5") s.together.top_5 = number_or_nan(in);
         else if (key == "tasks") count(s.tasks);
         else if (key == "without_record") count(s.without_record);
-        else if (key == "samples") count(s.samples);
+        else if (key == "without_nest") {
+            if (!in.begin_array()) break;
+            while (in.next_element())
+                if (!in.read(s.without_nest.emplace_back())) break;
+        } else if (key == "samples") count(s.samples);
         else if (key == "epochs") count(s.epochs);
         else if (key == "best") count(s.best);
         else if (key == "seconds") in.read(s.seconds);
@@ -141,6 +158,14 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
             for (const double x : {o.learning_rate, o.clip}) augur::append_number(text += ' ', x);
         }
     }
+    if (set != nullptr && set->own_test) {
+        auto networks = set->test_networks;
+        std::sort(networks.begin(), networks.end());
+        for (const auto& network : networks) text += " test " + network;
+    }
+    if (set != nullptr && is_nest(cell)) // the number of a cell with all DAGs is what it was before
+        for (const std::uint32_t t : set->test(cell.heads.front().platform))
+            if (set->dags.find(set->data.task(t).key) == set->dags.end()) text += " without the DAG of " + std::string(set->data.task(t).key);
     if (cell.members > 1) text += " members " + std::to_string(cell.members);
     return hex(augur::fnv1a64(text));
 }
@@ -160,14 +185,12 @@ std::optional<cell_score> cell_runner::known(const table_cell& cell, std::uint64
 
 result<void> cell_runner::open() {
     const std::string path = cache_ + "/cells.jsonl";
-    std::FILE* const file = std::fopen(path.c_str(), "re");
-    if (file == nullptr) return errno == ENOENT ? result<void>() : augur::detail::system_error(path, "cannot open");
-    std::string text;
-    char block[65536];
-    for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, n);
-    std::fclose(file);
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown) && !unknown) return {};
+    const auto text = augur::read_whole_file(path, std::size_t{1} << 30U);
+    if (!text) return text.why();
     std::size_t damaged = 0;
-    for (std::string_view rest = text; !rest.empty();) {
+    for (std::string_view rest = *text; !rest.empty();) {
         const auto end = (std::min)(rest.find('\n'), rest.size());
         const std::string_view line = rest.substr(0, end);
         rest.remove_prefix((std::min)(end + 1, rest.size()));
@@ -187,15 +210,20 @@ result<void> cell_runner::keep(const table_cell& cell, std::uint64_t seed, const
     out.key("top_1").value(s.together.top_1).key("top_5").value(s.together.top_5).key("networks").begin_object();
     for (const auto& [name, top] : s.networks) out.key(name).begin_array().value(top.top_1).value(top.top_5).end_array();
     out.end_object().key("tasks").value(s.tasks).key("without_record").value(s.without_record).key("samples").value(s.samples);
+    if (!s.without_nest.empty()) {
+        out.key("without_nest").begin_array();
+        for (const auto& task : s.without_nest) out.value(task);
+        out.end_array();
+    }
     out.key("epochs").value(s.epochs).key("best").value(s.best).key("seconds").value(s.seconds).end_object();
     // A line that was torn by a kill must not swallow this one: an empty line does no harm.
     line = "\n" + line + "\n";
     const std::string path = cache_ + "/cells.jsonl";
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    const bool written = file >= 0 && ::write(file, line.data(), line.size()) == static_cast<::ssize_t>(line.size()) && ::fsync(file) == 0;
-    auto why = written ? error{} : augur::detail::system_error(path, "cannot write");
-    if (file >= 0) ::close(file);
-    if (!written) return why;
+    const auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (!opened) return opened.why();
+    const int file = opened->file.get();
+    if (::write(file, line.data(), line.size()) != static_cast<::ssize_t>(line.size()) || ::fsync(file) != 0)
+        return augur::detail::system_error(path, "cannot write");
     known_.insert_or_assign(hash, s);
     return {};
 }
@@ -203,6 +231,8 @@ result<void> cell_runner::keep(const table_cell& cell, std::uint64_t seed, const
 result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, progress_line& progress, const std::string& label) {
     if (auto done = known(cell, seed)) return *done;
     const auto start = std::chrono::steady_clock::now();
+    if (auto why = missing_here(cell); !why.empty()) return error{errc::unsupported, std::move(why)};
+    if (is_nest(cell)) (void)check_nests(cell.heads.front().platform); // before all the training
     result<cell_score> score = error{errc::unsupported, cell.note};
     switch (cell.method) {
     case table_method::absent: return score;
@@ -224,14 +254,48 @@ result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, 
     return score;
 }
 
+std::string cell_runner::missing_here([[maybe_unused]] const table_cell& cell) {
+#ifndef AUGUR_HAS_XGBOOST
+    if (cell.method == table_method::trees_regression || cell.method == table_method::trees_ranking || cell.method == table_method::trees_nest ||
+        cell.method == table_method::tlp_and_nest)
+        return "absent: this program was built without XGBoost";
+#endif
+    return {};
+}
+
+const std::map<std::uint32_t, std::string>& cell_runner::check_nests(const std::string& platform) {
+    const auto [at, fresh] = without_nest_.try_emplace(platform);
+    if (!fresh) return at->second;
+    const table_data& set = *world_->find(platform);
+    for (const std::uint32_t t : set.test(platform)) {
+        const augur::dataset_task task = set.data.task(t);
+        std::vector<std::uint32_t> records(static_cast<std::size_t>(task.last - task.first));
+        std::iota(records.begin(), records.end(), static_cast<std::uint32_t>(task.first));
+        const auto rows = features_of(set, records);
+        if (rows) continue;
+        const auto key = std::string(task.key);
+        const auto& why = rows.why().detail;
+        at->second.emplace(t, why.find(key) != std::string::npos ? why : key + ": " + why);
+        std::fprintf(stderr, "%s: a hold-out task is left out by the rows on loop nests: %s\n", platform.c_str(), at->second[t].c_str());
+    }
+    return at->second;
+}
+
+void cell_runner::judge_cell(const table_cell& cell, const table_scores& score, cell_score& out) const {
+    const std::string& platform = cell.heads.front().platform;
+    const auto known = without_nest_.find(platform);
+    static const std::map<std::uint32_t, std::string> none;
+    judge(*world_->find(platform), platform, score, is_nest(cell) && known != without_nest_.end() ? known->second : none, out);
+}
+
 result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed) const {
     const std::string& platform = cell.heads.front().platform;
     const table_data& set = *world_->find(platform);
     cell_score out;
     augur::random rng(seed);
     result<void> fine;
-    judge(
-        set, platform,
+    judge_cell(
+        cell,
         [&](std::span<const std::uint32_t> members) {
             std::vector<float> scores(members.size());
             if (cell.method == table_method::random_pick) {
@@ -287,9 +351,7 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
     options.run = augur::fnv1a64(hash);
     const auto tell = [&](const pretrain_progress& p) {
         progress.show(p.epoch, p.epochs,
-                      label +
-                          (p.before ? text_of(", without labels: loss %.4g, ", p.loss)
-                                    : text_of(": loss %.4g, top-1 %.4f, top-5 %.4f, ", p.loss, p.top_1, p.top_5)) +
+                      label + (p.before ? text_of(", without labels: loss %.4g, ", p.loss) : stand_text(p.loss, p.top_1, p.top_5)) +
                           clock_text(p.seconds_left) + " left",
                       p.epoch == p.epochs);
         return !stop_requested().load();
@@ -300,8 +362,8 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
     out.samples = train.size();
     out.epochs = options.epochs;
     out.best = done->best + 1;
-    judge(
-        set, target.platform,
+    judge_cell(
+        cell,
         [&](std::span<const std::uint32_t> members) {
             return pretrained_scores(done->network, set.data, table, base.config, options.how, members, *threads_);
         },
@@ -333,9 +395,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         if (!cell.full) options.epochs = epochs_for(train.size());
         options.checkpoint = checkpoint_of(cell, seed) + stage + ".checkpoint";
         const auto tell = [&](const augur::tlp_progress& p) {
-            progress.show(p.epoch, p.epochs,
-                          label + text_of(": loss %.4g, top-1 %.4f, top-5 %.4f, ", p.last.loss, p.last.top_1, p.last.top_5) +
-                              clock_text(p.seconds_left) + " left",
+            progress.show(p.epoch, p.epochs, label + stand_text(p.last.loss, p.last.top_1, p.last.top_5) + clock_text(p.seconds_left) + " left",
                           p.epoch == p.epochs);
             return !stop_requested().load();
         };
@@ -378,7 +438,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         return sum;
     };
     if (cell.method == table_method::tlp_and_nest) return nest_trees(cell, first_seed, mean, std::move(out));
-    judge(set, cell.heads.front().platform, mean, out);
+    judge_cell(cell, mean, out);
     return out;
 }
 

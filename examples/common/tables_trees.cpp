@@ -37,8 +37,8 @@ result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [
     if (!trees) return trees.why();
     cell_score out;
     result<void> fine;
-    judge(
-        set, platform,
+    judge_cell(
+        cell,
         [&](std::span<const std::uint32_t> members) {
             std::vector<float> scores(members.size());
             if (auto done = trees->score_records(table, set.data, members, scores); !done) fine = done.why();
@@ -49,7 +49,7 @@ result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [
     out.samples = samples.size();
     return out;
 #else
-    return error{errc::unsupported, "absent: built without XGBoost"};
+    return error{errc::unsupported, missing_here(cell)};
 #endif
 }
 
@@ -81,8 +81,8 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
         if (m == 0) samples_of_first = known.size();
     }
     result<void> fine;
-    judge(
-        set, platform,
+    judge_cell(
+        cell,
         [&](std::span<const std::uint32_t> records) {
             std::vector<float> place(records.size(), -static_cast<float>(records.size()));
             const auto rows = features_of(set, records);
@@ -98,7 +98,7 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
     if (!language) out.samples = samples_of_first;
     return out;
 #else
-    return error{errc::unsupported, "absent: built without XGBoost"};
+    return error{errc::unsupported, missing_here(cell)};
 #endif
 }
 

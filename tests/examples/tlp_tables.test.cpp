@@ -73,6 +73,7 @@ TEST_CASE("the made-up law is learned, and what was computed is not computed aga
         quick(folder, {"--full-budget", "900x8", "--table", "1", "--table", "repetition", "--table", "figure-6", "--table", "5", "--cells",
                        "x86-24core, default", "--cells", "x86-24core, at random", "--cells", "x86-24core, median", "--figures", folder / "figures"});
     REQUIRE(run(folder, arguments) == 0);
+    CHECK(contents(folder / "err").find("on validation top-1 ") != std::string::npos); // not those of the table
     const auto first = results(folder);
     REQUIRE(first.count("x86-24core, default 1") == 1);
     CHECK(first.at("x86-24core, default 1") > first.at("x86-24core, at random (top-5: five) 1") + 0.1);
@@ -102,6 +103,8 @@ TEST_CASE("a killed run goes on and ends with the same numbers") {
         CAPTURE(cell.back());
         const scratch whole("tables-test"), killed("tables-test");
         REQUIRE(run(whole, quick(whole, cell)) == 0);
+        CHECK((contents(whole / "err").find("on validation") != std::string::npos) ==
+              (cell.back() == "BERT")); // the other has none, and says no 0.0000
         const pid_t child = start(killed, AUGUR_TABLES_PROGRAM, quick(killed, cell));
         for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         CHECK(has_checkpoint(killed));
@@ -114,6 +117,48 @@ TEST_CASE("a killed run goes on and ends with the same numbers") {
     }
 }
 
+TEST_CASE("a test task without a compute DAG is left out by name, the row stands; test networks are a flag") {
+    const scratch folder("tables-test");
+    const strings arguments = quick(folder, {"--table", "5", "--cells", "x86-24core, best program", "--cells", "x86-24core, median"});
+    REQUIRE(run(folder, arguments) == 0);
+    const auto whole = results(folder);
+    REQUIRE(whole.count("x86-24core, best program by its median, one of its records 1") == 1);
+    CHECK(contents(folder / "out").find("left out of the rows on loop nests") == std::string::npos);
+
+    // tasks 9 to 17 are of the test networks
+    const std::string dags = folder / "cache/logs/task-dags.jsonl", text = contents(dags);
+    std::string rest, gone;
+    for (std::size_t at = 0, line = 0; at < text.size(); ++line) {
+        const auto end = text.find('\n', at);
+        (line == 10 ? gone : rest) += text.substr(at, end + 1 - at);
+        at = end + 1;
+    }
+    append(dags, rest, "w");
+    std::string key;
+    augur::json_reader in(gone);
+    std::string_view name;
+    REQUIRE(in.begin_object());
+    while (in.next_member(name)) name == "key" ? in.read(key) : in.skip();
+    REQUIRE(!key.empty());
+    REQUIRE(run(folder, arguments) == 0);
+    const std::string out = contents(folder / "out");
+    CHECK(out.find("1 hold-out tasks are left out of the rows on loop nests:\n  no compute DAG of " + key) != std::string::npos);
+    CHECK(contents(folder / "err").find(key) != std::string::npos);
+    CHECK(contents(folder / "cache/cells.jsonl").find("\"tasks\": 8,") != std::string::npos);
+    const auto less = results(folder);
+    CHECK(less.at("x86-24core, median program (top-5: five about it) 1") == whole.at("x86-24core, median program (top-5: five about it) 1"));
+
+    strings others = arguments;
+    others.insert(others.end(), {"--test-networks", "alexnet,vgg_16"});
+    REQUIRE(run(folder, others) == 0);
+    CHECK(contents(folder / "out").find("x86-24core (6 tasks held out)") != std::string::npos);
+    CHECK(results(folder).at("x86-24core, median program (top-5: five about it) 1") !=
+          whole.at("x86-24core, median program (top-5: five about it) 1"));
+    others.back() = "alexnet,vgg16";
+    CHECK(run(folder, others) == 2);
+    CHECK(contents(folder / "err").find("test network 'vgg16': there is no log of that name, only ") != std::string::npos);
+}
+
 TEST_CASE("wrong arguments and missing data are told") {
     const scratch folder("tables-test");
     const auto says = [&](strings arguments, const char* what) {
@@ -124,6 +169,7 @@ TEST_CASE("wrong arguments and missing data are told") {
     says({"--budget", "many"}, "expected records x epochs");
     says({"--budget", "1x1"}, "at least 2 records");
     says({"--quick", "--data", "somewhere"}, "--quick");
+    says({"--test-networks", "resnet_50,,vgg_16"}, "names with commas");
     says({"--data", folder / "nowhere", "--cache", folder / "cache"}, "no logs");
     CHECK(run(folder, {"--help"}) == 0);
     CHECK(contents(folder / "out").find("--full-budget") != std::string::npos);

@@ -144,6 +144,7 @@ constexpr int kills = 4;
 TEST_CASE("every wrong argument is one sentence and exit code 2") {
     const scratch folder("tune-test");
     write_text(folder / "text", "this is no log\n");
+    REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0); // who opens it waits for ever
     write_text(folder / "noise", std::string("\x10\0\0\0\0\0\0\0{\"a\": [nonsense", 24));
     struct row {
         strings arguments;
@@ -182,6 +183,10 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--kernel", tiny, "--model", "none", "--save-model", folder / "m"}, "--save-model needs a search with a model"},
         {{"--kernel", tiny, "--model", folder / "none.safetensors"}, "none.safetensors"},
         {{"--kernel", tiny, "--model", folder / "noise"}, "noise"},
+        {{"--kernel", tiny, "--model", "/dev/zero"}, "/dev/zero: expected a regular file, got a device"},
+        {{"--kernel", tiny, "--model", folder / "pipe"}, "expected a regular file, got a FIFO"},
+        {{"--kernel", tiny, "--log", folder / "pipe"}, "expected a regular file, got a FIFO"},
+        {{"--kernel", tiny, "--report", folder / "pipe"}, "expected a regular file, got a FIFO"},
         {{"--kernel", tiny, "--model", "nest"}, "--model nest and --known go together"},
         {{"--kernel", tiny, "--known", folder / "a"}, "--model nest and --known go together"},
         {{"--kernel", tiny, "--model", "nest", "--known", folder / "a", "--log", folder / "./a"}, "--log and --known are the same file"},

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <augur/core/random.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <doctest/doctest.h>
@@ -98,6 +100,9 @@ TEST_CASE("byte_source: plain files") {
     }
     CHECK(byte_source::open(tmp / "none").why().code == errc::not_found);
     CHECK(byte_source::open(tmp.path.string()).why().code == errc::io);
+    const std::string pipe = tmp / "pipe"; // who opens it waits for ever
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(byte_source::open(pipe).why().detail == pipe + ": expected a regular file, got a FIFO");
 }
 
 TEST_CASE("byte_source: packed files, whole, in pieces, cut at every byte and damaged") {

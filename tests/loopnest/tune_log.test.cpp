@@ -77,10 +77,7 @@ struct scratch_file {
         ::close(fd);
         path = name;
     }
-    ~scratch_file() {
-        ::unlink(path.c_str());
-        ::unlink((path + ".lock").c_str());
-    }
+    ~scratch_file() { ::unlink(path.c_str()); }
     scratch_file(const scratch_file&) = delete;
     scratch_file& operator=(const scratch_file&) = delete;
 };

@@ -2,8 +2,14 @@
 #include <augur/nn/safetensors.hpp>
 
 #include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include <augur/core/random.hpp>
 #include <doctest/doctest.h>
@@ -160,4 +166,36 @@ TEST_CASE("safetensors: cut at every byte, every byte flipped: an error or a fil
 TEST_CASE("safetensors: files that cannot be opened") {
     CHECK(nn::load_bytes("/nowhere/at/all").why().code == errc::io);
     CHECK(!nn::load_bytes("/")); // a folder
+    const auto endless = nn::load_bytes("/dev/zero");
+    REQUIRE(!endless);
+    CHECK(endless.why().code == errc::io);
+    CHECK(endless.why().detail == "/dev/zero: expected a regular file, got a device");
+}
+
+TEST_CASE("safetensors: a header is checked against the size of its file before memory is taken for the data") {
+    nn::safetensors_writer writer;
+    const std::array<std::uint64_t, 1> shape{2};
+    writer.tensor("a", shape, std::array{1.0F, 2.0F});
+    const std::string good = writer.file();
+    std::string name = (std::filesystem::temp_directory_path() / "augur-test-XXXXXX").string();
+    const int made = ::mkstemp(name.data());
+    REQUIRE(made >= 0);
+    ::close(made);
+    const auto load = [&](const std::string& front, std::uintmax_t size) {
+        std::ofstream(name, std::ios::binary) << front;
+        std::filesystem::resize_file(name, size); // a hole: no disk is taken
+        return nn::load_bytes(name);
+    };
+    CHECK(*load(good, good.size()) == good);
+    CHECK(load("", 0).why().code == errc::parse);
+    const auto enormous = [&](const std::string& front, errc code) {
+        const auto got = load(front, std::uintmax_t{8} << 30U);
+        REQUIRE(!got);
+        CHECK(got.why().code == code);
+        CHECK(got.why().detail.starts_with(name + ": safetensors: "));
+    };
+    enormous(std::string(8, '\0'), errc::parse);
+    enormous(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{", 9), errc::limit);
+    enormous(good, errc::shape_mismatch); // more data than the tensors need
+    std::filesystem::remove(name);
 }

@@ -212,6 +212,8 @@ TEST_CASE("dataset_file: what is no data set, or not the expected one, is named 
     const std::string pipe = folder / "pipe";
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
     CHECK(code_of(pipe) == errc::io);
+    CHECK(map_dataset(pipe).why().detail == pipe + ": expected a regular file, got a FIFO");
+    CHECK(code_of("/dev/zero") == errc::io);
 }
 
 TEST_CASE("dataset_file: a write that fails says so and leaves nothing") {

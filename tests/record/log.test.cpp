@@ -3,14 +3,19 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,7 +123,7 @@ TEST_CASE("log: what was appended is read, over several openings") {
         expected.sequence = i;
         CHECK(to_text(all.records[static_cast<std::size_t>(i)]) == to_text(expected));
     }
-    CHECK(!std::filesystem::exists(path + ".lock"));
+    CHECK(std::distance(std::filesystem::directory_iterator(tmp.path), {}) == 1); // no file beside the log
     CHECK(logs::read(path).starts_with(log_header()));
 }
 
@@ -363,7 +368,7 @@ TEST_CASE("log: bad lines are told with file, line, column and reason; strict en
 
     CHECK(read_log(tmp / "none").error.find("No such file") != std::string::npos);
     CHECK(log_reader::open(tmp / "none").why().code == errc::not_found);
-    CHECK(read_log(tmp.path.string()).error.find("cannot read") != std::string::npos);
+    CHECK(read_log(tmp.path.string()).error.find("got a directory") != std::string::npos);
 }
 
 TEST_CASE("log: a line longer than any buffer is passed over in bounded memory") {
@@ -386,10 +391,9 @@ TEST_CASE("log: a file that is no log is refused and left as it is") {
         REQUIRE(!writer);
         CHECK(writer.why().code == errc::version_mismatch);
         CHECK(logs::read(path) == text);
-        CHECK(!std::filesystem::exists(path + ".lock"));
     }
     CHECK(!log_writer::open(tmp.path.string()));
-    CHECK(log_writer::open("/dev/full").why().code == errc::invalid_argument);
+    CHECK(log_writer::open("/dev/full").why().code == errc::io);
     CHECK(!log_writer::open(tmp / "no/such/folder.log"));
 
     const std::string later = header_of_version_2() + to_text(logs::record(0));
@@ -553,9 +557,51 @@ TEST_CASE("log: a second writer is refused with the id of the first, whatever it
     REQUIRE(::waitpid(child, nullptr, 0) == child);
     ::close(ready[0]);
     ::close(ready[1]);
-    CHECK(std::filesystem::exists(path + ".lock")); // stale, and it does not matter
+    CHECK(log_writer::open(path)); // the lock of a dead process does not block
+}
+
+TEST_CASE("log: a file beside the log is nobody's but its owner's") {
+    const logs::folder tmp;
+    const std::string path = tmp / "poetry", other = tmp / "poetry.lock";
+    logs::write(other, "# of another program\n");
+    {
+        auto writer = log_writer::open(path, durability::none);
+        REQUIRE(writer);
+        REQUIRE(writer->append(logs::record(0)));
+        const auto second = log_writer::open(path, durability::none);
+        REQUIRE(!second);
+        CHECK(second.why().code == errc::busy);
+#if defined(__linux__)
+        CHECK(second.why().detail.find("process " + std::to_string(::getpid())) != std::string::npos);
+#endif
+        CHECK(logs::read(other) == "# of another program\n");
+    }
+    CHECK(logs::read(other) == "# of another program\n");
+    logs::write(path, "no log\n");
+    CHECK(log_writer::open(path).why().code == errc::version_mismatch);
+    CHECK(logs::read(other) == "# of another program\n");
+    std::filesystem::remove(other);
+    REQUIRE(::mkfifo(other.c_str(), 0600) == 0); // who opens it waits for ever
+    std::filesystem::remove(path);
     CHECK(log_writer::open(path));
-    CHECK(!std::filesystem::exists(path + ".lock"));
+}
+
+TEST_CASE("log: what is no regular file is refused by name, and does not make anybody wait") {
+    const logs::folder tmp;
+    const std::string pipe = tmp / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    for (const auto& [path, kind] :
+         {std::pair(pipe, "a FIFO"), std::pair(tmp.path.string(), "a directory"), std::pair(std::string("/dev/zero"), "a device")}) {
+        const error expected{errc::io, path + ": expected a regular file, got " + kind};
+        const auto read = log_reader::open(path);
+        REQUIRE(!read);
+        CHECK(read.why().code == expected.code);
+        CHECK(read.why().detail == expected.detail);
+        const auto written = log_writer::open(path);
+        REQUIRE(!written);
+        CHECK(written.why().code == expected.code);
+        CHECK(written.why().detail == expected.detail);
+    }
 }
 
 TEST_CASE("log: writers killed at any moment lose no record that was appended and double none") {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,7 +131,16 @@ TEST_CASE("replace_file: places that do not take a file") {
     CHECK(replace_file("/nowhere/at/all", "x").why().code == errc::not_found);
     std::filesystem::create_directories(folder.path / "taken" / "inside");
     CHECK(replace_file(folder / "taken", "x").why().code == errc::io);
+    const auto nowhere = file_replacement::open(folder / "no/x.json"); // by the path that was given, not that of the part
+    REQUIRE(!nowhere);
+    CHECK(nowhere.why().detail.starts_with(folder / "no/x.json: "));
+    CHECK(nowhere.why().detail.find(".part") == std::string::npos);
     CHECK(files_in(folder) == 1);
+    const std::string pipe = folder / "pipe"; // it would not be one any more
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(replace_file(pipe, "x").why().detail == pipe + ": expected a regular file, got a FIFO");
+    CHECK(std::filesystem::is_fifo(pipe));
+    std::filesystem::remove(pipe);
     CHECK(replace_file(folder / std::string(300, 'n').c_str(), "x").why().code == errc::io);
 
     const pid_t child = ::fork(); // a real limit on the size of a file

@@ -177,6 +177,7 @@ TEST_CASE("machine file: strict reading") {
     CHECK(machine_from_json("").why().code == errc::parse);
     CHECK(machine_from_json("[]").why().code == errc::parse);
     CHECK(read_machine("/nowhere/at/all").why().code == errc::io);
+    CHECK(read_machine("/dev/zero").why().detail == "/dev/zero: expected a regular file, got a device");
 }
 
 TEST_CASE("machine file: torn and damaged texts are refused or read, never more") {

@@ -31,7 +31,7 @@
 #endif
 
 #include <augur/core/error.hpp>
-#include <augur/record/line_reader.hpp>
+#include <augur/record/file_descriptor.hpp>
 
 namespace augur::inline v0 {
 
@@ -191,11 +191,12 @@ private:
 /// Threads    one thread a source
 class byte_source {
 public:
-    /// Errors: not_found, io, unsupported (packed in a form that was left out of this build).
+    /// Errors: not_found, io (no regular file, ...), unsupported (packed in a form that was left out of this build).
     [[nodiscard]] static result<byte_source> open(std::string path) {
         detail::packed_file in{std::move(path), detail::descriptor()};
-        in.file = detail::descriptor::open(in.path.c_str(), O_RDONLY);
-        if (!in.file) return detail::system_error(in.path, "cannot open");
+        auto opened = detail::open_regular_file(in.path, O_RDONLY);
+        if (!opened) return opened.why();
+        in.file = std::move(opened->file);
         for (bool more = true; more && in.end < 4;) {
             const auto got = in.more();
             if (!got) return got.why();

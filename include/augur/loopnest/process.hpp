@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include <augur/core/error.hpp>
+#include <augur/record/file_descriptor.hpp>
 
 namespace augur::inline v0 {
 
@@ -65,29 +66,7 @@ struct process_result {
 
 namespace detail {
 
-/// A descriptor that closes itself.
-class unique_fd {
-public:
-    unique_fd() = default;
-    explicit unique_fd(int fd) noexcept : fd_(fd) {}
-    unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    unique_fd& operator=(unique_fd&& other) noexcept {
-        if (this != &other) reset(std::exchange(other.fd_, -1));
-        return *this;
-    }
-    unique_fd(const unique_fd&) = delete;
-    unique_fd& operator=(const unique_fd&) = delete;
-    ~unique_fd() { reset(); }
-    void reset(int fd = -1) noexcept {
-        if (fd_ >= 0) ::close(fd_);
-        fd_ = fd;
-    }
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    explicit operator bool() const noexcept { return fd_ >= 0; }
-
-private:
-    int fd_ = -1;
-};
+using unique_fd = descriptor;
 
 /// Both ends are close-on-exec and the first one does not block.
 inline bool socket_pair(unique_fd& here, unique_fd& there) noexcept {

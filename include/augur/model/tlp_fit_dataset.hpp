@@ -6,17 +6,16 @@
 /// Trains TLP on a data set: as the authors did, or better; validated, resumable, the same bits for any number of threads.
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -199,9 +198,10 @@ result<tlp_training_report> tlp_fit_dataset(tlp_network<float>& net, const tlp_r
     nn::adam<tlp_network<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.fine.weight_decay});
     bool there = false;
     if (!options.checkpoint.empty()) {
-        errno = 0;
-        if (std::FILE* const file = std::fopen(options.checkpoint.c_str(), "rbe")) there = std::fclose(file) == 0;
-        else if (errno != ENOENT) return error{errc::io, "'" + options.checkpoint + "': cannot open the checkpoint: " + std::strerror(errno)};
+        std::error_code wrong;
+        there = std::filesystem::exists(std::filesystem::status(options.checkpoint, wrong));
+        if (wrong && wrong != std::errc::no_such_file_or_directory)
+            return error{errc::io, "'" + options.checkpoint + "': cannot open the checkpoint: " + wrong.message()};
     }
     if (there) {
         auto from = load_tlp_checkpoint(options.checkpoint, net.config, at.run);

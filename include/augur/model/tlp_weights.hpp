@@ -322,7 +322,7 @@ inline result<void> save_tlp(const tlp_model& model, const std::string& path) {
 
 /// Errors: io, limit, and those of `tlp_from_safetensors`.
 inline result<tlp_model> load_tlp(const std::string& path, const nn::safetensors_limits& limits = {}) {
-    auto bytes = nn::load_bytes(path, limits.file);
+    auto bytes = nn::load_bytes(path, limits);
     if (!bytes) return bytes.why();
     auto model = tlp_from_safetensors(*bytes, limits);
     if (!model) return error{model.why().code, "'" + path + "': " + model.why().detail};

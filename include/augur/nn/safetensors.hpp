@@ -13,12 +13,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -29,6 +26,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
+#include <augur/core/whole_file.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -140,22 +138,22 @@ inline bool read_tensor(json_reader& in, tensor_entry& to, const safetensors_lim
     return true;
 }
 
-} // namespace detail
-
-/// Reads and checks the header of a whole file in memory.
-///
-/// Errors: parse (length, JSON, missing, unknown or repeated keys, dtype), shape_mismatch (size against offsets, overlap, hole, data missing or
-/// left over), limit. Linear in the header but for a sort.
-inline result<safetensors_header> parse_safetensors(std::string_view file, const safetensors_limits& limits = {}) {
+/// The length of the header, from the first 8 bytes of a file of `size` bytes. Errors: parse, limit.
+inline result<std::size_t> safetensors_length(std::string_view front, std::uint64_t size, const safetensors_limits& limits) {
     const auto wrong = [](errc code, std::string what) { return error{code, "safetensors: " + std::move(what)}; };
-    if (file.size() < 8) return wrong(errc::parse, "expected at least 8 bytes, got " + std::to_string(file.size()));
+    if (size < 8 || front.size() < 8)
+        return wrong(errc::parse, "expected at least 8 bytes, got " + std::to_string((std::min)(size, std::uint64_t{front.size()})));
     std::uint64_t length = 0;
-    for (std::size_t i = 8; i-- > 0;) length = (length << 8U) | static_cast<unsigned char>(file[i]);
+    for (std::size_t i = 8; i-- > 0;) length = (length << 8U) | static_cast<unsigned char>(front[i]);
     if (length > limits.header)
         return wrong(errc::limit, "a header of " + std::to_string(length) + " bytes, the limit is " + std::to_string(limits.header));
-    if (length > file.size() - 8)
-        return wrong(errc::parse, "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(file.size()));
-    const std::string_view text = file.substr(8, static_cast<std::size_t>(length));
+    if (length > size - 8) return wrong(errc::parse, "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(size));
+    return static_cast<std::size_t>(length);
+}
+
+/// Reads and checks a header against the size of its file; the data are not looked at. Errors: those of `parse_safetensors`.
+inline result<safetensors_header> read_safetensors_header(std::string_view text, std::uint64_t size, const safetensors_limits& limits) {
+    const auto wrong = [](errc code, std::string what) { return error{code, "safetensors: " + std::move(what)}; };
     if (text.empty() || text.front() != '{') return wrong(errc::parse, "the header must begin with '{'");
 
     safetensors_header header;
@@ -200,13 +198,24 @@ inline result<safetensors_header> parse_safetensors(std::string_view file, const
             return wrong(errc::shape_mismatch, "tensor '" + t.name + "' begins at " + std::to_string(t.begin) + ", expected " + std::to_string(at));
         at = t.end;
     }
-    if (at != file.size() - header.data)
-        return wrong(errc::shape_mismatch,
-                     "the tensors need " + std::to_string(at) + " bytes, the file has " + std::to_string(file.size() - header.data));
+    if (at != size - header.data)
+        return wrong(errc::shape_mismatch, "the tensors need " + std::to_string(at) + " bytes, the file has " + std::to_string(size - header.data));
     std::sort(header.tensors.begin(), header.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     for (std::size_t i = 1; i < header.tensors.size(); ++i)
         if (header.tensors[i].name == header.tensors[i - 1].name) return wrong(errc::parse, "tensor '" + header.tensors[i].name + "' twice");
     return header;
+}
+
+} // namespace detail
+
+/// Reads and checks the header of a whole file in memory.
+///
+/// Errors: parse (length, JSON, missing, unknown or repeated keys, dtype), shape_mismatch (size against offsets, overlap, hole, data missing or
+/// left over), limit. Linear in the header but for a sort.
+inline result<safetensors_header> parse_safetensors(std::string_view file, const safetensors_limits& limits = {}) {
+    const auto length = detail::safetensors_length(file, file.size(), limits);
+    if (!length) return length.why();
+    return detail::read_safetensors_header(file.substr(8, *length), file.size(), limits);
 }
 
 /// The numbers of a tensor of type F32.
@@ -281,28 +290,24 @@ private:
     std::string data_;
 };
 
-/// The bytes of a file. Errors: io, limit.
-inline result<std::string> load_bytes(const std::string& path, std::size_t most = safetensors_limits{}.file) {
-    const auto wrong = [&](const char* what) { return error{errc::io, "cannot " + std::string(what) + " '" + path + "': " + std::strerror(errno)}; };
-    std::FILE* const file = std::fopen(path.c_str(), "rbe");
-    if (file == nullptr) return wrong("open");
+/// The bytes of a weights file. Its header is read and checked against the size of the file first; only then memory is taken for the data, as much
+/// as there are.
+/// Errors: io (no regular file, ...), limit, those of `parse_safetensors`; all behind the path.
+inline result<std::string> load_bytes(const std::string& path, const safetensors_limits& limits = {}) {
+    auto file = whole_file::open(path);
+    if (!file) return file.why();
+    const auto wrong = [&](const error& why) { return error{why.code, path + ": " + why.detail}; };
+    if (file->size() > limits.file) return wrong({errc::limit, "larger than the limit of " + std::to_string(limits.file) + " bytes"});
     std::string bytes;
-    std::array<char, 65536> part{};
-    while (const std::size_t n = std::fread(part.data(), 1, part.size(), file)) {
-        if (bytes.size() + n > most) {
-            std::fclose(file);
-            return error{errc::limit, "'" + path + "' is larger than the limit of " + std::to_string(most) + " bytes"};
-        }
-        bytes.append(part.data(), n);
-    }
-    const bool failed = std::ferror(file) != 0;
-    if (failed) {
-        auto why = wrong("read");
-        std::fclose(file);
-        return why;
-    }
-    std::fclose(file);
-    return bytes;
+    if (auto done = file->read(bytes, 8); !done) return done.why();
+    const auto length = detail::safetensors_length(bytes, file->size(), limits);
+    if (!length) return wrong(length.why());
+    if (auto done = file->read(bytes, *length); !done) return done.why();
+    const auto header = detail::read_safetensors_header(std::string_view(bytes).substr(8), file->size(), limits);
+    if (!header) return wrong(header.why());
+    bytes.reserve(static_cast<std::size_t>(file->size()));
+    if (auto done = file->read(bytes, static_cast<std::size_t>(file->size()) - bytes.size()); !done) return done.why();
+    return bytes; // fewer than it said where somebody cut it: that the next one to parse them finds
 }
 
 } // namespace nn

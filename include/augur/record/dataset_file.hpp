@@ -29,14 +29,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <augur/core/error.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/record/dataset.hpp>
-#include <augur/record/line_reader.hpp>
+#include <augur/record/file_descriptor.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/record/packed_ids.hpp>
 #include <augur/record/primitive_table.hpp>
@@ -409,17 +408,14 @@ struct dataset_file_access {
         return error{errc::version_mismatch, path + text.data()};
     };
     const auto damaged = [&](std::string what) { return error{errc::parse, path + ": " + std::move(what)}; };
-    const auto file = detail::descriptor::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK); // a pipe must not make it wait
-    if (!file) return detail::system_error(path, "cannot open");
-    struct stat about {};
-    if (::fstat(file.get(), &about) != 0) return detail::system_error(path, "cannot stat");
-    if (!S_ISREG(about.st_mode)) return error{errc::io, path + ": a data set must be a regular file"};
-    const auto size = static_cast<std::uint64_t>(about.st_size);
+    const auto opened = detail::open_regular_file(path, O_RDONLY);
+    if (!opened) return opened.why();
+    const auto size = static_cast<std::uint64_t>(opened->about.st_size);
 
     detail::dataset_head head;
     if (size < sizeof head) return damaged("expected at least " + std::to_string(sizeof head) + " bytes, got " + std::to_string(size));
     if (size > std::numeric_limits<std::size_t>::max()) return error{errc::limit, path + ": does not fit into the address space"};
-    void* const at = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, file.get(), 0);
+    void* const at = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, opened->file.get(), 0);
     if (at == MAP_FAILED) return detail::system_error(path, "cannot map");
     const auto keep = std::make_shared<const detail::mapping>(at, static_cast<std::size_t>(size));
     const char* const bytes = static_cast<const char*>(at);

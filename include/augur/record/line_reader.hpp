@@ -3,60 +3,22 @@
 #define AUGUR_RECORD_LINE_READER_HPP
 
 /// @file
-/// Files as descriptors and lines: of any size, in bounded memory. POSIX.
+/// Files as lines: of any size, in bounded memory. POSIX.
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include <augur/core/error.hpp>
+#include <augur/record/file_descriptor.hpp>
 
 namespace augur::inline v0 {
-
-namespace detail {
-
-/// Owns a descriptor.
-class descriptor {
-public:
-    explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    descriptor& operator=(descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    explicit operator bool() const noexcept { return fd_ >= 0; }
-
-    /// open(2), again when a signal came between; O_CLOEXEC is added.
-    static descriptor open(const char* path, int flags, unsigned mode = 0) noexcept {
-        int fd = -1;
-        do fd = ::open(path, flags | O_CLOEXEC, mode);
-        while (fd < 0 && errno == EINTR);
-        return descriptor(fd);
-    }
-
-private:
-    int fd_;
-};
-
-/// What the operating system refused, and why. Reads errno.
-inline error system_error(std::string_view path, std::string_view what) {
-    const int number = errno;
-    return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(what) + ": " + std::strerror(number)};
-}
-
-} // namespace detail
 
 /// Splits what a descriptor gives into lines.
 ///

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
+
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
 #include <augur/record/line_reader.hpp>
@@ -59,14 +61,14 @@ struct log_summary {
 /// Threads    one thread a reader; a log may be read while it is written
 class log_reader {
 public:
-    /// Errors: io, not_found.
+    /// Of a regular file; a pipe goes to the constructor. Errors: io (no regular file, ...), not_found.
     [[nodiscard]] static result<log_reader> open(const std::string& path, log_read_options options = {}) {
-        auto file = detail::descriptor::open(path.c_str(), O_RDONLY);
-        if (!file) return detail::system_error(path, "cannot open");
-        const int fd = file.get();
-        return log_reader(path, std::move(options), fd, std::move(file));
+        auto opened = detail::open_regular_file(path, O_RDONLY);
+        if (!opened) return opened.why();
+        const int fd = opened->file.get();
+        return log_reader(path, std::move(options), fd, std::move(opened->file));
     }
-    /// Reads from where `fd` stands; it must stay open and is not closed here. `name` is for messages.
+    /// Reads from where `fd`, a pipe perhaps, stands; it must stay open and is not closed here. `name` is for messages.
     log_reader(std::string name, int fd, log_read_options options = {}) : log_reader(std::move(name), std::move(options), fd, detail::descriptor()) {}
 
     /// Gives the next record; false at the end.

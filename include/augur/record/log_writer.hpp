@@ -5,10 +5,13 @@
 /// @file
 /// Writing a log: only ever at its end, one record a write, one writer at a time. POSIX.
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,11 +20,14 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/sysmacros.h>
+#endif
 
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
+#include <augur/record/file_descriptor.hpp>
 #include <augur/record/line_reader.hpp>
 #include <augur/record/log.hpp>
 #include <augur/record/record.hpp>
@@ -50,29 +56,51 @@ struct file_calls {
     }
 };
 
+/// Who has locked a file with flock, in words. Only Linux tells, in a line a lock of /proc/locks, such as
+///     1: FLOCK  ADVISORY  WRITE 8561 fe:00:10960898 0 EOF
+/// and not of a process of another container.
+inline std::string lock_owner([[maybe_unused]] const struct stat& about) {
+#if defined(__linux__)
+    std::array<char, 64> place{};
+    std::snprintf(place.data(), place.size(), "%02x:%02x:%llu", major(about.st_dev), minor(about.st_dev),
+                  static_cast<unsigned long long>(about.st_ino));
+    if (const auto locks = open_regular_file("/proc/locks", O_RDONLY)) {
+        line_reader lines(locks->file.get());
+        for (std::string_view line; lines.next(line) == line_reader::status::line;) {
+            std::array<std::string_view, 6> word{}; // number, kind, advisory or not, access, process, place
+            for (auto& one : word) {
+                line.remove_prefix((std::min)(line.find_first_not_of(' '), line.size()));
+                one = line.substr(0, line.find(' '));
+                line.remove_prefix(one.size());
+            }
+            if (word[1] != "FLOCK" || word[5] != place.data()) continue;
+            const auto pid = parse_int(word[4]);
+            if (pid && *pid > 0 && (::kill(static_cast<pid_t>(*pid), 0) == 0 || errno == EPERM)) return "process " + std::to_string(*pid);
+        }
+    }
+#endif
+    return "a process whose id is not known";
+}
+
 } // namespace detail
 
 /// Appends records to a log.
 ///
 /// Whole     a record is there with both its lines, or it is not there: what a failed write left is cut off again
-/// Alone     the log is locked while it is open (flock); the lock ends with the process, however it ends
+/// Alone     the log itself is locked while it is open (flock), no other file is made or touched; the lock ends with the process, however it ends
 /// Repair    opening cuts off what a writer that died left behind its last whole record, and nothing else
 /// Threads   one thread a writer
 template <class Calls = detail::file_calls>
 class basic_log_writer {
 public:
     /// Opens a log, or makes one. A log of TVM's may be continued; a file that is no log is refused, not touched.
-    /// Errors: busy (says which process has it), version_mismatch (no log, or of another version), io.
+    /// Errors: busy (says which process has it, where Linux tells), version_mismatch (no log, or of another version), not_found (the folder), io (no
+    /// regular file, ...).
     [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch) {
-        auto file = detail::descriptor::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NOCTTY, 0644);
-        if (!file) return detail::system_error(path, "cannot open");
-        struct stat about {};
-        if (::fstat(file.get(), &about) != 0) return detail::system_error(path, "cannot stat");
-        if (!S_ISREG(about.st_mode)) return error{errc::invalid_argument, path + ": a log must be a regular file"};
-
-        const std::string pid_path = path + ".lock";
-        if (auto locked = lock(file.get(), path, pid_path); !locked) return locked.why();
-        basic_log_writer writer(path, pid_path, std::move(file), sync);
+        auto opened = detail::open_regular_file(path, O_RDWR | O_APPEND | O_CREAT, 0644);
+        if (!opened) return opened.why();
+        if (auto locked = lock(*opened, path); !locked) return locked.why();
+        basic_log_writer writer(path, std::move(opened->file), sync);
         if (auto ready = writer.prepare(); !ready) return ready.why();
         return writer;
     }
@@ -82,7 +110,6 @@ public:
     ~basic_log_writer() {
         if (!file_) return;
         if (sync_ != durability::none && unsynced_ > 0) Calls::sync(file_.get());
-        ::unlink(pid_path_.c_str()); // while the lock is held, so it is nobody else's
     }
 
     /// Appends a record and gives its sequence number; the record's own is not looked at.
@@ -117,34 +144,15 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
 private:
-    basic_log_writer(std::string path, std::string pid_path, detail::descriptor file, durability sync)
-        : path_(std::move(path)), pid_path_(std::move(pid_path)), file_(std::move(file)), sync_(sync) {}
+    basic_log_writer(std::string path, detail::descriptor file, durability sync) : path_(std::move(path)), file_(std::move(file)), sync_(sync) {}
 
-    static result<void> lock(int fd, const std::string& path, const std::string& pid_path) {
-        // The lock is on the log itself, so it holds whatever name the log is opened by. The file beside it only says who has it.
-        while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    static result<void> lock(const detail::regular_file& log, const std::string& path) {
+        while (::flock(log.file.get(), LOCK_EX | LOCK_NB) != 0) { // on the log itself, so it holds whatever name the log is opened by
             if (errno == EINTR) continue;
             if (errno != EWOULDBLOCK) return detail::system_error(path, "cannot lock");
-            return error{errc::busy, path + ": another tuner writes this log, " + owner(pid_path)};
+            return error{errc::busy, path + ": another tuner writes this log, " + detail::lock_owner(log.about)};
         }
-        const auto file = detail::descriptor::open(pid_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
-        const std::string pid = std::to_string(::getpid()) + "\n";
-        if (file && ::write(file.get(), pid.data(), pid.size()) < 0) {} // the lock holds without it
         return {};
-    }
-    static std::string owner(const std::string& pid_path) {
-        for (int attempt = 0; attempt < 20; ++attempt) { // whoever has the lock may not have written its name yet
-            char text[32];
-            const auto file = detail::descriptor::open(pid_path.c_str(), O_RDONLY | O_NOFOLLOW);
-            const ssize_t n = file ? ::read(file.get(), text, sizeof text) : 0;
-            if (n > 1) {
-                const auto pid = parse_int(std::string_view(text, static_cast<std::size_t>(n - 1)));
-                if (pid && *pid > 0 && (::kill(static_cast<pid_t>(*pid), 0) == 0 || errno == EPERM)) return "process " + std::to_string(*pid);
-            }
-            timespec pause{0, 5'000'000};
-            ::nanosleep(&pause, nullptr);
-        }
-        return "a process whose id is not known";
     }
 
     /// Reads what is there, cuts off a torn tail, and sees that the log begins, or goes on, with our header.
@@ -205,7 +213,6 @@ private:
     }
 
     std::string path_;
-    std::string pid_path_;
     detail::descriptor file_;
     durability sync_;
     off_t size_ = 0; ///< of the log up to its last whole record

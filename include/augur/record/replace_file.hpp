@@ -13,11 +13,12 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <augur/core/error.hpp>
-#include <augur/record/line_reader.hpp>
+#include <augur/record/file_descriptor.hpp>
 
 namespace augur::inline v0 {
 
@@ -36,19 +37,22 @@ struct replacement_calls {
 ///
 /// Until `commit` has renamed it the old file is as it was. What was not committed is removed; only a process that is killed leaves it, as
 /// `<path>.<process>-<n>.part`.
-/// Errors      io, not_found (the folder). After one, the replacement is of no more use
+/// Errors      io (no regular file is there, ...), not_found (the folder). After one, the replacement is of no more use
 /// Threads     one thread an object; several may replace one file, the last commit stands
 template <class Calls = detail::replacement_calls>
 class basic_file_replacement {
 public:
     [[nodiscard]] static result<basic_file_replacement> open(std::string path) {
         basic_file_replacement made(std::move(path));
+        struct stat about{};
+        if (::stat(made.path_.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
+            return detail::not_regular(made.path_, detail::type_of_file(about.st_mode)); // a rename would take the place of /dev/null
         for (int n = 0; !made.file_ && n < 100; ++n) { // another process, or another thread, may be writing as well
             made.part_ = made.path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".part";
             made.file_ = detail::descriptor::open(made.part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
             if (!made.file_ && errno != EEXIST) break;
         }
-        if (!made.file_) return detail::system_error(made.part_, "cannot make");
+        if (!made.file_) return detail::system_error(made.path_, "cannot make a new file in its folder");
         return made;
     }
 

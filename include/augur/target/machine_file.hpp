@@ -6,7 +6,7 @@
 /// The machine file: one JSON object with everything that a prediction needs to know of a machine. docs/program.md describes the fields.
 
 #include <array>
-#include <cstdio>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +14,7 @@
 
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
+#include <augur/core/whole_file.hpp>
 #include <augur/target/machine_check.hpp>
 #include <augur/target/machine_json.hpp>
 
@@ -234,17 +235,11 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     return out;
 }
 
-/// Reads a machine file. @note errors: io, and those of machine_from_json, behind the path
+/// Reads a machine file of at most 4 MiB. @note errors: io (no regular file, ...), limit, and those of machine_from_json, behind the path
 [[nodiscard]] inline result<machine> read_machine(const std::string& path) {
-    std::FILE* f = std::fopen(path.c_str(), "rb");
-    if (f == nullptr) return error{errc::io, path + ": cannot be opened"};
-    std::string text;
-    char block[4096];
-    for (std::size_t n = 0; text.size() <= (std::size_t{4} << 20U) && (n = std::fread(block, 1, sizeof block, f)) > 0;) text.append(block, n);
-    const bool bad = std::ferror(f) != 0;
-    std::fclose(f);
-    if (bad) return error{errc::io, path + ": cannot be read"};
-    auto m = machine_from_json(text);
+    const auto text = read_whole_file(path, std::size_t{4} << 20U);
+    if (!text) return text.why();
+    auto m = machine_from_json(*text);
     if (!m) return error{m.why().code, path + ": " + m.why().detail};
     return m;
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_RECORD_FILE_DESCRIPTOR_HPP
+#define AUGUR_RECORD_FILE_DESCRIPTOR_HPP
+
+/// @file
+/// Descriptors that close themselves, and the one way to open a file that must be a regular one. POSIX.
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <augur/core/error.hpp>
+#include <augur/core/whole_file.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+/// Owns a descriptor.
+class descriptor {
+public:
+    descriptor() = default;
+    explicit descriptor(int fd) noexcept : fd_(fd) {}
+    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    descriptor& operator=(descriptor&& other) noexcept {
+        if (this != &other) reset(std::exchange(other.fd_, -1));
+        return *this;
+    }
+    ~descriptor() { reset(); }
+    /// Closes it, and owns another one, or none.
+    void reset(int fd = -1) noexcept {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = fd;
+    }
+    [[nodiscard]] int get() const noexcept { return fd_; }
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+
+    /// open(2), again when a signal came between; O_CLOEXEC is added.
+    static descriptor open(const char* path, int flags, unsigned mode = 0) noexcept {
+        int fd = -1;
+        do fd = ::open(path, flags | O_CLOEXEC, mode);
+        while (fd < 0 && errno == EINTR);
+        return descriptor(fd);
+    }
+
+private:
+    int fd_ = -1;
+};
+
+/// What the operating system refused, and why. Reads errno.
+inline error system_error(std::string_view path, std::string_view what) {
+    const int number = errno;
+    return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(what) + ": " + std::strerror(number)};
+}
+
+/// What a file is, by its mode.
+inline std::filesystem::file_type type_of_file(mode_t mode) noexcept {
+    using std::filesystem::file_type;
+    return S_ISREG(mode)    ? file_type::regular
+           : S_ISDIR(mode)  ? file_type::directory
+           : S_ISFIFO(mode) ? file_type::fifo
+           : S_ISCHR(mode)  ? file_type::character
+           : S_ISBLK(mode)  ? file_type::block
+           : S_ISSOCK(mode) ? file_type::socket
+                            : file_type::unknown;
+}
+
+/// A descriptor of a regular file.
+struct regular_file {
+    descriptor file;
+    struct stat about{};
+};
+
+/// open(2) of a regular file, or of a new one with O_CREAT. Anything else is refused before it is opened, and after it should it come in between; a
+/// FIFO never makes it wait.
+/// Errors: not_found; io, which says what came.
+inline result<regular_file> open_regular_file(const std::string& path, int flags, unsigned mode = 0) {
+    regular_file made;
+    if (::stat(path.c_str(), &made.about) == 0 && !S_ISREG(made.about.st_mode)) return not_regular(path, type_of_file(made.about.st_mode));
+    made.file = descriptor::open(path.c_str(), flags | O_NOCTTY | O_NONBLOCK, mode);
+    if (!made.file) return system_error(path, "cannot open");
+    if (::fstat(made.file.get(), &made.about) != 0) return system_error(path, "cannot stat");
+    if (!S_ISREG(made.about.st_mode)) return not_regular(path, type_of_file(made.about.st_mode));
+    return made;
+}
+
+} // namespace detail
+
+} // namespace augur::inline v0
+
+#endif
