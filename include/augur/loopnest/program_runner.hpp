@@ -101,7 +101,7 @@ class program_runner {
 public:
     /// Makes the work folder, finds the compiler and compiles the runner: about 0.7 s.
     ///
-    /// @return errors: invalid_argument, not_found, io, interrupted
+    /// @return errors: invalid_argument, not_found, limit (no descriptors are left to start a process), io, interrupted
     static result<program_runner> create(runner_options options = {}) {
         if (auto good = options.timing.check(); !good) return good.why();
         if (options.threads < 0 || options.threads > 1024)
