@@ -24,10 +24,11 @@ class interpreter {
 public:
     interpreter(const lowered_kernel& k, std::span<std::vector<float>> buffers) : kernel_(k), buffers_(buffers), terms_(k.terms.size(), 0) {}
 
-    std::string run() {
+    result<void> run() {
         for (const auto n : kernel_.packing) enter(kernel_.nests[n], 0);
         for (const auto n : kernel_.roots) enter(kernel_.nests[n], 0);
-        return problem_;
+        if (!problem_.empty()) return error{errc::illegal_schedule, problem_};
+        return {};
     }
 
 private:
@@ -163,7 +164,7 @@ private:
             buffers.emplace_back(static_cast<std::size_t>(b.elements), zero ? 0.0F : std::numeric_limits<float>::quiet_NaN());
         }
     }
-    if (auto why = detail::interpreter(k, buffers).run(); !why.empty()) return error{errc::illegal_schedule, why};
+    if (auto ran = detail::interpreter(k, buffers).run(); !ran) return ran.why();
     std::vector<std::vector<float>> out;
     for (std::size_t i = 0; i < buffers.size(); ++i)
         if (k.buffers[i].what == lowered_buffer::kind::output) out.push_back(std::move(buffers[i]));
