@@ -56,7 +56,7 @@ inline int wait_for(pid_t child) {
 // Kills a program as soon as something is so, or has been for it ended before; false: neither comes, it hangs.
 template <class F>
 bool kill_when(pid_t child, F so) {
-    for (int i = 0; i < 12000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    for (int i = 0; i < 12000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
         siginfo_t info{};
         const bool ended = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
         if (!ended && !so()) continue;

@@ -159,7 +159,8 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
 
 /// Finds the compiler and the default flags that it takes. Costs two or three runs of it (0.1 s).
 ///
-/// @return errors: not_found (cannot be started), limit (no descriptors are left to start it), invalid_argument (fails on an empty file), io, interrupted
+/// @return errors: not_found (cannot be started), limit (no descriptors are left to start it), invalid_argument (fails on an empty file), io,
+///         interrupted
 inline result<compiler> find_compiler(const compiler_options& options, const work_folder& folder, stop_flag stop = nullptr) {
     compiler found;
     std::string command = options.command;

@@ -110,7 +110,8 @@ inline result<std::vector<double>> fastest(program_runner& runner, std::span<con
 /// Bytes a second that one thread and all threads read out of a buffer that they go through again and again: of the cache that holds `bytes`, or of
 /// memory when none does. What a kernel that only streams can reach for a working set of that size.
 ///
-/// @return {one thread, all threads}; errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without), interrupted
+/// @return {one thread, all threads}; errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without),
+///         interrupted
 inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runner, const machine& on, std::int64_t bytes) {
     if (bytes < 1 || bytes > (std::int64_t{1} << 38U))
         return error{errc::invalid_argument, "read bandwidth: expected 1 to 2^38 bytes, got " + std::to_string(bytes)};
