@@ -47,6 +47,7 @@ void print(const examples::machine_meter& meter, const augur::machine& m) {
     core.push_back({"  of an integer, and an addition", number(times.count("forward.integer") != 0 ? times.at("forward.integer").cycles() : 0),
                     "cycles", spread("forward.integer")});
     core.push_back({"launch", number(m.core.parallel_launch), "cycles", spread("launch")});
+    core.push_back({"all of these are", from(m.core.from), "", ""});
     std::printf("%s\n", table_text(core).c_str());
 
     rows levels{{"level", "bytes", "sharers", "latency", "spread", "bytes/cycle", "spread", "from"}};
@@ -56,18 +57,18 @@ void print(const examples::machine_meter& meter, const augur::machine& m) {
                           number(c.bytes_per_cycle), spread(name + ".read"), from(c.from)});
     }
     levels.push_back({"memory", std::to_string(m.memory.bytes), std::to_string(m.processors), number(m.memory.latency), spread("memory.chase"),
-                      number(m.memory.core_bytes_per_second / m.clock_hz), "-", from(m.memory.from)});
+                      number(m.memory.core_bytes_per_second / m.clock_hz), spread("memory.read.1"), from(m.memory.from)});
     std::printf("%smemory: %.1f GB/s one core, %.1f GB/s all\n\n", table_text(levels).c_str(), m.memory.core_bytes_per_second * 1e-9,
                 m.memory.bytes_per_second * 1e-9);
 
-    rows costs{{"instruction", "type", "lanes", "latency", "spread", "throughput", "spread", "unit"}};
+    rows costs{{"instruction", "type", "lanes", "latency", "spread", "throughput", "spread", "unit", "from"}};
     for (const auto& c : m.costs) {
         const int lanes = static_cast<int>(c.lanes);
         const bool branch = c.op == augur::instruction_class::branch;
         costs.push_back({std::string(to_string(c.op)), std::string(to_string(c.type)), std::to_string(lanes), number(c.latency),
                          spread(branch ? "branch" : examples::probe_name(c.op, c.type, lanes, true)), number(c.throughput),
                          spread(branch ? "branch" : examples::probe_name(c.op, c.type, lanes, false)),
-                         m.units[c.unit].name + text_of(" (%d)", m.units[c.unit].count)});
+                         m.units[c.unit].name + text_of(" (%d)", m.units[c.unit].count), from(c.from)});
     }
     std::printf("%s\n", table_text(costs).c_str());
     for (const auto& n : meter.notes()) std::printf("note: %s\n", n.c_str());

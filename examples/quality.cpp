@@ -51,6 +51,8 @@ int run(examples::settings settings, int rounds, bool all) {
     if (auto ready = s.prepare(); !ready) return examples::complain("quality", ready.why(), examples::misuse);
     examples::progress_line progress;
     if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("quality", measured.why(), examples::failed);
+    if (!s.no_limit.empty()) // without it there is nothing to judge by
+        return examples::complain("quality", {augur::errc::io, "limits not measured: " + s.no_limit}, examples::failed);
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::vector<examples::searched> searches{s.search("tlp", true, true, progress)};
     if (searches[0].failed) return examples::complain("quality", *searches[0].failed, examples::failed);

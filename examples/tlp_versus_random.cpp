@@ -74,7 +74,8 @@ int run(examples::settings settings, const plan& p) {
         if (!std::isfinite(tlp) || !std::isfinite(random_3n)) continue;
         ratios.push_back(tlp / random_3n);
         rows.push_back({s.baselines[k].name, examples::milliseconds(random_n), examples::milliseconds(random_3n), examples::milliseconds(tlp),
-                        examples::text_of("%.3f", ratios.back()), examples::text_of("%.0f %%", 100 * s.baselines[k].least / tlp)});
+                        examples::text_of("%.3f", ratios.back()),
+                        s.baselines[k].least > 0 ? examples::text_of("%.0f %%", 100 * s.baselines[k].least / tlp) : "-"});
     }
     std::printf("\n%s\n", examples::table_text(rows).c_str());
     double mean = 0, spread = 0;

@@ -37,7 +37,22 @@ struct loop_time {
 
     [[nodiscard]] double cycles() const noexcept { return least / cycle; }
     [[nodiscard]] double spread() const noexcept { return least > 0 ? median / least - 1 : 0; }
+    /// Half of the repeats took so much longer than the fastest that the time may be that of other work on the machine.
+    [[nodiscard]] bool noisy() const noexcept { return !(spread() <= 0.25); }
+    /// Which of two measurements of the same counts: one that is not noisy, and of equals the faster one.
+    [[nodiscard]] bool better_than(const loop_time& other) const noexcept {
+        return noisy() != other.noisy() ? other.noisy() : cycles() < other.cycles();
+    }
 };
+
+/// What a launch adds to a call, in cycles; an error: one of the two is noise.
+[[nodiscard]] inline augur::result<double> launch_cycles(const loop_time& alone, const loop_time& launched) {
+    for (const auto* t : {&alone, &launched})
+        if (t->noisy())
+            return augur::error{augur::errc::io,
+                                "launch: noise, the median is " + std::to_string(std::lround(100 * t->spread())) + " % above the least"};
+    return (std::max)(0.0, launched.cycles() - alone.cycles());
+}
 
 /// Three digits: more is not in the measurement.
 [[nodiscard]] inline double rounded(double v) {
@@ -107,6 +122,7 @@ private:
     using op = augur::instruction_class;
     using element = augur::element_type;
     static constexpr std::size_t steps = 7;
+    static constexpr int passes = 4; ///< of a measurement that stays noisy, at most
     static constexpr auto measured = augur::provenance::measured;
 
     augur::compiler_options asked_;
@@ -126,6 +142,20 @@ private:
         return t != nullptr ? t->cycles() : 0;
     }
 
+    /// Whether there are all these times, and none is noise; a note says which is.
+    template <class... Names>
+    bool quiet(const std::string& what, const Names&... names) {
+        for (const std::string& name : {std::string(names)...}) {
+            const auto* t = find(name);
+            if (t == nullptr) return false;
+            if (!t->noisy()) continue;
+            note(what + ": noise, the median of " + name + " is " + std::to_string(std::lround(100 * t->spread())) +
+                 " % above the least; a default instead");
+            return false;
+        }
+        return true;
+    }
+
     augur::result<void> build(const augur::compiler& cc, const augur::work_folder& folder,
                               const std::vector<std::pair<std::string, std::string>>& programs) const {
         std::vector<augur::process_spec> jobs;
@@ -140,6 +170,7 @@ private:
             job.arguments.push_back(stem + ".c");
             job.arguments.emplace_back("-lm");
             job.wall_seconds = 120;
+            job.temporary = folder.path();
         }
         const auto ended = augur::run_processes(jobs, static_cast<std::size_t>(machine_.processors), stop_);
         for (const auto& r : ended) {
@@ -156,12 +187,21 @@ private:
         return out;
     }
 
-    /// Runs a program and keeps the times that it prints; `as` stands before their names.
+    /// Runs a program and keeps the times that it prints, and runs it again while some are noise; `as` stands before their names.
     augur::result<void> time(const std::string& path, const std::vector<std::string>& arguments, const std::string& as = {}) {
+        std::vector<std::string> names;
+        auto ran = time_once(path, arguments, as, names);
+        const auto noise = [&] { return std::any_of(names.begin(), names.end(), [&](const auto& name) { return find(name)->noisy(); }); };
+        const int most = arguments.empty() ? 2 : passes; // the many instructions repeat themselves, and take longest
+        for (int pass = 1; ran && pass < most && noise(); ++pass) ran = time_once(path, arguments, as, names);
+        return ran;
+    }
+    augur::result<void> time_once(const std::string& path, const std::vector<std::string>& arguments, const std::string& as,
+                                  std::vector<std::string>& names) {
         augur::process_spec job;
         job.arguments = {path, quick_ ? "1" : "0"};
         job.arguments.insert(job.arguments.end(), arguments.begin(), arguments.end());
-        job.wall_seconds = 60;
+        job.wall_seconds = 300; // some seconds, where nothing else runs
         const auto r = augur::run_process(job, stop_);
         const auto what = arguments.empty() ? std::string("instructions") : arguments.front();
         if (r.stopped) return augur::error{augur::errc::interrupted, "stopped while measuring " + what};
@@ -180,8 +220,8 @@ private:
             const auto a = augur::parse_double(words[0]), b = augur::parse_double(words[1]), c = augur::parse_double(words[2]);
             if (!a || !b || !c || !(*a > 0) || !(*c > 0)) continue;
             const loop_time t{*a, *b, *c};
-            const auto [at, fresh] = times_.try_emplace(as + std::string(rest), t);
-            if (!fresh && t.cycles() < at->second.cycles()) at->second = t; // of several passes
+            const auto [at, fresh] = times_.try_emplace(names.emplace_back(as + std::string(rest)), t);
+            if (!fresh && t.better_than(at->second)) at->second = t; // of several passes
         }
         if (!r.ok())
             return augur::error{augur::errc::io, what + ": the benchmark " +
@@ -250,8 +290,11 @@ private:
                 for (int lanes = 1; lanes * bytes_of(t) <= machine_.vector_bytes; lanes *= 2) cost(static_cast<op>(o), t, lanes, unit_of);
         if (const auto* t = find("branch")) {
             const auto u = unit_named("branch");
-            machine_.costs.push_back({op::branch, element::i64, 1, rounded(t->cycles()), rounded(t->cycles()), u, measured});
+            const auto from = t->noisy() ? augur::provenance::defaulted : measured;
+            machine_.costs.push_back({op::branch, element::i64, 1, rounded(t->cycles()), rounded(t->cycles()), u, from});
         }
+        const auto noise = std::count_if(machine_.costs.begin(), machine_.costs.end(), [](const auto& c) { return c.from != measured; });
+        if (noise > 0) note(std::to_string(noise) + " of " + std::to_string(machine_.costs.size()) + " costs are noise, and marked as defaults");
         for (std::size_t u = 0; u < machine_.units.size(); ++u) {
             double least = 16;
             for (const auto& c : machine_.costs)
@@ -274,8 +317,10 @@ private:
         if (o == op::load && !scalar) latency -= cycles("between files") / 2;
         if (o == op::store) latency = 1;         // nobody waits for it but a load, and that is store_forward
         if (o == op::scatter) latency = between; // likewise
-        machine_.costs.push_back(
-            {o, t, lanes, rounded((std::max)(latency, 0.05)), rounded((std::max)(between, 0.05)), unit_of(o, t, lanes), measured});
+        const auto* waits = find(probe_name(o, t, lanes, true));
+        const bool noise = find(probe_name(o, t, lanes, false))->noisy() || (waits != nullptr && waits->noisy());
+        machine_.costs.push_back({o, t, lanes, rounded((std::max)(latency, 0.05)), rounded((std::max)(between, 0.05)), unit_of(o, t, lanes),
+                                  noise ? augur::provenance::defaulted : measured});
     }
 
     // ---- the core ----------------------------------------------------------------------------------------------------------------------------
@@ -283,13 +328,17 @@ private:
     void core() {
         auto& c = machine_.core;
         int known = 0;
-        if (const double nop = cycles("nop"); nop > 0) c.issue_width = rounded(1 / nop), ++known;
+        if (const double nop = cycles("nop"); nop > 0 && quiet("issue width", "nop")) c.issue_width = rounded(1 / nop), ++known;
         const auto wide = static_cast<int>(machine_.vector_bytes / 4);
-        if (const double there = cycles("forward.vector"); there > 0)
+        if (const double there = cycles("forward.vector"); there > 0 && quiet("load behind a store", "forward.vector"))
             c.store_forward = rounded((std::max)(1.0, there - cycles(probe_name(op::fadd, element::f32, wide, true)))), ++known;
         const double random = cycles("branches.random"), foreseen = (cycles("branches.never") + cycles("branches.always")) / 2;
-        if (foreseen > 0 && random > foreseen) c.mispredict = rounded(2 * (random - foreseen)), ++known;
-        if (const double w = window(); w > 0) c.window = w, ++known;
+        if (foreseen > 0 && random > foreseen && quiet("branch not foreseen", "branches.random", "branches.never", "branches.always"))
+            c.mispredict = rounded(2 * (random - foreseen)), ++known;
+        const auto noise =
+            std::count_if(times_.begin(), times_.end(), [](const auto& t) { return t.first.starts_with("window.") && t.second.noisy(); });
+        if (noise > 8) note("window: noise, so are " + std::to_string(noise) + " points of its curve; a default instead");
+        else if (const double w = window(); w > 0) c.window = w, ++known;
         c.predicted_trips = trips();
         c.from = known == 4 ? measured : augur::provenance::defaulted;
     }
@@ -369,6 +418,7 @@ private:
                 note(name + " not measured" + (walked ? "" : ": " + walked.why().detail));
                 continue;
             }
+            if (!quiet("L" + std::to_string(c.level), name + "chase", name + "read")) continue;
             c.latency = rounded(latency);
             c.bytes_per_cycle = rounded(1 / byte);
             c.from = measured;
@@ -384,8 +434,8 @@ private:
         if (machine_.caches.size() < 2 || c.ways < 1 || c.from != measured) return;
         const auto period = c.bytes / c.ways, rows = (std::min)(machine_.caches[1].bytes / 2 / period, std::int64_t{64}) / 4 * 4;
         if (rows <= static_cast<std::int64_t>(augur::set_stream::deepest)) return;
-        if (time(program, {"sets", std::to_string(rows * period), std::to_string(period)}, "L1.")) c.set_cycles = rounded(cycles("L1.sets"));
-        else note("L1.sets not measured");
+        if (!time(program, {"sets", std::to_string(rows * period), std::to_string(period)}, "L1.")) note("L1.sets not measured");
+        else if (quiet("sets of L1", "L1.sets")) c.set_cycles = rounded(cycles("L1.sets"));
     }
 
     void far(const std::string& program) {
@@ -396,6 +446,11 @@ private:
         if (walked && machine_.processors > 1)
             walked = time(program, {"read", bytes, std::to_string((std::min)(machine_.processors, 256))}, "memory.");
         const double latency = of_clock("memory.chase");
+        const auto all_read = "memory.read." + std::to_string((std::min)(machine_.processors, 256));
+        if (walked && !quiet("memory", "memory.chase", "memory.read.1", all_read)) {
+            m.latency = (std::max)(m.latency, 2 * machine_.caches.back().latency);
+            return;
+        }
         if (!walked || latency <= machine_.caches.back().latency) {
             m.latency = (std::max)(m.latency, 2 * machine_.caches.back().latency);
             note("memory not measured" + (walked ? std::string() : ": " + walked.why().detail));
@@ -404,7 +459,7 @@ private:
         m.latency = rounded(latency);
         at_hand(program);
         m.core_bytes_per_second = rounded(1e9 / find("memory.read.1")->least);
-        const auto* all = find("memory.read." + std::to_string((std::min)(machine_.processors, 256)));
+        const auto* all = find(all_read);
         m.bytes_per_second = (std::max)(m.core_bytes_per_second, all != nullptr ? rounded(1e9 / all->least) : 0.0);
         m.from = measured;
     }
@@ -454,14 +509,25 @@ private:
             p.buffers = {{augur::program_buffer::role::output, 16 * machine_.processors, 0, 0, 1}};
             p.flops = 1;
         }
-        const auto done = runner->measure(programs, augur::reference{});
-        for (std::size_t i = 0; i < 2; ++i) {
-            if (!done[i].ok()) return augur::error{augur::errc::io, "launches not measured: " + done[i].reason};
-            auto seconds = done[i].seconds;
-            std::sort(seconds.begin(), seconds.end());
-            times_[i == 0 ? "launch.alone" : "launch"] = {1e9 * seconds.front(), 1e9 * seconds[seconds.size() / 2], 1e9 / machine_.clock_hz};
+        constexpr std::array<const char*, 2> names{"launch.alone", "launch"};
+        augur::result<double> extra = augur::error{augur::errc::io, "launches not measured"};
+        for (int pass = 0; pass < passes && !extra; ++pass) {
+            const auto done = runner->measure(programs, augur::reference{});
+            for (std::size_t i = 0; i < 2; ++i) {
+                if (!done[i].ok()) return augur::error{augur::errc::io, "launches not measured: " + done[i].reason};
+                auto seconds = done[i].seconds;
+                std::sort(seconds.begin(), seconds.end());
+                const loop_time t{1e9 * seconds.front(), 1e9 * seconds[seconds.size() / 2], 1e9 / machine_.clock_hz};
+                const auto [at, fresh] = times_.try_emplace(names[i], t);
+                if (!fresh && t.better_than(at->second)) at->second = t;
+            }
+            extra = launch_cycles(times_.at(names[0]), times_.at(names[1]));
         }
-        machine_.core.parallel_launch = rounded((std::max)(0.0, cycles("launch") - cycles("launch.alone")));
+        if (!extra) {
+            machine_.core.from = augur::provenance::defaulted;
+            return augur::error{extra.why().code, extra.why().detail + "; a default instead"};
+        }
+        machine_.core.parallel_launch = rounded(*extra);
         return {};
     }
 };

@@ -65,6 +65,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const session& s) {
     if (s.peak.flops_all > 0)
         facts.emplace_back("limits measured", text_of("%.1f GFLOP/s of fused multiply-adds, %.1f GB/s read from memory", s.peak.flops_all * 1e-9,
                                                       s.peak.read_all * 1e-9));
+    if (!s.no_limit.empty()) facts.emplace_back("limits not measured", s.no_limit);
     facts.emplace_back("work", s.with.work.name + ", " + std::to_string(s.tasks.size()) + " kernels, " + std::to_string(s.with.trials) +
                                    " trials a kernel in rounds of " + std::to_string(round_of(s.with)));
     facts.emplace_back("seed", std::to_string(s.with.seed));

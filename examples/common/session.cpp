@@ -129,8 +129,8 @@ augur::result<void> session::take_log() {
 
 augur::result<void> session::measure_baselines(progress_line& progress) {
     auto limits = augur::measure_peak(runner_->programs(), on);
-    if (!limits) return limits.why();
-    peak = *limits;
+    if (limits) peak = *limits;
+    else no_limit = limits.why().detail;
     for (std::size_t i = 0; i < tasks.size() && !stop_requested().load(); ++i) {
         progress.show(i, tasks.size(), "baselines: " + baselines[i].name, false);
         if (auto ready = runner_->prepare(tasks[i]); !ready) return augur::error{ready.why().code, baselines[i].name + ": " + ready.why().detail};
@@ -138,7 +138,7 @@ augur::result<void> session::measure_baselines(progress_line& progress) {
         const auto plain = augur::untuned_schedule(*tasks[i].dag());
         const auto m = runner_->measure(tasks[i], std::span(&plain, 1)).front();
         if (m.ok()) baselines[i].untuned = m.latency();
-        if (auto ok = find_limit(i); !ok) return ok;
+        find_limit(i);
     }
     progress.clear();
     return {};
@@ -174,18 +174,23 @@ std::vector<augur::measurement> session::measure(const augur::loopnest_task& t, 
     return runner_->measure(t, candidates);
 }
 
-/// Operations at the peak, or bytes at the read bandwidth of a working set of that size, whichever takes longer.
-augur::result<void> session::find_limit(std::size_t i) {
+/// Operations at the peak, or bytes at the read bandwidth of a working set of that size, whichever takes longer; none where one cannot be measured.
+void session::find_limit(std::size_t i) {
     auto& b = baselines[i];
+    if (!(peak.flops_all > 0)) return;
     const double compute = b.flops / peak.flops_all;
-    b.least = compute;
-    if (b.bytes / peak.read_all <= compute) return {};
+    if (b.bytes / peak.read_all <= compute) {
+        b.least = compute;
+        return;
+    }
     const auto read = augur::measure_read_bandwidth(runner_->programs(), on, static_cast<std::int64_t>(b.bytes));
-    if (!read) return read.why();
+    if (!read) {
+        if (no_limit.empty()) no_limit = b.name + ": " + read.why().detail;
+        return;
+    }
     const double streamed = b.bytes / (*read)[1];
     b.by_memory = streamed > compute;
     b.least = (std::max)(streamed, compute);
-    return {};
 }
 
 } // namespace examples

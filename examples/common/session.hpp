@@ -127,7 +127,8 @@ public:
     std::vector<augur::loopnest_task> tasks;
     std::vector<augur::ansor_space> spaces;
     std::vector<baseline> baselines;
-    augur::machine_peak peak;
+    augur::machine_peak peak; ///< zeros when it could not be measured
+    std::string no_limit;     ///< why a limit could not be measured, the first reason; empty: all were
 
     /// Checks everything that can be wrong before anything is measured, and takes the log.
     augur::result<void> prepare();
@@ -136,7 +137,8 @@ public:
     /// What turns schedules into code.   pre: prepare()
     [[nodiscard]] const augur::toolchain& made_with() const { return made_with_; }
 
-    /// Measures what tuned kernels are compared with. An error is a kernel that does not even compile naively.
+    /// Measures what tuned kernels are compared with. An error is a kernel that does not even compile naively; limits of the machine that cannot be
+    /// measured are none, `no_limit` says why.
     augur::result<void> measure_baselines(progress_line& progress);
     /// Searches all kernels, until the budget is used up or Ctrl-C. With `to_log` the session's log is resumed from and written to.
     searched search(const std::string& name, bool guided, bool to_log, progress_line& progress);
@@ -162,7 +164,7 @@ private:
 
     augur::result<void> load_model();
     augur::result<void> load_known();
-    augur::result<void> find_limit(std::size_t kernel);
+    void find_limit(std::size_t kernel);
     template <class Tuner>
     searched run(Tuner& tuner, const std::string& name, bool to_log, progress_line& progress);
     template <class Tuner>

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -48,6 +51,27 @@ inline int wait_for(pid_t child) {
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Kills a program as soon as something is so, or has been for it ended before; false: neither comes, it hangs.
+template <class F>
+bool kill_when(pid_t child, F so) {
+    for (int i = 0; i < 12000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+        siginfo_t info{};
+        const bool ended = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+        if (!ended && !so()) continue;
+        ::kill(child, SIGKILL);
+        wait_for(child);
+        return true;
+    }
+    ::kill(child, SIGKILL);
+    wait_for(child);
+    return false;
+}
+// Lines of a file that is being written, those of its header and comments included.
+inline std::size_t lines_in(const std::string& path) {
+    const auto text = contents(path);
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
 // Runs the program with each list of arguments: exit code 2, and one line that has the words beside it.

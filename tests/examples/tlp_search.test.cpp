@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +11,6 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -104,12 +101,8 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     const std::string work = folder / "work";
     const strings arguments{"--quick",   "--trials", "4",      "--collect", "6",        "--effort",       "1",
                             "--threads", "1",        "--work", work,        "--report", folder / "r.html"};
-    for (const int milliseconds : {1500, 4000}) {
-        const pid_t pid = start(folder, AUGUR_SEARCH_PROGRAM, arguments);
-        std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-        ::kill(pid, SIGKILL);
-        CHECK(wait_for(pid) == -SIGKILL);
-    }
+    for (const std::size_t lines : {2, 12})
+        REQUIRE(kill_when(start(folder, AUGUR_SEARCH_PROGRAM, arguments), [&] { return lines_in(work + "/collect.jsonl") >= lines; }));
     REQUIRE(run(folder, arguments) == 0);
     auto said = contents(folder / "out");
     CAPTURE(said);

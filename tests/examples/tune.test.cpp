@@ -289,6 +289,23 @@ TEST_CASE("one tuner a log; Ctrl-C ends it with a summary, twice at once") {
     CHECK(ended == -SIGTERM);
 }
 
+TEST_CASE("limits of the machine that cannot be measured are reported as such, and the tuning goes on") {
+    const scratch folder("tune-test");
+    const auto cc = folder / "cc";
+    write_text(cc, "#!/bin/sh\nfor a; do case \"$a\" in */b*.c) grep -q aug_peak_fma \"$a\" && exit 1;; esac; done\nexec cc \"$@\"\n");
+    REQUIRE(::chmod(cc.c_str(), 0700) == 0);
+    process p(folder, {"--kernel", tiny, "--trials", "4", "--model", "none", "--log", folder / "log", "--compiler", cc});
+    CHECK(p.wait() == 0);
+    CAPTURE(p.err());
+    const auto said = p.out();
+    CAPTURE(said);
+    CHECK(contains(said, "limits not measured"));
+    CHECK(contains(said, "peak: aug_peak_fma1: compile_error"));
+    CHECK_FALSE(contains(said, "limits measured"));
+    CHECK(contains(said, "tuned ms"));
+    CHECK(records(folder / "log") == 4);
+}
+
 TEST_CASE("a full disk is told, and what was measured is kept") {
     const scratch folder("tune-test");
     constexpr std::size_t limit = std::size_t{4} << 20U; // of a file; the compiler's are smaller

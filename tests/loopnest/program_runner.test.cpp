@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <sys/prctl.h>
-#include <sys/time.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <doctest/doctest.h>
@@ -73,6 +73,14 @@ std::string processes_with(const std::string& text) {
     return found;
 }
 
+/// Waits until something is so; false: it hangs.
+template <class F>
+bool comes(F so) {
+    for (int i = 0; i < 6000; ++i, ::usleep(10000))
+        if (so()) return true;
+    return false;
+}
+
 struct hostile {
     const char* name;
     const char* inside;
@@ -80,6 +88,12 @@ struct hostile {
     outcome want;
     const char* reason; ///< part of it
 };
+
+constexpr char find_warden[] =
+    "int fork(void); int setsid(void); int pause(void); int prctl(int, ...); int kill(int, int); int getppid(void); int usleep(unsigned);\n"
+    "int snprintf(char *, uint64_t, const char *, ...); void *fopen(const char *, const char *); int fscanf(void *, const char *, ...);\n"
+    "int fclose(void *);\nstatic int above(int p) { char t[64]; int q = 1 << 30; snprintf(t, 64, \"/proc/%d/stat\", p); void *f = fopen(t, \"r\");\n"
+    "    if (f) { fscanf(f, \"%*d (%*[^)]) %*c %d\", &q); fclose(f); } return q; }";
 
 // Each as an accident could look: of a code generator, of a schedule with wrong bounds, of a compiler.
 constexpr hostile zoo[] = {
@@ -99,6 +113,14 @@ constexpr hostile zoo[] = {
      outcome::run_timeout, "time limit"},
     {"kills_itself", "kill(getpid(), 9);", "int kill(int, int); int getpid(void);", outcome::run_memory, "killed"},
     {"forks", "if (fork() == 0) for (;;) pause();", "int fork(void); int pause(void);", outcome::run_exit, "left"},
+    {"stops_its_guard", "static int once; if (!once++) { kill(getppid(), 19); usleep(20000); }",
+     "int kill(int, int); int getppid(void); int usleep(unsigned);", outcome::ok, ""},
+    {"kills_its_guard", "if (fork() == 0) { setsid(); prctl(15, \"augdaemon\"); for (;;) pause(); } kill(getppid(), 9); for (;;) pause();",
+     "int fork(void); int setsid(void); int pause(void); int prctl(int, ...); int kill(int, int); int getppid(void);", outcome::runner_error,
+     "signal 9"},
+    {"stops_the_warden", "static int once; if (!once++) { kill(above(getppid()), 19); usleep(20000); }", find_warden, outcome::ok, ""},
+    {"kills_the_warden", "if (fork() == 0) { setsid(); prctl(15, \"augdaemon\"); for (;;) pause(); } kill(above(getppid()), 9); for (;;) pause();",
+     find_warden, outcome::runner_error, "signal 9"},
     {"fork_returns", "fork();", "int fork(void);", outcome::run_exit, "left"},
     {"fork_bomb", "for (int k = 0; k < 7; ++k) fork(); for (;;) pause();", "int fork(void); int pause(void);", outcome::run_timeout, "left"},
     {"daemon", "if (fork() == 0) { setsid(); if (fork() == 0) { setsid(); prctl(15, \"augdaemon\"); for (;;) pause(); } _exit(0); } usleep(50000);",
@@ -164,8 +186,46 @@ TEST_CASE("program_runner: every hostile candidate is classified, and the others
         CHECK(done[i].total_seconds > 0);
         MESSAGE(std::string(zoo[i].name) << " | " << std::string(to_string(done[i].status)) << " | " << done[i].reason);
     }
-    CHECK(processes_with("augdaemon") == "");
-    CHECK(processes_with(options.folder) == "");
+    CHECK(comes([&] { return processes_with("augdaemon").empty() && processes_with(options.folder).empty(); }));
+}
+
+TEST_CASE("program_runner: with few descriptors a candidate is measured as ever, or the runner says so") {
+    for (const rlim_t most : {rlim_t{8}, rlim_t{14}, rlim_t{20}, rlim_t{64}, rlim_t{100}, rlim_t{101}}) {
+        CAPTURE(most);
+        int ends[2];
+        REQUIRE(::pipe(ends) == 0);
+        const pid_t child = ::fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            ::dup2(ends[1], 3);
+            for (int fd = 4; fd < 1024; ++fd) ::close(fd);
+            const rlimit few{most, most};
+            ::setrlimit(RLIMIT_NOFILE, &few);
+            auto o = quick();
+            o.wall_seconds = 60;
+            std::string said;
+            {
+                auto r = program_runner::create(o);
+                const auto p = multiply("aug_1");
+                if (!r) said = std::string(to_string(r.why().code)) + ": " + r.why().detail;
+                else if (auto right = r->make_reference(multiplied()); !right) said = right.why().detail;
+                else {
+                    const auto m = r->measure(std::span(&p, 1), *right).front();
+                    said = std::string(to_string(m.status)) + m.reason;
+                }
+            }
+            ::_exit(::write(3, said.data(), said.size()) < 0 ? 1 : 0);
+        }
+        ::close(ends[1]);
+        detail::unique_fd from(ends[0]);
+        std::string said;
+        detail::drain(from, said, 1 << 16);
+        int status = 0;
+        while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+        if (most == 8)
+            CHECK((said.starts_with("limit: C compiler: cannot start") && said.ends_with("Too many open files, the limit is 8 (ulimit -n)")));
+        else CHECK(said == "ok");
+    }
 }
 
 TEST_CASE("program_runner: inputs are what the header says, in aligned buffers of any size") {
@@ -380,19 +440,19 @@ TEST_CASE("program_runner: a signal stops it between and within candidates") {
     REQUIRE(parent);
     options.folder = parent->path();
     auto runner = runner_of(options);
-    const std::vector<program> programs{multiply("aug_1"), multiply("aug_2", "while (!zero) {}"), multiply("aug_3")};
+    const std::vector<program> programs{multiply("aug_1"),
+                                        multiply("aug_2", "kill(" + std::to_string(::getpid()) + ", 14); while (!zero) {}", "int kill(int, int);"),
+                                        multiply("aug_3")};
     struct sigaction act {
     }, before{};
     act.sa_handler = [](int) { interrupted = true; };
     ::sigaction(SIGALRM, &act, &before);
-    const itimerval soon{{0, 0}, {2, 0}};
-    ::setitimer(ITIMER_REAL, &soon, nullptr);
     const auto done = runner.measure(programs, reference{});
     ::sigaction(SIGALRM, &before, nullptr);
     CHECK(done[1].status == outcome::runner_error);
     CHECK(done[1].reason == "interrupted");
     CHECK(done[2].reason == "interrupted");
-    CHECK(processes_with(options.folder) == "");
+    CHECK(comes([&] { return processes_with(options.folder).empty(); }));
     interrupted = false;
 }
 
@@ -406,22 +466,15 @@ TEST_CASE("program_runner: when the host is killed its children go, and the next
         o.folder = parent->path();
         o.wall_seconds = 1000;
         auto r = program_runner::create(o);
-        const std::vector<program> programs{multiply("aug_1", "if (fork() == 0) { setsid(); for (;;) pause(); } while (!zero) {}",
-                                                     "int fork(void); int setsid(void); int pause(void);")};
+        const std::vector<program> programs{multiply("aug_1",
+                                                     "if (fork() == 0) { setsid(); prctl(15, \"aughostgone\"); for (;;) pause(); } while (!zero) {}",
+                                                     "int fork(void); int setsid(void); int pause(void); int prctl(int, ...);")};
         if (r) (void)r->measure(programs, reference{});
         ::_exit(1);
     }
-    const auto wait_for = [&](bool present) {
-        for (int i = 0; i < 1000; ++i) {
-            if (processes_with(parent->path() + "/augur-work-").empty() != present) return true;
-            ::usleep(20000);
-        }
-        return false;
-    };
-    REQUIRE(wait_for(true)); // a compiler or a candidate
-    ::usleep(1500000);
+    REQUIRE(comes([] { return !processes_with("aughostgone").empty(); })); // what the candidate started
     ::kill(host, SIGKILL);
     int status = 0;
     REQUIRE(::waitpid(host, &status, 0) == host);
-    CHECK(wait_for(false));
+    CHECK(comes([&] { return processes_with(parent->path() + "/augur-work-").empty() && processes_with("aughostgone").empty(); }));
 }

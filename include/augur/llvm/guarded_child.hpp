@@ -110,19 +110,25 @@ inline std::uint64_t memory_of(pid_t pid) noexcept {
     return (resident - files) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What the child sees of the world: no files that it could make larger, no descriptor but its own, which it gives back, an end when its parent ends.
+/// What the child sees of the world: no files that it could make larger, no descriptor but its own, an end when its parent ends.
+/// @return errno when its standard streams cannot be made `/dev/null`, else 0
+/// @pre fd > 2
 inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(2);
     ::setpgid(0, 0);
-    if (fd < 3) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3); // of a host without its first descriptors
-    const int nothing = ::open("/dev/null", O_RDWR);
-    for (int i = 0; i < 3; ++i)
-        if (nothing >= 0) ::dup2(nothing, i);
 #ifdef SYS_close_range
-    if (fd > 3) ::syscall(SYS_close_range, 3U, static_cast<unsigned>(fd) - 1, 0U);
-    ::syscall(SYS_close_range, static_cast<unsigned>(fd) + 1, ~0U, 0U);
+    const auto close_range = [](unsigned first, unsigned last) {
+        if (first <= last) ::syscall(SYS_close_range, first, last, 0U);
+    };
+    close_range(3U, static_cast<unsigned>(fd) - 1); // before the next open: a host at its limit has no number left
+    close_range(static_cast<unsigned>(fd) + 1, ~0U);
 #endif
+    const int nothing = ::open("/dev/null", O_RDWR);
+    if (nothing < 0) return errno;
+    for (int i = 0; i < 3; ++i)
+        if (::dup2(nothing, i) != i) return errno;
+    if (nothing > 2) ::close(nothing);
     const auto limit = [](auto what, std::uint64_t n) {
         rlimit l{};
         ::getrlimit(what, &l);
@@ -137,7 +143,7 @@ inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcep
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     for (const int s : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGPIPE, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2}) ::signal(s, SIG_DFL);
     ::signal(SIGXFSZ, SIG_IGN);
-    return fd;
+    return 0;
 }
 
 /// Calls `child(const child_report&)`, which sends messages and whose result<std::string> is the last one, in a child; `progress(text)` here for each
@@ -155,7 +161,8 @@ result<std::string> run_guarded(const child_limits& limits, Child&& child, Progr
     const pid_t pid = ::fork();
     if (pid < 0) return error{errc::io, std::string("cannot fork: ") + std::strerror(errno)};
     if (pid == 0) {
-        const child_report report(fence_child(limits, there.get(), parent), nonce);
+        const child_report report(there.get(), nonce);
+        if (const int why = fence_child(limits, there.get(), parent); why != 0) report.fail(errc::io, std::strerror(why));
         result<std::string> made = child(report);
         if (!made) report.fail(made.why().code, made.why().detail);
         report.send(1, *made);
@@ -204,10 +211,11 @@ result<std::string> run_guarded(const child_limits& limits, Child&& child, Progr
             told = true;
         }
         if (!ended) {
-            const pid_t got = ::waitpid(pid, &status, WNOHANG);
-            if (got == pid || (got < 0 && errno == ECHILD)) { // the host may have its children waited for by nobody
+            const auto state = look_at(pid);
+            if (state != child_state::runs) { // gone: the host may have its children waited for by nobody
                 ended = true;
-                ::kill(-pid, SIGKILL); // whoever it left behind, who may hold the socket
+                rusage ignored{};
+                if (state == child_state::ended) reap_group(pid, status, ignored); // with whom it left behind, who may hold the socket
                 tick = 1;
                 continue; // once more round for what it wrote last
             }

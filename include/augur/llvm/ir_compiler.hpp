@@ -62,6 +62,7 @@ public:
         job.arguments.insert(job.arguments.end(), cc_.flags.begin(), cc_.flags.end());
         for (const char* a : {"-std=gnu11", "-S", "-emit-llvm", "-o"}) job.arguments.emplace_back(a);
         job.arguments.insert(job.arguments.end(), {path, file});
+        job.temporary = folder_.path();
         if (const auto r = run_process(job); !r.ok())
             return error{errc::invalid_argument, cc_.identity + ": " + (r.timed_out ? "time limit" : detail::compiler_complaint(r.errors))};
         return {};

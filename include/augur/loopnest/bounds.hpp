@@ -147,9 +147,9 @@ public:
         out_.stages.resize(state_.stages().size());
         for (std::size_t i = out_.bodies.size(); i-- > 0;) {
             if (!out_.bodies[i]) continue;
-            std::string why = box(i);
-            if (why.empty()) why = loops(i);
-            if (!why.empty()) return error{errc::illegal_schedule, "stage " + std::to_string(i) + ": " + why};
+            auto done = box(i);
+            if (done) done = loops(i);
+            if (!done) return refused("stage " + std::to_string(i) + ": " + done.why().detail);
         }
         return std::move(out_);
     }
@@ -158,6 +158,8 @@ private:
     const loop_state& state_;
     bounded_state out_;
     static constexpr std::int64_t limit = std::int64_t{1} << 40;
+
+    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
 
     /// The place in `target` of the loop inside which stage `i` ends up, through stages attached to stages; npos when it is not inside `target`.
     [[nodiscard]] std::size_t depth_in(std::size_t i, std::size_t target) const {
@@ -169,7 +171,7 @@ private:
         return loop_state::npos;
     }
 
-    std::string box(std::size_t i) {
+    result<void> box(std::size_t i) {
         const auto& op = state_.dag().ops[i];
         const auto& s = state_.stages()[i];
         auto& b = out_.stages[i];
@@ -181,8 +183,8 @@ private:
         const auto& target = state_.stages()[s.at_stage];
         const auto& outer = out_.stages[s.at_stage];
         const auto at_iter = target.iter_of(s.at_var);
-        if (target.where == stage::place::inlined || outer.loops.empty()) return "computed inside a stage that has no loops";
-        if (at_iter >= target.iters.size()) return "computed inside a loop that was split or fused away";
+        if (target.where == stage::place::inlined || outer.loops.empty()) return refused("computed inside a stage that has no loops");
+        if (at_iter >= target.iters.size()) return refused("computed inside a loop that was split or fused away");
         b.around = outer.around;
         for (std::size_t k = 0; k <= at_iter; ++k)
             if (outer.loops[k] >= 0) b.around.push_back(outer.loops[k]);
@@ -226,9 +228,9 @@ private:
                 }
                 first = false;
             });
-            if (!problem.empty()) return problem;
+            if (!problem.empty()) return refused(problem);
         }
-        if (first) return "nobody reads it";
+        if (first) return refused("nobody reads it");
         for (std::size_t a = 0; a < op.axes.size(); ++a) {
             if (!whole[a] && b.box.extent[a] < op.axes[a].extent) continue;
             b.box.low[a] = affine();
@@ -237,7 +239,7 @@ private:
         return {};
     }
 
-    std::string loops(std::size_t i) {
+    result<void> loops(std::size_t i) {
         const auto& op = state_.dag().ops[i];
         const auto& s = state_.stages()[i];
         auto& b = out_.stages[i];
@@ -247,7 +249,7 @@ private:
             if (rel.what == loop_relation::kind::fuse) {
                 std::int64_t product = 1;
                 for (const auto p : rel.parts) {
-                    if (b.extents[p] > limit / (std::max)(product, std::int64_t{1})) return "a fused loop is longer than 2^40";
+                    if (b.extents[p] > limit / (std::max)(product, std::int64_t{1})) return refused("a fused loop is longer than 2^40");
                     product *= b.extents[p];
                 }
                 b.extents[rel.parent] = product;
@@ -259,7 +261,7 @@ private:
             for (std::size_t k = 0; k < n; ++k) {
                 const auto from_fixed = rel.inner_to_outer ? n - 1 - k : k;
                 const auto length = rel.lengths[from_fixed];
-                if (length < 1) return "a split length is not chosen";
+                if (length < 1) return refused("a split length is not chosen");
                 b.extents[rel.parts[rel.inner_to_outer ? from_fixed + 1 : from_fixed]] = (std::min)(length, rest);
                 rest = (rest + length - 1) / length;
             }
@@ -267,7 +269,7 @@ private:
         }
         std::int64_t iterations = 1;
         for (const auto& it : s.iters) {
-            if (b.extents[it.var] > max_stage_iterations / (std::max)(iterations, std::int64_t{1})) return "its loops have more than 2^50 iterations";
+            if (b.extents[it.var] > max_stage_iterations / (std::max)(iterations, std::int64_t{1})) return refused("its loops have more than 2^50 iterations");
             iterations *= b.extents[it.var];
         }
         b.loops.clear();

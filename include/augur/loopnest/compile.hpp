@@ -134,6 +134,15 @@ struct guard_limits {
     std::uint64_t memory_bytes, file_bytes;
 };
 
+/// Why a program that the run itself needs could not be started.
+inline error no_start(std::string_view what, const std::string& program, int start_error, std::string_view help = {}) {
+    const auto code = no_descriptors(start_error) ? errc::limit : start_error == ENOENT || start_error == EACCES ? errc::not_found : errc::io;
+    std::string text(what);
+    text += ": cannot start '" + program + "': " + start_failure(start_error);
+    if (code == errc::not_found) text += help;
+    return {code, std::move(text)};
+}
+
 inline process_spec guarded(const std::string& runner, std::uint64_t nonce, const guard_limits& l) {
     const auto whole = [](double x) { return std::to_string(static_cast<std::uint64_t>((std::max)(x, 1.0) + 0.5)); };
     char hex[20];
@@ -142,6 +151,7 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
     s.arguments = {runner, hex, whole(l.wall_seconds * 1e3), whole(l.cpu_seconds), std::to_string(l.memory_bytes), std::to_string(l.file_bytes)};
     s.wall_seconds = l.wall_seconds + 10; // the guard keeps the time; this is for a guard that is stuck itself
     s.grace_seconds = 5;
+    s.temporary = runner.substr(0, runner.rfind('/')); // the work folder: what a killed compiler leaves goes with it
     return s;
 }
 
@@ -149,7 +159,8 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
 
 /// Finds the compiler and the default flags that it takes. Costs two or three runs of it (0.1 s).
 ///
-/// @return errors: not_found (cannot be started), invalid_argument (fails on an empty file), interrupted
+/// @return errors: not_found (cannot be started), limit (no descriptors are left to start it), invalid_argument (fails on an empty file), io,
+///         interrupted
 inline result<compiler> find_compiler(const compiler_options& options, const work_folder& folder, stop_flag stop = nullptr) {
     compiler found;
     std::string command = options.command;
@@ -161,11 +172,10 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
     ask.arguments = found.command;
     ask.arguments.emplace_back("--version");
     ask.wall_seconds = 20;
+    ask.temporary = folder.path();
     const auto said = run_process(ask, stop);
     if (said.stopped) return error{errc::interrupted, "stopped while asking the compiler for its version"};
-    if (said.start_error != 0)
-        return error{errc::not_found, "C compiler: cannot start '" + found.command.front() + "': " + std::strerror(said.start_error) +
-                                          "; install gcc or clang, or name one"};
+    if (said.start_error != 0) return detail::no_start("C compiler", found.command.front(), said.start_error, "; install gcc or clang, or name one");
     if (!said.ok())
         return error{errc::invalid_argument, "C compiler: '" + command + " --version' failed" + (said.timed_out ? " (time limit)" : "") + ": " +
                                                  detail::one_line(said.errors)};
@@ -181,6 +191,7 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
         for (const char* a : {"-S", "-o", "/dev/null"}) probe.arguments.emplace_back(a);
         probe.arguments.push_back(source);
         probe.wall_seconds = 20;
+        probe.temporary = folder.path();
         return run_process(probe, stop);
     };
     if (!options.flags.empty()) {
@@ -200,7 +211,7 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
 
 /// Compiles the runner into the folder and returns its path. Costs about 0.5 s once.
 ///
-/// @return errors: invalid_argument (the compiler fails on it, with what it says), interrupted, io
+/// @return errors: invalid_argument (the compiler fails on it, with what it says), limit (no descriptors are left to start it), interrupted, io
 inline result<std::string> build_runner(const compiler& cc, const work_folder& folder, stop_flag stop = nullptr) {
     const std::string source = folder.path() + "/runner.c", binary = folder.path() + "/runner";
     if (auto written = write_private_file(source, detail::runner_source()); !written) return written.why();
@@ -214,8 +225,10 @@ inline result<std::string> build_runner(const compiler& cc, const work_folder& f
     job.arguments.push_back(source);
     for (const char* a : {"-Wl,--no-as-needed", "-ldl", "-lm"}) job.arguments.emplace_back(a);
     job.wall_seconds = 60;
+    job.temporary = folder.path();
     const auto r = run_process(job, stop);
     if (r.stopped) return error{errc::interrupted, "stopped while compiling the runner"};
+    if (r.start_error != 0) return detail::no_start("C compiler", cc.command.front(), r.start_error);
     if (!r.ok())
         return error{errc::invalid_argument, "C compiler '" + cc.identity + "' cannot build the runner: " + detail::compiler_complaint(r.errors)};
     return binary;
@@ -281,7 +294,7 @@ inline std::vector<compile_outcome> compile_batches(const compiler& cc, const st
         else if (!a.valid || a.report.cause != 0) {
             d.ours = true;
             d.reason = "the compiler could not be started: ";
-            d.reason += std::strerror(r.start_error != 0 ? r.start_error : a.valid ? a.report.cause : EPROTO);
+            d.reason += r.start_error != 0 ? detail::start_failure(r.start_error) : std::strerror(a.valid ? a.report.cause : EPROTO);
         } else if (a.report.timeout != 0 || (a.report.exited == 0 && a.report.code == SIGXCPU)) {
             d.timed_out = true;
             d.reason = "the compiler passed its time limit";

@@ -25,10 +25,11 @@ public:
     interpreter(const lowered_kernel& k, std::span<std::vector<float>> buffers, std::int64_t most)
         : kernel_(k), buffers_(buffers), left_(most), terms_(k.terms.size(), 0) {}
 
-    std::string run() {
+    result<void> run() {
         for (const auto n : kernel_.packing) enter(kernel_.nests[n], 0);
         for (const auto n : kernel_.roots) enter(kernel_.nests[n], 0);
-        return problem_;
+        if (!problem_.empty()) return error{errc::illegal_schedule, problem_};
+        return {};
     }
 
 private:
@@ -175,7 +176,7 @@ inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32
             buffers.emplace_back(static_cast<std::size_t>(b.elements), zero ? 0.0F : std::numeric_limits<float>::quiet_NaN());
         }
     }
-    if (auto why = detail::interpreter(k, buffers, most).run(); !why.empty()) return error{errc::illegal_schedule, why};
+    if (auto ran = detail::interpreter(k, buffers, most).run(); !ran) return ran.why();
     std::vector<std::vector<float>> out;
     for (std::size_t i = 0; i < buffers.size(); ++i)
         if (k.buffers[i].what == lowered_buffer::kind::output) out.push_back(std::move(buffers[i]));

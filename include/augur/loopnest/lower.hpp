@@ -121,7 +121,7 @@ public:
         std::vector<std::size_t> nest_of(ops.size(), loop_state::npos);
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (!bounds_.bodies[i]) continue;
-            if (auto why = nest(i); !why.empty()) return error{errc::illegal_schedule, "stage " + std::to_string(i) + ": " + why};
+            if (auto made = nest(i); !made) return refused("stage " + std::to_string(i) + ": " + made.why().detail);
             nest_of[i] = out_.nests.size() - 1;
         }
         for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -136,6 +136,8 @@ public:
     }
 
 private:
+    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+
     /// A packed layout: which piece of which axis each dimension is.
     struct piece {
         std::size_t axis;    ///< of the tensor
@@ -356,7 +358,7 @@ private:
         return e;
     }
 
-    std::string nest(std::size_t i) {
+    result<void> nest(std::size_t i) {
         const auto& op = state_.dag().ops[i];
         const auto& s = state_.stages()[i];
         const auto& b = bounds_.stages[i];
@@ -367,9 +369,9 @@ private:
         for (std::size_t k = 0; k < s.iters.size(); ++k) {
             const auto& v = s.vars[s.iters[k].var];
             const auto annotation = s.iters[k].annotation;
-            if (v.space && v.reduce && b.loops[k] >= 0) return "a loop runs over space and reduce axes at once";
+            if (v.space && v.reduce && b.loops[k] >= 0) return refused("a loop runs over space and reduce axes at once");
             if (v.reduce && (annotation == loop_annotation::parallel || annotation == loop_annotation::vectorize) && b.loops[k] >= 0)
-                return "a reduce loop is parallel or vectorised";
+                return refused("a reduce loop is parallel or vectorised");
             n.loops.push_back({b.loops[k], b.extents[s.iters[k].var], v.reduce && !v.space, annotation, {}});
         }
         const auto guard = [&](affine room) {
@@ -384,7 +386,7 @@ private:
         std::vector<affine> index(b.axes.begin(), b.axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
         const auto flat = offset(i, index);
         auto value = lower(bounds_.bodies[i], b.axes);
-        if (!flat || !value) return "an index is not a sum of loops";
+        if (!flat || !value) return refused("an index is not a sum of loops");
         n.buffer = buffer_of_[i];
         n.index = *flat;
         n.value = std::move(*value);

@@ -96,6 +96,7 @@ inline result<std::vector<double>> fastest(program_runner& runner, std::span<con
     if (auto set = runner.set_timing(fine); !set) return set.why();
     const auto all = runner.measure(programs, reference{});
     if (auto set = runner.set_timing(before); !set) return set.why();
+    if (is_set(runner.options().stop)) return error{errc::interrupted, "stopped while measuring the machine's limits"};
     std::vector<double> best;
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (!all[i].ok()) return error{errc::io, "peak: " + programs[i].entry + ": " + std::string(to_string(all[i].status)) + ": " + all[i].reason};
@@ -109,7 +110,8 @@ inline result<std::vector<double>> fastest(program_runner& runner, std::span<con
 /// Bytes a second that one thread and all threads read out of a buffer that they go through again and again: of the cache that holds `bytes`, or of
 /// memory when none does. What a kernel that only streams can reach for a working set of that size.
 ///
-/// @return {one thread, all threads}; errors: io (a measurement failed)
+/// @return {one thread, all threads}; errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without),
+///         interrupted
 inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runner, const machine& on, std::int64_t bytes) {
     if (bytes < 1 || bytes > (std::int64_t{1} << 38U))
         return error{errc::invalid_argument, "read bandwidth: expected 1 to 2^38 bytes, got " + std::to_string(bytes)};
@@ -124,7 +126,7 @@ inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runn
 /// Measures both limits with the runner's compiler, flags and threads. Costs about 3 s.
 ///
 /// @param read_bytes  size of the buffer that is read; the default is beyond the caches of most machines
-/// @return errors: io (a measurement failed; says why)
+/// @return errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without; says why), interrupted
 inline result<machine_peak> measure_peak(program_runner& runner, const machine& on, std::int64_t read_bytes = std::int64_t{256} << 20U) {
     machine_peak peak;
     peak.threads = runner.options().threads;

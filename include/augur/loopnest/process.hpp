@@ -40,13 +40,15 @@ namespace augur::inline v0 {
 /// Asks a long call to stop; polled, so a signal handler may set it. Null: never.
 using stop_flag = const std::atomic<bool>*;
 
-/// What to start. It gets its own process group, no descriptor but 0, 1 and 2, and a small environment (PATH, HOME, TMPDIR, LANG=C).
+/// What to start. It gets its own process group, no descriptor but 0, 1 and 2, and a small environment (PATH, HOME, TMPDIR, LANG=C). A child that is
+/// stopped by a signal is continued at once.
 struct process_spec {
     std::vector<std::string> arguments; ///< the first one is the program; looked up in PATH when it has no slash
     std::string input;                  ///< sent to its descriptor 0, which then stays open until its end
     double wall_seconds = 60;           ///< after that its group is killed
     double grace_seconds = 0;           ///< before that its descriptor 0 closes, so that a guard can end its own children
     std::size_t max_output = 64 * 1024; ///< bytes kept of each of the two outputs; the rest is read and dropped
+    std::string temporary;              ///< folder of its temporary files, as the variable TMPDIR; empty: the host's
 };
 
 /// How a child process ended.
@@ -68,13 +70,38 @@ namespace detail {
 
 using unique_fd = descriptor;
 
-/// Both ends are close-on-exec and the first one does not block.
+/// Moves a descriptor to a number above 2, which a host without its standard streams may get; false, with errno, when there is none.
+inline bool above_standard(unique_fd& fd) noexcept {
+    if (fd.get() > 2) return true;
+    const int moved = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3);
+    if (moved >= 0) fd.reset(moved);
+    return moved >= 0;
+}
+
+/// Both ends are close-on-exec and above 2, and the first one does not block. False, with errno: nothing was made.
 inline bool socket_pair(unique_fd& here, unique_fd& there) noexcept {
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return false;
     here.reset(fds[0]);
     there.reset(fds[1]);
-    return ::fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0;
+    if (above_standard(here) && above_standard(there) && ::fcntl(here.get(), F_SETFL, O_NONBLOCK) == 0) return true;
+    const int why = errno;
+    here.reset();
+    there.reset();
+    errno = why;
+    return false;
+}
+
+/// Whether a start failed because the process or the system has no descriptor left.
+[[nodiscard]] inline bool no_descriptors(int start_error) noexcept { return start_error == EMFILE || start_error == ENFILE; }
+
+/// Why a program could not be started, with what helps.
+[[nodiscard]] inline std::string start_failure(int start_error) {
+    std::string text = std::strerror(start_error);
+    if (start_error != EMFILE) return text;
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0) text += ", the limit is " + std::to_string(files.rlim_cur) + " (ulimit -n)";
+    return text;
 }
 
 inline double seconds_now() noexcept { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -89,10 +116,12 @@ struct child_process {
     bool running = false;
 };
 
-inline std::vector<std::string> small_environment() {
+inline std::vector<std::string> small_environment(const process_spec& spec) {
     std::vector<std::string> made{"LANG=C", "LC_ALL=C"};
-    for (const char* name : {"PATH", "HOME", "TMPDIR"})
+    for (const char* name : {"PATH", "HOME"})
         if (const char* value = std::getenv(name)) made.push_back(std::string(name) + "=" + value);
+    const char* temporary = spec.temporary.empty() ? std::getenv("TMPDIR") : spec.temporary.c_str();
+    if (temporary != nullptr) made.push_back(std::string("TMPDIR=") + temporary);
     return made;
 }
 
@@ -105,10 +134,13 @@ inline void start_process(const process_spec& spec, child_process& child, proces
     }
     if (!socket_pair(child.in, in) || !socket_pair(child.out, out) || !socket_pair(child.err, err)) {
         done.start_error = errno;
+        child.in.reset();
+        child.out.reset();
+        child.err.reset();
         return;
     }
     auto arguments = spec.arguments;
-    auto environment = small_environment();
+    auto environment = small_environment(spec);
     std::vector<char*> argv, envp;
     for (auto& a : arguments) argv.push_back(a.data());
     for (auto& e : environment) envp.push_back(e.data());
@@ -119,9 +151,10 @@ inline void start_process(const process_spec& spec, child_process& child, proces
     posix_spawnattr_t attributes;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    // A host without descriptors 0 to 2 could get one of these numbers for a socket, hence the detour over numbers above.
-    int above[3] = {::fcntl(in.get(), F_DUPFD_CLOEXEC, 3), ::fcntl(out.get(), F_DUPFD_CLOEXEC, 3), ::fcntl(err.get(), F_DUPFD_CLOEXEC, 3)};
-    for (int i = 0; i < 3; ++i) ::posix_spawn_file_actions_adddup2(&actions, above[i], i);
+    int bad = 0; // without all three the child would have the host's streams
+    int number = 0;
+    for (const auto* fd : {&in, &out, &err})
+        if (const int why = ::posix_spawn_file_actions_adddup2(&actions, fd->get(), number++); bad == 0) bad = why;
 #if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
     ::posix_spawn_file_actions_addclosefrom_np(&actions, 3); // elsewhere the guard closes them
@@ -134,12 +167,39 @@ inline void start_process(const process_spec& spec, child_process& child, proces
     ::posix_spawnattr_setsigdefault(&attributes, &all);
     ::posix_spawnattr_setpgroup(&attributes, 0);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    done.start_error = ::posix_spawnp(&child.pid, argv[0], &actions, &attributes, argv.data(), envp.data());
+    done.start_error = bad != 0 ? bad : ::posix_spawnp(&child.pid, argv[0], &actions, &attributes, argv.data(), envp.data());
     child.running = done.start_error == 0;
     ::posix_spawnattr_destroy(&attributes);
     ::posix_spawn_file_actions_destroy(&actions);
-    for (const int fd : above)
-        if (fd >= 0) ::close(fd);
+    if (child.running) return;
+    child.in.reset();
+    child.out.reset();
+    child.err.reset();
+}
+
+/// How it is with a child that has not been waited for.
+enum class child_state : std::uint8_t { runs, ended, gone };
+
+/// Ended: it is a zombie still, so its number, which is also that of its group, belongs to nobody else until `reap_group`. Gone: somebody else has
+/// waited for it, or the host ignores SIGCHLD. A child that was stopped is continued.
+inline child_state look_at(pid_t pid) noexcept {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0)
+        return errno == EINTR ? child_state::runs : child_state::gone;
+    if (info.si_pid == 0) return child_state::runs;
+    if (info.si_code != CLD_STOPPED) return child_state::ended;
+    ::kill(pid, SIGCONT);
+    ::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG);
+    return child_state::runs;
+}
+
+/// Kills the group of a child and waits for the child itself, which was not waited for before; false: there is nothing to wait for.
+inline bool reap_group(pid_t pid, int& status, rusage& used) noexcept {
+    ::kill(-pid, SIGKILL);
+    pid_t ended;
+    do ended = ::wait4(pid, &status, 0, &used);
+    while (ended < 0 && errno == EINTR);
+    return ended == pid;
 }
 
 /// Reads what is there; closes at the end of the stream.
@@ -167,8 +227,6 @@ inline void send_input(const process_spec& spec, child_process& child) {
 }
 
 inline void finish_process(const process_spec& spec, child_process& child, process_result& done, int status, const rusage& used) {
-    // The group is still there when the child left somebody in it.
-    ::kill(-child.pid, SIGKILL);
     child.running = false;
     done.exited = WIFEXITED(status);
     done.code = done.exited ? WEXITSTATUS(status) : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -189,10 +247,11 @@ inline bool is_set(stop_flag stop) noexcept { return stop != nullptr && stop->lo
 /// Runs children, at most `concurrency` at the same time, and waits for all of them.
 ///
 /// Semantics   result i belongs to spec i. A child that cannot be started, fails or is killed is a result like any other. When `stop` is set the
-///             running ones are killed and the others not started.
+///             running ones are killed and the others not started. One for which no descriptor is left is started when another one has ended.
 /// Errors      in the results; a signal that arrives meanwhile only interrupts the wait
 /// Threads     safe to call concurrently. The host's signal handlers, limits and other children are left alone
-/// Source      posix_spawn, wait4 on each own child
+///             (one that ignores SIGCHLD learns neither exit codes nor CPU times, and what a child leaves behind in its group stays)
+/// Source      posix_spawn, waitid and wait4 on each own child
 inline std::vector<process_result> run_processes(std::span<const process_spec> specs, std::size_t concurrency = 1, stop_flag stop = nullptr) {
     std::vector<process_result> done(specs.size());
     std::vector<detail::child_process> children(specs.size());
@@ -204,6 +263,10 @@ inline std::vector<process_result> run_processes(std::span<const process_spec> s
         while (next < specs.size() && (halt || running < (std::max)(concurrency, std::size_t{1}))) {
             if (halt) done[next].stopped = true;
             else detail::start_process(specs[next], children[next], done[next]);
+            if (detail::no_descriptors(done[next].start_error) && running > 0) {
+                done[next].start_error = 0;
+                break;
+            }
             if (children[next].running) ++running;
             ++next;
         }
@@ -228,20 +291,17 @@ inline std::vector<process_result> run_processes(std::span<const process_spec> s
             int status = 0;
             rusage used{};
             const double now = detail::seconds_now();
-            pid_t ended = ::wait4(c.pid, &status, WNOHANG, &used);
-            if (ended == 0 && c.asked == 0 && (halt || now - c.start > specs[i].wall_seconds)) {
+            auto state = detail::look_at(c.pid);
+            if (state == detail::child_state::runs && c.asked == 0 && (halt || now - c.start > specs[i].wall_seconds)) {
                 done[i].timed_out = !halt;
                 done[i].stopped = halt;
                 c.asked = now;
                 c.in.reset();
             }
-            if (ended == 0 && c.asked != 0 && now - c.asked >= specs[i].grace_seconds) {
-                ::kill(-c.pid, SIGKILL);
-                do ended = ::wait4(c.pid, &status, 0, &used);
-                while (ended < 0 && errno == EINTR);
-            }
-            if (ended == 0 || (ended < 0 && errno == EINTR)) continue;
-            detail::finish_process(specs[i], c, done[i], status, used); // also when the host ignores SIGCHLD and nothing can be waited for
+            if (state == detail::child_state::runs && c.asked != 0 && now - c.asked >= specs[i].grace_seconds) state = detail::child_state::ended;
+            if (state == detail::child_state::runs) continue;
+            if (state == detail::child_state::ended) detail::reap_group(c.pid, status, used);
+            detail::finish_process(specs[i], c, done[i], status, used);
             --running;
         }
     }

@@ -101,7 +101,7 @@ class program_runner {
 public:
     /// Makes the work folder, finds the compiler and compiles the runner: about 0.7 s.
     ///
-    /// @return errors: invalid_argument, not_found, io, interrupted
+    /// @return errors: invalid_argument, not_found, limit (no descriptors are left to start a process), io, interrupted
     static result<program_runner> create(runner_options options = {}) {
         if (auto good = options.timing.check(); !good) return good.why();
         if (options.threads < 0 || options.threads > 1024)
@@ -227,9 +227,9 @@ public:
         AUGUR_ASSERT(i < from.size(), "program_runner::run: no such program");
         auto m = from.told_[i];
         if (from.objects_[i].empty()) return m;
-        if (auto why = malformed(from.programs_[i], right); !why.empty()) {
+        if (auto good = well_formed(from.programs_[i], right); !good) {
             m.status = outcome::illegal_schedule;
-            m.reason = "malformed program: " + why;
+            m.reason = good.why().detail;
             return m;
         }
         run_one(from.programs_[i], from.objects_[i], right, 0, false, m);
@@ -271,17 +271,19 @@ private:
                std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
     }
 
-    /// Why a program cannot be run at all; empty when it can.
-    static std::string malformed(const program& p, const reference& right) {
+    static error malformed(const std::string& why) { return {errc::invalid_argument, "malformed program: " + why}; }
+
+    /// Whether a program can be run at all.
+    static result<void> well_formed(const program& p, const reference& right) {
         constexpr std::int64_t most = std::int64_t{1} << 36U;
-        if (!identifier(p.entry) || (!p.pack_entry.empty() && !identifier(p.pack_entry))) return "entry is not a C identifier";
-        if (p.buffers.size() > 4096) return "more than 4096 buffers";
+        if (!identifier(p.entry) || (!p.pack_entry.empty() && !identifier(p.pack_entry))) return malformed("entry is not a C identifier");
+        if (p.buffers.size() > 4096) return malformed("more than 4096 buffers");
         std::vector<std::int64_t> outputs;
         for (const auto& b : p.buffers) {
-            if (b.elements < 0 || b.elements > most) return "buffer of " + std::to_string(b.elements) + " elements";
+            if (b.elements < 0 || b.elements > most) return malformed("buffer of " + std::to_string(b.elements) + " elements");
             if (b.what == program_buffer::role::output) outputs.push_back(b.elements);
         }
-        if (!right.path.empty() && outputs != right.elements) return "its outputs have other sizes than the reference";
+        if (!right.path.empty() && outputs != right.elements) return malformed("its outputs have other sizes than the reference");
         return {};
     }
 
@@ -333,9 +335,9 @@ private:
         auto& done = out.told_ = std::vector<measurement>(programs.size());
         for (std::size_t i = 0; i < programs.size(); ++i) {
             done[i].timestamp = static_cast<std::int64_t>(std::time(nullptr));
-            if (auto why = malformed(programs[i], right); !why.empty()) {
+            if (auto good = well_formed(programs[i], right); !good) {
                 done[i].status = outcome::illegal_schedule;
-                done[i].reason = "malformed program: " + why;
+                done[i].reason = good.why().detail;
             }
         }
         auto pieces = group(programs, done);

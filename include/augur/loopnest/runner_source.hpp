@@ -5,9 +5,10 @@
 /// @file
 /// The C source of the small program that guards compilers and runs candidates. Compiled once for each work folder.
 ///
-/// One process, the guard, is started for each compilation and for each candidate. It becomes the reaper of its descendants, forks the worker under
-/// resource limits, waits for it, kills whatever is left of it and reports. When the host dies, its end of descriptor 0 closes and the guard does the
-/// same. So the host never changes its own signal handlers, limits or reaper state.
+/// Two processes, the warden and its child the guard, are started for each compilation and for each candidate. The guard becomes the reaper of its
+/// descendants, forks the worker under resource limits, waits for it, kills whatever is left of it and reports. When the host dies, its end of
+/// descriptor 0 closes and the guard does the same. The warden waits for the guard: it continues one that was stopped, and when one was killed it
+/// inherits and ends what that one had to look after. So the host never changes its own signal handlers, limits or reaper state.
 ///
 ///     runner <nonce> <wall milliseconds> <cpu seconds> <memory bytes> <file bytes> exec <argument vector ...>
 ///     runner <nonce> <wall milliseconds> <cpu seconds> <memory bytes> <file bytes> measure        (the job comes on descriptor 0)
@@ -157,6 +158,59 @@ static void kill_children(void) {
 #endif
 }
 
+/* Ends and reaps all descendants, those too that left the group: orphans come to us, for we are the reaper. Returns how many there were. */
+static uint32_t end_children(void) {
+    uint32_t found = 0;
+    for (int pass = 0; pass < 5000; ++pass) {
+        int stray;
+        pid_t p;
+        while ((p = waitpid(-1, &stray, WNOHANG)) > 0) ++found;
+        if (p < 0 && errno == ECHILD) break;
+        kill_children();
+        const struct timespec nap = {0, pass < 100 ? 100000 : 1000000};
+        nanosleep(&nap, NULL);
+    }
+    return found;
+}
+
+/* Forks; the child returns and is the guard, in a group of its own, so that either of both can be killed and the other one cleans up. */
+static void become_guard(void) {
+    const pid_t guard = fork();
+    if (guard < 0) _exit(92);
+    setpgid(guard, guard);
+    if (guard == 0) return;
+    int status = 0;
+    for (;;) {
+        siginfo_t info;
+        memset(&info, 0, sizeof info);
+        if (waitid(P_PID, (id_t)guard, &info, WEXITED | WSTOPPED | WNOWAIT) != 0) {
+            if (errno == EINTR) continue;
+            break;
+        }
+        if (info.si_code != CLD_STOPPED) break;
+        kill(guard, SIGCONT); // by its candidate, which would outlive its time limit
+        waitid(P_PID, (id_t)guard, &info, WSTOPPED | WNOHANG);
+    }
+    kill(-guard, SIGKILL); // its number is still taken
+    while (waitpid(guard, &status, 0) < 0 && errno == EINTR) {}
+    end_children(); // of a guard that was killed
+    if (WIFSIGNALED(status)) {
+        limit(RLIMIT_CORE, 1, 1);
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status)); // the host reads how the guard ended
+    }
+    _exit(WEXITSTATUS(status));
+}
+
+/* A descriptor of the worker that its candidate does not meet by accident: 100, or the last one where there are fewer. */
+static int far_descriptor(int fd) {
+    struct rlimit files;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+    if (high < 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 3 && files.rlim_cur <= 100)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, (int)files.rlim_cur - 1);
+    return high < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : high;
+}
+
 int main(int argc, char **argv) {
     if (argc < 7) return 96;
     nonce = strtoull(argv[1], NULL, 16);
@@ -172,6 +226,10 @@ int main(int argc, char **argv) {
 #endif
 #endif
         for (int fd = 3; fd < 1024; ++fd) close(fd);
+    become_guard();
+#ifdef __linux__
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); // a fork does not inherit it
+#endif
 
     struct sigaction act;
     memset(&act, 0, sizeof act);
@@ -193,47 +251,52 @@ int main(int argc, char **argv) {
             !(bytes = malloc(length + 1)) || read_all(0, bytes, length) != 0) return 95;
         bytes[length] = 0;
     }
-    int pipes[2], starts[2];
-    if (pipe(pipes) != 0 || pipe(starts) != 0) return 94;
-    fcntl(starts[1], F_SETFD, FD_CLOEXEC);
+    int pipes[2] = {-1, -1}, starts[2] = {-1, -1};
+    const pid_t me = getpid();
     const double begin = now(CLOCK_MONOTONIC);
-    const pid_t worker = fork();
+    const pid_t worker = pipe(pipes) == 0 && pipe(starts) == 0 && fcntl(starts[1], F_SETFD, FD_CLOEXEC) == 0 ? fork() : -1;
     if (worker < 0) rep.cause = errno;
     if (worker == 0) {
         setpgid(0, 0);
 #ifdef __linux__
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); // should the guard itself be killed
+        if (getppid() != me) _exit(127);
 #endif
         sigprocmask(SIG_SETMASK, &before, NULL);
         signal(SIGCHLD, SIG_DFL);
         signal(SIGPIPE, SIG_DFL);
-        const int null = open("/dev/null", O_RDWR);
-        dup2(null, 0);
-        dup2(exec ? 2 : null, 1);
-        if (!exec) dup2(null, 2);
         close(pipes[0]);
         close(starts[0]);
+        if (exec) close(pipes[1]);
+        limit(RLIMIT_NOFILE, 256, 256);
+        // All that a start needs; what fails here is no fault of the candidate.
+        const int null = open("/dev/null", O_RDWR);
+        int good = null >= 0 && dup2(null, 0) == 0 && dup2(exec ? 2 : null, 1) == 1 && (exec || dup2(null, 2) == 2);
+        if (good && null > 2) close(null);
+        if (good && !exec) good = (result_fd = far_descriptor(pipes[1])) >= 0;
+        if (!good) {
+            const int why = errno;
+            write_all(starts[1], &why, sizeof why);
+            _exit(127);
+        }
         limit(RLIMIT_CORE, 1, 1); // one byte: no core file worth the name, and no question of zero meaning "unset"
         limit(RLIMIT_CPU, cpu, cpu + 1);
         limit(RLIMIT_AS, memory, memory);
         limit(RLIMIT_FSIZE, file, file);
-        limit(RLIMIT_NOFILE, 256, 256);
         if (exec) {
-            close(pipes[1]);
             execvp(argv[7], argv + 7);
             const int why = errno;
             write_all(starts[1], &why, sizeof why);
             _exit(127);
         }
         close(starts[1]);
-        result_fd = fcntl(pipes[1], F_DUPFD_CLOEXEC, 100);
         close(pipes[1]);
         work(bytes, length);
     }
     if (worker > 0) setpgid(worker, worker);
     close(pipes[1]);
     close(starts[1]);
-    if (exec && worker > 0) {
+    if (worker > 0) {
         int why = 0;
         if (read_all(starts[0], &why, sizeof why) == 0) rep.cause = why;
     }
@@ -244,9 +307,10 @@ int main(int argc, char **argv) {
     struct rusage used;
     memset(&used, 0, sizeof used);
     while (!ended && !host_gone) {
-        const pid_t p = wait4(worker, &status, WNOHANG, &used);
-        if (p == worker || (p < 0 && errno == ECHILD)) {
-            ended = 1;
+        siginfo_t info;
+        memset(&info, 0, sizeof info);
+        if (waitid(P_PID, (id_t)worker, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == worker) {
+            ended = 1; // not waited for yet: the number of its group must not become another one's before the signal below
             break;
         }
         const double rest = begin + wall - now(CLOCK_MONOTONIC);
@@ -270,20 +334,12 @@ int main(int argc, char **argv) {
         }
     }
     rep.wall = now(CLOCK_MONOTONIC) - begin;
-    if (worker > 0) kill(-worker, SIGKILL);
-    if (!ended && worker > 0) {
+    if (worker > 0) {
+        kill(-worker, SIGKILL);
         kill(worker, SIGKILL);
-        wait4(worker, &status, 0, &used);
+        while (wait4(worker, &status, 0, &used) < 0 && errno == EINTR) {}
     }
-    for (int pass = 0; pass < 5000; ++pass) { // what escaped from the group comes to us, for we are the reaper
-        int stray;
-        pid_t p;
-        while ((p = waitpid(-1, &stray, WNOHANG)) > 0) ++rep.strays;
-        if (p < 0 && errno == ECHILD) break;
-        kill_children();
-        const struct timespec nap = {0, pass < 100 ? 100000 : 1000000};
-        nanosleep(&nap, NULL);
-    }
+    rep.strays = end_children();
     if (host_gone) return 0;
     while (open_pipe && have < sizeof received) {
         const ssize_t k = read(pipes[0], received + have, sizeof received - have);

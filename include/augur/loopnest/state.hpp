@@ -93,10 +93,9 @@ public:
 
     /// Does the step to this state and remembers it.   Errors: illegal_schedule, with the step's number and what is wrong with it.
     result<void> apply(const transform_step& step) {
-        std::string why = std::visit([&](const auto& s) { return run(s); }, step);
-        if (!why.empty()) {
+        if (auto done = std::visit([&](const auto& s) { return run(s); }, step); !done) {
             const auto kind = std::visit([](const auto& s) { return std::string_view(s.kind); }, step);
-            return error{errc::illegal_schedule, "step " + std::to_string(steps_.size()) + " (" + std::string(kind) + "): " + why};
+            return refused("step " + std::to_string(steps_.size()) + " (" + std::string(kind) + "): " + done.why().detail);
         }
         steps_.push_back(step);
         return {};
@@ -134,33 +133,35 @@ private:
     static std::size_t at(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
     static constexpr std::int64_t max_extent = std::int64_t{1} << 40;
 
-    /// The stage, or why it cannot be scheduled.
-    [[nodiscard]] std::string check_stage(std::int64_t s) const {
-        if (!in_range(s, stages_.size())) return "stage " + std::to_string(s) + " of " + std::to_string(stages_.size());
-        if (dag_->ops[at(s)].placeholder()) return "stage " + std::to_string(s) + " is a placeholder";
-        if (stages_[at(s)].where == stage::place::inlined) return "stage " + std::to_string(s) + " is inlined";
+    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+
+    /// Whether a stage can be scheduled.
+    [[nodiscard]] result<void> check_stage(std::int64_t s) const {
+        if (!in_range(s, stages_.size())) return refused("stage " + std::to_string(s) + " of " + std::to_string(stages_.size()));
+        if (dag_->ops[at(s)].placeholder()) return refused("stage " + std::to_string(s) + " is a placeholder");
+        if (stages_[at(s)].where == stage::place::inlined) return refused("stage " + std::to_string(s) + " is inlined");
         return {};
     }
-    [[nodiscard]] std::string check_iter(std::int64_t s, std::int64_t i) const {
-        if (auto why = check_stage(s); !why.empty()) return why;
+    [[nodiscard]] result<void> check_iter(std::int64_t s, std::int64_t i) const {
+        if (auto good = check_stage(s); !good) return good;
         if (!in_range(i, stages_[at(s)].iters.size()))
-            return "loop " + std::to_string(i) + " of " + std::to_string(stages_[at(s)].iters.size()) + " in stage " + std::to_string(s);
+            return refused("loop " + std::to_string(i) + " of " + std::to_string(stages_[at(s)].iters.size()) + " in stage " + std::to_string(s));
         return {};
     }
 
-    std::string run(const annotate_step& x) {
-        if (auto why = check_iter(x.stage, x.iter); !why.empty()) return why;
+    result<void> run(const annotate_step& x) {
+        if (auto good = check_iter(x.stage, x.iter); !good) return good;
         auto& it = stages_[at(x.stage)].iters[at(x.iter)];
-        if (it.annotation != loop_annotation::none) return "the loop has an annotation already";
+        if (it.annotation != loop_annotation::none) return refused("the loop has an annotation already");
         it.annotation = x.annotation;
         return {};
     }
 
-    std::string run(const fuse_step& x) {
-        if (x.iters.empty()) return "nothing to fuse";
+    result<void> run(const fuse_step& x) {
+        if (x.iters.empty()) return refused("nothing to fuse");
         for (std::size_t k = 0; k < x.iters.size(); ++k) {
-            if (auto why = check_iter(x.stage, x.iters[k]); !why.empty()) return why;
-            if (k > 0 && x.iters[k] != x.iters[k - 1] + 1) return "loops to fuse must be consecutive";
+            if (auto good = check_iter(x.stage, x.iters[k]); !good) return good;
+            if (k > 0 && x.iters[k] != x.iters[k - 1] + 1) return refused("loops to fuse must be consecutive");
         }
         auto& s = stages_[at(x.stage)];
         loop_var fused;
@@ -170,17 +171,17 @@ private:
         rel.what = loop_relation::kind::fuse;
         for (const auto i : x.iters) {
             const auto& it = s.iters[at(i)];
-            if (it.annotation != loop_annotation::none) return "a loop to fuse has an annotation";
-            if (i != x.iters.back() && has_attached(at(x.stage), at(i))) return "a stage is attached to a loop to fuse that is not the last";
+            if (it.annotation != loop_annotation::none) return refused("a loop to fuse has an annotation");
+            if (i != x.iters.back() && has_attached(at(x.stage), at(i))) return refused("a stage is attached to a loop to fuse that is not the last");
             const auto& v = s.vars[it.var];
             fused.name += v.name + "@";
-            if (fused.extent != 0 && v.extent > max_extent / fused.extent) return "fused extent beyond 2^40";
+            if (fused.extent != 0 && v.extent > max_extent / fused.extent) return refused("fused extent beyond 2^40");
             fused.extent *= v.extent; // 0, unknown, spreads
             fused.space = fused.space || v.space;
             fused.reduce = fused.reduce || v.reduce;
             rel.parts.push_back(it.var);
         }
-        if (fused.name.size() > max_loop_name) return "a loop name beyond " + std::to_string(max_loop_name) + " bytes";
+        if (fused.name.size() > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
         const auto last = s.iters[at(x.iters.back())].var;
         rel.parent = s.vars.size();
         s.vars.push_back(std::move(fused));
@@ -193,28 +194,28 @@ private:
         return {};
     }
 
-    std::string run(const pragma_step& x) {
-        if (auto why = check_iter(x.stage, x.iter); !why.empty()) return why;
+    result<void> run(const pragma_step& x) {
+        if (auto good = check_iter(x.stage, x.iter); !good) return good;
         if (x.text == "debug_skip_region") return {};
         constexpr std::string_view prefix = "auto_unroll_max_step$";
-        if (!x.text.starts_with(prefix) || x.text.size() == prefix.size() || x.text.size() > prefix.size() + 9) return "unknown pragma";
+        if (!x.text.starts_with(prefix) || x.text.size() == prefix.size() || x.text.size() > prefix.size() + 9) return refused("unknown pragma");
         std::int64_t n = 0;
         for (const char c : std::string_view(x.text).substr(prefix.size())) {
-            if (c < '0' || c > '9') return "unknown pragma";
+            if (c < '0' || c > '9') return refused("unknown pragma");
             n = n * 10 + (c - '0');
         }
         stages_[at(x.stage)].auto_unroll_max_step = n;
         return {};
     }
 
-    std::string run(const reorder_step& x) {
-        if (auto why = check_stage(x.stage); !why.empty()) return why;
+    result<void> run(const reorder_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
         auto& s = stages_[at(x.stage)];
-        if (x.order.size() != s.iters.size()) return "a reorder names all " + std::to_string(s.iters.size()) + " loops";
+        if (x.order.size() != s.iters.size()) return refused("a reorder names all " + std::to_string(s.iters.size()) + " loops");
         std::vector<loop_iter> order;
         std::vector<bool> seen(s.iters.size(), false);
         for (const auto i : x.order) {
-            if (!in_range(i, s.iters.size()) || seen[at(i)]) return "not a permutation of the loops";
+            if (!in_range(i, s.iters.size()) || seen[at(i)]) return refused("not a permutation of the loops");
             seen[at(i)] = true;
             order.push_back(s.iters[at(i)]);
         }
@@ -222,18 +223,18 @@ private:
         return {};
     }
 
-    std::string split(std::int64_t stage_index, std::int64_t iter, const std::vector<std::int64_t>& lengths, bool inner_to_outer) {
-        if (auto why = check_iter(stage_index, iter); !why.empty()) return why;
+    result<void> split(std::int64_t stage_index, std::int64_t iter, const std::vector<std::int64_t>& lengths, bool inner_to_outer) {
+        if (auto good = check_iter(stage_index, iter); !good) return good;
         auto& s = stages_[at(stage_index)];
         const auto old = s.iters[at(iter)];
-        if (old.annotation != loop_annotation::none) return "the loop to split has an annotation";
-        if (lengths.empty() || lengths.size() > 16) return "a split has 1 to 16 lengths";
-        if (s.iters.size() + lengths.size() > max_stage_loops) return "more than " + std::to_string(max_stage_loops) + " loops in a stage";
-        if (s.vars[old.var].name.size() + 4 > max_loop_name) return "a loop name beyond " + std::to_string(max_loop_name) + " bytes";
+        if (old.annotation != loop_annotation::none) return refused("the loop to split has an annotation");
+        if (lengths.empty() || lengths.size() > 16) return refused("a split has 1 to 16 lengths");
+        if (s.iters.size() + lengths.size() > max_stage_loops) return refused("more than " + std::to_string(max_stage_loops) + " loops in a stage");
+        if (s.vars[old.var].name.size() + 4 > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
         std::int64_t known = 1, chosen = 1; // 0, not chosen yet, spreads in `known` alone
         for (const auto l : lengths) {
-            if (l < 0 || l > max_extent) return "split length " + std::to_string(l);
-            if (l > 0 && l > max_extent / chosen) return "product of lengths beyond 2^40";
+            if (l < 0 || l > max_extent) return refused("split length " + std::to_string(l));
+            if (l > 0 && l > max_extent / chosen) return refused("product of lengths beyond 2^40");
             chosen *= l > 0 ? l : 1;
             known *= l > 0 ? l : 0;
         }
@@ -260,18 +261,18 @@ private:
         return {};
     }
 
-    std::string run(const split_step& x) { return split(x.stage, x.iter, x.lengths, x.inner_to_outer); }
+    result<void> run(const split_step& x) { return split(x.stage, x.iter, x.lengths, x.inner_to_outer); }
 
     /// The lengths of an earlier SP, or why there are none.
     [[nodiscard]] const split_step* source(std::int64_t step) const {
         return in_range(step, steps_.size()) ? std::get_if<split_step>(&steps_[at(step)]) : nullptr;
     }
 
-    std::string run(const follow_split_step& x) {
+    result<void> run(const follow_split_step& x) {
         const auto* from = source(x.source_step);
-        if (from == nullptr) return "step " + std::to_string(x.source_step) + " is not an earlier SP";
+        if (from == nullptr) return refused("step " + std::to_string(x.source_step) + " is not an earlier SP");
         if (x.parts < 1 || at(x.parts) > from->lengths.size() + 1)
-            return "cannot follow " + std::to_string(from->lengths.size()) + " lengths in " + std::to_string(x.parts) + " parts";
+            return refused("cannot follow " + std::to_string(from->lengths.size()) + " lengths in " + std::to_string(x.parts) + " parts");
         std::vector<std::int64_t> lengths(from->lengths.begin(), from->lengths.begin() + (x.parts - 1));
         std::int64_t rest = 1;
         for (std::size_t k = at(x.parts) - 1; k < from->lengths.size(); ++k) rest *= from->lengths[k];
@@ -279,20 +280,22 @@ private:
         return split(x.stage, x.iter, lengths, from->inner_to_outer);
     }
 
-    std::string run(const follow_fused_split_step& x) {
+    result<void> run(const follow_fused_split_step& x) {
         std::int64_t product = 1;
         for (const auto step : x.source_steps) {
             const auto* from = source(step);
             if (from == nullptr || !in_range(x.level, from->lengths.size()))
-                return "step " + std::to_string(step) + " is not an earlier SP with level " + std::to_string(x.level);
+                return refused("step " + std::to_string(step) + " is not an earlier SP with level " + std::to_string(x.level));
             const auto length = from->lengths[at(x.level)];
-            if (product != 0 && length > max_extent / product) return "product of lengths beyond 2^40";
+            if (product != 0 && length > max_extent / product) return refused("product of lengths beyond 2^40");
             product *= length;
         }
         return split(x.stage, x.iter, {product}, x.factor_or_nparts);
     }
 
-    std::string run(const storage_align_step& x) { return check_iter(x.stage, x.iter); } // a hint for the layout of scratch; nothing to check further
+    result<void> run(const storage_align_step& x) {
+        return check_iter(x.stage, x.iter);
+    } // a hint for the layout of scratch; nothing to check further
 
     /// Extents inside a stage depend on where it is computed: forget them.
     void forget_extents(stage& s, std::size_t index) const {
@@ -301,12 +304,12 @@ private:
         for (std::size_t i = op.axes.size(); i < op.axis_count(); ++i) s.vars[i].extent = op.axis(i).extent;
     }
 
-    std::string run(const compute_at_step& x) {
-        if (auto why = check_stage(x.stage); !why.empty()) return why;
-        if (auto why = check_iter(x.target_stage, x.target_iter); !why.empty()) return why;
-        if (dag_->is_output(at(x.stage))) return "an output cannot be computed inside another stage";
+    result<void> run(const compute_at_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        if (auto good = check_iter(x.target_stage, x.target_iter); !good) return good;
+        if (dag_->is_output(at(x.stage))) return refused("an output cannot be computed inside another stage");
         for (std::size_t up = at(x.target_stage);;) { // no stage inside itself
-            if (up == at(x.stage)) return "a stage cannot be computed inside itself";
+            if (up == at(x.stage)) return refused("a stage cannot be computed inside itself");
             if (stages_[up].where != stage::place::at) break;
             up = stages_[up].at_stage;
         }
@@ -318,18 +321,18 @@ private:
         return {};
     }
 
-    std::string run(const compute_inline_step& x) {
-        if (auto why = check_stage(x.stage); !why.empty()) return why;
-        if (has_attached(at(x.stage))) return "a stage is attached to the one to inline";
-        if (dag_->ops[at(x.stage)].combine != reducer::none) return "a reduction cannot be inlined";
-        if (dag_->is_output(at(x.stage))) return "an output cannot be inlined";
+    result<void> run(const compute_inline_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        if (has_attached(at(x.stage))) return refused("a stage is attached to the one to inline");
+        if (dag_->ops[at(x.stage)].combine != reducer::none) return refused("a reduction cannot be inlined");
+        if (dag_->is_output(at(x.stage))) return refused("an output cannot be inlined");
         auto& s = stages_[at(x.stage)];
         s.where = stage::place::inlined;
         return {};
     }
 
-    std::string run(const compute_root_step& x) {
-        if (auto why = check_stage(x.stage); !why.empty()) return why;
+    result<void> run(const compute_root_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
         auto& s = stages_[at(x.stage)];
         s.where = stage::place::root;
         forget_extents(s, at(x.stage));
@@ -345,13 +348,13 @@ private:
         return stages_[s].relations.empty() && stages_[s].where == stage::place::root && !has_attached(s);
     }
 
-    std::string run(const cache_read_step& x) {
-        if (!in_range(x.stage, stages_.size())) return "stage " + std::to_string(x.stage) + " of " + std::to_string(stages_.size());
+    result<void> run(const cache_read_step& x) {
+        if (!in_range(x.stage, stages_.size())) return refused("stage " + std::to_string(x.stage) + " of " + std::to_string(stages_.size()));
         const auto consumers = dag_->consumers(at(x.stage));
         std::vector<std::size_t> readers;
         for (const auto r : x.readers) {
             if (!in_range(r, stages_.size()) || std::find(consumers.begin(), consumers.end(), at(r)) == consumers.end())
-                return "stage " + std::to_string(r) + " does not read stage " + std::to_string(x.stage);
+                return refused("stage " + std::to_string(r) + " does not read stage " + std::to_string(x.stage));
             readers.push_back(at(r));
         }
         auto dag = std::make_shared<compute_dag>(*dag_);
@@ -361,9 +364,9 @@ private:
         return {};
     }
 
-    std::string run(const cache_write_step& x) {
-        if (auto why = check_stage(x.stage); !why.empty()) return why;
-        if (!untouched(at(x.stage))) return "cache_write must come before every other step on its stage";
+    result<void> run(const cache_write_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        if (!untouched(at(x.stage))) return refused("cache_write must come before every other step on its stage");
         auto dag = std::make_shared<compute_dag>(*dag_);
         dag->cache_write(at(x.stage), x.scope);
         dag_ = std::move(dag);
@@ -372,21 +375,21 @@ private:
         return {};
     }
 
-    std::string run(const rfactor_step& x) {
-        if (auto why = check_iter(x.stage, x.iter); !why.empty()) return why;
+    result<void> run(const rfactor_step& x) {
+        if (auto good = check_iter(x.stage, x.iter); !good) return good;
         const auto index = at(x.stage);
         const auto& s = stages_[index];
         const auto& op = dag_->ops[index];
-        if (op.combine == reducer::none) return "not a reduction";
-        if (s.where != stage::place::root || has_attached(index)) return "rfactor needs a root stage with nothing attached";
+        if (op.combine == reducer::none) return refused("not a reduction");
+        if (s.where != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
         const auto factored = s.iters[at(x.iter)].var;
-        if (!s.vars[factored].reduce || s.vars[factored].space) return "not a reduce loop";
+        if (!s.vars[factored].reduce || s.vars[factored].space) return refused("not a reduce loop");
         if (!in_range(x.factor_axis, op.axes.size() + 1))
-            return "factor axis " + std::to_string(x.factor_axis) + " of " + std::to_string(op.axes.size() + 1);
+            return refused("factor axis " + std::to_string(x.factor_axis) + " of " + std::to_string(op.axes.size() + 1));
         for (std::size_t a = 0; a < op.axes.size(); ++a)
-            if (s.iter_of(a) == s.iters.size()) return "a space axis was split or fused before";
+            if (s.iter_of(a) == s.iters.size()) return refused("a space axis was split or fused before");
         for (const auto& it : s.iters)
-            if (s.vars[it.var].extent == 0) return "extents must be known";
+            if (s.vars[it.var].extent == 0) return refused("extents must be known");
 
         // The new stage has the space axes, the factored loop among them, and the other reduce loops as its reduce axes.
         operation partial;
@@ -424,8 +427,8 @@ private:
                     covered *= s.vars[rel.parts[k]].extent;
                 }
                 if (covered > max_rfactor_overshoot * s.vars[rel.parent].extent + rfactor_free_steps)
-                    return "the lengths of a split make " + std::to_string(covered) + " iterations of a loop of " +
-                           std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all";
+                    return refused("the lengths of a split make " + std::to_string(covered) + " iterations of a loop of " +
+                                   std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all");
                 value[rel.parent] = sum;
                 if (covered > s.vars[rel.parent].extent) {
                     expr inside = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
@@ -461,7 +464,7 @@ private:
         return {};
     }
 
-    std::string run(const foreign_step&) { return {}; } // not ours to judge: it does nothing here
+    result<void> run(const foreign_step&) { return {}; } // not ours to judge: it does nothing here
 };
 
 } // namespace augur::inline v0

@@ -58,10 +58,9 @@ inline void judge(const process_result& r, const guard_answer& a, const program&
         return;
     }
     if (!a.valid) {
-        m.reason = r.start_error != 0 ? std::string("cannot start the runner: ") + std::strerror(r.start_error)
-                   : r.timed_out
-                       ? std::string("the guard passed its time limit")
-                       : "the guard ended without a report (" + std::string(r.exited ? "exit " : "signal ") + std::to_string(r.code) + ")";
+        m.reason = r.start_error != 0 ? "cannot start the runner: " + start_failure(r.start_error)
+                   : r.timed_out      ? std::string("the guard passed its time limit")
+                                 : "the guard ended without a report (" + std::string(r.exited ? "exit " : "signal ") + std::to_string(r.code) + ")";
         return;
     }
     worker_message said{};
