@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <benchmark/benchmark.h>
@@ -27,7 +27,7 @@ namespace {
 
 /// A tuning log as Ansor writes it, twenty tasks in rounds of 64 trials: tile sizes are drawn, the rest of a schedule belongs to its sketch.
 std::string generated_log() {
-    auto rng = augur::random(1);
+    auto rng = augur::random_engine(1);
     std::string text;
     augur::ansor_line line;
     line.task.target = "llvm -keys=cpu -mcpu=core-avx2";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How fast candidates become the numbers that a cost model reads. One thread; items are states.
-#include <augur/loopnest/nest_features.hpp>
+#include <augur/loopnest/features/nest_features.hpp>
 
 #include <array>
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <augur/loopnest/operators.hpp>
-#include <augur/loopnest/space.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/schedule/space.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/workload/kernel.hpp>
 
@@ -23,37 +23,37 @@ constexpr std::array<std::string_view, 4> kernels{
     "depthwise_conv2d:n=1,h=56,w=56,c=144,k=3,stride=1,pad=1,layout=nhwc,bias,relu6", "softmax:m=1536,n=128"};
 
 struct candidates {
-    std::shared_ptr<const augur::compute_dag> dag;
+    std::shared_ptr<const augur::loopnest::compute_dag> dag;
     std::vector<augur::step_list> lists;
 };
 
 candidates candidates_of(std::string_view text) {
     candidates out;
-    out.dag = std::make_shared<const augur::compute_dag>(*augur::build_dag(*augur::kernel::parse(text)));
-    augur::ansor_options options;
+    out.dag = std::make_shared<const augur::loopnest::compute_dag>(*augur::loopnest::build_dag(*augur::kernel::parse(text)));
+    augur::loopnest::ansor_options options;
     options.num_cores = 24;
-    const auto space = *augur::ansor_space::create(out.dag, options);
-    augur::random rng(1);
+    const auto space = *augur::loopnest::ansor_space::create(out.dag, options);
+    augur::random_engine rng(1);
     for (int i = 0; i < 256; ++i) out.lists.push_back(*space.realise(augur::sample_path(space, rng).values));
     return out;
 }
 
-augur::loop_state replayed(const candidates& from, const augur::step_list& list) {
-    augur::loop_state s(from.dag);
-    if (!s.apply(list)) return augur::loop_state(from.dag);
+augur::loopnest::loop_state replayed(const candidates& from, const augur::step_list& list) {
+    augur::loopnest::loop_state s(from.dag);
+    if (!s.apply(list)) return augur::loopnest::loop_state(from.dag);
     return s;
 }
 
 void nest_features(benchmark::State& state) {
     const auto from = candidates_of(kernels[static_cast<std::size_t>(state.range(0))]);
-    std::vector<augur::loop_state> states;
-    std::vector<augur::bounded_state> bounds;
+    std::vector<augur::loopnest::loop_state> states;
+    std::vector<augur::loopnest::bounded_state> bounds;
     for (const auto& list : from.lists) {
         states.push_back(replayed(from, list));
-        bounds.push_back(*augur::bound(states.back()));
+        bounds.push_back(*augur::loopnest::bound(states.back()));
     }
-    augur::nest_extractor extractor;
-    std::vector<float> out(augur::nest_feature_count);
+    augur::loopnest::nest_extractor extractor;
+    std::vector<float> out(augur::loopnest::nest_feature_count);
     std::size_t i = 0;
     for (auto _ : state) {
         extractor.extract(states[i], bounds[i], out);
@@ -65,10 +65,10 @@ void nest_features(benchmark::State& state) {
 
 void bound_and_features(benchmark::State& state) {
     const auto from = candidates_of(kernels[static_cast<std::size_t>(state.range(0))]);
-    std::vector<augur::loop_state> states;
+    std::vector<augur::loopnest::loop_state> states;
     for (const auto& list : from.lists) states.push_back(replayed(from, list));
-    augur::nest_extractor extractor;
-    std::vector<float> out(augur::nest_feature_count);
+    augur::loopnest::nest_extractor extractor;
+    std::vector<float> out(augur::loopnest::nest_feature_count);
     std::size_t i = 0;
     for (auto _ : state) {
         auto done = extractor.extract(states[i++ % states.size()], out);
@@ -80,8 +80,8 @@ void bound_and_features(benchmark::State& state) {
 
 void replay_and_features(benchmark::State& state) {
     const auto from = candidates_of(kernels[static_cast<std::size_t>(state.range(0))]);
-    augur::nest_extractor extractor;
-    std::vector<float> out(augur::nest_feature_count);
+    augur::loopnest::nest_extractor extractor;
+    std::vector<float> out(augur::loopnest::nest_feature_count);
     std::size_t i = 0;
     for (auto _ : state) {
         auto done = extractor.extract(replayed(from, from.lists[i++ % from.lists.size()]), out);

@@ -3,17 +3,17 @@
 #include <string>
 #include <vector>
 
-#include <augur/loopnest/peak.hpp>
-#include <augur/loopnest/program_runner.hpp>
+#include <augur/loopnest/run/roofline.hpp>
+#include <augur/loopnest/run/program_runner.hpp>
 
 #include <benchmark/benchmark.h>
 
 namespace {
 
 /// c (384, 256) = a (384, 256) b (256, 256) in register tiles of 6 x 64, unrolled as lowered schedules are.
-augur::program dense(int number) {
+augur::loopnest::generated_program dense(int number) {
     const std::string n = std::to_string(number), name = "aug_bench" + n;
-    augur::program p;
+    augur::loopnest::generated_program p;
     p.entry = name;
     std::string& s = p.source;
     s = "static void " + name +
@@ -34,21 +34,21 @@ augur::program dense(int number) {
              ";\n";
     s += "    }\n}\nvoid " + name + "(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) { launch(" + name +
          "_body, (void *)b, 64); }\n";
-    using role = augur::program_buffer::role;
+    using role = augur::loopnest::program_buffer::role;
     p.buffers = {{role::input, 384 * 256, 1, -1, 1}, {role::weight, 256 * 256, 2, -1, 1}, {role::output, 384 * 256, 0, 0, 0}};
     p.flops = 2.0 * 384 * 256 * 256;
     return p;
 }
 
 void candidates(benchmark::State& state) {
-    augur::runner_options options;
+    augur::loopnest::runner_options options;
     options.batch = static_cast<int>(state.range(0));
-    auto runner = augur::program_runner::create(options);
-    if (!runner) return state.SkipWithError(runner.why().detail.c_str());
-    std::vector<augur::program> programs;
+    auto runner = augur::loopnest::program_runner::create(options);
+    if (!runner) return state.SkipWithError(runner.error().detail.c_str());
+    std::vector<augur::loopnest::generated_program> programs;
     for (int i = 0; i < 16; ++i) programs.push_back(dense(i));
-    const auto right = runner->make_reference(programs[0], augur::tolerance::of_reduction(256));
-    if (!right) return state.SkipWithError(right.why().detail.c_str());
+    const auto right = runner->make_expected_outputs(programs[0], augur::loopnest::tolerance::of_reduction(256));
+    if (!right) return state.SkipWithError(right.error().detail.c_str());
     double compile = 0, run = 0, count = 0, best = 0;
     for (auto _ : state)
         for (const auto& m : runner->measure(programs, *right)) {
@@ -66,12 +66,12 @@ void candidates(benchmark::State& state) {
 BENCHMARK(candidates)->ArgName("batch")->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
 
 void peaks(benchmark::State& state) {
-    auto runner = augur::program_runner::create();
-    if (!runner) return state.SkipWithError(runner.why().detail.c_str());
-    augur::machine_peak peak;
+    auto runner = augur::loopnest::program_runner::create();
+    if (!runner) return state.SkipWithError(runner.error().detail.c_str());
+    augur::loopnest::roofline peak;
     for (auto _ : state) {
-        const auto p = augur::measure_peak(*runner, augur::detect_machine());
-        if (!p) return state.SkipWithError(p.why().detail.c_str());
+        const auto p = augur::loopnest::measure_roofline(*runner, augur::detect_machine());
+        if (!p) return state.SkipWithError(p.error().detail.c_str());
         peak = *p;
     }
     state.counters["one_GFLOP/s"] = 1e-9 * peak.flops_one;

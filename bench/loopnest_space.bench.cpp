@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How fast candidates are drawn, mutated and turned into steps. One thread; items are candidates.
-#include <augur/loopnest/space.hpp>
+#include <augur/loopnest/schedule/space.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,18 +19,18 @@ namespace {
 
 using augur::testing_dags::dag_ptr;
 
-augur::ansor_space space_of(const benchmark::State& state) {
+augur::loopnest::ansor_space space_of(const benchmark::State& state) {
     const dag_ptr dag = state.range(0) == 0   ? augur::testing_dags::matmul(512, 512, 512)
                         : state.range(0) == 1 ? augur::testing_dags::conv2d_nhwc_bias_relu(56, 56, 64, 64, 3, 1, 1)
                                               : augur::testing_dags::softmax({128}, 768);
-    augur::ansor_options options;
+    augur::loopnest::ansor_options options;
     options.num_cores = 2;
-    return *augur::ansor_space::create(dag, options);
+    return *augur::loopnest::ansor_space::create(dag, options);
 }
 
-std::vector<augur::decision_path> points(const augur::ansor_space& space) {
+std::vector<augur::decision_path> points(const augur::loopnest::ansor_space& space) {
     std::vector<augur::decision_path> out;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     for (int i = 0; i < 256; ++i) out.push_back(augur::sample_path(space, rng));
     return out;
 }
@@ -44,7 +44,7 @@ void space_create(benchmark::State& state) {
 
 void space_sample(benchmark::State& state) {
     const auto space = space_of(state);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     for (auto _ : state) {
         auto path = augur::sample_path(space, rng);
         benchmark::DoNotOptimize(path);
@@ -55,7 +55,7 @@ void space_sample(benchmark::State& state) {
 void space_mutate(benchmark::State& state) {
     const auto space = space_of(state);
     const auto parents = points(space);
-    augur::random rng(2);
+    augur::random_engine rng(2);
     std::size_t i = 0;
     for (auto _ : state) {
         auto child = augur::mutate_path(space, parents[i++ % parents.size()], augur::mutation_weights::cpu(), rng);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Candidates that TLP scores per second, and candidates that it learns from; a dense forward in plain Eigen, as a yard-stick.
-#include <augur/model/tlp_scorer.hpp>
-#include <augur/model/tlp_train.hpp>
+#include <augur/tlp/scorer.hpp>
+#include <augur/tlp/train/online_trainer.hpp>
 
 #include <string_view>
 #include <vector>
@@ -17,7 +17,7 @@ struct kernel {
 };
 
 /// A tiled convolution of 21 steps, seven of them random splits: some 250 distinct rows in 2048 candidates, as in a round of evolutionary search.
-augur::step_list candidate(augur::random& rng) {
+augur::step_list candidate(augur::random_engine& rng) {
     using namespace augur;
     const auto power = [&](std::uint64_t most) { return std::int64_t{1} << rng.below(most + 1); };
     step_list s;
@@ -35,15 +35,15 @@ augur::step_list candidate(augur::random& rng) {
     return s;
 }
 std::vector<augur::step_list> candidates(std::size_t n) {
-    augur::random rng(1);
+    augur::random_engine rng(1);
     std::vector<augur::step_list> all;
     for (std::size_t i = 0; i < n; ++i) all.push_back(candidate(rng));
     return all;
 }
 
-augur::tlp_model model_of(bool authors) {
-    const auto schema = authors ? augur::tlp_schema::authors_cpu() : augur::tlp_schema::ansor();
-    auto model = augur::tlp_model::random_init(schema, authors ? augur::tlp_config::authors(0) : augur::tlp_config::small(0), augur::random(1));
+augur::tlp::trained_model model_of(bool authors) {
+    const auto schema = authors ? augur::tlp::schema::authors_cpu() : augur::tlp::schema::ansor();
+    auto model = augur::tlp::trained_model::random_init(schema, authors ? augur::tlp::config::authors(0) : augur::tlp::config::small(0), augur::random_engine(1));
     if (!model) std::abort();
     return *std::move(model);
 }
@@ -82,7 +82,7 @@ static void tlp_score_dense_eigen(benchmark::State& state) {
     const nn::index rows = n * 25, d = 256, heads = 8, width = d / heads;
     nn::matrix<float> x(rows, 22);
     for (std::size_t i = 0; i < batch.size(); ++i)
-        if (!augur::tlp_features(batch[i], model.schema, std::span<float>(x.data() + static_cast<nn::index>(i) * 25 * 22, 25 * 22)))
+        if (!augur::tlp::extract_features(batch[i], model.schema, std::span<float>(x.data() + static_cast<nn::index>(i) * 25 * 22, 25 * 22)))
             state.SkipWithError("features");
     const auto layer = [](const nn::linear<float>& l, const nn::matrix<float>& from) {
         nn::matrix<float> to(from.rows(), l.W.cols());
@@ -118,12 +118,12 @@ BENCHMARK(tlp_score_dense_eigen)->ArgName("N")->Arg(2048)->Unit(benchmark::kMill
 
 /// Features alone.
 static void tlp_extract(benchmark::State& state) {
-    const auto schema = augur::tlp_schema::ansor();
+    const auto schema = augur::tlp::schema::ansor();
     const auto batch = candidates(256);
     std::vector<float> rows(schema.rows * schema.columns);
     for (auto _ : state)
         for (const auto& s : batch) {
-            auto n = augur::tlp_features(s, schema, rows);
+            auto n = augur::tlp::extract_features(s, schema, rows);
             benchmark::DoNotOptimize(n);
         }
     state.SetItemsProcessed(state.iterations() * 256);
@@ -134,23 +134,23 @@ BENCHMARK(tlp_extract);
 static void tlp_train(benchmark::State& state) {
     const auto start = model_of(state.range(0) != 0);
     const auto batch = candidates(256);
-    augur::tlp_bags data(start.schema.columns);
+    augur::tlp::deduplicated_batch data(start.schema.columns);
     std::vector<float> rows(start.schema.rows * start.schema.columns), labels;
     std::vector<std::uint32_t> groups;
-    augur::random rng(2);
+    augur::random_engine rng(2);
     for (const auto& s : batch) {
-        const auto n = augur::tlp_features(s, start.schema, rows);
+        const auto n = augur::tlp::extract_features(s, start.schema, rows);
         data.add(std::span<const float>(rows).first(*n * start.schema.columns));
         labels.push_back(static_cast<float>(rng.uniform()));
         groups.push_back(static_cast<std::uint32_t>(groups.size() % 4));
     }
     augur::tbb_executor executor(static_cast<std::size_t>(state.range(1)));
-    augur::tlp_fit_options options;
+    augur::tlp::online_fit_options options;
     options.epochs = 4;
     options.least_steps = 1;
     for (auto _ : state) {
         auto net = start.network;
-        auto report = augur::tlp_fit(net, data, labels, groups, augur::random(1), executor, options);
+        auto report = augur::tlp::fit_online(net, data, labels, groups, augur::random_engine(1), executor, options);
         benchmark::DoNotOptimize(report);
     }
     state.SetItemsProcessed(state.iterations() * 4 * 256);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Candidates a second through one training step of the authors' network: forward, LambdaRank, backward, clip, Adam. of_fma is the dense network's
 // multiply-adds (93 MFLOP a candidate, no row shared) a second, over the peak (limit/fma_f32) of as many cores at the same moment.
-#include <augur/model/tlp_pass.hpp>
+#include <augur/tlp/train/forward_backward.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
-#include <augur/feature/tlp.hpp>
-#include <augur/nn/loss.hpp>
-#include <augur/nn/optimiser.hpp>
+#include <augur/tlp/features.hpp>
+#include <augur/nn/train/loss.hpp>
+#include <augur/nn/train/optimiser.hpp>
 #include <augur/tbb/executor.hpp>
 #include <benchmark/benchmark.h>
 
@@ -21,17 +21,17 @@ namespace {
 
 /// 1024 candidates, 64 of each of 16 convolutions, as rows of the authors' schema with its rows of padding.
 struct training_batch {
-    augur::tlp_schema schema = augur::tlp_schema::authors_cpu();
-    augur::tlp_bags bags{schema.columns};
+    augur::tlp::schema schema = augur::tlp::schema::authors_cpu();
+    augur::tlp::deduplicated_batch bags{schema.columns};
     std::vector<float> labels;
 
     training_batch() {
         const auto kernels = tlp_rounds::convolutions();
         std::vector<float> rows(schema.rows * schema.columns);
-        augur::random rng(2);
+        augur::random_engine rng(2);
         for (std::size_t k = 0; k < 16; ++k)
             for (const auto& s : tlp_rounds::round_of(kernels[k * kernels.size() / 16], 64)) {
-                const auto n = augur::tlp_features(s, schema, rows);
+                const auto n = augur::tlp::extract_features(s, schema, rows);
                 if (!n) std::abort();
                 bags.add(std::span<const float>(rows).first(*n * schema.columns));
                 labels.push_back(static_cast<float>(rng.uniform()));
@@ -45,14 +45,14 @@ const training_batch& batch() {
 
 void step(benchmark::State& state, std::size_t threads) {
     const auto& b = batch();
-    auto config = augur::tlp_config::authors(static_cast<augur::nn::index>(b.schema.columns));
-    config.scaling = augur::tlp_scaling::logarithm; // raw inputs saturate the loss: its gradient is then mostly 0
-    auto net = augur::tlp_network<float>::random_init(config, augur::random(1));
+    auto config = augur::tlp::config::authors(static_cast<augur::nn::index>(b.schema.columns));
+    config.scaling = augur::tlp::scaling::logarithm; // raw inputs saturate the loss: its gradient is then mostly 0
+    auto net = augur::tlp::model<float>::random_init(config, augur::random_engine(1));
     auto grad = net;
-    augur::nn::adam<augur::tlp_network<float>> adam(net, {.learning_rate = 1e-5});
+    augur::nn::adam<augur::tlp::model<float>> adam(net, {.learning_rate = 1e-5});
     augur::nn::lambda_rank rank;
     augur::tbb_executor executor(threads);
-    augur::tlp_pass<float> pass;
+    augur::forward_backward<float> pass;
     std::vector<float> scores(b.bags.size()), d_scores(b.bags.size());
     const auto one_step = [&] {
         const double begin = limits::thread_seconds();

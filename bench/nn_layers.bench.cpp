@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The float product against Eigen's on TLP's shapes, and the ranking loss.
-#include <augur/nn/linear.hpp>
-#include <augur/nn/loss.hpp>
+#include <augur/nn/layers/linear.hpp>
+#include <augur/nn/train/loss.hpp>
 
 #include <vector>
 
-#include <augur/core/random.hpp>
-#include <augur/nn/init.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/nn/layers/init.hpp>
 #include <benchmark/benchmark.h>
 
 namespace nn = augur::nn;
 
 namespace {
 nn::matrix<float> draw(nn::index rows, nn::index cols, std::uint64_t seed) {
-    augur::random rng(seed);
+    augur::random_engine rng(seed);
     nn::matrix<float> m(rows, cols);
     nn::fill_uniform(m, 1, rng);
     return m;
@@ -66,7 +66,7 @@ BENCHMARK(product_outer_ours)->Args({576, 256, 256})->Args({576, 64, 64});
 
 static void lambda_rank(benchmark::State& state) {
     const auto n = static_cast<std::size_t>(state.range(0));
-    augur::random rng(1);
+    augur::random_engine rng(1);
     std::vector<float> score(n), label(n), gradient(n);
     for (std::size_t i = 0; i < n; ++i) {
         score[i] = static_cast<float>(rng.uniform(-2, 2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Crop: the pipeline simulator, blocks a second (small blocks are what most of a program's code is; hot loops are larger), and whole predictions.
-#include <augur/model/crop_predict.hpp>
+#include <augur/crop/predictor.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/target/machine_presets.hpp>
 #include <benchmark/benchmark.h>
 
@@ -17,7 +17,7 @@ namespace {
 using op = augur::instruction_class;
 
 /// A body as loops of tensor programs have them: addresses, loads, arithmetic on them, a store, the counter and the branch.
-augur::graphlet loop_body(augur::random& r, std::size_t vertices) {
+augur::graphlet loop_body(augur::random_engine& r, std::size_t vertices) {
     constexpr auto f32 = augur::element_type::f32;
     constexpr auto i64 = augur::element_type::i64;
     augur::graphlet_builder b;
@@ -40,7 +40,7 @@ augur::graphlet loop_body(augur::random& r, std::size_t vertices) {
 }
 
 void run_blocks(benchmark::State& state, int number, std::size_t low, std::size_t high, augur::pipeline_options options) {
-    augur::random r(1);
+    augur::random_engine r(1);
     std::vector<augur::graphlet> blocks;
     std::size_t vertices = 0;
     for (int i = 0; i < number; ++i) {
@@ -138,7 +138,7 @@ augur::program_features matmul() {
     p.name = "matmul";
     augur::reuse_profile memory(64);
     memory.add_cold(12288);
-    augur::random r(2);
+    augur::random_engine r(2);
     for (int i = 0; i < 400; ++i) memory.add(r.below(1U << (4 + r.below(12))), 1 + r.below(100'000));
     p.memory = {{1, memory, memory, {}}};
     augur::function_features main;
@@ -154,7 +154,7 @@ augur::program_features matmul() {
 void predict_features(benchmark::State& state, augur::crop::options options) {
     const auto p = matmul();
     augur::crop::predictor crop(augur::epyc_zen4(), options);
-    if (const auto fits = augur::check_features(p); !fits) return state.SkipWithError(fits.why().detail.c_str());
+    if (const auto fits = augur::check_features(p); !fits) return state.SkipWithError(fits.error().detail.c_str());
     for (auto _ : state) {
         const auto got = crop.predict(p, 2);
         benchmark::DoNotOptimize(got->seconds);

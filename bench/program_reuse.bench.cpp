@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Crop: accesses a second from a trace to its reuse profile, on one core if the name does not say otherwise, beside the tree that everybody uses;
 // per-set and sampled profiles; Equation 4. Each iteration begins with nothing and goes through the whole trace.
-#include <augur/program/reuse_parallel.hpp>
+#include <augur/program/reuse/parallel.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include <augur/program/hit_rate.hpp>
-#include <augur/program/reuse_sampled.hpp>
-#include <augur/program/set_profile.hpp>
+#include <augur/program/cache/hit_rate.hpp>
+#include <augur/program/reuse/sampled.hpp>
+#include <augur/program/reuse/associativity_profile.hpp>
 #include <benchmark/benchmark.h>
 
 #include "../tests/search/threads.hpp"
@@ -79,7 +79,7 @@ void tree(benchmark::State& state, const traces::lines& (*trace)()) {
 void sets(benchmark::State& state, const traces::lines& (*trace)(), std::uint64_t count) { // accesses a second for one set count, 16 places
     const auto& lines = trace();
     for (auto _ : state) {
-        auto stream = *augur::set_stream::create(count, 16);
+        auto stream = *augur::associativity_stream::create(count, 16);
         stream.feed(lines);
         benchmark::DoNotOptimize(stream);
     }
@@ -99,7 +99,7 @@ void sampled(benchmark::State& state, const traces::lines& (*trace)()) {
 
 void eq4(benchmark::State& state, std::uint64_t ways, std::uint64_t lines) { // items are evaluations, at distances from 0.2 to 2.2 times the cache
     const augur::random_set_cache cache(ways, lines);
-    augur::random draw(1);
+    augur::random_engine draw(1);
     std::vector<double> distances(4096);
     for (auto& d : distances) d = draw.uniform(0.2, 2.2) * static_cast<double>(lines);
     for (auto _ : state) {

@@ -28,7 +28,7 @@ struct convolution {
         if (p.size() == axes.size() + 1) return augur::decision{augur::decision_kind::parallel, 4, 2, false};
         return std::nullopt;
     }
-    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t> p, std::uint64_t value, augur::random& rng) const {
+    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t> p, std::uint64_t value, augur::random_engine& rng) const {
         return p.size() < axes.size() ? axes[p.size()].neighbour(value, rng) : value;
     }
 };
@@ -44,7 +44,7 @@ augur::result<void> some_order(std::span<const augur::decision_vector> points, s
 
 void sample(benchmark::State& state) {
     const convolution space;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     for (auto _ : state) benchmark::DoNotOptimize(augur::sample_path(space, rng).values.data());
     state.SetItemsProcessed(state.iterations());
 }
@@ -52,7 +52,7 @@ BENCHMARK(sample);
 
 void mutate(benchmark::State& state) {
     const convolution space;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     const auto parent = augur::sample_path(space, rng);
     for (auto _ : state) benchmark::DoNotOptimize(augur::mutate_path(space, parent, augur::mutation_weights::cpu(), rng).values.data());
     state.SetItemsProcessed(state.iterations());
@@ -64,7 +64,7 @@ template <augur::result<void> (*Scorer)(std::span<const augur::decision_vector>,
 void propose(benchmark::State& state) {
     const convolution space;
     augur::evolutionary<> search;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto scorer = Scorer;
     for (auto _ : state) {
         auto points = search.propose(space, scorer, 64, rng);
@@ -78,7 +78,7 @@ BENCHMARK(propose<some_order>)->Unit(benchmark::kMillisecond);
 void propose_random(benchmark::State& state) {
     const convolution space;
     augur::random_search search;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto scorer = constant;
     for (auto _ : state) {
         auto points = search.propose(space, scorer, 64, rng);
@@ -90,7 +90,7 @@ BENCHMARK(propose_random)->Unit(benchmark::kMicrosecond);
 
 void lengths_of(benchmark::State& state) {
     const augur::factorisation f(state.range(0), 3);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     std::vector<std::int64_t> out(3);
     for (auto _ : state) {
         f.lengths_of(f.uniform(rng), out);

@@ -2,7 +2,7 @@
 // tlp/score/*: candidates a second of the default model; tlp/faithful/*: of the paper's. Features, rows and network, as a search calls it.
 //
 // of_fma is the dense network's multiply-adds (no row shared) a second, over the peak (limit/fma_f32) at the same moment.
-#include <augur/model/tlp_frozen.hpp>
+#include <augur/tlp/inference/frozen_model.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -24,7 +24,7 @@ struct unshared {
     std::uint64_t seed = 0;
     std::int64_t rows = 0;
     void replay(auto& sink) const {
-        augur::random rng(seed);
+        augur::random_engine rng(seed);
         for (std::int64_t r = 0; r < rows; ++r) {
             sink.primitive("SP");
             for (int i = 0; i < 9; ++i) sink.number(static_cast<std::int64_t>(rng.below(512)));
@@ -32,16 +32,16 @@ struct unshared {
     }
 };
 
-augur::tlp_model model_of(bool faithful) {
-    auto model = faithful ? augur::tlp_model::random_init(augur::tlp_schema::authors_cpu(), augur::tlp_config::authors(0), augur::random(1))
-                          : augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::full(0), augur::random(1));
+augur::tlp::trained_model model_of(bool faithful) {
+    auto model = faithful ? augur::tlp::trained_model::random_init(augur::tlp::schema::authors_cpu(), augur::tlp::config::authors(0), augur::random_engine(1))
+                          : augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::full(0), augur::random_engine(1));
     if (!model) std::abort();
-    if (faithful) model->schema.unknown = augur::tlp_unknown::zeros; // our sampler speaks more words than the authors' logs
+    if (faithful) model->schema.unknown = augur::tlp::unknown_word::zeros; // our sampler speaks more words than the authors' logs
     return *std::move(model);
 }
 
 /// Floating-point operations of the dense network on n rows.
-double dense_flop(const augur::tlp_config& c, double n) {
+double dense_flop(const augur::tlp::config& c, double n) {
     double macs = 0;
     auto in = c.inputs();
     for (const auto w : c.encoder) {
@@ -59,8 +59,8 @@ double dense_flop(const augur::tlp_config& c, double n) {
 
 /// Operations of a batch: every row that the model reads.
 template <class S>
-double dense_flop(const augur::tlp_model& model, const std::vector<S>& batch) {
-    augur::tlp_frozen_rows rows(model.schema, 65536);
+double dense_flop(const augur::tlp::trained_model& model, const std::vector<S>& batch) {
+    augur::tlp::row_ids rows(model.schema, 65536);
     std::vector<std::uint32_t> ids;
     std::vector<float> times;
     double sum = 0;
@@ -89,12 +89,12 @@ double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady
 
 /// Each batch by itself, its rows unknown before, or warm: known. The figure is the geometric mean over the batches.
 template <class S>
-void score(benchmark::State& state, bool faithful, augur::tlp_precision precision, const std::vector<std::vector<S>>& batches,
+void score(benchmark::State& state, bool faithful, augur::tlp::precision precision, const std::vector<std::vector<S>>& batches,
            std::size_t threads = 1, bool warm = false) {
     const auto model = model_of(faithful);
-    augur::tlp_freeze_options options;
+    augur::tlp::freeze_options options;
     options.precision = precision;
-    const auto frozen = augur::freeze(model, options);
+    const auto frozen = augur::tlp::freeze(model, options);
     if (!frozen) std::abort();
     if (frozen->precision() != precision) {
         state.SkipWithError("this processor has no bf16");
@@ -137,19 +137,19 @@ void score(benchmark::State& state, bool faithful, augur::tlp_precision precisio
 void dense(benchmark::State& state, bool faithful) {
     std::vector<std::vector<unshared>> batches(1);
     for (std::uint64_t i = 0; i < 2048; ++i) batches[0].push_back({i, 25});
-    score(state, faithful, augur::tlp_precision::single, batches);
+    score(state, faithful, augur::tlp::precision::single, batches);
 }
 void batch1(benchmark::State& state, bool warm) {
     std::vector<std::vector<augur::step_list>> batches;
     for (const auto& r : rounds())
         for (std::size_t i = 0; i < 4; ++i) batches.push_back({r[i]});
-    score(state, false, augur::tlp_precision::single, batches, 1, warm);
+    score(state, false, augur::tlp::precision::single, batches, 1, warm);
 }
 
 /// Parsed steps to ids of rows: what scoring needs of the features.
 void features(benchmark::State& state) {
     const auto model = model_of(false);
-    augur::tlp_frozen_rows rows(model.schema, 2048);
+    augur::tlp::row_ids rows(model.schema, 2048);
     std::vector<std::uint32_t> ids;
     std::vector<float> times;
     const auto& batch = rounds()[2];
@@ -163,8 +163,8 @@ void features(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch.size()));
 }
 
-constexpr auto f32 = augur::tlp_precision::single;
-constexpr auto bf16 = augur::tlp_precision::bf16;
+constexpr auto f32 = augur::tlp::precision::single;
+constexpr auto bf16 = augur::tlp::precision::bf16;
 
 // one pass over all rounds is an iteration
 [[maybe_unused]] const bool registered = [] {

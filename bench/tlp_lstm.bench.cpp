@@ -2,7 +2,7 @@
 // tlp/score/lstm/f32: candidates a second of the paper's LSTM on real rounds. Features, rows and network, as a search calls it.
 //
 // of_fma is the dense network's multiply-adds (every row encoded, every state computed) a second, over the peak (limit/fma_f32) at the same moment.
-#include <augur/model/tlp_scorer.hpp>
+#include <augur/tlp/scorer.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@
 namespace {
 
 /// Floating-point operations of the dense network for one schedule of n rows.
-double dense_flop(const augur::tlp_config& c, double n) {
+double dense_flop(const augur::tlp::config& c, double n) {
     double a_row = 0, behind = 0;
     auto in = c.columns;
     for (const auto w : c.encoder) a_row += static_cast<double>(std::exchange(in, w) * w);
@@ -31,11 +31,11 @@ double dense_flop(const augur::tlp_config& c, double n) {
 }
 
 void tlp_score_lstm(benchmark::State& state, bool faithful) {
-    auto config = faithful ? augur::tlp_config::authors_lstm(0) : augur::tlp_config::full(0);
-    config.backbone = augur::tlp_backbone::lstm;
-    auto model = augur::tlp_model::random_init(faithful ? augur::tlp_schema::authors_cpu() : augur::tlp_schema::ansor(), config, augur::random(1));
+    auto config = faithful ? augur::tlp::config::authors_lstm(0) : augur::tlp::config::full(0);
+    config.backbone = augur::tlp::backbone::lstm;
+    auto model = augur::tlp::trained_model::random_init(faithful ? augur::tlp::schema::authors_cpu() : augur::tlp::schema::ansor(), config, augur::random_engine(1));
     if (!model) std::abort();
-    model->schema.unknown = augur::tlp_unknown::zeros; // our sampler speaks more words than the authors' logs
+    model->schema.unknown = augur::tlp::unknown_word::zeros; // our sampler speaks more words than the authors' logs
     std::vector<std::vector<augur::step_list>> rounds;
     for (const auto& k : tlp_rounds::convolutions()) rounds.push_back(tlp_rounds::round_of(k, 2048));
     augur::serial_executor serial;

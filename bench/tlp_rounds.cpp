@@ -7,20 +7,20 @@
 #include <unordered_set>
 #include <utility>
 
-#include <augur/core/random.hpp>
-#include <augur/loopnest/operators.hpp>
-#include <augur/loopnest/space.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/schedule/space.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/workload/networks.hpp>
 
 std::vector<augur::step_list> tlp_rounds::round_of(const augur::kernel& what, std::size_t n) {
-    auto dag = augur::build_dag(what);
+    auto dag = augur::loopnest::build_dag(what);
     if (!dag) std::abort();
-    augur::ansor_options options;
+    augur::loopnest::ansor_options options;
     options.num_cores = 2;
-    auto space = augur::ansor_space::create(std::make_shared<const augur::compute_dag>(*std::move(dag)), options);
+    auto space = augur::loopnest::ansor_space::create(std::make_shared<const augur::loopnest::compute_dag>(*std::move(dag)), options);
     if (!space) std::abort();
-    augur::random rng(1);
+    augur::random_engine rng(1);
     std::unordered_set<std::uint64_t> seen;
     std::vector<augur::step_list> round;
     for (std::size_t draws = 0; round.size() < n && draws < 16 * n; ++draws) {

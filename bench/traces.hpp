@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 namespace traces {
 
@@ -70,7 +70,7 @@ inline lines conv16c(std::uint64_t in_channels, std::uint64_t out_channels, std:
 
 /// n accesses, each to one of `count` lines.
 inline lines uniform(std::size_t n, std::uint64_t count, std::uint64_t seed = 1) {
-    augur::random draw(seed);
+    augur::random_engine draw(seed);
     lines out(n);
     for (auto& x : out) x = draw.below(count);
     return out;

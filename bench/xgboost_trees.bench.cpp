@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Boosted trees on what schedules do: how fast they are trained, and how fast candidates get a score or are proposed. A round of 2048 candidates of a
-// 3x3 convolution, 300 trees of depth 6 as `relative_trees` has them; one thread.
+// 3x3 convolution, 300 trees of depth 6 as `task_normalised_trees` has them; one thread.
 #ifdef AUGUR_HAS_XGBOOST
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include <augur/core/random.hpp>
-#include <augur/loopnest/nest_row.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/features/nest_row.hpp>
 #include <augur/workload/kernel.hpp>
-#include <augur/xgboost/relative_model.hpp>
+#include <augur/xgboost/task_normalised_model.hpp>
 #include <augur/xgboost/view_trees.hpp>
 
 #include "tlp_rounds.hpp"
@@ -24,11 +24,13 @@ namespace {
 
 using namespace augur;
 
+using namespace augur::loopnest;
+
 constexpr std::size_t columns = nest_feature_count, programs = 2048, teachers = 16;
 
 struct convolution {
     kernel what = *kernel::parse("conv2d:n=1,h=56,w=56,c=64,f=64,k=3,stride=1,pad=1,layout=nhwc,bias,relu");
-    loopnest_task task = *loopnest_task::create(what, hardware_params{});
+    kernel_task task = *kernel_task::create(what, hardware_params{});
     std::vector<step_list> round = tlp_rounds::round_of(what, programs);
     nest_row row_of{nest_target{}};
     std::vector<float> rows = std::vector<float>(round.size() * columns);
@@ -44,9 +46,9 @@ struct convolution {
 };
 
 /// The round as the candidates of several tasks. Labels hang on the features and on luck, so that the trees are full, as real ones are.
-view_samples samples_of(const convolution& from, std::span<const feature_view> views) {
+view_samples samples_of(const convolution& from, std::span<const normalisation> views) {
     view_samples out(columns, views);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     const std::size_t each = from.round.size() / teachers;
     for (std::size_t t = 0; t < teachers; ++t) {
         const auto rows = std::span(from.rows).subspan(t * each * columns, each * columns);
@@ -63,7 +65,7 @@ view_trees trained(std::size_t members) {
     view_trees trees;
     const auto samples = samples_of(convolution::once(), trees.views());
     for (std::size_t m = 0; m < members; ++m) {
-        auto o = relative_trees::defaults();
+        auto o = task_normalised_trees::defaults();
         o.seed = m;
         if (!trees.train(samples, o)) std::abort();
     }
@@ -75,12 +77,12 @@ const view_trees& five_members() {
 }
 
 void train(benchmark::State& state) {
-    const feature_view relative[] = {feature_view::relative};
+    const normalisation relative[] = {normalisation::relative};
     const auto samples = samples_of(convolution::once(), relative);
-    auto o = relative_trees::defaults();
+    auto o = task_normalised_trees::defaults();
     o.threads = static_cast<std::uint32_t>(state.range(0));
     for (auto _ : state) {
-        auto trees = relative_trees::train(samples.by_view().front(), o);
+        auto trees = task_normalised_trees::train(samples.by_view().front(), o);
         benchmark::DoNotOptimize(trees);
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(samples.size()));
@@ -106,7 +108,7 @@ BENCHMARK(rows)->Name("xgboost/rows");
 void score_rows(benchmark::State& state) {
     const auto& c = convolution::once();
     const auto& trees = five_members().members().front().front();
-    const auto all = feature_reference::of(c.rows, columns);
+    const auto all = task_normaliser::of(c.rows, columns);
     std::vector<float> related, scores(c.round.size());
     for (auto _ : state) {
         related = c.rows;
@@ -121,10 +123,10 @@ BENCHMARK(score_rows)->Name("xgboost/relative_trees/score")->Unit(benchmark::kMi
 // From steps to scores, as a search asks.
 void score_steps(benchmark::State& state) {
     const auto& c = convolution::once();
-    std::vector<relative_trees> members;
+    std::vector<task_normalised_trees> members;
     for (const auto& m : five_members().members().first(static_cast<std::size_t>(state.range(0)))) members.push_back(m.front());
-    relative_model<step_list, loopnest_task, nest_row> model(std::move(members), c.row_of);
-    if (!model.meet(c.task, c.round)) std::abort();
+    task_normalised_model<step_list, kernel_task, nest_row> model(std::move(members), c.row_of);
+    if (!model.set_normaliser(c.task, c.round)) std::abort();
     std::vector<float> scores(c.round.size());
     for (auto _ : state) {
         auto done = model.score(c.task, c.round, scores);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <augur/io/byte_source.hpp>
-#include <augur/program/pipeline_blocks.hpp>
+#include <augur/program/pipeline/blocks.hpp>
 #include <augur/target/machine_check.hpp>
 #include <augur/target/machine_file.hpp>
 #include <augur/target/machine_presets.hpp>
@@ -41,11 +41,11 @@ struct wishes {
 
 result<std::string> whole_file(const std::string& path) {
     auto source = augur::byte_source::open(path);
-    if (!source) return source.why();
+    if (!source) return source.error();
     std::string text;
     for (std::vector<char> part(std::size_t{1} << 16U);;) {
         const auto got = source->read(part.data(), part.size());
-        if (!got) return got.why();
+        if (!got) return got.error();
         if (*got == 0) return text;
         text.append(part.data(), *got);
         if (text.size() > std::size_t{256} << 20U) return error{errc::limit, path + ": more than 256 MiB"};
@@ -58,10 +58,10 @@ result<augur::machine> find_machine(const wishes& w) {
     auto m = known ? *std::move(known) : result<augur::machine>(augur::read_machine(w.machine));
     if (!m || w.uops.empty()) return m;
     const auto text = whole_file(w.uops);
-    if (!text) return text.why();
+    if (!text) return text.error();
     const auto file = w.uops.substr(w.uops.rfind('/') == std::string::npos ? 0 : w.uops.rfind('/') + 1);
     auto table = augur::import_uops_info(*text, file.substr(0, file.find('.')));
-    if (!table) return error{table.why().code, w.uops + ": " + table.why().detail};
+    if (!table) return error{table.error().code, w.uops + ": " + table.error().detail};
     table->caches = m->caches;
     table->memory = m->memory;
     table->clock_hz = m->clock_hz;
@@ -83,7 +83,7 @@ result<examples::measured_block> read_block(std::string_view line) {
     b.bytes = static_cast<double>(hex.size() / 2);
     b.text = line.substr(two + 1);
     auto code = examples::x86_graphlet(b.text);
-    if (!code) return code.why();
+    if (!code) return code.error();
     b.code = *std::move(code);
     return b;
 }
@@ -175,10 +175,10 @@ int complain(const error& why, int code) {
 
 int run(const wishes& w) {
     const auto machine = find_machine(w);
-    if (!machine) return complain(machine.why(), misuse);
-    if (const auto whole = augur::check_machine(*machine); !whole) return complain(whole.why(), misuse);
+    if (!machine) return complain(machine.error(), misuse);
+    if (const auto whole = augur::check_machine(*machine); !whole) return complain(whole.error(), misuse);
     const auto text = whole_file(w.blocks);
-    if (!text) return complain(text.why(), misuse);
+    if (!text) return complain(text.error(), misuse);
 
     std::vector<examples::measured_block> blocks;
     std::map<std::string, std::size_t> unknown;
@@ -190,7 +190,7 @@ int run(const wishes& w) {
         if (line.empty() || line.front() == '#') continue;
         auto b = read_block(line);
         if (!b) {
-            if (++bad <= 10) std::fprintf(stderr, "bhive: %s:%zu: %s\n", w.blocks.c_str(), number, b.why().detail.c_str());
+            if (++bad <= 10) std::fprintf(stderr, "bhive: %s:%zu: %s\n", w.blocks.c_str(), number, b.error().detail.c_str());
             continue;
         }
         b->line = number;
@@ -211,7 +211,7 @@ int run(const wishes& w) {
     rows.push_back(std::move(fetched));
     if (!w.mca.empty()) {
         auto mca = examples::mca_blocks(blocks, w.mca);
-        if (!mca) return complain(mca.why(), failed);
+        if (!mca) return complain(mca.error(), failed);
         rows.push_back(*std::move(mca));
     }
     rows.push_back(std::move(counted));
@@ -248,7 +248,7 @@ int main(int argc, char** argv) {
     flags.add_number("fetch", "N", "bytes of code that the core fetches a cycle; default 16", w.fetch, 1, 1024);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
-        return complain(read.why(), misuse);
+        return complain(read.error(), misuse);
     if (help) {
         std::printf("usage: bhive --blocks FILE [flags]\n\n%s", flags.help().c_str());
         return done;

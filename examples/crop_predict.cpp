@@ -10,7 +10,7 @@
 
 #include <augur/core/whole_file.hpp>
 #include <augur/llvm/features_of_ir.hpp>
-#include <augur/model/crop_predict.hpp>
+#include <augur/crop/predictor.hpp>
 #include <augur/target/machine_file.hpp>
 #include <augur/target/machine_presets.hpp>
 
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
                 for (std::size_t at = 0; at <= value.size();) {
                     const auto end = (std::min)(value.find(',', at), value.size());
                     auto argument = augur::parse_ir_argument(std::string_view(value).substr(at, end - at));
-                    if (!argument) return fail(argument.why().detail);
+                    if (!argument) return fail(argument.error().detail);
                     options.arguments.push_back(*argument);
                     at = end + 1;
                 }
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     if (path.empty()) return std::fputs(usage, stderr), 2;
 
     auto machine = find_machine(machine_name);
-    if (!machine) return fail(machine.why().detail);
+    if (!machine) return fail(machine.error().detail);
     if (clock > 0) machine->clock_hz = clock * 1e9;
     const bool shows = !quiet && !json && ::isatty(2) != 0;
     const auto progress = [&](const augur::ir_progress& p) {
@@ -142,12 +142,12 @@ int main(int argc, char** argv) {
     const auto gather = [&]() -> augur::result<augur::program_features> {
         if (!path.ends_with(".json")) return augur::features_of_ir_file(path, options, progress);
         auto text = read_text(path);
-        if (!text) return text.why();
+        if (!text) return text.error();
         return augur::features_from_json(*text);
     };
     const auto features = gather();
     if (shows) std::fputs("\r\033[K", stderr);
-    if (!features) return fail(features.why().detail);
+    if (!features) return fail(features.error().detail);
     if (!features_path.empty()) {
         const auto text = augur::features_to_json(*features);
         std::FILE* const file = std::fopen(features_path.c_str(), "wb");
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
             return fail("cannot write '" + features_path + "'");
     }
     const auto predicted = augur::crop::predict(*features, *machine, options.threads, model);
-    if (!predicted) return fail(predicted.why().detail);
+    if (!predicted) return fail(predicted.error().detail);
     if (json) std::printf("%s\n", augur::crop::prediction_to_json(*predicted).c_str());
     else {
         print(*predicted, *machine, blocks);

@@ -39,21 +39,21 @@ int run(const wishes& w) {
         return examples::complain("crop_tables", why, why.code == augur::errc::interrupted ? examples::interrupted : examples::failed);
     };
     auto machine = examples::find_machine(w.machine);
-    if (!machine) return examples::complain("crop_tables", machine.why(), examples::misuse);
+    if (!machine) return examples::complain("crop_tables", machine.error(), examples::misuse);
     examples::catch_signals();
     examples::progress_line progress;
     const auto tasks = w.loopnest ? examples::measure_loopnest(w.nests, progress) : examples::gather_programs(w.gather, progress);
-    if (!tasks) return complain(tasks.why());
+    if (!tasks) return complain(tasks.error());
     if (examples::stop_requested().load()) return examples::interrupted;
     auto rows = examples::crop_rows(*tasks, *machine, w.gather.threads);
-    if (!rows) return complain(rows.why());
+    if (!rows) return complain(rows.error());
     if (!w.mca.empty()) {
         auto mca = examples::mca_row(*tasks, *machine, w.mca, progress);
-        if (!mca) return complain(mca.why());
+        if (!mca) return complain(mca.error());
         rows->push_back(*std::move(mca));
     }
     const auto learned = examples::learned_rows(*tasks, w.rivals, progress);
-    if (!learned) return complain(learned.why());
+    if (!learned) return complain(learned.error());
     rows->insert(rows->end(), learned->begin(), learned->end());
     for (auto& row : examples::chance_rows(*tasks)) rows->push_back(std::move(row));
 
@@ -65,7 +65,7 @@ int run(const wishes& w) {
                                 machine->cpu_name + ", " + std::to_string(threads) + (threads == 1 ? " thread, " : " threads, ") +
                                     std::to_string(tasks->size()) + " tasks");
     if (!w.figure.empty())
-        if (auto drawn = examples::draw_crop_curves(*tasks, *machine, threads, w.figure); !drawn) return complain(drawn.why());
+        if (auto drawn = examples::draw_crop_curves(*tasks, *machine, threads, w.figure); !drawn) return complain(drawn.error());
     return examples::done;
 }
 
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     flags.add_switch("help", "print this", help);
     const auto misuse = [](const augur::error& why) { return examples::complain("crop_tables", why, examples::misuse); };
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
-        return misuse(read.why());
+        return misuse(read.error());
     if (help) {
         std::printf("usage: crop_tables --data FOLDER --cache FOLDER [flags]\n       crop_tables --loopnest --cache FOLDER [flags]\n\n%s",
                     flags.help().c_str());

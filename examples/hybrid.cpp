@@ -54,7 +54,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     s.threads = 1;
     s.population = 128;
     s.round = 8;
-    if (auto read = flags.parse(arguments); !read) return read.why();
+    if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
         std::printf("usage: hybrid --machine FILE [flags]\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 "
                     "interrupted.\n",
@@ -97,8 +97,8 @@ std::string settings_of(const examples::session& s) {
 using search_log = std::vector<std::vector<double>>;
 
 augur::result<search_log> read_log(const examples::session& s, const std::string& path) {
-    const auto old = augur::read_trials(path, std::span<const augur::loopnest_task>(s.tasks), s.made_with());
-    if (!old) return old.why();
+    const auto old = augur::read_trials(path, std::span<const augur::loopnest::kernel_task>(s.tasks), s.made_with());
+    if (!old) return old.error();
     search_log out(s.tasks.size());
     for (const auto& t : old->trials)
         for (std::size_t k = 0; k < s.tasks.size(); ++k)
@@ -181,8 +181,8 @@ int run(wishes& w) {
     const auto complain = [](const error& why, int code) { return examples::complain("hybrid", why, code); };
     examples::catch_signals();
     examples::session s(std::move(w.what));
-    if (auto ready = s.prepare(); !ready) return complain(ready.why(), examples::misuse);
-    if (auto mine = examples::claim_folder(w.folder, settings_of(s)); !mine) return complain(mine.why(), examples::misuse);
+    if (auto ready = s.prepare(); !ready) return complain(ready.error(), examples::misuse);
+    if (auto mine = examples::claim_folder(w.folder, settings_of(s)); !mine) return complain(mine.error(), examples::misuse);
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
     examples::progress_line progress;
@@ -193,7 +193,7 @@ int run(wishes& w) {
             s.with.seed = seed;
             s.with.by = methods[m].by;
             s.with.log = w.folder + "/" + methods[m].id + "-" + std::to_string(seed) + ".jsonl";
-            if (auto taken = s.take_log(); !taken) return complain(taken.why(), examples::failed);
+            if (auto taken = s.take_log(); !taken) return complain(taken.error(), examples::failed);
             auto log = read_log(s, s.with.log);
             if (log && !is_whole(*log, s.with.trials)) {
                 const auto searched = s.search(std::string(methods[m].name) + ", seed " + std::to_string(seed), methods[m].guided, true, progress);
@@ -201,7 +201,7 @@ int run(wishes& w) {
                 if (examples::stop_requested().load()) return examples::interrupted;
                 log = read_log(s, s.with.log);
             }
-            if (!log) return complain(log.why(), examples::failed);
+            if (!log) return complain(log.error(), examples::failed);
             logs[m].push_back(*std::move(log));
         }
     print_tables(s, logs);
@@ -213,6 +213,6 @@ int run(wishes& w) {
 int main(int argc, char** argv) {
     wishes w;
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
-    if (!go) return examples::complain("hybrid", go.why(), examples::misuse);
+    if (!go) return examples::complain("hybrid", go.error(), examples::misuse);
     return *go ? run(w) : examples::done;
 }

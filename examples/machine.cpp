@@ -79,9 +79,9 @@ augur::result<void> compare(const augur::machine& m, const std::string& path) {
     const auto slash = path.rfind('/');
     const auto file = path.substr(slash == std::string::npos ? 0 : slash + 1);
     const auto text = augur::read_whole_file(path, std::size_t{64} << 20U);
-    if (!text) return text.why();
+    if (!text) return text.error();
     const auto table = augur::import_uops_info(*text, file.substr(0, file.find('.')));
-    if (!table) return augur::error{table.why().code, path + ": " + table.why().detail};
+    if (!table) return augur::error{table.error().code, path + ": " + table.error().detail};
     rows out{{"instruction", "type", "lanes", "latency", "table", "throughput", "table", ""}};
     int same = 0, all = 0;
     for (const auto& c : m.costs)
@@ -104,7 +104,7 @@ augur::result<void> compare(const augur::machine& m, const std::string& path) {
 }
 
 /// This machine as one that has no more than a microarchitecture level of the x86-64 psABI: what a build for that level meets. The compiler is told.
-augur::result<augur::machine> this_machine(std::string_view level, augur::compiler_options& compiler) {
+augur::result<augur::machine> this_machine(std::string_view level, augur::loopnest::compiler_options& compiler) {
     auto m = augur::detect_machine();
     if (level.empty()) return m;
     struct limit {
@@ -116,10 +116,10 @@ augur::result<augur::machine> this_machine(std::string_view level, augur::compil
     for (const auto& l :
          {limit{"x86-64-v2", {"avx", "fma", "f16c", "vaes", "vpclmulqdq"}, "-mno-avx", 16}, limit{"x86-64-v3", {"avx512"}, "-mno-avx512f", 32}}) {
         if (l.name != level) continue;
-        const auto folder = augur::work_folder::create();
-        if (!folder) return folder.why();
-        const auto base = augur::find_compiler(compiler, *folder);
-        if (!base) return base.why();
+        const auto folder = augur::loopnest::work_folder::create();
+        if (!folder) return folder.error();
+        const auto base = augur::loopnest::find_compiler(compiler, *folder);
+        if (!base) return base.error();
         std::erase_if(m.features, [&](const std::string& f) {
             return std::any_of(l.without.begin(), l.without.end(), [&](std::string_view begin) { return f.starts_with(begin); });
         });
@@ -140,7 +140,7 @@ int complain(const augur::error& why, int code) {
 
 int main(int argc, char** argv) {
     std::string out = "machine.json", table;
-    augur::compiler_options compiler;
+    augur::loopnest::compiler_options compiler;
     std::string level;
     bool quick = false, help = false;
     examples::flag_set flags;
@@ -150,27 +150,27 @@ int main(int argc, char** argv) {
     flags.add_text("level", "LEVEL", "as a machine of x86-64-v2 (SSE4.2) or x86-64-v3 (AVX2), which builds for them meet", level);
     flags.add_text("compare", "FILE", "also print where a table of uops.info, ICL.json say, has other costs", table);
     flags.add_switch("help", "this text", help);
-    if (auto read = flags.parse(std::span(argv, static_cast<std::size_t>(argc)).subspan(1)); !read) return complain(read.why(), 2);
+    if (auto read = flags.parse(std::span(argv, static_cast<std::size_t>(argc)).subspan(1)); !read) return complain(read.error(), 2);
     if (help) {
         std::printf("machine [flags]: measures what this machine's instructions, caches, memory and branches cost\n%s", flags.help().c_str());
         return 0;
     }
     examples::catch_signals();
     auto file = augur::file_replacement::open(out); // before half a minute is spent
-    if (!file) return complain(file.why(), 2);
+    if (!file) return complain(file.error(), 2);
     const auto start = std::chrono::steady_clock::now();
     auto host = this_machine(level, compiler);
-    if (!host) return complain(host.why(), 2);
+    if (!host) return complain(host.error(), 2);
     examples::machine_meter meter(*std::move(host), compiler, quick, &examples::stop_requested());
     examples::progress_line progress;
     const auto m = meter.run(progress);
     progress.clear();
-    if (!m) return complain(m.why(), m.why().code == augur::errc::interrupted ? 130 : 1);
+    if (!m) return complain(m.error(), m.error().code == augur::errc::interrupted ? 130 : 1);
     print(meter, *m);
     if (!table.empty())
-        if (auto compared = compare(*m, table); !compared) return complain(compared.why(), 1);
-    if (auto written = file->write(augur::machine_to_json(*m)); !written) return complain(written.why(), 1);
-    if (auto kept = file->commit(); !kept) return complain(kept.why(), 1);
+        if (auto compared = compare(*m, table); !compared) return complain(compared.error(), 1);
+    if (auto written = file->write(augur::machine_to_json(*m)); !written) return complain(written.error(), 1);
+    if (auto kept = file->commit(); !kept) return complain(kept.error(), 1);
     std::printf("%s written, %.1f s\n", out.c_str(), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     return 0;
 }

@@ -2,8 +2,8 @@
 // A matrix product as the loops of *your* compiler, predicted for machines that are not here. Nothing is compiled, nothing is run.
 #include <cstdio>
 
-#include <augur/model/crop_predict.hpp>
-#include <augur/program/nest_program.hpp>
+#include <augur/crop/predictor.hpp>
+#include <augur/program/nest/features_of_nest.hpp>
 #include <augur/target/machine_presets.hpp>
 
 namespace mycc { // a compiler that knows nothing of augur
@@ -45,10 +45,10 @@ int main() {
     double seconds[2][2]{};
     for (const bool tiled : {false, true}) {
         const auto features = features_of_nest(mycc::product{512, 512, 512, tiled}); // 2. once
-        if (!features) return std::puts(features.why().detail.c_str());
+        if (!features) return std::puts(features.error().detail.c_str());
         for (const int threads : {1, 2}) { // 3. for any machine
             const auto p = crop::predict(*features, epyc_zen4(), threads);
-            if (!p) return std::puts(p.why().detail.c_str());
+            if (!p) return std::puts(p.error().detail.c_str());
             seconds[tiled ? 1 : 0][threads - 1] = p->seconds;
             std::printf("%-6s %d threads: %7.3f ms, %5.1f GFLOP/s, limited by %s\n", tiled ? "tiled" : "naive", threads, p->seconds * 1e3,
                         2.0 * 512 * 512 * 512 / p->seconds * 1e-9, crop::limit_text(p->limited_by, p->unit).c_str());

@@ -96,8 +96,8 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
                   augur::runner<my_runner, plan, kernel>);
     const std::array tasks{kernel{"add 64x64", 64, 64}, kernel{"add 256x32", 256, 32}};
     const std::array spaces{tiling_space{tasks[0]}, tiling_space{tasks[1]}};
-    augur::random rng(1);
-    if (auto sound = augur::testing::check_space<plan>(spaces[0], rng); !sound) return std::puts(sound.why().detail.c_str());
+    augur::random_engine rng(1);
+    if (auto sound = augur::testing::check_space<plan>(spaces[0], rng); !sound) return std::puts(sound.error().detail.c_str());
 
     // 5. The loop. With a cost model behind `strategies` the search is guided: see examples/common/search.cpp for TLP.
     std::array<augur::random_search, 2> strategies;
@@ -110,14 +110,14 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     std::optional<augur::log_writer> log;
     if (argc > 1) {
         auto old = augur::read_trials<plan>(argv[1], std::span<const kernel>(tasks), made_with);
-        if (!old && old.why().code != augur::errc::not_found) return std::puts(old.why().detail.c_str());
+        if (!old && old.error().code != augur::errc::not_found) return std::puts(old.error().detail.c_str());
         if (old) std::printf("%zu trials taken from the log\n", tuner.resume(std::move(old->trials)).taken);
         auto opened = augur::log_writer::open(argv[1]);
-        if (!opened) return std::puts(opened.why().detail.c_str());
+        if (!opened) return std::puts(opened.error().detail.c_str());
         log.emplace(*std::move(opened));
     }
     const auto summary = log ? tuner.run(runner, augur::log_sink(*log, made_with)) : tuner.run(runner, augur::discard_records{});
-    if (!summary) return std::puts(summary.why().detail.c_str());
+    if (!summary) return std::puts(summary.error().detail.c_str());
     bool best_found = true;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         const auto& t = summary->tasks[i];

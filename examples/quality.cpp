@@ -48,16 +48,16 @@ int run(examples::settings settings, int rounds, bool all) {
         for (const auto& b : bars) settings.work.add(augur::kernel::parse(b.kernel));
     for (const auto& k : settings.work.kernels) wanted.push_back(wanted_of(k.what));
     examples::session s(std::move(settings));
-    if (auto ready = s.prepare(); !ready) return examples::complain("quality", ready.why(), examples::misuse);
+    if (auto ready = s.prepare(); !ready) return examples::complain("quality", ready.error(), examples::misuse);
     examples::progress_line progress;
-    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("quality", measured.why(), examples::failed);
+    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("quality", measured.error(), examples::failed);
     if (!s.no_limit.empty()) // without it there is nothing to judge by
         return examples::complain("quality", {augur::errc::io, "limits not measured: " + s.no_limit}, examples::failed);
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::vector<examples::searched> searches{s.search("tlp", true, true, progress)};
     if (searches[0].failed) return examples::complain("quality", *searches[0].failed, examples::failed);
     const auto compared = examples::compare_with_limits(s, searches[0], rounds, progress);
-    if (!compared) return examples::complain("quality", compared.why(), examples::failed);
+    if (!compared) return examples::complain("quality", compared.error(), examples::failed);
 
     std::vector<std::vector<std::string>> rows{
         {"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "quartiles", "rounds", "of all", "wanted", ""}};
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
         "kernel", "KERNEL", "only this one; may be given again",
         [&](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
-            if (!k) return k.why();
+            if (!k) return k.error();
             s.work.add(k);
             return {};
         },
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
     flags.add_switch("help", "print this", help);
     s.even = true;
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
-        return examples::complain("quality", read.why(), examples::misuse);
+        return examples::complain("quality", read.error(), examples::misuse);
     if (help) {
         std::printf("usage: quality [flags]\n\n%s", flags.help().c_str());
         return examples::done;

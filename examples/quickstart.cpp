@@ -23,7 +23,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
     flags.add_switch("help", "print this", help);
-    if (auto read = flags.parse(arguments); !read) return read.why();
+    if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
         std::printf("usage: quickstart [flags]\n\n%s\nFor everything else: tune --help\n", flags.help().c_str());
         return false;
@@ -56,6 +56,6 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
 int main(int argc, char** argv) {
     examples::job job;
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), job);
-    if (!go) return examples::complain("quickstart", go.why(), examples::misuse);
+    if (!go) return examples::complain("quickstart", go.error(), examples::misuse);
     return *go ? examples::run_job("quickstart", std::move(job)) : examples::done;
 }

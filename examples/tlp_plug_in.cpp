@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/feature/tlp_learn.hpp>
-#include <augur/model/tlp_fit_dataset.hpp>
-#include <augur/model/tlp_frozen.hpp>
-#include <augur/record/split.hpp>
+#include <augur/tlp/vocabulary.hpp>
+#include <augur/tlp/train/dataset_trainer.hpp>
+#include <augur/tlp/inference/frozen_model.hpp>
+#include <augur/dataset/split.hpp>
 
 namespace mycc { // a compiler and a search framework that know nothing of augur
 
@@ -87,30 +87,30 @@ int main() {
             augur::measurement m;
             m.status = augur::outcome::ok;
             m.seconds = {run(k, plans.emplace_back(any(rng)))};
-            if (auto done = log.add(*log.task(k.name, "my cpu", {}), log.source("my log"), plans.back(), m); !done) return failed(done.why());
+            if (auto done = log.add(*log.task(k.name, "my cpu", {}), log.source("my log"), plans.back(), m); !done) return failed(done.error());
         }
     const auto data = std::move(log).finish();
     // 3. The words of the language, and a network that learns from all kernels but those it is judged by.
-    const auto schema = augur::tlp_schema::learn(std::span<const plan>(plans), {});
-    if (!schema) return failed(schema.why());
-    auto model = augur::tlp_model::random_init(*schema, augur::tlp_config::small(0), augur::random(1));
-    if (!model) return failed(model.why());
-    const augur::tlp_row_table rows(*schema, data.primitives());
+    const auto schema = augur::tlp::schema::learn(std::span<const plan>(plans), {});
+    if (!schema) return failed(schema.error());
+    auto model = augur::tlp::trained_model::random_init(*schema, augur::tlp::config::small(0), augur::random_engine(1));
+    if (!model) return failed(model.error());
+    const augur::tlp::row_table rows(*schema, data.primitives());
     const auto split = augur::split_tasks(data, std::vector<bool>(data.tasks()), 1.0 / 3);
-    augur::tlp_training_options options;
+    augur::tlp::training_options options;
     options.epochs = 40;             // few records
     augur::serial_executor executor; // or `tbb_executor`, or your own threads
-    const auto report = augur::tlp_fit_dataset(model->network, rows, data, augur::make_tlp_samples(data, augur::records_of(data, split.train)),
-                                               augur::make_tlp_samples(data, augur::records_of(data, split.validation)), executor, options);
-    if (!report) return failed(report.why());
+    const auto report = augur::tlp::train_on_dataset(model->network, rows, data, augur::tlp::make_samples(data, augur::tlp::records_of(data, split.train)),
+                                               augur::tlp::make_samples(data, augur::tlp::records_of(data, split.validation)), executor, options);
+    if (!report) return failed(report.error());
     // 4. The inference form behind the search's own interface: one model, a scorer a thread.
-    const auto frozen = augur::freeze(*model);
-    if (!frozen) return failed(frozen.why());
+    const auto frozen = augur::tlp::freeze(*model);
+    if (!frozen) return failed(frozen.error());
     auto scorer = frozen->scorer(executor);
     const kernel unseen{"a kernel that was never measured", 7};
     const auto cost = [&](const std::vector<plan>& candidates) {
         std::vector<float> scores(candidates.size(), -INFINITY);
-        if (auto done = scorer.score(unseen, std::span(candidates), std::span(scores)); !done) failed(done.why());
+        if (auto done = scorer.score(unseen, std::span(candidates), std::span(scores)); !done) failed(done.error());
         return scores;
     };
     const plan best = search(cost, rng);

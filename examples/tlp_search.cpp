@@ -66,7 +66,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", p.what.compiler.command);
     flags.add_switch("quick", "two small kernels, few candidates, small networks: shows that it works, in 3 minutes, without data", w.quick);
     flags.add_switch("help", "print this", help);
-    if (auto read = flags.parse(arguments); !read) return read.why();
+    if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
         std::printf("usage: tlp_search [flags]\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 interrupted.\n",
                     flags.help().c_str());
@@ -92,7 +92,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
 /// The heaviest kernels of a network, by operations and uses; none of `without`.
 augur::network heaviest(augur::network from, std::size_t most, const augur::network& without) {
     const auto work = [](const augur::network_kernel& k) {
-        const auto t = augur::loopnest_task::create(k.what, {});
+        const auto t = augur::loopnest::kernel_task::create(k.what, {});
         return t ? t->flops() * k.uses : 0.0;
     };
     std::erase_if(from.kernels, [&](const augur::network_kernel& k) {
@@ -115,9 +115,9 @@ augur::result<void> choose_kernels(wishes& w) {
         return {};
     }
     auto searched = augur::find_network(w.network);
-    if (!searched) return searched.why();
+    if (!searched) return searched.error();
     auto teacher = augur::find_network(!w.teacher.empty() ? w.teacher : w.network == "resnet_50" ? "mobilenet_v2" : "resnet_50");
-    if (!teacher) return teacher.why();
+    if (!teacher) return teacher.error();
     p.teacher = heaviest(*std::move(teacher), w.teacher_kernels, *searched);
     if (p.teacher.kernels.empty()) return error{errc::invalid_argument, "--teacher: all kernels of " + p.teacher.name + " are searched themselves"};
     p.what.work = heaviest(*std::move(searched), w.kernels, {});
@@ -151,7 +151,7 @@ augur::result<bool> collect(const examples::search_plan& p, examples::progress_l
     how.resume = true;
     how.log = p.folder + "/collect.jsonl";
     examples::session s(how);
-    if (auto ready = s.prepare(); !ready) return ready.why();
+    if (auto ready = s.prepare(); !ready) return ready.error();
     const auto done = s.search("collect", false, true, progress);
     if (done.failed) return *done.failed;
     return !examples::stop_requested().load();
@@ -161,13 +161,13 @@ int run(wishes& w) {
     auto& p = w.plan;
     const auto complain = [](const error& why, int code) { return examples::complain("tlp_search", why, code); };
     examples::catch_signals();
-    if (auto chosen = choose_kernels(w); !chosen) return complain(chosen.why(), examples::misuse);
+    if (auto chosen = choose_kernels(w); !chosen) return complain(chosen.error(), examples::misuse);
     examples::session s(p.what);
-    if (auto ready = s.prepare(); !ready) return complain(ready.why(), examples::misuse);
+    if (auto ready = s.prepare(); !ready) return complain(ready.error(), examples::misuse);
     p.what.threads = s.with.threads;
-    if (auto mine = examples::claim_folder(p.folder, settings_of(s, p)); !mine) return complain(mine.why(), examples::misuse);
+    if (auto mine = examples::claim_folder(p.folder, settings_of(s, p)); !mine) return complain(mine.error(), examples::misuse);
     if (!w.report.empty())
-        if (auto writable = examples::can_write(w.report); !writable) return complain(writable.why(), examples::misuse);
+        if (auto writable = examples::can_write(w.report); !writable) return complain(writable.error(), examples::misuse);
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
 
@@ -181,27 +181,27 @@ int run(wishes& w) {
     for (const auto& o : all) {
         if (o.row->weights.empty() || weights.count(o.row->weights) != 0 || stopped()) continue;
         if (weights.empty())
-            if (auto there = collect(p, progress); !there) return complain(there.why(), examples::failed);
+            if (auto there = collect(p, progress); !there) return complain(there.error(), examples::failed);
         if (!stopped()) weights.emplace(o.row->weights, examples::train_weights(p, o.row->weights, progress));
     }
     for (std::uint64_t seed = p.what.seed; seed < p.what.seed + p.seeds; ++seed) // a seed of all rows, then the next: a busy hour meets all alike
         for (auto& o : all) {
             if (stopped() || !o.why_not.empty()) continue;
             if (const auto at = weights.find(o.row->weights); at != weights.end() && !at->second) {
-                o.why_not = at->second.why().detail;
+                o.why_not = at->second.error().detail;
                 std::fprintf(stderr, "%s is absent: %s\n", std::string(o.row->name).c_str(), o.why_not.c_str());
                 continue;
             }
             const auto done = examples::run_search(s, p, *o.row, seed, progress);
-            if (!done && done.why().code != errc::unsupported) return complain(done.why(), examples::failed);
-            if (!done) o.why_not = done.why().detail;
+            if (!done && done.error().code != errc::unsupported) return complain(done.error(), examples::failed);
+            if (!done) o.why_not = done.error().detail;
         }
 
     std::vector<examples::searched> winners;
     for (auto& o : all)
         for (std::uint64_t seed = p.what.seed; seed < p.what.seed + p.seeds && o.why_not.empty(); ++seed)
             if (auto trace = examples::read_search(s, p, *o.row, seed)) o.traces.push_back(*std::move(trace));
-            else if (trace.why().code != errc::not_found) return complain(trace.why(), examples::failed);
+            else if (trace.error().code != errc::not_found) return complain(trace.error(), examples::failed);
     if (w.again && !stopped()) {
         for (auto& o : all)
             for (auto& t : o.traces) winners.push_back(t.result);
@@ -216,7 +216,7 @@ int run(wishes& w) {
     for (const auto& line : examples::search_notes(s, p, all)) std::printf("%s\n", line.c_str());
     if (!w.report.empty()) {
         if (auto written = augur::replace_file(w.report, examples::search_html(s, p, all)); !written)
-            return complain(written.why(), examples::failed);
+            return complain(written.error(), examples::failed);
         std::printf("report  %s\n", w.report.c_str());
     }
     std::printf("work    %s\n", p.folder.c_str());
@@ -228,6 +228,6 @@ int run(wishes& w) {
 int main(int argc, char** argv) {
     wishes w;
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
-    if (!go) return examples::complain("tlp_search", go.why(), examples::misuse);
+    if (!go) return examples::complain("tlp_search", go.error(), examples::misuse);
     return *go ? run(w) : examples::done;
 }

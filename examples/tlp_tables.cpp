@@ -114,7 +114,7 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_switch("print", "print what is done; compute nothing", w.printed_only);
     flags.add_switch("quick", "on small made-up logs, with small budgets, batches of 64 and a quarter of the widths", w.quick);
     flags.add_switch("help", "print this", help);
-    if (auto read = flags.parse(arguments); !read) return read.why();
+    if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
         std::printf("usage: tlp_tables [flags]\n\n%s\nA cell that was computed is kept in the cache; a run that was killed goes on.\n"
                     "Exit code: 0 done, 1 it failed on the way, 2 wrong flags or no data, 130 interrupted (Ctrl-C).\n",
@@ -170,13 +170,13 @@ int run(const wishes& given, int argc, char** argv) {
         w.from.data = w.from.cache + "/logs";
         std::error_code none;
         if (!std::filesystem::exists(w.from.data, none))
-            if (auto made = examples::write_quick_logs(w.from.data, 60); !made) return complain(made.why(), examples::failed);
+            if (auto made = examples::write_quick_logs(w.from.data, 60); !made) return complain(made.error(), examples::failed);
     } else {
         w.from.data = find_data(w.from.data);
     }
     examples::executor threads = examples::make_executor(w.threads);
     const auto world = examples::load_tables(w.from, threads);
-    if (!world) return complain(world.why(), examples::misuse);
+    if (!world) return complain(world.error(), examples::misuse);
     if (!w.figures.empty()) {
         std::error_code wrong;
         std::filesystem::create_directories(w.figures, wrong);
@@ -184,7 +184,7 @@ int run(const wishes& given, int argc, char** argv) {
     }
     std::printf("%s", facts(*world, w.quick, argc, argv).c_str());
     examples::cell_runner runner(*world, w.budget, w.from.cache, threads);
-    if (auto opened = runner.open(); !opened) return complain(opened.why(), examples::failed);
+    if (auto opened = runner.open(); !opened) return complain(opened.error(), examples::failed);
     const auto cells = examples::all_cells(*world);
     const auto margins = examples::all_margins(*world);
     const auto in_table = [&](const std::string& id) {
@@ -213,14 +213,14 @@ int run(const wishes& given, int argc, char** argv) {
                 progress.clear();
                 if (score) {
                     one.seeds.emplace(seed, *std::move(score));
-                } else if (score.why().code == errc::interrupted) {
+                } else if (score.error().code == errc::interrupted) {
                     std::fprintf(stderr, "stopped at cell %s; the same command goes on\n", label.c_str());
                     return examples::interrupted;
-                } else if (score.why().code == errc::unsupported || score.why().code == errc::not_found) {
-                    one.why_not = score.why().detail;
+                } else if (score.error().code == errc::unsupported || score.error().code == errc::not_found) {
+                    one.why_not = score.error().detail;
                     break;
                 } else {
-                    return complain(score.why(), examples::failed);
+                    return complain(score.error(), examples::failed);
                 }
                 if (examples::stop_requested().load()) return examples::interrupted;
             }
@@ -233,11 +233,11 @@ int run(const wishes& given, int argc, char** argv) {
             continue;
         }
         const auto statistics = examples::print_statistics(table.id, *world, w.figures);
-        if (!statistics) return complain(statistics.why(), examples::failed);
+        if (!statistics) return complain(statistics.error(), examples::failed);
         std::printf("%s", statistics->c_str());
         if (!shown.empty()) std::printf("%s", examples::print_table(table, shown, margins, w.budget).c_str());
         if (table.id == "figure-9" && !w.figures.empty())
-            if (auto drawn = examples::write_figure_9(w.figures, shown); !drawn) return complain(drawn.why(), examples::failed);
+            if (auto drawn = examples::write_figure_9(w.figures, shown); !drawn) return complain(drawn.error(), examples::failed);
         std::fflush(stdout);
     }
     return examples::done;
@@ -248,6 +248,6 @@ int run(const wishes& given, int argc, char** argv) {
 int main(int argc, char** argv) {
     wishes w;
     const auto read = read_flags({argv + 1, static_cast<std::size_t>(argc - (argc > 0 ? 1 : 0))}, w);
-    if (!read) return examples::complain("tlp_tables", read.why(), examples::misuse);
+    if (!read) return examples::complain("tlp_tables", read.error(), examples::misuse);
     return *read ? run(w, argc, argv) : examples::done;
 }

@@ -38,9 +38,9 @@ struct plan {
 int run(examples::settings settings, const plan& p) {
     examples::catch_signals();
     examples::session s(std::move(settings));
-    if (auto ready = s.prepare(); !ready) return examples::complain("tlp_versus_random", ready.why(), examples::misuse);
+    if (auto ready = s.prepare(); !ready) return examples::complain("tlp_versus_random", ready.error(), examples::misuse);
     examples::progress_line progress;
-    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("tlp_versus_random", measured.why(), examples::failed);
+    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("tlp_versus_random", measured.error(), examples::failed);
     for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     s.with.even = true;
     s.with.trials = p.pool;
@@ -56,7 +56,7 @@ int run(examples::settings settings, const plan& p) {
         if (one.failed) return examples::complain("tlp_versus_random", *one.failed, examples::failed);
     // The winners are measured again side by side: the least of many noisy numbers favours whoever drew more often.
     std::vector<std::vector<double>> drawn_n(s.tasks.size()), drawn_3n(s.tasks.size());
-    augur::random rng(first);
+    augur::random_engine rng(first);
     for (std::size_t k = 0; k < s.tasks.size(); ++k)
         for (std::size_t r = 0; r < p.resamples; ++r) {
             auto order = searches[0].latencies[k];
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
         "kernel", "KERNEL", "only this one; may be given again",
         [&](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
-            if (!k) return k.why();
+            if (!k) return k.error();
             s.work.add(k);
             s.work.name = "chosen kernels";
             return {};
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
-        return examples::complain("tlp_versus_random", read.why(), examples::misuse);
+        return examples::complain("tlp_versus_random", read.error(), examples::misuse);
     if (help) {
         std::printf("usage: tlp_versus_random [flags]\n\n%s", flags.help().c_str());
         return examples::done;
@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
                                   examples::misuse);
     if (s.work.kernels.empty()) {
         auto found = augur::find_network(network);
-        if (!found) return examples::complain("tlp_versus_random", found.why(), examples::misuse);
+        if (!found) return examples::complain("tlp_versus_random", found.error(), examples::misuse);
         s.work = std::move(*found);
     }
     return run(std::move(s), p);

@@ -23,7 +23,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "network", "NAME", "tune all kernels of a network: resnet_18, resnet_50, mobilenet_v2, vgg_16, bert_base",
         [&](std::string_view text) -> augur::result<void> {
             auto found = augur::find_network(text);
-            if (!found) return found.why();
+            if (!found) return found.error();
             s.work.name += (s.work.name.empty() ? "" : " + ") + found->name;
             for (const auto& k : found->kernels) s.work.add(k.what, k.uses);
             return {};
@@ -33,7 +33,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "kernel", "KERNEL", "tune one kernel, e.g. conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,relu or dense:m=1,n=1000,k=512;\nmay be given again",
         [&](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
-            if (!k) return k.why();
+            if (!k) return k.error();
             s.work.add(k);
             if (s.work.name.empty()) s.work.name = "all kernels";
             return {};
@@ -61,7 +61,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("help", "print this", help);
-    if (auto read = flags.parse(arguments); !read) return read.why();
+    if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
         std::printf("usage: tune --network NAME | --kernel KERNEL [flags]\n\n%s\n"
                     "Exit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 interrupted (Ctrl-C: the record is finished, then the "
@@ -102,6 +102,6 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
 int main(int argc, char** argv) {
     examples::job job;
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), job);
-    if (!go) return examples::complain("tune", go.why(), examples::misuse);
+    if (!go) return examples::complain("tune", go.error(), examples::misuse);
     return *go ? examples::run_job("tune", std::move(job)) : examples::done;
 }

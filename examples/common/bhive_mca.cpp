@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <augur/core/number.hpp>
-#include <augur/loopnest/process.hpp> // work_folder
+#include <augur/loopnest/run/process.hpp> // work_folder
 
 #include "bhive.hpp"
 #include "mca.hpp"
@@ -36,13 +36,13 @@ augur::result<block_row> mca_blocks(const std::vector<measured_block>& blocks, c
         }
         line("# LLVM-MCA-END", b);
     }
-    auto folder = augur::work_folder::create();
-    if (!folder) return folder.why();
+    auto folder = augur::loopnest::work_folder::create();
+    if (!folder) return folder.error();
     const auto file = folder->path() + "/blocks.s";
-    if (auto kept = augur::write_private_file(file, text); !kept) return kept.why();
+    if (auto kept = augur::loopnest::write_private_file(file, text); !kept) return kept.error();
     auto said = run_mca(tool, {"-mtriple=x86_64", "-mcpu=" + cpu}, file, blocks.size());
     if (!said) {
-        row.note = said.why().detail;
+        row.note = said.error().detail;
         return row;
     }
     row.cycles = std::move(said->cycles);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/llvm/ir_options.hpp>
-#include <augur/model/crop_predict.hpp>
+#include <augur/llvm/options.hpp>
+#include <augur/crop/predictor.hpp>
 #include <augur/program/features.hpp>
 #include <augur/schedule/steps.hpp>
 

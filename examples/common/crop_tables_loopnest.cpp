@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include <augur/llvm/ir_compiler.hpp>
-#include <augur/loopnest/crop_nest.hpp>
-#include <augur/loopnest/task_runner.hpp>
+#include <augur/llvm/compiler.hpp>
+#include <augur/loopnest/crop/crop_nest.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
 #include <augur/tune/trial_log.hpp>
 
 #include "crop_tables.hpp"
@@ -24,22 +24,22 @@ using augur::error;
 using augur::result;
 
 /// The IR of a candidate and the features of that, from files that an earlier call has left, else made and left there.
-result<void> compile(const augur::ir_compiler& clang, const augur::program& p, const std::string& folder, measured_program& into) {
+result<void> compile(const augur::ir_compiler& clang, const augur::loopnest::generated_program& p, const std::string& folder, measured_program& into) {
     const auto stem = folder + "/" + text_of("%016llx", static_cast<unsigned long long>(clang.key(p))), torn = stem + ".part";
     into.ir = stem + ".ll";
     if (std::error_code wrong; !fs::exists(into.ir, wrong)) {
-        if (auto written = clang.write(p, torn); !written) return written.why();
+        if (auto written = clang.write(p, torn); !written) return written.error();
         fs::rename(torn, into.ir, wrong);
         if (wrong) return error{augur::errc::io, into.ir + ": " + wrong.message()};
     }
     auto features = kept_features(stem + ".features.json", into.ir, augur::ir_compiler::run_of(p));
-    if (!features) return features.why();
+    if (!features) return features.error();
     into.compiled = std::move(*features);
     return {};
 }
 
 /// How long the schedule of a trial took in each round in which it did not fail.
-std::vector<double> times_of(const augur::recorded_trial<augur::step_list>& trial, std::span<const augur::logged_trials<>> rounds) {
+std::vector<double> times_of(const augur::logged_trial<augur::step_list>& trial, std::span<const augur::trials_in_log<>> rounds) {
     std::vector<double> times;
     for (const auto& round : rounds) {
         const auto same = std::find_if(round.trials.begin(), round.trials.end(),
@@ -58,7 +58,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     std::optional<augur::ir_compiler> clang;
     if (!o.clang.empty()) {
         auto found = augur::ir_compiler::find({o.clang, {}});
-        if (!found) return found.why();
+        if (!found) return found.error();
         clang.emplace(std::move(*found));
     }
     settings what;
@@ -74,21 +74,21 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     };
     what.log = log_of(0);
     session s(std::move(what));
-    if (auto ready = s.prepare(); !ready) return ready.why();
-    std::vector<augur::logged_trials<>> rounds;
+    if (auto ready = s.prepare(); !ready) return ready.error();
+    std::vector<augur::trials_in_log<>> rounds;
     for (std::size_t round = 0; round < o.rounds; ++round) {
         s.with.log = log_of(round);
         if (round > 0)
-            if (auto taken = s.take_log(); !taken) return taken.why();
+            if (auto taken = s.take_log(); !taken) return taken.error();
         const auto name = o.rounds == 1 ? std::string("measure") : "measure, round " + std::to_string(round + 1);
         if (const auto measured = s.search(name, false, true, progress); measured.failed) return *measured.failed;
         if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
-        auto trials = augur::read_trials(s.with.log, std::span<const augur::loopnest_task>(s.tasks), s.made_with());
-        if (!trials) return trials.why();
+        auto trials = augur::read_trials(s.with.log, std::span<const augur::loopnest::kernel_task>(s.tasks), s.made_with());
+        if (!trials) return trials.error();
         rounds.push_back(std::move(*trials));
     }
     std::vector<measured_task> out;
-    const auto c_code = augur::native_c_options(s.on);
+    const auto c_code = augur::loopnest::native_c_options(s.on);
     for (const auto& t : s.tasks) {
         measured_task task;
         task.name = label(t.what());
@@ -107,19 +107,19 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
                 continue;
             }
             p.seconds = median(p.rounds);
-            augur::loop_state state(t.dag());
-            if (auto applied = state.apply(trial.schedule); !applied) return applied.why();
-            const auto lowered = augur::lower(state);
-            if (!lowered) return lowered.why();
-            auto features = augur::crop_features(*lowered, c_code);
+            augur::loopnest::loop_state state(t.dag());
+            if (auto applied = state.apply(trial.schedule); !applied) return applied.error();
+            const auto lowered = augur::loopnest::lower(state);
+            if (!lowered) return lowered.error();
+            auto features = augur::loopnest::crop_features(*lowered, c_code);
             if (!features) {
-                leave_out(features.why().detail);
+                leave_out(features.error().detail);
                 continue;
             }
             p.features = std::move(*features);
             if (clang) {
-                if (auto compiled = compile(*clang, augur::write_c(*lowered, c_code), o.cache + "/clang", p); !compiled) {
-                    leave_out("through clang: " + compiled.why().detail);
+                if (auto compiled = compile(*clang, augur::loopnest::write_c(*lowered, c_code), o.cache + "/clang", p); !compiled) {
+                    leave_out("through clang: " + compiled.error().detail);
                     continue;
                 }
             }

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include <augur/loopnest/process.hpp>
+#include <augur/loopnest/run/process.hpp>
 #include <augur/record/replace_file.hpp>
 
 #include "crop_tables.hpp"
@@ -75,18 +75,18 @@ struct tools {
     /// @param stem  of the files that are made on the way
     [[nodiscard]] result<std::vector<machine_block>> measure(const std::string& ir, const std::string& stem) const {
         const std::string assembly = stem + ".s";
-        if (const auto r = augur::run_process({{llc, "-O3", "-mcpu=" + cpu, "-o", assembly, ir}, "", 300}); !r.ok())
+        if (const auto r = augur::loopnest::run_process({{llc, "-O3", "-mcpu=" + cpu, "-o", assembly, ir}, "", 300}); !r.ok())
             return error{errc::invalid_argument, llc + " " + ir + ": " + (r.timed_out ? "time limit" : shown(r.errors.substr(0, 200)))};
         std::ifstream in(assembly, std::ios::binary);
         std::stringstream text;
         text << in.rdbuf();
         std::string marked;
         auto blocks = mark_blocks(text.str(), marked);
-        if (auto written = augur::replace_file(assembly, marked); !written) return written.why();
+        if (auto written = augur::replace_file(assembly, marked); !written) return written.error();
         const auto said = run_mca(mca, {"-mcpu=" + cpu}, assembly, blocks.size());
         std::error_code ignored;
         std::filesystem::remove(assembly, ignored);
-        if (!said) return error{said.why().code, said.why().detail + " (" + ir + ")"};
+        if (!said) return error{said.error().code, said.error().detail + " (" + ir + ")"};
         for (std::size_t b = 0; b < blocks.size(); ++b)
             if (!std::isnan(said->cycles[b])) blocks[b].cycles = said->cycles[b];
         return blocks;
@@ -157,8 +157,8 @@ result<score_row> mca_row(const std::vector<measured_task>& tasks, const augur::
             const std::string kept = p.ir + "." + cpu + ".cycles";
             if (std::error_code ignored; !std::filesystem::exists(kept, ignored)) {
                 const auto blocks = use.measure(p.ir, kept);
-                if (!blocks) return score_row{row.name, true, {}, blocks.why().detail};
-                if (auto written = augur::replace_file(kept, text_of_blocks(*blocks)); !written) return written.why();
+                if (!blocks) return score_row{row.name, true, {}, blocks.error().detail};
+                if (auto written = augur::replace_file(kept, text_of_blocks(*blocks)); !written) return written.error();
             }
             predicted.push_back(seconds_of(p.compiled ? *p.compiled : p.features, read_blocks(kept), target.clock_hz, sum));
         }

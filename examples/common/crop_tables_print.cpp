@@ -58,7 +58,7 @@ augur::result<void> draw_crop_curves(const std::vector<measured_task>& tasks, co
         std::vector<double> predicted;
         for (const auto& p : t.programs) {
             auto got = crop.predict(p.features, threads);
-            if (!got) return got.why();
+            if (!got) return got.error();
             predicted.push_back(got->seconds);
         }
         double low = times[order[0]], top = times[order.back()];

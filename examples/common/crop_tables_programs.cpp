@@ -13,7 +13,7 @@
 #include <augur/core/json.hpp>
 #include <augur/core/whole_file.hpp>
 #include <augur/llvm/features_of_ir.hpp>
-#include <augur/loopnest/process.hpp>
+#include <augur/loopnest/run/process.hpp>
 #include <augur/program/features_json.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/schedule/steps_json.hpp>
@@ -73,7 +73,7 @@ augur::result<void> unpack(const fs::path& archive, const fs::path& to) {
     if (fs::exists(to / ".whole", why)) return {};
     fs::create_directories(to, why);
     if (why) return augur::error{augur::errc::io, to.string() + ": " + why.message()};
-    const auto done = augur::run_process({{"tar", "-xJf", archive.string(), "-C", to.string()}, "", 120});
+    const auto done = augur::loopnest::run_process({{"tar", "-xJf", archive.string(), "-C", to.string()}, "", 120});
     if (!done.ok()) return augur::error{augur::errc::io, archive.string() + ": tar could not unpack it: " + done.errors.substr(0, 200)};
     std::ofstream(to / ".whole") << '\n';
     return {};
@@ -87,7 +87,7 @@ augur::result<augur::program_features> kept_features(const std::string& kept, co
     how.time_limit_seconds = 120;
     auto features = augur::features_of_ir_file(ir, how);
     if (features)
-        if (auto written = augur::replace_file(kept, augur::features_to_json(*features)); !written) return written.why();
+        if (auto written = augur::replace_file(kept, augur::features_to_json(*features)); !written) return written.error();
     return features;
 }
 
@@ -106,7 +106,7 @@ augur::result<std::vector<measured_task>> gather_programs(const gather_options& 
         const fs::path folder = fs::path(o.cache) / task.name;
         const fs::path archive = fs::path(o.data) / (task.name + ".ll.tar.xz");
         auto lines = text_of_file(list);
-        if (!lines) return lines.why();
+        if (!lines) return lines.error();
         std::size_t number = 0, done = 0;
         const auto count = static_cast<std::size_t>(std::count(lines->begin(), lines->end(), '\n'));
         for (std::string_view rest = *lines; !rest.empty() && done < o.most && !stop_requested().load();) {
@@ -115,19 +115,19 @@ augur::result<std::vector<measured_task>> gather_programs(const gather_options& 
             ++number;
             augur::json_reader in(line);
             measured_line m;
-            if (!read_line(in, m)) return augur::error{augur::errc::parse, list.string() + ":" + std::to_string(number) + ": " + in.why().detail};
+            if (!read_line(in, m)) return augur::error{augur::errc::parse, list.string() + ":" + std::to_string(number) + ": " + in.error().detail};
             if (m.id.find('/') != std::string::npos || m.file.find('/') != std::string::npos || !(m.one_thread > 0) || m.steps.steps.empty())
                 return augur::error{augur::errc::invalid_argument,
                                     list.string() + ":" + std::to_string(number) + ": expected a name, a latency and a schedule"};
             const double seconds = o.threads == 1 ? m.one_thread : m.two_threads;
             if (!(seconds > 0)) continue; // not with so many threads
-            if (auto ready = unpack(archive, folder); !ready) return ready.why();
+            if (auto ready = unpack(archive, folder); !ready) return ready.error();
             const std::string ir = (folder / m.file).string();
             augur::ir_options how;
             how.threads = o.threads;
             auto features = kept_features((folder / (m.id + "." + std::to_string(o.threads) + ".features.json")).string(), ir, how);
             if (features) task.programs.push_back({m.id, std::move(*features), seconds, {seconds}, std::move(m.steps), ir, {}});
-            else task.left_out.push_back(m.id + ": " + features.why().detail);
+            else task.left_out.push_back(m.id + ": " + features.error().detail);
             ++done;
             progress.show(done, count, task.name, done == count);
         }

@@ -7,14 +7,14 @@
 #include <span>
 #include <utility>
 
-#include <augur/core/random.hpp>
-#include <augur/feature/tlp_rows.hpp>
-#include <augur/model/tlp_fit_dataset.hpp>
-#include <augur/model/tlp_online.hpp>
-#include <augur/record/dataset.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/tlp/row_table.hpp>
+#include <augur/tlp/train/dataset_trainer.hpp>
+#include <augur/tlp/online.hpp>
+#include <augur/dataset/dataset.hpp>
 
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/tlp_trees.hpp>
+#include <augur/xgboost/tlp/trees.hpp>
 #endif
 
 #include "crop_tables.hpp"
@@ -33,12 +33,12 @@ result<augur::dataset> dataset_of(const std::vector<measured_task>& tasks) {
     const auto source = out.source("measured");
     for (const auto& t : tasks) {
         const auto number = out.task(t.name, "", {});
-        if (!number) return number.why();
+        if (!number) return number.error();
         for (const auto& p : t.programs) {
             augur::measurement m;
             m.status = augur::outcome::ok;
             m.seconds = {p.seconds};
-            if (auto added = out.add(*number, source, p.steps, m); !added) return added.why();
+            if (auto added = out.add(*number, source, p.steps, m); !added) return added.error();
         }
     }
     augur::dataset_options keep;
@@ -49,15 +49,15 @@ result<augur::dataset> dataset_of(const std::vector<measured_task>& tasks) {
 }
 
 /// A share of the programs of some tasks, from as many tasks as can give four: of fewer no order is learned.
-records draw(const augur::dataset& data, std::vector<std::uint32_t> tasks, double share, augur::random rng) {
-    const records all = augur::records_of(data, tasks);
+records draw(const augur::dataset& data, std::vector<std::uint32_t> tasks, double share, augur::random_engine rng) {
+    const records all = augur::tlp::records_of(data, tasks);
     if (share >= 1) return all;
     const auto wanted = static_cast<std::size_t>((std::max)(2LL, std::llround(share * static_cast<double>(all.size()))));
     rng.shuffle(std::span(tasks));
     tasks.resize(std::clamp(wanted / 4, std::size_t{1}, tasks.size()));
     records out;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-        records own = augur::records_of(data, std::span(tasks).subspan(i, 1));
+        records own = augur::tlp::records_of(data, std::span(tasks).subspan(i, 1));
         rng.shuffle(std::span(own));
         own.resize((std::min)(own.size(), wanted * (i + 1) / tasks.size() - wanted * i / tasks.size()));
         out.insert(out.end(), own.begin(), own.end());
@@ -67,36 +67,36 @@ records draw(const augur::dataset& data, std::vector<std::uint32_t> tasks, doubl
 }
 
 /// Trains on some records and scores others, higher is better: the options are those with which the models learn in the tuning loop.
-using rival = result<std::vector<float>> (*)(const augur::dataset& data, const augur::tlp_samples& train, const records& judged, std::uint64_t seed,
+using rival = result<std::vector<float>> (*)(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged, std::uint64_t seed,
                                              executor& threads);
 
-result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::tlp_samples& train, const records& judged, std::uint64_t seed,
+result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged, std::uint64_t seed,
                                       executor& threads) {
-    const augur::tlp_online_options o;
-    const augur::tlp_row_table table(o.schema, data.primitives());
-    const augur::random rng(seed);
-    auto net = augur::tlp_network<float>::random_init(o.config.of(o.schema), rng.stream(0));
-    augur::tlp_bags bags(o.schema.columns, net.config.order());
+    const augur::tlp::online_options o;
+    const augur::tlp::row_table table(o.schema, data.primitives());
+    const augur::random_engine rng(seed);
+    auto net = augur::tlp::model<float>::random_init(o.config.of(o.schema), rng.stream(0));
+    augur::tlp::deduplicated_batch bags(o.schema.columns, net.config.order());
     for (const auto r : train.records)
         if (!bags.add(data.schedule(r), table)) return augur::error{augur::errc::unknown_primitive, "a schedule beyond TLP's vocabulary"};
-    (void)augur::tlp_fit(net, bags, train.labels, train.groups, rng.stream(1), threads, o.fit);
-    augur::tlp_pass<float> pass;
-    return augur::tlp_record_scores(net, table, data, judged, threads, pass);
+    (void)augur::tlp::fit_online(net, bags, train.labels, train.groups, rng.stream(1), threads, o.fit);
+    augur::forward_backward<float> pass;
+    return augur::tlp::record_scores(net, table, data, judged, threads, pass);
 }
 
-result<std::vector<float>> tree_scores([[maybe_unused]] const augur::dataset& data, [[maybe_unused]] const augur::tlp_samples& train,
+result<std::vector<float>> tree_scores([[maybe_unused]] const augur::dataset& data, [[maybe_unused]] const augur::tlp::training_samples& train,
                                        [[maybe_unused]] const records& judged, [[maybe_unused]] std::uint64_t seed,
                                        [[maybe_unused]] executor& threads) {
 #ifdef AUGUR_HAS_XGBOOST
     const augur::tlp_trees_online_options o;
-    const augur::tlp_row_table table(o.schema, data.primitives());
+    const augur::tlp::row_table table(o.schema, data.primitives());
     auto how = o.trees;
     how.seed = seed;
     how.threads = static_cast<std::uint32_t>(threads.concurrency());
     const auto trees = augur::tlp_trees::train(table, data, train.records, train.labels, train.groups, how);
-    if (!trees) return trees.why();
+    if (!trees) return trees.error();
     std::vector<float> scores(judged.size());
-    if (auto done = trees->score_records(table, data, judged, scores); !done) return done.why();
+    if (auto done = trees->score_records(table, data, judged, scores); !done) return done.error();
     return scores;
 #else
     return augur::error{augur::errc::unsupported, "built without XGBoost"};
@@ -113,7 +113,7 @@ result<std::vector<score_row>> learned_rows(const std::vector<measured_task>& ta
         return out;
     }
     const auto data = dataset_of(tasks);
-    if (!data) return data.why();
+    if (!data) return data.error();
     executor threads;
     const std::size_t folds = std::clamp(o.folds, std::size_t{2}, tasks.size());
     constexpr std::array shares{1.0, 0.05, 0.005};
@@ -126,7 +126,7 @@ result<std::vector<score_row>> learned_rows(const std::vector<measured_task>& ta
             for (std::uint64_t seed = o.seed; seed < o.seed + o.seeds && row.note.empty(); ++seed) {
                 std::vector<std::uint32_t> order(tasks.size()); // the tasks of a fold are `folds` apart
                 std::iota(order.begin(), order.end(), 0U);
-                augur::random(seed).shuffle(std::span(order));
+                augur::random_engine(seed).shuffle(std::span(order));
                 for (std::size_t fold = 0; fold < folds; ++fold) {
                     if (stop_requested().load()) return augur::error{augur::errc::interrupted, "stopped"};
                     progress.show(done++, models.size() * shares.size() * o.seeds * folds, row.name, fold == 0);
@@ -134,12 +134,12 @@ result<std::vector<score_row>> learned_rows(const std::vector<measured_task>& ta
                     for (std::size_t i = 0; i < order.size(); ++i) (i % folds == fold ? own : others).push_back(order[i]);
                     std::sort(others.begin(), others.end());
                     const auto train =
-                        augur::make_tlp_samples(*data, draw(*data, others, share, augur::random(seed).stream(fold)), {augur::label_rule::zero, true});
-                    const auto judged = augur::records_of(*data, own);
+                        augur::tlp::make_samples(*data, draw(*data, others, share, augur::random_engine(seed).stream(fold)), {augur::label_rule::zero, true});
+                    const auto judged = augur::tlp::records_of(*data, own);
                     const auto scores = scores_by(*data, train, judged, seed, threads);
-                    if (!scores && scores.why().code != augur::errc::unsupported) return scores.why();
+                    if (!scores && scores.error().code != augur::errc::unsupported) return scores.error();
                     if (!scores) {
-                        row.note = scores.why().detail;
+                        row.note = scores.error().detail;
                         break;
                     }
                     learned += train.size();

@@ -119,7 +119,7 @@ augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>
     };
     const auto seconds_by = [&](augur::crop::predictor& by, const measured_program& p, const augur::program_features& features) {
         const auto got = by.predict(features, threads);
-        if (!got) refused = augur::error{got.why().code, p.name + ": " + got.why().detail};
+        if (!got) refused = augur::error{got.error().code, p.name + ": " + got.error().detail};
         return got ? got->seconds : std::numeric_limits<double>::infinity();
     };
     std::vector<score_row> out;

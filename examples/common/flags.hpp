@@ -99,7 +99,7 @@ public:
             } else {
                 value = arguments[++i];
             }
-            if (auto taken = at->take(value); !taken) return augur::error{taken.why().code, dashed + ": " + taken.why().detail};
+            if (auto taken = at->take(value); !taken) return augur::error{taken.error().code, dashed + ": " + taken.error().detail};
         }
         return {};
     }

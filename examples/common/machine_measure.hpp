@@ -18,9 +18,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
-#include <augur/loopnest/compile.hpp>
-#include <augur/loopnest/program_runner.hpp>
-#include <augur/program/set_profile.hpp>
+#include <augur/loopnest/run/compile.hpp>
+#include <augur/loopnest/run/program_runner.hpp>
+#include <augur/program/reuse/associativity_profile.hpp>
 #include <augur/target/machine_check.hpp>
 
 #include "console.hpp"
@@ -65,40 +65,40 @@ struct loop_time {
 class machine_meter {
 public:
     /// @param host  what the system tells of it (detect_machine), or less
-    machine_meter(augur::machine host, augur::compiler_options compiler, bool quick, augur::stop_flag stop)
+    machine_meter(augur::machine host, augur::loopnest::compiler_options compiler, bool quick, augur::loopnest::stop_flag stop)
         : asked_(std::move(compiler)), quick_(quick), stop_(stop), machine_(augur::complete_machine(std::move(host))) {}
 
     /// @return errors: not_found and invalid_argument (the compiler), io, interrupted
     [[nodiscard]] augur::result<augur::machine> run(progress_line& progress) {
         progress.show(0, steps, "compiling", true);
-        auto folder = augur::work_folder::create();
-        if (!folder) return folder.why();
-        auto cc = augur::find_compiler(asked_, *folder, stop_);
-        if (!cc) return cc.why();
+        auto folder = augur::loopnest::work_folder::create();
+        if (!folder) return folder.error();
+        auto cc = augur::loopnest::find_compiler(asked_, *folder, stop_);
+        if (!cc) return cc.error();
         probe_writer probes(machine_);
         const auto vector = "#define VECTOR_BYTES " + std::to_string(machine_.vector_bytes) + "\n";
         if (auto built =
                 build(*cc, *folder, {{"probes", probes.source()}, {"memory", std::string(probe_prelude) + vector + std::string(memory_source)}});
             !built)
-            return built.why();
+            return built.error();
         progress.show(1, steps, "instructions", true);
-        if (auto ran = time(folder->path() + "/probes", {}); !ran) return ran.why();
+        if (auto ran = time(folder->path() + "/probes", {}); !ran) return ran.error();
         instructions();
         progress.show(2, steps, "branches", true);
         const auto memory = folder->path() + "/memory";
-        if (auto ran = time(memory, {"branches"}); !ran) note(ran.why().detail);
+        if (auto ran = time(memory, {"branches"}); !ran) note(ran.error().detail);
         progress.show(3, steps, "caches", true);
         caches(memory);
         progress.show(4, steps, "memory", true);
         far(memory);
         progress.show(5, steps, "window", true);
-        if (auto ran = time(memory, {"window", std::to_string(far_bytes() / 2)}); !ran) note(ran.why().detail);
+        if (auto ran = time(memory, {"window", std::to_string(far_bytes() / 2)}); !ran) note(ran.error().detail);
         core();
         progress.show(6, steps, "launches", true);
-        if (auto ran = launches(); !ran) note(ran.why().detail);
+        if (auto ran = launches(); !ran) note(ran.error().detail);
         progress.show(steps, steps, "done", true);
         if (stop_ != nullptr && stop_->load()) return augur::error{augur::errc::interrupted, "stopped"};
-        if (auto fits = augur::check_machine(machine_); !fits) return fits.why();
+        if (auto fits = augur::check_machine(machine_); !fits) return fits.error();
         return machine_;
     }
 
@@ -125,9 +125,9 @@ private:
     static constexpr int passes = 4; ///< of a measurement that stays noisy, at most
     static constexpr auto measured = augur::provenance::measured;
 
-    augur::compiler_options asked_;
+    augur::loopnest::compiler_options asked_;
     bool quick_;
-    augur::stop_flag stop_;
+    augur::loopnest::stop_flag stop_;
     augur::machine machine_;
     std::map<std::string, loop_time> times_;
     std::vector<std::string> notes_;
@@ -156,12 +156,12 @@ private:
         return true;
     }
 
-    augur::result<void> build(const augur::compiler& cc, const augur::work_folder& folder,
+    augur::result<void> build(const augur::loopnest::compiler& cc, const augur::loopnest::work_folder& folder,
                               const std::vector<std::pair<std::string, std::string>>& programs) const {
-        std::vector<augur::process_spec> jobs;
+        std::vector<augur::loopnest::process_spec> jobs;
         for (const auto& [name, text] : programs) {
             const auto stem = folder.path() + "/" + name;
-            if (auto written = augur::write_private_file(stem + ".c", text); !written) return written;
+            if (auto written = augur::loopnest::write_private_file(stem + ".c", text); !written) return written;
             auto& job = jobs.emplace_back();
             job.arguments = cc.command;
             job.arguments.insert(job.arguments.end(), cc.flags.begin(), cc.flags.end());
@@ -172,7 +172,7 @@ private:
             job.wall_seconds = 120;
             job.temporary = folder.path();
         }
-        const auto ended = augur::run_processes(jobs, static_cast<std::size_t>(machine_.processors), stop_);
+        const auto ended = augur::loopnest::run_processes(jobs, static_cast<std::size_t>(machine_.processors), stop_);
         for (const auto& r : ended) {
             if (r.stopped) return augur::error{augur::errc::interrupted, "stopped while compiling"};
             if (!r.ok())
@@ -198,11 +198,11 @@ private:
     }
     augur::result<void> time_once(const std::string& path, const std::vector<std::string>& arguments, const std::string& as,
                                   std::vector<std::string>& names) {
-        augur::process_spec job;
+        augur::loopnest::process_spec job;
         job.arguments = {path, quick_ ? "1" : "0"};
         job.arguments.insert(job.arguments.end(), arguments.begin(), arguments.end());
         job.wall_seconds = 300; // some seconds, where nothing else runs
-        const auto r = augur::run_process(job, stop_);
+        const auto r = augur::loopnest::run_process(job, stop_);
         const auto what = arguments.empty() ? std::string("instructions") : arguments.front();
         if (r.stopped) return augur::error{augur::errc::interrupted, "stopped while measuring " + what};
         std::string_view text = r.output;
@@ -415,7 +415,7 @@ private:
             const double latency = shared ? of_clock(name + "chase") : cycles(name + "chase");
             const double byte = shared ? of_clock(name + "read") : cycles(name + "read");
             if (!walked || latency <= 0 || byte <= 0 || (i > 0 && latency <= machine_.caches[i - 1].latency)) {
-                note(name + " not measured" + (walked ? "" : ": " + walked.why().detail));
+                note(name + " not measured" + (walked ? "" : ": " + walked.error().detail));
                 continue;
             }
             if (!quiet("L" + std::to_string(c.level), name + "chase", name + "read")) continue;
@@ -433,7 +433,7 @@ private:
         auto& c = machine_.caches.front();
         if (machine_.caches.size() < 2 || c.ways < 1 || c.from != measured) return;
         const auto period = c.bytes / c.ways, rows = (std::min)(machine_.caches[1].bytes / 2 / period, std::int64_t{64}) / 4 * 4;
-        if (rows <= static_cast<std::int64_t>(augur::set_stream::deepest)) return;
+        if (rows <= static_cast<std::int64_t>(augur::associativity_stream::deepest)) return;
         if (!time(program, {"sets", std::to_string(rows * period), std::to_string(period)}, "L1.")) note("L1.sets not measured");
         else if (quiet("sets of L1", "L1.sets")) c.set_cycles = rounded(cycles("L1.sets"));
     }
@@ -453,7 +453,7 @@ private:
         }
         if (!walked || latency <= machine_.caches.back().latency) {
             m.latency = (std::max)(m.latency, 2 * machine_.caches.back().latency);
-            note("memory not measured" + (walked ? std::string() : ": " + walked.why().detail));
+            note("memory not measured" + (walked ? std::string() : ": " + walked.error().detail));
             return;
         }
         m.latency = rounded(latency);
@@ -487,16 +487,16 @@ private:
     /// What it takes to hand nothing to all threads of the embedded compiler's runner.
     augur::result<void> launches() {
         if (machine_.processors < 2) return {};
-        augur::runner_options o;
+        augur::loopnest::runner_options o;
         o.compiler = asked_;
         o.stop = stop_;
         o.threads = machine_.processors;
         o.timing.repeats = quick_ ? 16 : 64;
         o.timing.min_repeat_seconds = 0.002;
         o.timing.cutoff = 1e30;
-        auto runner = augur::program_runner::create(o);
-        if (!runner) return runner.why();
-        std::vector<augur::program> programs(2);
+        auto runner = augur::loopnest::program_runner::create(o);
+        if (!runner) return runner.error();
+        std::vector<augur::loopnest::generated_program> programs(2);
         for (std::size_t i = 0; i < 2; ++i) {
             auto& p = programs[i];
             p.entry = i == 0 ? "aug_alone" : "aug_launched";
@@ -506,13 +506,13 @@ private:
                        "    for (int64_t i = begin; i < end; ++i) b[0][16 * i] = 1; }\nvoid " +
                        p.entry + "(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) { " +
                        (i == 0 ? body + "((void *)b, 0, " : "launch(" + body + ", (void *)b, ") + parts + "); }\n";
-            p.buffers = {{augur::program_buffer::role::output, 16 * machine_.processors, 0, 0, 1}};
+            p.buffers = {{augur::loopnest::program_buffer::role::output, 16 * machine_.processors, 0, 0, 1}};
             p.flops = 1;
         }
         constexpr std::array<const char*, 2> names{"launch.alone", "launch"};
         augur::result<double> extra = augur::error{augur::errc::io, "launches not measured"};
         for (int pass = 0; pass < passes && !extra; ++pass) {
-            const auto done = runner->measure(programs, augur::reference{});
+            const auto done = runner->measure(programs, augur::loopnest::expected_outputs{});
             for (std::size_t i = 0; i < 2; ++i) {
                 if (!done[i].ok()) return augur::error{augur::errc::io, "launches not measured: " + done[i].reason};
                 auto seconds = done[i].seconds;
@@ -525,7 +525,7 @@ private:
         }
         if (!extra) {
             machine_.core.from = augur::provenance::defaulted;
-            return augur::error{extra.why().code, extra.why().detail + "; a default instead"};
+            return augur::error{extra.error().code, extra.error().detail + "; a default instead"};
         }
         machine_.core.parallel_launch = rounded(*extra);
         return {};

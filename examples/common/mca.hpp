@@ -15,7 +15,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
-#include <augur/loopnest/process.hpp>
+#include <augur/loopnest/run/process.hpp>
 
 #include "flags.hpp" // shown
 
@@ -24,7 +24,7 @@ namespace examples {
 /// A tool of LLVM 19 as it may be called here, or nothing.
 inline std::string find_llvm_tool(const std::string& name) {
     for (const auto& called : {name + "-19", name})
-        if (augur::run_process({{called, "--version"}, "", 20}).ok()) return called;
+        if (augur::loopnest::run_process({{called, "--version"}, "", 20}).ok()) return called;
     return {};
 }
 
@@ -39,12 +39,12 @@ struct mca_report {
 /// @note errors: invalid_argument, its own words
 inline augur::result<mca_report> run_mca(const std::string& tool, const std::vector<std::string>& target, const std::string& file,
                                          std::size_t regions) {
-    augur::process_spec job;
+    augur::loopnest::process_spec job;
     job.arguments = {tool, "-iterations=100", "-instruction-info=false", "-resource-pressure=false", "-skip-unsupported-instructions=any", file};
     job.arguments.insert(job.arguments.end(), target.begin(), target.end());
     job.wall_seconds = 1800;
     job.max_output = std::size_t{256} << 20U;
-    auto r = augur::run_process(job);
+    auto r = augur::loopnest::run_process(job);
     if (!r.ok())
         return augur::error{augur::errc::invalid_argument,
                             tool + ": " + (r.timed_out ? "took more than half an hour" : shown(r.errors.substr(0, 200)))};

@@ -44,17 +44,17 @@ augur::result<void> keep_apart(const job& j) {
 
 int run_job(const char* program, job j) {
     catch_signals();
-    if (auto apart = keep_apart(j); !apart) return complain(program, apart.why(), misuse);
+    if (auto apart = keep_apart(j); !apart) return complain(program, apart.error(), misuse);
     session s(std::move(j.what));
-    if (auto ready = s.prepare(); !ready) return complain(program, ready.why(), misuse);
+    if (auto ready = s.prepare(); !ready) return complain(program, ready.error(), misuse);
     for (const auto* path : {&j.report, &j.save_model}) { // now, not after the work
         if (path->empty()) continue;
-        if (auto writable = can_write(*path); !writable) return complain(program, writable.why(), misuse);
+        if (auto writable = can_write(*path); !writable) return complain(program, writable.error(), misuse);
     }
 
     progress_line progress;
     if (!j.collect)
-        if (auto measured = s.measure_baselines(progress); !measured) return complain(program, measured.why(), failed);
+        if (auto measured = s.measure_baselines(progress); !measured) return complain(program, measured.error(), failed);
     for (const auto& [name, text] : facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
 
@@ -71,12 +71,12 @@ int run_job(const char* program, job j) {
     int code = stop_requested().load() ? interrupted : done;
     if (!s.with.log.empty()) std::printf("log     %s\n", s.with.log.c_str());
     if (!j.report.empty()) {
-        if (auto written = augur::replace_file(j.report, report_html(s, searches)); !written) code = complain(program, written.why(), failed);
+        if (auto written = augur::replace_file(j.report, report_html(s, searches)); !written) code = complain(program, written.error(), failed);
         else std::printf("report  %s\n", j.report.c_str());
     }
     if (!j.save_model.empty()) {
         if (auto written = s.save_model(j.save_model); !written && code == interrupted) std::printf("no model: nothing was learned yet\n");
-        else if (!written) code = complain(program, written.why(), failed);
+        else if (!written) code = complain(program, written.error(), failed);
         else std::printf("model   %s\n", j.save_model.c_str());
     }
     std::fflush(stdout);

@@ -236,7 +236,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap:
 augur::result<void> can_write(const std::string& path) {
     std::error_code unknown;
     const bool there = std::filesystem::exists(path, unknown);
-    if (auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_APPEND | O_CREAT, 0666); !opened) return opened.why();
+    if (auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_APPEND | O_CREAT, 0666); !opened) return opened.error();
     if (!there) std::filesystem::remove(path, unknown); // it was only a trial
     return {};
 }
@@ -249,7 +249,7 @@ augur::result<void> claim_folder(const std::string& folder, const std::string& s
     std::string before;
     if (std::filesystem::exists(path, wrong)) {
         auto read = augur::read_whole_file(path, std::size_t{1} << 20U);
-        if (!read) return read.why();
+        if (!read) return read.error();
         before = *std::move(read);
     }
     if (before.empty()) return augur::replace_file(path, settings);

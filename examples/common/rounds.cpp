@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <augur/loopnest/peak.hpp>
-#include <augur/loopnest/task_runner.hpp>
+#include <augur/loopnest/run/roofline.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
 #include <augur/tune/tuner.hpp>
 
 namespace examples {
@@ -51,8 +51,8 @@ float* matrix(std::uint64_t fill) {
     auto* const out = static_cast<float*>(std::aligned_alloc(unit, n * sizeof(float)));
     if (out == nullptr) return nullptr;
     (void)::madvise(out, n * sizeof(float), MADV_HUGEPAGE);
-    const augur::program_buffer b{augur::program_buffer::role::input, blas_extent * blas_extent, fill};
-    for (std::size_t i = 0; i < n; ++i) out[i] = augur::program_input_value(b, static_cast<std::int64_t>(i));
+    const augur::loopnest::program_buffer b{augur::loopnest::program_buffer::role::input, blas_extent * blas_extent, fill};
+    for (std::size_t i = 0; i < n; ++i) out[i] = augur::loopnest::program_input_value(b, static_cast<std::int64_t>(i));
     return out;
 }
 
@@ -127,7 +127,7 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
     auto& runner = s.runner();
     const int threads = s.with.threads;
     const bool has_blas = std::isfinite(openblas(threads));
-    std::vector<augur::program> programs{augur::fma_limit(s.on, threads)};
+    std::vector<augur::loopnest::generated_program> programs{augur::loopnest::fma_limit(s.on, threads)};
     std::vector<contest> all(s.tasks.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& b = s.baselines[i];
@@ -137,7 +137,7 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
         all[i].against = b.by_memory ? rival::read_bandwidth : product && has_blas ? rival::openblas : rival::fma_peak;
         if (b.by_memory) {
             all[i].limit = programs.size();
-            programs.push_back(augur::read_limit(s.on, threads, static_cast<std::int64_t>(b.bytes)));
+            programs.push_back(augur::loopnest::read_limit(s.on, threads, static_cast<std::int64_t>(b.bytes)));
         }
         all[i].scale = (b.by_memory ? b.bytes : b.flops) / programs[all[i].limit].flops;
         for (const auto& f : found.finalists[i]) {
@@ -153,9 +153,9 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
     timing.repeats = windows;
     timing.min_repeat_seconds = window_seconds;
     timing.enough_seconds = 2;
-    if (auto set = runner.programs().set_timing(timing); !set) return set.why();
+    if (auto set = runner.programs().set_timing(timing); !set) return set.error();
     const auto built = runner.programs().build(programs);
-    const auto visit = [&](std::size_t i, const augur::reference& right) {
+    const auto visit = [&](std::size_t i, const augur::loopnest::expected_outputs& right) {
         const auto m = runner.programs().run(built, i, right);
         return m.ok() ? fastest(m.seconds) : std::numeric_limits<double>::infinity();
     };
@@ -176,7 +176,7 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
         for (std::size_t i = 0; i < all.size() && running(); ++i) {
             auto& c = all[i];
             if (c.finalists.empty()) continue;
-            const auto limit = [&] { return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::reference{}); };
+            const auto limit = [&] { return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::loopnest::expected_outputs{}); };
             const double before = limit();
             const double kernel = visit(c.finalists.front(), runner.right(s.tasks[i]));
             const double after = limit();
@@ -186,7 +186,7 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
         }
     }
     progress.clear();
-    if (auto set = runner.programs().set_timing(usual); !set) return set.why();
+    if (auto set = runner.programs().set_timing(usual); !set) return set.error();
 
     std::vector<comparison> out;
     for (auto& c : all) {

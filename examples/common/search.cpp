@@ -5,20 +5,20 @@
 #include <limits>
 #include <type_traits>
 
-#include <augur/model/tlp_online.hpp>
-#include <augur/model/tlp_weights.hpp>
+#include <augur/tlp/online.hpp>
+#include <augur/tlp/weights_file.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/tune/tuner.hpp>
 
 #include "executor.hpp"
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-#include <augur/loopnest/nest_crop_features.hpp>
-#include <augur/loopnest/nest_row.hpp>
-#include <augur/loopnest/task_runner.hpp>
-#include <augur/model/crop.hpp>
+#include <augur/loopnest/crop/features.hpp>
+#include <augur/loopnest/features/nest_row.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
+#include <augur/crop/cost_model.hpp>
 #include <augur/model/residual.hpp>
-#include <augur/xgboost/relative_online.hpp>
+#include <augur/xgboost/task_normalised_online.hpp>
 #include <augur/xgboost/trees_online.hpp>
 
 #include "known.hpp"
@@ -29,8 +29,8 @@ namespace examples {
 namespace {
 
 /// When TLP learns: first after one round of each kernel, then as in its defaults whenever the records have doubled.
-augur::tlp_online_options tlp_options(const settings& s) {
-    augur::tlp_online_options o;
+augur::tlp::online_options tlp_options(const settings& s) {
+    augur::tlp::online_options o;
     o.seed = s.seed;
     o.first_update = std::clamp(round_of(s) * s.work.kernels.size(), std::size_t{8}, std::size_t{64});
     return o;
@@ -66,7 +66,7 @@ void session::collect(const Tuner& tuner, searched& out) const {
     }
 }
 
-std::vector<std::string> session::notes_of(const augur::logged_trials<>& old, std::size_t taken, std::size_t duplicates,
+std::vector<std::string> session::notes_of(const augur::trials_in_log<>& old, std::size_t taken, std::size_t duplicates,
                                            const std::string& first_bad) const {
     std::vector<std::string> notes;
     const auto note = [&](std::size_t n, const std::string& text) {
@@ -93,9 +93,9 @@ searched session::run(Tuner& tuner, const std::string& name, bool to_log, progre
         read.on_bad_line = [&](const augur::bad_line& b) {
             if (first_bad.empty()) first_bad = b.text();
         };
-        auto old = augur::read_trials(with.log, std::span<const augur::loopnest_task>(tasks), made_with_, read);
+        auto old = augur::read_trials(with.log, std::span<const augur::loopnest::kernel_task>(tasks), made_with_, read);
         if (!old) {
-            out.failed = old.why();
+            out.failed = old.error();
             return out;
         }
         const auto taken = tuner.resume(std::move(old->trials));
@@ -117,7 +117,7 @@ searched session::run(Tuner& tuner, const std::string& name, bool to_log, progre
         logged ? tuner.run(*this, augur::log_sink(*log_, made_with_), report, stop) : tuner.run(*this, augur::discard_records{}, report, stop);
     progress.clear();
     if (summary) out.summary = std::move(*summary);
-    else out.failed = summary.why();
+    else out.failed = summary.error();
     if (logged) (void)static_cast<bool>(log_->flush()); // every record is in the file already; this is for a machine that crashes
     collect(tuner, out);
     return out;
@@ -132,7 +132,7 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
     if (with.even) options.scheduler.strategy = augur::scheduling::round_robin;
     if (!guided) {
         std::vector<augur::random_search> strategies(tasks.size());
-        augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::random_search> t(tasks, spaces, strategies, options);
+        augur::tuner<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::ansor_space, augur::random_search> t(tasks, spaces, strategies, options);
         return run(t, name, to_log, progress);
     }
     executor threads = make_executor(with.threads);
@@ -142,43 +142,43 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
         evolution.eps_greedy = 0.25; // these are sure of themselves from the first round on: others must be tried to tell them
     const auto search_by = [&](auto& model) {
         std::vector<augur::evolutionary<executor>> strategies(tasks.size(), augur::evolutionary<executor>(evolution, threads));
-        augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>,
+        augur::tuner<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>,
                      executor>
             t(tasks, spaces, strategies, model, threads, options);
         return run(t, name, to_log, progress);
     };
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     if (with.by == guide::nest) {
-        augur::relative_online_options learning;
+        augur::task_normalised_online_options learning;
         learning.trees.threads = static_cast<std::uint32_t>(with.threads);
         learning.trees.seed = with.seed;
-        auto trees = augur::relative_online<augur::step_list, augur::loopnest_task, augur::nest_row>::create(
-            *known_, augur::nest_row(augur::nest_target::of(on, with.threads)), learning);
-        augur::result<void> met = trees ? augur::result<void>{} : trees.why();
-        for (std::size_t k = 0; k < tasks.size() && met; ++k) met = trees->meet(tasks[k], drawn_at_random(spaces[k], with.seed));
+        auto trees = augur::task_normalised_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row>::create(
+            *known_, augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)), learning);
+        augur::result<void> met = trees ? augur::result<void>{} : trees.error();
+        for (std::size_t k = 0; k < tasks.size() && met; ++k) met = trees->set_normaliser(tasks[k], drawn_at_random(spaces[k], with.seed));
         if (met) return search_by(*trees);
         searched out = unsearched(name, tasks.size());
-        out.failed = met.why();
+        out.failed = met.error();
         return out;
     }
     if (with.by != guide::tlp) {
         auto how = augur::few_sample_trees();
         how.seed = with.seed;
-        augur::trees_online<augur::step_list, augur::loopnest_task, augur::nest_row> trees(augur::nest_row(augur::nest_target::of(on, with.threads)),
+        augur::trees_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row> trees(augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)),
                                                                                            how);
         if (with.by == guide::trees) return search_by(trees);
-        augur::crop_model crop(*crop_on_, with.threads, augur::nest_crop_features{augur::native_c_options(on)});
+        augur::crop::model crop(*crop_on_, with.threads, augur::loopnest::crop_feature_extractor{augur::loopnest::native_c_options(on)});
         if (with.by == guide::crop) return search_by(crop);
         augur::residual_model hybrid(std::move(crop), std::move(trees));
         return search_by(hybrid);
     }
 #endif
-    using model_type = augur::tlp_online<augur::step_list, augur::loopnest_task, executor>;
+    using model_type = augur::tlp::online_model<augur::step_list, augur::loopnest::kernel_task, executor>;
     std::optional<model_type> model;
     if (start_) model.emplace(threads, *start_, tlp_options(with));
     else model.emplace(threads, tlp_options(with));
     auto out = search_by(*model);
-    if (model->model() != nullptr) learned_ = std::make_shared<const augur::tlp_model>(*model->model());
+    if (model->model() != nullptr) learned_ = std::make_shared<const augur::tlp::trained_model>(*model->model());
     return out;
 }
 
@@ -189,35 +189,35 @@ augur::result<void> session::load_model() {
 #endif
     if (!with.machine.empty()) {
         auto m = find_machine(with.machine);
-        if (!m) return m.why();
+        if (!m) return m.error();
         crop_on_.emplace(*std::move(m));
     }
     if (with.weights.empty()) return {};
-    auto model = augur::load_tlp(with.weights);
-    if (!model) return model.why();
-    start_ = std::make_shared<const augur::tlp_model>(std::move(*model));
+    auto model = augur::tlp::load(with.weights);
+    if (!model) return model.error();
+    start_ = std::make_shared<const augur::tlp::trained_model>(std::move(*model));
     return {};
 }
 
 augur::result<void> session::load_known() {
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     if (!with.guided || with.by != guide::nest) return {};
-    auto known = read_known(with.known, on.hardware(with.threads), made_with_, augur::nest_row(augur::nest_target::of(on, with.threads)));
-    if (!known) return known.why();
+    auto known = read_known(with.known, on.hardware(with.threads), made_with_, augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)));
+    if (!known) return known.error();
     std::fprintf(stderr, "%s: %zu candidates of %zu kernels are known\n", with.known.c_str(), known->records, known->kernels);
     if (known->passed_over > 0)
         std::fprintf(stderr, "%s: %zu records of unknown kernels, other targets or compilers are passed over\n", with.known.c_str(),
                      known->passed_over);
     if (!known->first_bad.empty())
         std::fprintf(stderr, "%s: damaged lines are passed over; the first: %s\n", with.known.c_str(), known->first_bad.c_str());
-    known_ = std::make_shared<const augur::relative_samples>(std::move(known->samples));
+    known_ = std::make_shared<const augur::task_normalised_samples>(std::move(known->samples));
 #endif
     return {};
 }
 
 augur::result<void> session::save_model(const std::string& path) const {
     if (!learned_) return augur::error{augur::errc::not_found, path + ": there is no model to write, it has not learned anything yet"};
-    return augur::save_tlp(*learned_, path);
+    return augur::tlp::save(*learned_, path);
 }
 
 } // namespace examples

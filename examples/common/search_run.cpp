@@ -9,20 +9,20 @@
 #include <utility>
 
 #include <augur/record/replace_file.hpp>
-#include <augur/model/tlp_frozen.hpp>
-#include <augur/model/tlp_online.hpp>
-#include <augur/model/tlp_weights.hpp>
+#include <augur/tlp/inference/frozen_model.hpp>
+#include <augur/tlp/online.hpp>
+#include <augur/tlp/weights_file.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/tune/tuner.hpp>
 
 #include "executor.hpp"
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/tlp_trees.hpp>
+#include <augur/xgboost/tlp/trees.hpp>
 #endif
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-#include <augur/xgboost/relative_model.hpp>
-#include <augur/xgboost/relative_online.hpp>
+#include <augur/xgboost/task_normalised_model.hpp>
+#include <augur/xgboost/task_normalised_online.hpp>
 
 #include "known.hpp"
 #endif
@@ -31,7 +31,7 @@ namespace examples {
 
 namespace {
 
-using task = augur::loopnest_task;
+using task = augur::loopnest::kernel_task;
 using schedule = augur::step_list;
 
 std::string stem_of(const search_plan& plan, const search_row& row, std::uint64_t seed) {
@@ -83,7 +83,7 @@ struct times {
 };
 /// Times belong to records by their place: what is damaged or lost cannot be told apart from what is there.
 /// One record may be ahead: the program may have died between the two.
-augur::result<void> belong(const times& t, const augur::logged_trials<>& log, const std::string& stem) {
+augur::result<void> belong(const times& t, const augur::trials_in_log<>& log, const std::string& stem) {
     const std::size_t n = log.trials.size(), m = t.records.size();
     if (log.log.bad == 0 && n >= m && n - m <= (t.whole ? 0U : 1U)) return {};
     return augur::error{augur::errc::parse, stem + ".jsonl has " + std::to_string(n) + " records and " + std::to_string(log.log.bad) +
@@ -116,14 +116,14 @@ struct timed_runner {
 template <class Tuner>
 augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const std::string& name, progress_line& progress) {
     auto log = augur::log_writer::open(stem + ".jsonl");
-    if (!log) return log.why();
+    if (!log) return log.error();
     auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
-    if (!old) return old.why();
+    if (!old) return old.error();
     auto known = times::read(stem + ".times");
-    if (auto fits = belong(known, *old, stem); !fits) return fits.why();
+    if (auto fits = belong(known, *old, stem); !fits) return fits.error();
     known.fit(old->trials.size());
     std::size_t written = old->trials.size();
-    if (auto kept = augur::replace_file(stem + ".times", known.text()); !kept) return kept.why();
+    if (auto kept = augur::replace_file(stem + ".times", known.text()); !kept) return kept.error();
     const file to = open_file(stem + ".times", "ae");
     if (!to) return augur::detail::system_error(stem + ".times", "cannot write");
     tuner.resume(std::move(old->trials));
@@ -139,7 +139,7 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
     };
     auto summary = tuner.run(runner, augur::log_sink(*log, s.made_with()), report, [] { return stop_requested().load(); });
     progress.clear();
-    if (!summary) return summary.why();
+    if (!summary) return summary.error();
     if (summary->model_errors > 0)
         std::fprintf(stderr, "%s: %zu rounds went on without the model, the first because: %s\n", name.c_str(), summary->model_errors,
                      summary->first_model_error.c_str());
@@ -154,8 +154,8 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     const std::string stem = stem_of(plan, row, seed), name = std::string(row.name) + ", seed " + std::to_string(seed);
     if (const auto before = times::read(stem + ".times"); before.whole) {
         const auto log = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
-        if (!log) return log.why();
-        if (auto fits = belong(before, *log, stem); !fits) return fits.why();
+        if (!log) return log.error();
+        if (auto fits = belong(before, *log, stem); !fits) return fits.error();
         return true;
     }
     augur::tuning_options options;
@@ -165,14 +165,14 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     options.seed = seed;
     if (row.by == search_guide::none) {
         std::vector<augur::random_search> strategies(s.tasks.size());
-        augur::tuner<schedule, task, augur::ansor_space, augur::random_search> t(s.tasks, s.spaces, strategies, options);
+        augur::tuner<schedule, task, augur::loopnest::ansor_space, augur::random_search> t(s.tasks, s.spaces, strategies, options);
         return run(s, t, stem, name, progress);
     }
 
     executor threads = make_executor(s.with.threads);
     const auto guided = [&](auto& model) {
         std::vector<augur::evolutionary<executor>> strategies(s.tasks.size(), augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
-        augur::tuner<schedule, task, augur::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>, executor> t(
+        augur::tuner<schedule, task, augur::loopnest::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>, executor> t(
             s.tasks, s.spaces, strategies, model, threads, options);
         return run(s, t, stem, name, progress);
     };
@@ -188,50 +188,50 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
         return augur::error{augur::errc::unsupported, "built without XGBoost"};
 #endif
     }
-    augur::tlp_online_options o;
+    augur::tlp::online_options o;
     o.first_update = first_update;
     o.seed = seed;
     if (row.weights.empty()) {
-        augur::tlp_online<schedule, task, executor> model(threads, o);
+        augur::tlp::online_model<schedule, task, executor> model(threads, o);
         return guided(model);
     }
-    auto weights = augur::load_tlp(plan.folder + "/" + std::string(row.weights) + ".safetensors");
-    if (!weights) return weights.why();
+    auto weights = augur::tlp::load(plan.folder + "/" + std::string(row.weights) + ".safetensors");
+    if (!weights) return weights.error();
     if (row.by == search_guide::learning) {
-        augur::tlp_online<schedule, task, executor> model(threads, *std::move(weights), o);
+        augur::tlp::online_model<schedule, task, executor> model(threads, *std::move(weights), o);
         return guided(model);
     }
-    auto frozen = augur::freeze(*weights); // its first output: this machine's
-    if (!frozen) return frozen.why();
+    auto frozen = augur::tlp::freeze(*weights); // its first output: this machine's
+    if (!frozen) return frozen.error();
     auto model = frozen->scorer(threads);
     if (row.by == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-    augur::nest_row row_of(augur::nest_target::of(s.on, s.with.threads));
+    augur::loopnest::nest_row row_of(augur::loopnest::nest_target::of(s.on, s.with.threads));
     auto known = read_known(plan.folder + "/collect.jsonl", s.on.hardware(s.with.threads), s.made_with(), row_of);
-    if (!known) return known.why();
+    if (!known) return known.error();
     const auto advised = [&](auto& trees) -> augur::result<bool> {
         for (std::size_t k = 0; k < s.tasks.size(); ++k)
-            if (auto met = trees.meet(s.tasks[k], drawn_at_random(s.spaces[k], seed)); !met) return met.why();
+            if (auto met = trees.set_normaliser(s.tasks[k], drawn_at_random(s.spaces[k], seed)); !met) return met.error();
         return guided(trees);
     };
-    augur::boosted_trees_options tree_options = augur::relative_trees::defaults();
+    augur::boosted_trees_options tree_options = augur::task_normalised_trees::defaults();
     tree_options.threads = static_cast<std::uint32_t>(s.with.threads);
     tree_options.seed = seed;
     if (row.by == search_guide::advised_learning) {
-        augur::relative_online_options learning;
+        augur::task_normalised_online_options learning;
         learning.trees = tree_options;
         auto trees =
-            augur::relative_online<schedule, task, augur::nest_row, decltype(model)>::create(std::move(known->samples), row_of, model, learning);
-        if (!trees) return trees.why();
+            augur::task_normalised_online<schedule, task, augur::loopnest::nest_row, decltype(model)>::create(std::move(known->samples), row_of, model, learning);
+        if (!trees) return trees.error();
         return advised(*trees);
     }
-    std::vector<augur::relative_trees> members;
+    std::vector<augur::task_normalised_trees> members;
     for (int m = 0; m < 5; ++m, ++tree_options.seed) {
-        auto trees = augur::relative_trees::train(known->samples, tree_options);
-        if (!trees) return trees.why();
+        auto trees = augur::task_normalised_trees::train(known->samples, tree_options);
+        if (!trees) return trees.error();
         members.push_back(*std::move(trees));
     }
-    augur::relative_model<schedule, task, augur::nest_row, decltype(model)> trees(std::move(members), row_of, model);
+    augur::task_normalised_model<schedule, task, augur::loopnest::nest_row, decltype(model)> trees(std::move(members), row_of, model);
     return advised(trees);
 #else
     return augur::error{augur::errc::unsupported, "built without Boost or without XGBoost"};
@@ -242,10 +242,10 @@ augur::result<search_trace> read_search(const session& s, const search_plan& pla
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::string stem = stem_of(plan, row, seed);
     const auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
-    if (!old) return old.why();
+    if (!old) return old.error();
     if (old->trials.empty()) return augur::error{augur::errc::not_found, stem + ".jsonl has no records of these kernels"};
     auto clock = times::read(stem + ".times");
-    if (auto fits = belong(clock, *old, stem); !fits) return fits.why();
+    if (auto fits = belong(clock, *old, stem); !fits) return fits.error();
     clock.fit(old->trials.size());
     search_trace out;
     out.seed = seed;

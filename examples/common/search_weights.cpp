@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include <augur/io/ansor_dataset.hpp>
-#include <augur/model/tlp_fit_dataset.hpp>
-#include <augur/model/tlp_weights.hpp>
+#include <augur/tlp/train/dataset_trainer.hpp>
+#include <augur/tlp/weights_file.hpp>
 
 #include "executor.hpp"
 
@@ -22,8 +22,8 @@ constexpr std::string_view own_log = "collect";
 std::vector<std::uint32_t> draw(const augur::dataset& data, std::span<const std::uint32_t> tasks, std::size_t most) {
     std::vector<std::uint32_t> out;
     for (const std::uint32_t t : tasks) {
-        auto records = augur::records_of(data, std::span(&t, 1));
-        augur::random(1).stream(t).shuffle(std::span<std::uint32_t>(records));
+        auto records = augur::tlp::records_of(data, std::span(&t, 1));
+        augur::random_engine(1).stream(t).shuffle(std::span<std::uint32_t>(records));
         records.resize((std::min)(records.size(), most));
         out.insert(out.end(), records.begin(), records.end());
     }
@@ -53,11 +53,11 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     if (fs::exists(weights, wrong)) return true;
     const bool mtl = which == "mtl";
     const auto paths = logs_of(plan, mtl);
-    if (!paths) return paths.why();
+    if (!paths) return paths.error();
     executor threads = make_executor(plan.what.threads);
     augur::dataset_builder builder;
     const auto read = augur::read_ansor_logs(*paths, threads, builder);
-    if (!read) return read.why();
+    if (!read) return read.error();
     std::size_t bad = 0;
     for (const auto& r : *read) bad += r.summary.bad;
     if (bad > 0) std::fprintf(stderr, "%zu lines of the logs are damaged and are passed over\n", bad);
@@ -73,36 +73,36 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
         else if (!held_out || !(*held_out)[t]) other.push_back(t);
     }
     std::vector<std::vector<std::uint32_t>> heads;
-    heads.push_back(mtl ? draw(data, own, plan.labels) : augur::records_of(data, own));
+    heads.push_back(mtl ? draw(data, own, plan.labels) : augur::tlp::records_of(data, own));
     if (mtl) heads.push_back(draw(data, other, plan.other));
-    augur::tlp_label_options labels;
+    augur::tlp::label_options labels;
     labels.least_of_given = mtl; // a few records of a task do not know its least latency
-    const auto samples = augur::make_tlp_samples(data, heads, labels);
+    const auto samples = augur::tlp::make_samples(data, heads, labels);
     // This machine's few records count as much as the other platform's many: an epoch passes over them until it has seen as many of both.
     const std::size_t few = (std::max)(heads.front().size(), std::size_t{1});
     const std::size_t passes = mtl ? std::clamp(heads.back().size() / few, std::size_t{1}, std::size_t{1024}) : 1;
 
-    const auto schema = augur::tlp_schema::ansor();
-    auto config = plan.small ? augur::tlp_config::small(0) : augur::tlp_config::full(0);
+    const auto schema = augur::tlp::schema::ansor();
+    auto config = plan.small ? augur::tlp::config::small(0) : augur::tlp::config::full(0);
     config.outputs = static_cast<augur::nn::index>(heads.size());
-    auto model = augur::tlp_model::random_init(schema, config, augur::random(1));
-    if (!model) return model.why();
-    const augur::tlp_row_table table(schema, data.primitives());
-    augur::tlp_training_options options;
-    options.fine.judged_passes = passes;
+    auto model = augur::tlp::trained_model::random_init(schema, config, augur::random_engine(1));
+    if (!model) return model.error();
+    const augur::tlp::row_table table(schema, data.primitives());
+    augur::tlp::training_options options;
+    options.fine.target_head_passes = passes;
     options.epochs = std::clamp(1000 * plan.effort / (samples.size() + (passes - 1) * few + 1), std::size_t{2}, std::size_t{200});
     options.checkpoint = checkpoint;
     const std::string title = std::string(mtl ? "training MTL-TLP" : "training TLP") + " on " + std::to_string(samples.size()) + " schedules";
-    const auto told = [&](const augur::tlp_progress& p) {
+    const auto told = [&](const augur::tlp::training_progress& p) {
         progress.show(p.epoch, p.epochs, title + text_of("  loss %.4f  ", p.last.loss) + clock_text(p.seconds_left) + " left",
                       p.epoch % 8 == 1 || p.epoch == p.epochs);
         return !stop_requested().load();
     };
-    const auto fitted = augur::tlp_fit_dataset(model->network, table, data, samples, augur::tlp_samples{}, threads, options, told);
+    const auto fitted = augur::tlp::train_on_dataset(model->network, table, data, samples, augur::tlp::training_samples{}, threads, options, told);
     progress.clear();
-    if (!fitted) return fitted.why();
+    if (!fitted) return fitted.error();
     if (fitted->stopped) return false;
-    if (auto saved = augur::save_tlp(*model, weights); !saved) return saved.why();
+    if (auto saved = augur::tlp::save(*model, weights); !saved) return saved.error();
     fs::remove(checkpoint, wrong);
     std::fprintf(stderr, "%s, %zu tasks of this machine, %zu of the other, %zu epochs, in each %zu times over this machine's, loss %.4f to %.4f\n",
                  title.c_str(), own.size(), mtl ? other.size() : 0, options.epochs, passes, fitted->history.front().loss,

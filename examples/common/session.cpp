@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include <augur/core/random.hpp>
-#include <augur/loopnest/task_runner.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
 #include <augur/target/machine_check.hpp>
 #include <augur/target/machine_file.hpp>
 #include <augur/target/machine_presets.hpp>
@@ -35,8 +35,8 @@ std::string label(const augur::kernel& k) {
 augur::result<augur::machine> find_machine(const std::string& name) {
     auto found = augur::machine_preset(name);
     if (!found) found = augur::read_machine(name);
-    if (!found) return found.why();
-    if (auto whole = augur::check_machine(*found); !whole) return whole.why();
+    if (!found) return found.error();
+    if (auto whole = augur::check_machine(*found); !whole) return whole.error();
     return found;
 }
 
@@ -68,7 +68,7 @@ augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
     for (const auto name : augur::network_names)
         if (const auto net = augur::find_network(name))
             for (const auto& k : net->kernels) all.add(k.what);
-    augur::random(seed).shuffle(std::span(all.kernels));
+    augur::random_engine(seed).shuffle(std::span(all.kernels));
     using f = family;
     constexpr std::array wanted{f::convolution, f::depthwise, f::product,     f::norm,      f::pooling, f::convolution, f::depthwise,  f::product,
                                 f::norm,        f::pooling,   f::convolution, f::depthwise, f::product, f::convolution, f::convolution};
@@ -91,13 +91,13 @@ session::~session() = default;
 augur::result<void> session::prepare() {
     if (with.threads == 0) with.threads = on.processors;
     const auto hardware = on.hardware(with.threads);
-    augur::ansor_options space;
+    augur::loopnest::ansor_options space;
     space.num_cores = hardware.num_cores;
     for (const auto& k : with.work.kernels) {
-        auto t = augur::loopnest_task::create(k.what, hardware, k.uses);
-        if (!t) return augur::error{t.why().code, k.what.text() + ": " + t.why().detail};
-        auto p = augur::ansor_space::create(t->dag(), space);
-        if (!p) return augur::error{p.why().code, k.what.text() + ": " + p.why().detail};
+        auto t = augur::loopnest::kernel_task::create(k.what, hardware, k.uses);
+        if (!t) return augur::error{t.error().code, k.what.text() + ": " + t.error().detail};
+        auto p = augur::loopnest::ansor_space::create(t->dag(), space);
+        if (!p) return augur::error{p.error().code, k.what.text() + ": " + p.error().detail};
         baselines.push_back({label(k.what), static_cast<double>(k.uses), 0, 0, t->flops(), t->bytes(), 0, false});
         tasks.push_back(std::move(*t));
         spaces.push_back(std::move(*p));
@@ -105,21 +105,21 @@ augur::result<void> session::prepare() {
     if (!with.log.empty())
         if (auto taken = take_log(); !taken) return taken;
     if (auto loaded = load_model(); !loaded) return loaded;
-    augur::runner_options options;
+    augur::loopnest::runner_options options;
     options.compiler = with.compiler;
     options.threads = with.threads;
-    auto programs = augur::program_runner::create(options);
-    if (!programs) return programs.why();
+    auto programs = augur::loopnest::program_runner::create(options);
+    if (!programs) return programs.error();
     made_with_.compiler = programs->used_compiler().identity;
     for (const auto& f : programs->used_compiler().flags) made_with_.flags += (made_with_.flags.empty() ? "" : " ") + f;
-    runner_ = std::make_unique<augur::task_runner>(std::move(*programs), augur::native_c_options(on));
+    runner_ = std::make_unique<augur::loopnest::task_runner>(std::move(*programs), augur::loopnest::native_c_options(on));
     return load_known();
 }
 
 augur::result<void> session::take_log() {
     log_.reset(); // one that is open cannot be opened again
     auto log = augur::log_writer::open(with.log);
-    if (!log) return log.why();
+    if (!log) return log.error();
     if (log->found().records > 0 && !with.resume)
         return augur::error{augur::errc::invalid_argument, with.log + " holds " + std::to_string(log->found().records) +
                                                                " records: give --resume to go on with it, or another file"};
@@ -128,14 +128,14 @@ augur::result<void> session::take_log() {
 }
 
 augur::result<void> session::measure_baselines(progress_line& progress) {
-    auto limits = augur::measure_peak(runner_->programs(), on);
+    auto limits = augur::loopnest::measure_roofline(runner_->programs(), on);
     if (limits) peak = *limits;
-    else no_limit = limits.why().detail;
+    else no_limit = limits.error().detail;
     for (std::size_t i = 0; i < tasks.size() && !stop_requested().load(); ++i) {
         progress.show(i, tasks.size(), "baselines: " + baselines[i].name, false);
-        if (auto ready = runner_->prepare(tasks[i]); !ready) return augur::error{ready.why().code, baselines[i].name + ": " + ready.why().detail};
+        if (auto ready = runner_->prepare(tasks[i]); !ready) return augur::error{ready.error().code, baselines[i].name + ": " + ready.error().detail};
         baselines[i].naive = runner_->naive_seconds(tasks[i]);
-        const auto plain = augur::untuned_schedule(*tasks[i].dag());
+        const auto plain = augur::loopnest::untuned_schedule(*tasks[i].dag());
         const auto m = runner_->measure(tasks[i], std::span(&plain, 1)).front();
         if (m.ok()) baselines[i].untuned = m.latency();
         find_limit(i);
@@ -152,7 +152,7 @@ void session::measure_best(std::span<searched> searches, progress_line& progress
     (void)static_cast<bool>(runner_->programs().set_timing(longer));
     for (std::size_t i = 0; i < tasks.size() && !stop_requested().load(); ++i) {
         progress.show(i, tasks.size(), "checking the best: " + baselines[i].name, false);
-        std::vector<augur::step_list> best{augur::untuned_schedule(*tasks[i].dag())};
+        std::vector<augur::step_list> best{augur::loopnest::untuned_schedule(*tasks[i].dag())};
         std::vector<std::size_t> whose{searches.size()};
         for (std::size_t s = 0; s < searches.size(); ++s)
             for (const auto& finalist : searches[s].finalists[i]) {
@@ -170,7 +170,7 @@ void session::measure_best(std::span<searched> searches, progress_line& progress
     progress.clear();
 }
 
-std::vector<augur::measurement> session::measure(const augur::loopnest_task& t, std::span<const augur::step_list> candidates) {
+std::vector<augur::measurement> session::measure(const augur::loopnest::kernel_task& t, std::span<const augur::step_list> candidates) {
     return runner_->measure(t, candidates);
 }
 
@@ -183,9 +183,9 @@ void session::find_limit(std::size_t i) {
         b.least = compute;
         return;
     }
-    const auto read = augur::measure_read_bandwidth(runner_->programs(), on, static_cast<std::int64_t>(b.bytes));
+    const auto read = augur::loopnest::measure_read_bandwidth(runner_->programs(), on, static_cast<std::int64_t>(b.bytes));
     if (!read) {
-        if (no_limit.empty()) no_limit = b.name + ": " + read.why().detail;
+        if (no_limit.empty()) no_limit = b.name + ": " + read.error().detail;
         return;
     }
     const double streamed = b.bytes / (*read)[1];

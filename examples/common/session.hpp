@@ -18,9 +18,9 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/loopnest/peak.hpp>
-#include <augur/loopnest/space.hpp>
-#include <augur/loopnest/task.hpp>
+#include <augur/loopnest/run/roofline.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/ir/task.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/target/machine.hpp>
@@ -32,8 +32,8 @@
 
 namespace augur::inline v0 {
 class task_runner;
-struct tlp_model;
-class relative_samples;
+struct tlp::trained_model;
+class task_normalised_samples;
 } // namespace augur::inline v0
 
 namespace examples {
@@ -62,7 +62,7 @@ struct settings {
     int threads = 0; ///< of the tuned kernels and of the search; 0: all processors
     std::string log; ///< empty: none
     bool resume = false;
-    augur::compiler_options compiler;
+    augur::loopnest::compiler_options compiler;
     std::string weights;        ///< file that TLP begins with; empty: it begins with nothing
     std::string machine;        ///< that Crop predicts: its file, or the name of a preset
     std::string known;          ///< log of the other kernels that `nest` knows
@@ -124,10 +124,10 @@ public:
 
     settings with;
     augur::machine on;
-    std::vector<augur::loopnest_task> tasks;
-    std::vector<augur::ansor_space> spaces;
+    std::vector<augur::loopnest::kernel_task> tasks;
+    std::vector<augur::loopnest::ansor_space> spaces;
     std::vector<baseline> baselines;
-    augur::machine_peak peak; ///< zeros when it could not be measured
+    augur::loopnest::roofline peak; ///< zeros when it could not be measured
     std::string no_limit;     ///< why a limit could not be measured, the first reason; empty: all were
 
     /// Checks everything that can be wrong before anything is measured, and takes the log.
@@ -148,19 +148,19 @@ public:
     augur::result<void> save_model(const std::string& path) const;
 
     /// Runs the kernels.   pre: prepare()
-    [[nodiscard]] augur::task_runner& runner() noexcept { return *runner_; }
+    [[nodiscard]] augur::loopnest::task_runner& runner() noexcept { return *runner_; }
     /// Models `runner`, so that a search need not know how.
-    std::vector<augur::measurement> measure(const augur::loopnest_task& t, std::span<const augur::step_list> candidates);
+    std::vector<augur::measurement> measure(const augur::loopnest::kernel_task& t, std::span<const augur::step_list> candidates);
 
 private:
-    std::unique_ptr<augur::task_runner> runner_;
+    std::unique_ptr<augur::loopnest::task_runner> runner_;
     std::optional<augur::log_writer> log_;
     augur::toolchain made_with_;
-    std::shared_ptr<const augur::tlp_model> start_;
-    std::shared_ptr<const augur::tlp_model> learned_;
+    std::shared_ptr<const augur::tlp::trained_model> start_;
+    std::shared_ptr<const augur::tlp::trained_model> learned_;
 
     std::optional<augur::machine> crop_on_;                ///< what Crop predicts
-    std::shared_ptr<const augur::relative_samples> known_; ///< of other kernels
+    std::shared_ptr<const augur::task_normalised_samples> known_; ///< of other kernels
 
     augur::result<void> load_model();
     augur::result<void> load_known();
@@ -169,7 +169,7 @@ private:
     searched run(Tuner& tuner, const std::string& name, bool to_log, progress_line& progress);
     template <class Tuner>
     void collect(const Tuner& tuner, searched& out) const;
-    [[nodiscard]] std::vector<std::string> notes_of(const augur::logged_trials<>& old, std::size_t taken, std::size_t duplicates,
+    [[nodiscard]] std::vector<std::string> notes_of(const augur::trials_in_log<>& old, std::size_t taken, std::size_t duplicates,
                                                     const std::string& first_bad) const;
 };
 

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/feature/tlp.hpp>
-#include <augur/loopnest/dag.hpp>
-#include <augur/record/dataset.hpp>
+#include <augur/tlp/features.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/dataset/dataset.hpp>
 
 #include "console.hpp"
 #include "executor.hpp"
@@ -38,7 +38,7 @@ struct table_data {
     std::vector<std::string> test_networks;                      ///< that the hold-out is made of; none: it is drawn by key
     bool own_test = false;                                       ///< these are others than the default
     std::vector<std::string> platforms;                          ///< in it
-    std::map<std::string, augur::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
+    std::map<std::string, augur::loopnest::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
 
     /// The tasks of `tasks` that were measured on `platform`.
     [[nodiscard]] std::vector<std::uint32_t> on(std::string_view platform, const std::vector<std::uint32_t>& tasks) const;
@@ -79,7 +79,7 @@ struct recipe;           // tables_recipe.hpp
 struct pretrain_options; // tables_pretrain.hpp
 
 /// The crop and vocabulary of the authors.
-[[nodiscard]] augur::tlp_schema faithful_schema(bool gpu);
+[[nodiscard]] augur::tlp::schema faithful_schema(bool gpu);
 
 /// What an output learns: a share of the training records of a platform.
 struct table_head {

@@ -7,7 +7,7 @@
 
 namespace examples {
 
-augur::tlp_schema faithful_schema(bool gpu) { return recipe_of("faithful", gpu).schema; }
+augur::tlp::schema faithful_schema(bool gpu) { return recipe_of("faithful", gpu).schema; }
 
 const std::vector<table_info>& all_tables() {
     static const std::vector<table_info> tables{
@@ -37,11 +37,11 @@ constexpr std::size_t mtl_members = 5;
 using change = std::function<void(recipe&)>;
 
 change crop(std::size_t rows, std::size_t columns) {
-    return [=](recipe& r) { r.schema = augur::tlp_schema::authors_cpu(rows, columns); };
+    return [=](recipe& r) { r.schema = augur::tlp::schema::authors_cpu(rows, columns); };
 }
-void mse(recipe& r) { r.options.fine.loss = augur::tlp_loss::mse; }
+void mse(recipe& r) { r.options.fine.loss = augur::tlp::training_loss::mse; }
 void lstm(recipe& r) {
-    r.config.backbone = augur::tlp_backbone::lstm;
+    r.config.backbone = augur::tlp::backbone::lstm;
     r.config.dead_layer = false; // the authors' LSTM uses it
 }
 change heads(augur::nn::index n) {
@@ -96,24 +96,24 @@ std::vector<table_cell> all_cells(const table_world& world) {
         ablate("no sharper labels", [](recipe& r) { r.options.fine.sharpness = 1; });
         ablate("no regret in the loss", [](recipe& r) { r.options.fine.regret = 0; });
         ablate("authors' rate, decay and batch", [](recipe& r) {
-            const auto authors = augur::tlp_training_options::faithful();
+            const auto authors = augur::tlp::training_options::faithful();
             r.options.learning_rate = authors.learning_rate;
             r.options.fine.weight_decay = authors.fine.weight_decay;
             r.options.batch = authors.batch;
         });
         ablate("validation by record", [](recipe& r) { r.split_by_record = true; });
-        ablate("inputs raw", [](recipe& r) { r.config.scaling = augur::tlp_scaling::raw; });
-        ablate("inputs by their logarithm", [](recipe& r) { r.config.scaling = augur::tlp_scaling::logarithm; });
-        ablate("with places", [](recipe& r) { r.schema = augur::tlp_schema::ansor(); });
+        ablate("inputs raw", [](recipe& r) { r.config.scaling = augur::tlp::scaling::raw; });
+        ablate("inputs by their logarithm", [](recipe& r) { r.config.scaling = augur::tlp::scaling::logarithm; });
+        ablate("with places", [](recipe& r) { r.schema = augur::tlp::schema::ansor(); });
         ablate("authors' width", [](recipe& r) {
-            const auto full = augur::tlp_config::full(0);
+            const auto full = augur::tlp::config::full(0);
             r.config.encoder = full.encoder;
             r.config.decoder = full.decoder;
         });
         ablate("padded", [](recipe& r) { r.schema.pad = true; });
         ablate("authors' features (vocabulary, crop, padding)", [](recipe& r) { r.schema = faithful_schema(false); });
         ablate("authors' labels of failures", [](recipe& r) { r.failures = augur::label_rule::faithful; });
-        ablate("constant rate", [](recipe& r) { r.options.fine.rate = augur::tlp_rate::constant; });
+        ablate("constant rate", [](recipe& r) { r.options.fine.rate = augur::tlp::learning_rate_decay::constant; });
         ablate("MSE", mse);
         ablate("LSTM", lstm);
         network_variants(out, "ablation", "default");

@@ -8,10 +8,10 @@
 
 #include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_dataset.hpp>
-#include <augur/record/dataset_file.hpp>
-#include <augur/record/split.hpp>
+#include <augur/dataset/file.hpp>
+#include <augur/dataset/split.hpp>
 
 #include "flags.hpp"
 #include "report.hpp"
@@ -84,10 +84,10 @@ augur::result<augur::dataset> read(const std::vector<log_file>& files, bool stri
     };
     const auto reports = augur::read_ansor_logs(
         paths, threads, [&](std::size_t i) -> platform_sink& { return sinks[i]; }, options);
-    if (!reports) return reports.why();
+    if (!reports) return reports.error();
     augur::dataset_builder all;
     for (auto& part : parts)
-        if (auto merged = all.merge(std::move(part)); !merged) return merged.why();
+        if (auto merged = all.merge(std::move(part)); !merged) return merged.error();
     std::size_t records = 0, bad = 0;
     for (const auto& r : *reports) records += r.summary.records, bad += r.summary.bad;
     std::fprintf(stderr, "read %zu records of %zu logs, %zu bad lines\n", records, files.size(), bad);
@@ -99,12 +99,12 @@ augur::result<table_data> load(const std::string& name, const std::vector<log_fi
     const std::uint64_t origin = origin_of(files);
     auto data = augur::map_dataset(path, {.content = {}, .origin = origin});
     if (!data) {
-        if (data.why().code != augur::errc::not_found) std::fprintf(stderr, "%s; reading the logs again\n", data.why().detail.c_str());
+        if (data.error().code != augur::errc::not_found) std::fprintf(stderr, "%s; reading the logs again\n", data.error().detail.c_str());
         data = read(files, from.strict, threads);
-        if (!data) return data.why();
-        if (auto written = augur::write_dataset(path, *data, origin); !written) return written.why();
+        if (!data) return data.error();
+        if (auto written = augur::write_dataset(path, *data, origin); !written) return written.error();
         data = augur::map_dataset(path, {.content = {}, .origin = origin});
-        if (!data) return data.why();
+        if (!data) return data.error();
     }
     table_data out;
     out.data = *std::move(data);
@@ -116,7 +116,7 @@ augur::result<table_data> load(const std::string& name, const std::vector<log_fi
             if (out.data.source(s) == network) held.push_back(network);
     const std::vector<bool> by_key = augur::held_out_by_key(out.data);
     auto by_source = augur::held_out_by_source(out.data, held);
-    if (!by_source) return by_source.why();
+    if (!by_source) return by_source.error();
     for (std::uint32_t t = 0; t < out.data.tasks(); ++t) {
         const std::string_view target = out.data.task(t).target;
         const std::string platform(target.substr(0, target.find(separator)));
@@ -169,9 +169,9 @@ augur::result<table_world> load_tables(const table_source& from, executor& threa
     for (const auto& [name, files] : {std::pair{"cpu", &cpu}, std::pair{"gpu", &gpu}}) {
         if (files->empty()) continue;
         auto set = load(name, *files, from, threads);
-        if (!set) return set.why();
+        if (!set) return set.error();
         for (const char* dags : {"/task-dags.jsonl", "/task-dags.jsonl.gz"})
-            if (auto done = read_dags(from.data + dags, *set); !done) return done.why();
+            if (auto done = read_dags(from.data + dags, *set); !done) return done.error();
         world.sets.push_back(*std::move(set));
     }
     if (world.sets.empty())
@@ -202,13 +202,13 @@ augur::result<void> write_quick_logs(const std::string& folder, std::size_t reco
         static constexpr std::array<int, 4> unrolls{0, 16, 64, 512};
         std::string text;
         for (std::uint64_t t = first_task; t < first_task + tasks; ++t) {
-            augur::random shape(augur::mix64(t)); // platforms share tasks
+            augur::random_engine shape(augur::mix64(t)); // platforms share tasks
             const auto rows = 32LL << shape.below(5), columns = 32LL << shape.below(5), depth = 16LL << shape.below(5);
             const auto number = static_cast<long long>(t);
             dags += text_of("{\"key\": \"[\\\"product\\\", %lld, %lld, %lld]\", \"dag\": \"p0 = PLACEHOLDER [%lld, %lld]\\np1 = PLACEHOLDER [%lld, "
                             "%lld]\\nproduct(i, j) += (p0[i, k]*p1[k, j])\"}\n",
                             rows, columns, depth + number, rows, depth, depth, columns);
-            augur::random rng = augur::random(augur::fnv1a64(name)).stream(t);
+            augur::random_engine rng = augur::random_engine(augur::fnv1a64(name)).stream(t);
             for (std::size_t r = 0; r < records_a_task; ++r) {
                 const auto tile = [&](long long extent) { return 1LL << rng.below(static_cast<std::uint64_t>(std::log2(extent)) + 1); };
                 const auto inner = tile((std::min)(columns, 64LL)), outer = tile(columns / inner), high = tile(rows), deep = tile(depth);

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include <augur/record/split.hpp>
-#include <augur/record/top_k.hpp>
+#include <augur/dataset/split.hpp>
+#include <augur/dataset/top_k.hpp>
 
 #include "tables_nest.hpp"
 
@@ -38,7 +38,7 @@ drawn draw(const table_data& set, const recipe& r, const std::vector<table_head>
             validation = share_of(both.validation, share);
         } else {
             const auto tasks = set.on(head.platform, split.train);
-            train = augur::draw_records(set.data, tasks, limited(augur::records_of(set.data, tasks).size()), seed);
+            train = augur::draw_records(set.data, tasks, limited(augur::tlp::records_of(set.data, tasks).size()), seed);
             validation = augur::draw_records(set.data, set.on(head.platform, split.validation), head.share, seed);
         }
         out.train.push_back(std::move(train));
@@ -47,7 +47,7 @@ drawn draw(const table_data& set, const recipe& r, const std::vector<table_head>
     return out;
 }
 
-augur::tlp_label_options labels_of(const recipe& r) { return {r.failures, r.failures != augur::label_rule::faithful}; }
+augur::tlp::label_options labels_of(const recipe& r) { return {r.failures, r.failures != augur::label_rule::faithful}; }
 
 void judge(const table_data& set, std::string_view platform, const table_scores& score, const std::map<std::uint32_t, std::string>& left_out,
            cell_score& out) {

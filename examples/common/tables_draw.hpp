@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/model/tlp_fit_samples.hpp>
+#include <augur/tlp/train/samples.hpp>
 
 #include "tables.hpp"
 #include "tables_recipe.hpp"
@@ -31,7 +31,7 @@ struct drawn {
 
 /// Samples are labelled relative to the least latency that was given to train on: who measured a part of a task does not know the least of all of it.
 /// The authors take the file's.
-[[nodiscard]] augur::tlp_label_options labels_of(const recipe& r);
+[[nodiscard]] augur::tlp::label_options labels_of(const recipe& r);
 
 /// Adds up the hold-out tasks of a platform into `out`: all together and by network, weighted by their latency; "mean of tasks", each weighing the
 /// same; and "by program", weighted again, where a record counts as the best of those with its loop nest.

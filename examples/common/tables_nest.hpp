@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 #include "tables.hpp"
 
@@ -35,7 +35,7 @@ namespace examples {
 /// scores[i] <- of a record of one task by the median of the valid records whose loop nest is the same, higher is better; among these, by chance.
 /// Programs of fewer than three valid records go last, for one measurement alone may be luck; where there are no others, the record's own latency
 /// counts. Errors: those of `features_of`.
-[[nodiscard]] augur::result<void> score_programs(const table_data& set, std::span<const std::uint32_t> records, augur::random& rng,
+[[nodiscard]] augur::result<void> score_programs(const table_data& set, std::span<const std::uint32_t> records, augur::random_engine& rng,
                                                  std::span<float> scores);
 
 } // namespace examples

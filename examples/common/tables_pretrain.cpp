@@ -11,9 +11,9 @@
 #include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/core/whole_file.hpp>
-#include <augur/nn/loss.hpp>
-#include <augur/nn/optimiser.hpp>
-#include <augur/record/top_k.hpp>
+#include <augur/nn/train/loss.hpp>
+#include <augur/nn/train/optimiser.hpp>
+#include <augur/dataset/top_k.hpp>
 
 #include "report.hpp"
 
@@ -28,9 +28,9 @@ using records = std::vector<std::uint32_t>;
 
 constexpr std::size_t part = 16; // schedules of a pass: fixed, so that sums do not depend on the threads
 
-bool is_known(const augur::dataset& data, const augur::tlp_row_table& table, std::uint32_t record) {
+bool is_known(const augur::dataset& data, const augur::tlp::row_table& table, std::uint32_t record) {
     const auto ids = data.schedule(record);
-    return std::none_of(ids.begin(), ids.end(), [&](augur::primitive_id id) { return table.row(id) == augur::tlp_row_table::refused; });
+    return std::none_of(ids.begin(), ids.end(), [&](augur::primitive_id id) { return table.row(id) == augur::tlp::row_table::refused; });
 }
 
 /// All that an interrupted training needs.
@@ -74,7 +74,7 @@ struct state {
 };
 
 /// Samples in lists of one task, shuffled.
-std::vector<records> ranked_lists(const augur::tlp_samples& samples, const records& usable, std::size_t most, augur::random rng) {
+std::vector<records> ranked_lists(const augur::tlp::training_samples& samples, const records& usable, std::size_t most, augur::random_engine rng) {
     std::vector<records> lists;
     for (std::size_t i = 0; i < usable.size();) {
         std::size_t end = i;
@@ -95,8 +95,8 @@ double cosine(double done) { return 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265
 
 } // namespace
 
-std::vector<float> pretrained_scores(const network& net, const augur::dataset& data, const augur::tlp_row_table& table,
-                                     const augur::tlp_config& input, unlabelled how, std::span<const std::uint32_t> of, executor& threads) {
+std::vector<float> pretrained_scores(const network& net, const augur::dataset& data, const augur::tlp::row_table& table,
+                                     const augur::tlp::config& input, unlabelled how, std::span<const std::uint32_t> of, executor& threads) {
     std::vector<float> scores(of.size());
     threads.bulk((of.size() + part - 1) / part, [&](std::size_t p) {
         thread_local row_pass<float> pass;
@@ -114,9 +114,9 @@ std::vector<float> pretrained_scores(const network& net, const augur::dataset& d
     return scores;
 }
 
-result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp_row_table& table, const augur::tlp_config& input,
-                                     std::span<const std::uint32_t> unlabelled_records, const augur::tlp_samples& train,
-                                     const augur::tlp_samples& validation, executor& threads, const pretrain_options& options,
+result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp::row_table& table, const augur::tlp::config& input,
+                                     std::span<const std::uint32_t> unlabelled_records, const augur::tlp::training_samples& train,
+                                     const augur::tlp::training_samples& validation, executor& threads, const pretrain_options& options,
                                      const std::function<bool(const pretrain_progress&)>& progress) {
     AUGUR_ASSERT(train.outputs == 1 && validation.outputs == 1, "pretrain_and_rank: one output");
     const auto start = std::chrono::steady_clock::now();
@@ -127,7 +127,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
         if (is_known(data, table, train.records[i])) usable.push_back(i);
     if (before.empty() || usable.empty()) return error{errc::not_found, "pre-training: no schedules to learn from"};
 
-    const augur::random rng(options.seed);
+    const augur::random_engine rng(options.seed);
     state at;
     at.run = options.run;
     at.net = network::random_init(input, options.layers, options.width, options.heads, rng.stream(0));
@@ -164,7 +164,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
         const bool first_part = at.epoch < options.epochs_before;
         const std::size_t epoch = first_part ? at.epoch : at.epoch - options.epochs_before;
         const std::size_t epochs = first_part ? options.epochs_before : options.epochs;
-        const augur::random draw = rng.stream(1 + at.epoch);
+        const augur::random_engine draw = rng.stream(1 + at.epoch);
         std::vector<records> lists;
         if (first_part) {
             records order = before;
@@ -184,7 +184,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
                 sum += step(
                     list,
                     [&](row_pass<float>& pass, std::uint32_t record) {
-                        augur::random hide = draw.stream(1 + record);
+                        augur::random_engine hide = draw.stream(1 + record);
                         pass.add(data.schedule(record), &hide);
                     },
                     [&](std::size_t n) {
@@ -251,7 +251,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
             at.first = adam.first();
             at.second = adam.second();
             at.steps = adam.steps();
-            if (auto saved = at.save(options.checkpoint); !saved) return saved.why();
+            if (auto saved = at.save(options.checkpoint); !saved) return saved.error();
         }
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         told.seconds_left = seconds / static_cast<double>(at.epoch - resumed) * static_cast<double>(all - at.epoch);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/model/tlp_fit_samples.hpp>
+#include <augur/tlp/train/samples.hpp>
 
 #include "tables.hpp"
 #include "tables_transformer.hpp"
@@ -25,7 +25,7 @@ struct pretrain_options {
     augur::nn::index layers = 4, width = 256, heads = 8; ///< the authors: GPT 12, 512, 8; BERT 6, 768, 12
     std::size_t epochs_before = 10, epochs = 10;         ///< without labels, with them
     std::size_t list = 64;                               ///< schedules a step: of one task when they are ranked
-    double sharpness = 1, regret = 0;                    ///< of the ranking loss, as in `tlp_training_options`
+    double sharpness = 1, regret = 0;                    ///< of the ranking loss, as in `tlp::training_options`
     double learning_rate = 3e-4;                         ///< at first; falls along half a cosine in each of the two parts
     double clip = 0.5;
     std::uint64_t seed = 1;
@@ -48,15 +48,15 @@ struct pretrained {
 /// @param unlabelled_records  schedules of the first part; what they took is not looked at
 /// @param progress   false: stop after this epoch
 /// Errors: interrupted (by `progress`), not_found (nothing to learn from), limit (the loss is no number any more), io.
-[[nodiscard]] augur::result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp_row_table& table,
-                                                          const augur::tlp_config& input, std::span<const std::uint32_t> unlabelled_records,
-                                                          const augur::tlp_samples& train, const augur::tlp_samples& validation, executor& threads,
+[[nodiscard]] augur::result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp::row_table& table,
+                                                          const augur::tlp::config& input, std::span<const std::uint32_t> unlabelled_records,
+                                                          const augur::tlp::training_samples& train, const augur::tlp::training_samples& validation, executor& threads,
                                                           const pretrain_options& options,
                                                           const std::function<bool(const pretrain_progress&)>& progress);
 
 /// scores (N), the same for any executor; -infinity where the vocabulary does not know a primitive.
-[[nodiscard]] std::vector<float> pretrained_scores(const row_transformer<float>& net, const augur::dataset& data, const augur::tlp_row_table& table,
-                                                   const augur::tlp_config& input, unlabelled how, std::span<const std::uint32_t> records,
+[[nodiscard]] std::vector<float> pretrained_scores(const row_transformer<float>& net, const augur::dataset& data, const augur::tlp::row_table& table,
+                                                   const augur::tlp::config& input, unlabelled how, std::span<const std::uint32_t> records,
                                                    executor& threads);
 
 } // namespace examples

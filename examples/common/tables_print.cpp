@@ -7,8 +7,8 @@
 
 #include <augur/record/replace_file.hpp>
 #include <augur/core/hash.hpp>
-#include <augur/feature/tlp_rows.hpp>
-#include <augur/model/tlp_fit_samples.hpp>
+#include <augur/tlp/row_table.hpp>
+#include <augur/tlp/train/samples.hpp>
 
 #include "report.hpp"
 #include "tables.hpp"
@@ -113,7 +113,7 @@ struct item_counter {
 std::vector<std::uint32_t> records_on(const table_data& set, std::string_view platform) {
     std::vector<std::uint32_t> all(set.data.tasks());
     for (std::uint32_t t = 0; t < all.size(); ++t) all[t] = t;
-    return augur::records_of(set.data, set.on(platform, all));
+    return augur::tlp::records_of(set.data, set.on(platform, all));
 }
 
 std::string table_1(const table_world& world) {
@@ -167,8 +167,8 @@ std::string repetition(const table_world& world) {
         const augur::dataset_report& report = set.data.report();
         for (const std::string& platform : set.platforms) {
             const auto records = records_on(set, platform);
-            const augur::tlp_schema faithful = faithful_schema(platform != "x86-24core" && platform != "own");
-            const augur::tlp_row_table table(faithful, set.data.primitives());
+            const augur::tlp::schema faithful = faithful_schema(platform != "x86-24core" && platform != "own");
+            const augur::tlp::row_table table(faithful, set.data.primitives());
             std::size_t primitives = 0;
             std::unordered_set<augur::primitive_id> kinds;
             const auto whole = different(records, [&](std::uint32_t r, std::vector<std::uint32_t>& ids) {
@@ -231,7 +231,7 @@ augur::result<std::string> figure_6(const table_world& world, const std::string&
                             std::to_string(count.rbegin()->first), share(beyond[0]), share(beyond[1])});
         }
     if (!folder.empty())
-        if (auto written = augur::replace_file(folder + "/figure-6.svg", drawn.svg()); !written) return written.why();
+        if (auto written = augur::replace_file(folder + "/figure-6.svg", drawn.svg()); !written) return written.error();
     return table_text(rows);
 }
 

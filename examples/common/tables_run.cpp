@@ -14,11 +14,11 @@
 #include <augur/core/hash.hpp>
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/core/whole_file.hpp>
-#include <augur/feature/tlp_rows.hpp>
-#include <augur/model/second_opinion.hpp>
-#include <augur/model/tlp_weights.hpp>
+#include <augur/tlp/row_table.hpp>
+#include <augur/model/bounded_blend.hpp>
+#include <augur/tlp/weights_file.hpp>
 #include <augur/record/file_descriptor.hpp>
 
 #include "tables.hpp"
@@ -33,7 +33,7 @@ namespace {
 using augur::errc;
 using augur::error;
 using augur::result;
-using network = augur::tlp_network<float>;
+using network = augur::tlp::model<float>;
 
 std::string hex(std::uint64_t n) { return text_of("%016llx", static_cast<unsigned long long>(n)); }
 
@@ -142,13 +142,13 @@ std::string cell_runner::hash_of(const table_cell& cell, std::uint64_t seed) con
     for (const table_head& h : cell.heads) augur::append_number((text += " head " + h.platform) += ' ', h.share);
     if (cell.method == table_method::trees_nest || cell.method == table_method::tlp_and_nest) text += " relative";
     if (cell.method == table_method::tlp_and_nest) {
-        const augur::second_opinion how;
+        const augur::bounded_blend how;
         augur::append_number((text += " three views, ranks from 0 to 1, second opinion ") += ' ', double{how.weight});
         augur::append_number(text += ' ', double{how.scale});
     }
     if (!is_pick(cell)) {
         const recipe r = recipe_for(cell, cell.heads.size(), seed);
-        text += " schema " + hex(r.schema.hash()) + " config " + augur::detail::tlp_config_json(r.config) + options_text(r.options) +
+        text += " schema " + hex(r.schema.hash()) + " config " + augur::tlp::detail::config_json(r.config) + options_text(r.options) +
                 text_of(" failures %d by_record %d records %zu", static_cast<int>(r.failures), r.split_by_record ? 1 : 0,
                         cell.full ? budget_.full_records : budget_.records);
         if (r.last_epoch) text += " last epoch";
@@ -188,7 +188,7 @@ result<void> cell_runner::open() {
     std::error_code unknown;
     if (!std::filesystem::exists(path, unknown) && !unknown) return {};
     const auto text = augur::read_whole_file(path, std::size_t{1} << 30U);
-    if (!text) return text.why();
+    if (!text) return text.error();
     std::size_t damaged = 0;
     for (std::string_view rest = *text; !rest.empty();) {
         const auto end = (std::min)(rest.find('\n'), rest.size());
@@ -220,7 +220,7 @@ result<void> cell_runner::keep(const table_cell& cell, std::uint64_t seed, const
     line = "\n" + line + "\n";
     const std::string path = cache_ + "/cells.jsonl";
     const auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (!opened) return opened.why();
+    if (!opened) return opened.error();
     const int file = opened->file.get();
     if (::write(file, line.data(), line.size()) != static_cast<::ssize_t>(line.size()) || ::fsync(file) != 0)
         return augur::detail::system_error(path, "cannot write");
@@ -248,7 +248,7 @@ result<cell_score> cell_runner::run(const table_cell& cell, std::uint64_t seed, 
     }
     if (!score) return score;
     score->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (auto kept = keep(cell, seed, *score); !kept) return kept.why();
+    if (auto kept = keep(cell, seed, *score); !kept) return kept.error();
     for (const std::string& path : finished_) std::remove(path.c_str());
     finished_.clear();
     return score;
@@ -274,7 +274,7 @@ const std::map<std::uint32_t, std::string>& cell_runner::check_nests(const std::
         const auto rows = features_of(set, records);
         if (rows) continue;
         const auto key = std::string(task.key);
-        const auto& why = rows.why().detail;
+        const auto& why = rows.error().detail;
         at->second.emplace(t, why.find(key) != std::string::npos ? why : key + ": " + why);
         std::fprintf(stderr, "%s: a hold-out task is left out by the rows on loop nests: %s\n", platform.c_str(), at->second[t].c_str());
     }
@@ -292,7 +292,7 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
     const std::string& platform = cell.heads.front().platform;
     const table_data& set = *world_->find(platform);
     cell_score out;
-    augur::random rng(seed);
+    augur::random_engine rng(seed);
     result<void> fine;
     judge_cell(
         cell,
@@ -303,7 +303,7 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
                 return scores;
             }
             if (cell.method == table_method::program_pick) {
-                if (auto done = score_programs(set, members, rng, scores); !done) fine = done.why();
+                if (auto done = score_programs(set, members, rng, scores); !done) fine = done.error();
                 return scores;
             }
             std::vector<std::size_t> order; // valid programs by latency; the nearer to the middle, the better
@@ -319,7 +319,7 @@ result<cell_score> cell_runner::pick(const table_cell& cell, std::uint64_t seed)
             return scores;
         },
         out);
-    if (!fine) return fine.why();
+    if (!fine) return fine.error();
     return out;
 }
 
@@ -340,10 +340,10 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
     const table_head& target = cell.heads.front();
     const table_data& set = *world_->find(target.platform);
     const recipe base = recipe_for(cell, 1, seed);
-    const augur::tlp_row_table table(base.schema, set.data.primitives());
+    const augur::tlp::row_table table(base.schema, set.data.primitives());
     const drawn labelled = draw(set, base, {target}, budget_.records, seed), all = draw(set, base, {{target.platform, 1}}, budget_.records, seed);
-    const auto train = augur::make_tlp_samples(set.data, labelled.train, labels_of(base));
-    const auto validation = augur::make_tlp_samples(set.data, labelled.validation, labels_of(base));
+    const auto train = augur::tlp::make_samples(set.data, labelled.train, labels_of(base));
+    const auto validation = augur::tlp::make_samples(set.data, labelled.validation, labels_of(base));
     pretrain_options options = pretraining_of(cell, seed);
     const std::string hash = hash_of(cell, seed);
     options.epochs = epochs_for(train.size());
@@ -357,7 +357,7 @@ result<cell_score> cell_runner::pretrain(const table_cell& cell, std::uint64_t s
         return !stop_requested().load();
     };
     const auto done = pretrain_and_rank(set.data, table, base.config, all.train.front(), train, validation, *threads_, options, tell);
-    if (!done) return done.why();
+    if (!done) return done.error();
     cell_score out;
     out.samples = train.size();
     out.epochs = options.epochs;
@@ -378,9 +378,9 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
     const bool transfer = cell.method == table_method::fine_tune || cell.method == table_method::fine_tune_head;
     std::uint64_t seed = cell.members * (first_seed - 1) + 1;
     recipe base = recipe_for(cell, transfer ? 1 : cell.heads.size(), seed);
-    if (auto fits = base.schema.check(); !fits) return fits.why();
-    if (auto fits = base.config.check(); !fits) return fits.why();
-    const augur::tlp_row_table table(base.schema, set.data.primitives());
+    if (auto fits = base.schema.check(); !fits) return fits.error();
+    if (auto fits = base.config.check(); !fits) return fits.error();
+    const augur::tlp::row_table table(base.schema, set.data.primitives());
     cell_score out;
 
     /// Trains `net` on some heads; `stage` tells checkpoints apart.
@@ -388,24 +388,24 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         drawn parts = draw(set, base, heads, most, seed);
         if (base.last_epoch)
             for (table_records& none : parts.validation) none.clear();
-        const auto train = augur::make_tlp_samples(set.data, parts.train, labels_of(base));
-        const auto validation = augur::make_tlp_samples(set.data, parts.validation, labels_of(base));
-        augur::tlp_training_options options = base.options;
+        const auto train = augur::tlp::make_samples(set.data, parts.train, labels_of(base));
+        const auto validation = augur::tlp::make_samples(set.data, parts.validation, labels_of(base));
+        augur::tlp::training_options options = base.options;
         options.fine.decoders_only = decoders_only;
         if (!cell.full) options.epochs = epochs_for(train.size());
         options.checkpoint = checkpoint_of(cell, seed) + stage + ".checkpoint";
-        const auto tell = [&](const augur::tlp_progress& p) {
+        const auto tell = [&](const augur::tlp::training_progress& p) {
             progress.show(p.epoch, p.epochs, label + stand_text(p.last.loss, p.last.top_1, p.last.top_5) + clock_text(p.seconds_left) + " left",
                           p.epoch == p.epochs);
             return !stop_requested().load();
         };
-        auto report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *threads_, options, tell);
-        if (!report && report.why().code == errc::version_mismatch) { // of another version of this program
-            std::fprintf(stderr, "%s; it starts again\n", report.why().detail.c_str());
+        auto report = augur::tlp::train_on_dataset(net, table, set.data, train, validation, *threads_, options, tell);
+        if (!report && report.error().code == errc::version_mismatch) { // of another version of this program
+            std::fprintf(stderr, "%s; it starts again\n", report.error().detail.c_str());
             std::remove(options.checkpoint.c_str());
-            report = augur::tlp_fit_dataset(net, table, set.data, train, validation, *threads_, options, tell);
+            report = augur::tlp::train_on_dataset(net, table, set.data, train, validation, *threads_, options, tell);
         }
-        if (!report) return report.why();
+        if (!report) return report.error();
         if (report->stopped) return error{errc::interrupted, "stopped"};
         out.samples = train.size();
         out.epochs = report->history.size();
@@ -418,20 +418,20 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
     finished_.clear();
     for (std::size_t m = 0; m < cell.members; ++m) {
         if (m > 0) base = recipe_for(cell, transfer ? 1 : cell.heads.size(), ++seed);
-        network net = network::random_init(base.config, augur::random(seed));
+        network net = network::random_init(base.config, augur::random_engine(seed));
         if (transfer) {
-            if (auto done = fit(net, {cell.heads[1]}, false, "-before"); !done) return done.why();
-            if (auto done = fit(net, {cell.heads[0]}, cell.method == table_method::fine_tune_head, ""); !done) return done.why();
+            if (auto done = fit(net, {cell.heads[1]}, false, "-before"); !done) return done.error();
+            if (auto done = fit(net, {cell.heads[0]}, cell.method == table_method::fine_tune_head, ""); !done) return done.error();
         } else if (auto done = fit(net, cell.heads, false, ""); !done) {
-            return done.why();
+            return done.error();
         }
         members.push_back(net.only(0));
     }
-    augur::tlp_pass<float> pass;
+    augur::forward_backward<float> pass;
     const table_scores mean = [&](std::span<const std::uint32_t> records) {
-        auto sum = augur::tlp_record_scores(members.front(), table, set.data, records, *threads_, pass);
+        auto sum = augur::tlp::record_scores(members.front(), table, set.data, records, *threads_, pass);
         for (std::size_t m = 1; m < members.size(); ++m) {
-            const auto more = augur::tlp_record_scores(members[m], table, set.data, records, *threads_, pass);
+            const auto more = augur::tlp::record_scores(members[m], table, set.data, records, *threads_, pass);
             for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
         }
         for (float& x : sum) x /= static_cast<float>(members.size());

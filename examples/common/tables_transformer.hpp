@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include <augur/core/random.hpp>
-#include <augur/feature/tlp_rows.hpp>
-#include <augur/model/tlp_input.hpp>
-#include <augur/nn/init.hpp>
-#include <augur/nn/transformer.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/tlp/row_table.hpp>
+#include <augur/tlp/detail/input_encoding.hpp>
+#include <augur/nn/layers/init.hpp>
+#include <augur/nn/layers/transformer.hpp>
 
 namespace examples {
 
@@ -40,8 +40,8 @@ struct row_transformer {
     augur::nn::linear<S> kind, numbers; ///< (D, kinds), (D, numbers)
     augur::nn::linear<S> hidden, score; ///< (D, 256), (256, 1)
 
-    static row_transformer random_init(const augur::tlp_config& c, augur::nn::index layers, augur::nn::index width, augur::nn::index heads,
-                                       augur::random rng) {
+    static row_transformer random_init(const augur::tlp::config& c, augur::nn::index layers, augur::nn::index width, augur::nn::index heads,
+                                       augur::random_engine rng) {
         using namespace augur::nn;
         row_transformer net{linear<S>::zeros(c.inputs(), width),
                             matrix<S>::Zero(2, width),
@@ -84,8 +84,8 @@ public:
     using index = augur::nn::index;
 
     /// Forgets all schedules.
-    /// @param input  how rows become numbers (`tlp_input`)
-    void begin(const augur::tlp_row_table& table, const augur::tlp_config& input, unlabelled how) {
+    /// @param input  how rows become numbers (`encode_input`)
+    void begin(const augur::tlp::row_table& table, const augur::tlp::config& input, unlabelled how) {
         table_ = &table;
         input_ = &input;
         how_ = how;
@@ -97,8 +97,8 @@ public:
     }
     /// Adds a schedule.   pre: the table knows its primitives
     /// @param rng  hides rows (BERT); null: none
-    void add(std::span<const augur::primitive_id> schedule, augur::random* rng) {
-        const augur::tlp_schema& schema = table_->schema();
+    void add(std::span<const augur::primitive_id> schedule, augur::random_engine* rng) {
+        const augur::tlp::schema& schema = table_->schema();
         const auto width = static_cast<std::size_t>(input_->inputs());
         const std::size_t n = (std::min)(schedule.size(), schema.rows);
         auto t = begin_.back();
@@ -120,7 +120,7 @@ public:
             if (how_ == unlabelled::next_row && i > 0) targets_.push_back({t - 1, id});
             if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(i, schema.positions - 1)] = 1;
             x_.resize(x_.size() + width);
-            augur::tlp_input(*input_, row.data(), x_.data() + x_.size() - width);
+            augur::encode_input(*input_, row.data(), x_.data() + x_.size() - width);
         }
         begin_.push_back(t);
     }
@@ -167,7 +167,7 @@ public:
             }
             for (index k = 0; k < numbers; ++k) {
                 const S weight = S(2) * share / S(static_cast<double>(numbers));
-                const float told = augur::detail::tlp_logarithm(truth[static_cast<std::size_t>(input_->numbers_at + k)]);
+                const float told = augur::tlp::detail::scaled_logarithm_cached(truth[static_cast<std::size_t>(input_->numbers_at + k)]);
                 const S off = number(i, k) - S(static_cast<double>(told) / 4);
                 loss += static_cast<double>(weight * off * off) / 2;
                 number(i, k) = weight * off;
@@ -239,8 +239,8 @@ private:
     [[nodiscard]] augur::nn::sequences which() const { return {begin_, {}, how_ == unlabelled::next_row}; }
     [[nodiscard]] Eigen::Map<const augur::nn::matrix<S>> rows() const { return {x_.data(), begin_.back(), input_->inputs()}; }
 
-    const augur::tlp_row_table* table_ = nullptr;
-    const augur::tlp_config* input_ = nullptr;
+    const augur::tlp::row_table* table_ = nullptr;
+    const augur::tlp::config* input_ = nullptr;
     unlabelled how_ = unlabelled::next_row;
     std::vector<index> begin_{0}, in_front_, hidden_;
     std::vector<S> x_;

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <augur/program/graphlet.hpp>
+#include <augur/program/graph/graphlet.hpp>
 
 #include "x86_classes.hpp"
 #include "x86_text.hpp"
@@ -344,7 +344,7 @@ inline augur::result<x86_block> x86_graphlet(std::string_view text) {
     for (bool more = true; more;) {
         const auto end = text.find(';');
         auto one = parse_x86(text.substr(0, end));
-        if (!one) return one.why();
+        if (!one) return one.error();
         code.push_back(*std::move(one));
         if (code.size() > 4096) return augur::error{augur::errc::limit, "more than 4096 instructions"};
         more = end != std::string_view::npos;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <augur/core/json_writer.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 #ifdef AUGUR_TEST_NLOHMANN
@@ -24,7 +24,7 @@ namespace {
 std::string refusal(std::string_view text, json_limits limits = {}) {
     json_reader in(text, limits);
     if (in.skip() && in.finish()) return "accepted";
-    return in.why().detail;
+    return in.error().detail;
 }
 
 } // namespace
@@ -82,13 +82,13 @@ TEST_CASE("json_reader: an error names its place and sticks") {
     CHECK(in.next_element());
     CHECK(!in.read(n));
     CHECK(n == 1);
-    CHECK(in.why().code == errc::parse);
-    CHECK(in.why().detail == "11:3: expected an integer, got '\"'");
+    CHECK(in.error().code == errc::parse);
+    CHECK(in.error().detail == "11:3: expected an integer, got '\"'");
     CHECK(!in.next_element());
     CHECK(!in.skip());
     CHECK(!in.finish());
     CHECK(in.peek() == json_kind::none);
-    CHECK(in.why().detail == "11:3: expected an integer, got '\"'");
+    CHECK(in.error().detail == "11:3: expected an integer, got '\"'");
 
     CHECK(refusal("") == "1:1: expected a value, got the end");
     CHECK(refusal("[1 2]") == "1:4: expected ',' or ']', got '2'");
@@ -189,7 +189,7 @@ TEST_CASE("json_writer: separators and escapes as in TVM's logs") {
     CHECK(text == R"({"a": [1, -2.5, "x\"\\\n\r\t\u0001/", []], "b": {}, "c": true, "d": null, "e": 1e+10, "f": [1]})");
     CHECK(refusal(text) == "accepted");
 
-    auto rng = augur::random(3);
+    auto rng = augur::random_engine(3);
     for (int i = 0; i < 20'000; ++i) { // any bytes give a text that can be read, and UTF-8 comes back unchanged
         std::string bytes;
         for (auto n = rng.below(12); n > 0; --n) bytes += static_cast<char>(rng.below(4) == 0 ? rng.below(256) : 0x20 + rng.below(95));
@@ -285,7 +285,7 @@ const std::vector<std::string> corpus = {
     "-1234.5678e-12",
 };
 
-std::string mutate(augur::random& rng, std::string text) {
+std::string mutate(augur::random_engine& rng, std::string text) {
     static const std::vector<std::string> tokens = {"[",
                                                     "]",
                                                     "{",
@@ -338,7 +338,7 @@ std::string mutate(augur::random& rng, std::string text) {
 } // namespace
 
 TEST_CASE("json_reader: accepts and reads what nlohmann_json and simdjson do, over 150000 mutated texts") {
-    auto rng = augur::random(2024);
+    auto rng = augur::random_engine(2024);
 #ifdef AUGUR_TEST_SIMDJSON
     simdjson::dom::parser parser;
 #endif
@@ -381,7 +381,7 @@ TEST_CASE("json_reader: a call that does not fit the text is an error that stick
         calls(in);
         REQUIRE(!in.ok());
         CHECK(!in.next_element());
-        return in.why().detail;
+        return in.error().detail;
     };
     std::string_view key;
     CHECK(first_wrong("[]]]", [&](json_reader& in) { in.begin_array(), in.next_element(), in.next_element(); }) ==
@@ -397,7 +397,7 @@ TEST_CASE("json_reader: a call that does not fit the text is an error that stick
     CHECK(failed.since(behind).empty());
 
     // random calls on random texts: a sanitizer sees a stack that is left, and no text with unmatched brackets comes to its end
-    augur::random dice(9);
+    augur::random_engine dice(9);
     constexpr std::string_view bytes = "[]{},1\": ";
     for (int round = 0; round < 20'000; ++round) {
         std::string text;

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 using namespace augur;
@@ -24,7 +24,7 @@ TEST_CASE("parse_int: the whole text, in range, or nothing") {
 }
 
 TEST_CASE("append_number: what is written is read back, bit by bit") {
-    auto rng = augur::random(11);
+    auto rng = augur::random_engine(11);
     for (int i = 0; i < 100'000; ++i) {
         const auto value = std::bit_cast<double>(rng());
         if (!std::isfinite(value)) continue;
@@ -72,7 +72,7 @@ TEST_CASE("parse_double: correctly rounded, whichever way it is read") {
 }
 
 TEST_CASE("append_number_hex: what %a prints in the C locale") {
-    auto rng = augur::random(12);
+    auto rng = augur::random_engine(12);
     const auto same = [](double value) {
         std::string text;
         append_number_hex(text, value);

@@ -19,7 +19,7 @@ TEST_CASE("whole_file: a regular file is read, anything else is named and never 
     const std::string path = folder / "file", text(3'000'000, 'x');
     std::ofstream(path, std::ios::binary) << text;
     CHECK(*read_whole_file(path, text.size()) == text);
-    CHECK(read_whole_file(path, text.size() - 1).why().code == errc::limit);
+    CHECK(read_whole_file(path, text.size() - 1).error().code == errc::limit);
     std::filesystem::create_symlink(path, folder / "link");
     CHECK(*read_whole_file(folder / "link", text.size()) == text);
     {
@@ -37,9 +37,9 @@ TEST_CASE("whole_file: a regular file is read, anything else is named and never 
     const auto refusal = [](const std::string& of) {
         const auto got = read_whole_file(of, 1000);
         REQUIRE(!got);
-        CHECK(got.why().code == errc::io);
-        CHECK(got.why().detail.starts_with(of + ": "));
-        return got.why().detail.substr(of.size() + 2);
+        CHECK(got.error().code == errc::io);
+        CHECK(got.error().detail.starts_with(of + ": "));
+        return got.error().detail.substr(of.size() + 2);
     };
     const std::string pipe = folder / "pipe";
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

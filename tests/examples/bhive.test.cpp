@@ -29,7 +29,7 @@ using examples::x86_graphlet;
 // "ialu.i32 load.f32x4(operand) | 0>1 | 1>0": instructions, edges, what is carried.
 std::string shape_of(const std::string& text) {
     const auto block = x86_graphlet(text);
-    REQUIRE_MESSAGE(block, (block ? "" : block.why().detail));
+    REQUIRE_MESSAGE(block, (block ? "" : block.error().detail));
     std::string out;
     for (const auto& i : block->code.values()) {
         out += (out.empty() ? "" : " ") + std::string(to_string(i.op)) + "." + std::string(to_string(i.type));

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 
 #include "child_program.hpp"
 
@@ -67,7 +67,7 @@ std::size_t records_of(const std::string& path) {
     auto reader = augur::log_reader::open(path);
     std::size_t count = 0;
     if (!reader) return count;
-    for (augur::tuning_record r;; ++count) {
+    for (augur::record r;; ++count) {
         const auto more = reader->next(r);
         REQUIRE(more);
         if (!*more) break;

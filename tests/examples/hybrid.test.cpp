@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 
 #include "child_program.hpp"
 
@@ -20,11 +20,11 @@ namespace {
 int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_HYBRID_PROGRAM, std::move(arguments))); }
 
 // Records of a log, by kernel.
-std::map<std::string, std::vector<augur::tuning_record>> records_of(const std::string& path) {
-    std::map<std::string, std::vector<augur::tuning_record>> out;
+std::map<std::string, std::vector<augur::record>> records_of(const std::string& path) {
+    std::map<std::string, std::vector<augur::record>> out;
     auto reader = augur::log_reader::open(path);
     REQUIRE(reader);
-    for (augur::tuning_record r;;) {
+    for (augur::record r;;) {
         const auto more = reader->next(r);
         REQUIRE(more);
         if (!*more) break;
@@ -58,7 +58,7 @@ TEST_CASE("hybrid: killed at any moment it goes on; Crop and the hybrid begin al
     REQUIRE(run(folder, arguments) == 0);
     const auto said = contents(folder / "out");
     CAPTURE(said);
-    std::map<std::string, std::map<std::string, std::vector<augur::tuning_record>>> logs;
+    std::map<std::string, std::map<std::string, std::vector<augur::record>>> logs;
     for (const char* id : {"random", "crop", "trees", "hybrid"}) {
         logs[id] = records_of(work + "/" + id + "-1.jsonl");
         CHECK(logs[id].size() == 2);

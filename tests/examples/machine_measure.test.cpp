@@ -47,15 +47,15 @@ TEST_CASE("machine: what is noise is measured again, and a default when it stays
     const scratch folder("machine-test");
     std::string text = benchmarks;
     for (std::size_t at = 0; (at = text.find("FOLDER", at)) != std::string::npos;) text.replace(at, 6, folder.path);
-    REQUIRE(augur::write_private_file(folder / "benchmarks", text));
-    REQUIRE(augur::write_private_file(folder / "cc", "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && to=$2; shift; done\n"
+    REQUIRE(augur::loopnest::write_private_file(folder / "benchmarks", text));
+    REQUIRE(augur::loopnest::write_private_file(folder / "cc", "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && to=$2; shift; done\n"
                                                      "case \"$to\" in */probes|*/memory) cp " +
                                                          (folder / "benchmarks") + " $to; chmod 700 $to;; *) echo made-up cc;; esac\n"));
     REQUIRE(::chmod((folder / "cc").c_str(), 0700) == 0);
     examples::machine_meter meter(small_machine(), {.command = folder / "cc", .flags = {}}, true, nullptr);
     examples::progress_line progress;
     const auto m = meter.run(progress);
-    if (!m) FAIL(m.why().detail);
+    if (!m) FAIL(m.error().detail);
     std::string notes;
     for (const auto& n : meter.notes()) notes += n + "\n";
     CAPTURE(notes);
@@ -88,7 +88,7 @@ TEST_CASE("machine: a launch that is noise is no number") {
     CHECK(*examples::launch_cycles(launched, alone) == 0);
     const auto none = examples::launch_cycles(alone, noise);
     REQUIRE_FALSE(none);
-    CHECK(none.why().detail == "launch: noise, the median is 714 % above the least");
+    CHECK(none.error().detail == "launch: noise, the median is 714 % above the least");
     CHECK(launched.better_than(noise)); // though it is slower
     CHECK_FALSE(noise.better_than(launched));
     CHECK(loop_time{0.9, 0.9, 0.5}.better_than(loop_time{1, 1, 0.5}));

@@ -32,7 +32,7 @@ std::string made_up_report() {
     searches[1].name = "tuned";
     for (std::size_t k = 0; k < s.with.work.kernels.size(); ++k) {
         const auto& kernel = s.with.work.kernels[k];
-        auto task = augur::loopnest_task::create(kernel.what, s.on.hardware(2));
+        auto task = augur::loopnest::kernel_task::create(kernel.what, s.on.hardware(2));
         REQUIRE(task);
         s.tasks.push_back(*std::move(task));
         const double scale = k == 0 ? 0.5 : k == 1 ? 1e-3 : 1e-6; // ticks of all lengths

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include <augur/record/dataset.hpp>
+#include <augur/dataset/dataset.hpp>
 #include <augur/schedule/steps.hpp>
 #include <doctest/doctest.h>
 
@@ -19,8 +19,8 @@ namespace {
 /// Schedules of 1 to 5 steps.
 struct logged {
     dataset data;
-    tlp_row_table table{tlp_schema::ansor(8, 4, 4)};
-    tlp_config input = tlp_config::full(0).of(table.schema());
+    tlp::row_table table{tlp::schema::ansor(8, 4, 4)};
+    tlp::config input = tlp::config::full(0).of(table.schema());
 
     logged() {
         dataset_builder builder;
@@ -40,9 +40,9 @@ struct logged {
         data = std::move(builder).finish();
         table.extend(data.primitives());
     }
-    [[nodiscard]] row_transformer<double> network() const { return row_transformer<double>::random_init(input, 2, 8, 2, augur::random(5)); }
+    [[nodiscard]] row_transformer<double> network() const { return row_transformer<double>::random_init(input, 2, 8, 2, augur::random_engine(5)); }
     void fill(row_pass<double>& pass, unlabelled how, bool hide) const {
-        augur::random rng(9);
+        augur::random_engine rng(9);
         pass.begin(table, input, how);
         for (std::uint32_t r = 0; r < data.size(); ++r) pass.add(data.schedule(r), hide ? &rng : nullptr);
     }

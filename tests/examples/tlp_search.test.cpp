@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 
 #include "child_program.hpp"
 #include "page_layout.hpp"
@@ -27,11 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_SEARCH_PROGRAM, std::move(arguments))); }
 
-std::vector<augur::tuning_record> records_of(const std::string& path) {
-    std::vector<augur::tuning_record> out;
+std::vector<augur::record> records_of(const std::string& path) {
+    std::vector<augur::record> out;
     auto reader = augur::log_reader::open(path);
     if (!reader) return out;
-    for (augur::tuning_record r;;) {
+    for (augur::record r;;) {
         const auto more = reader->next(r);
         REQUIRE(more);
         if (!*more) break;

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <augur/core/random.hpp>
-#include <augur/record/log.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/record/log_reader.hpp>
 
 #include "scratch.hpp"
 
@@ -102,7 +102,7 @@ std::size_t records(const std::string& path, std::size_t bad = 0) {
     if (!reader) return 0;
     std::set<std::string> seen;
     std::size_t n = 0;
-    for (augur::tuning_record r;; ++n) {
+    for (augur::record r;; ++n) {
         const auto more = reader->next(r);
         REQUIRE(more);
         if (!*more) break;
@@ -223,7 +223,7 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
 
 TEST_CASE("killed at any moment, resumed to the end: each record once") {
     const scratch folder("tune-test");
-    augur::random rng(3);
+    augur::random_engine rng(3);
     std::size_t before = 0;
     constexpr int trials = 8 * kills + 8;
     for (int i = 0; i < kills; ++i) {

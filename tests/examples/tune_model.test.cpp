@@ -14,9 +14,9 @@
 
 #include <sys/wait.h>
 
-#include <augur/loopnest/task.hpp>
-#include <augur/model/tlp_weights.hpp>
-#include <augur/record/log.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/tlp/weights_file.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
 
 #include "scratch.hpp"
@@ -44,7 +44,7 @@ std::vector<augur::step_list> measured_with(const scratch& folder, const std::st
     auto reader = augur::log_reader::open(folder / log);
     REQUIRE(reader);
     std::vector<augur::step_list> out;
-    for (augur::tuning_record r;;) {
+    for (augur::record r;;) {
         const auto next = reader->next(r);
         REQUIRE(next);
         if (!*next) break;
@@ -55,12 +55,12 @@ std::vector<augur::step_list> measured_with(const scratch& folder, const std::st
 }
 
 // What a model thinks of them on average.
-double mean_score(const augur::tlp_model& model, const std::vector<augur::step_list>& schedules) {
+double mean_score(const augur::tlp::trained_model& model, const std::vector<augur::step_list>& schedules) {
     augur::serial_executor serial;
     auto scorer = model.scorer(serial);
     const auto what = augur::kernel::parse(tiny);
     REQUIRE(what);
-    const auto task = augur::loopnest_task::create(*what, {});
+    const auto task = augur::loopnest::kernel_task::create(*what, {});
     REQUIRE(task);
     std::vector<float> scores(schedules.size());
     REQUIRE(scorer.score(*task, std::span<const augur::step_list>(schedules), std::span<float>(scores)));
@@ -73,11 +73,11 @@ double mean_score(const augur::tlp_model& model, const std::vector<augur::step_l
 
 TEST_CASE("tune --model FILE: the first round is the model's choice; --save-model writes what --model reads") {
     const scratch folder("tune-model");
-    std::vector<augur::tlp_model> models;
+    std::vector<augur::tlp::trained_model> models;
     for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) {
-        auto m = augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::small(0), augur::random(seed));
+        auto m = augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::small(0), augur::random_engine(seed));
         REQUIRE(m);
-        REQUIRE(augur::save_tlp(*m, folder / std::to_string(seed)));
+        REQUIRE(augur::tlp::save(*m, folder / std::to_string(seed)));
         models.push_back(std::move(*m));
     }
     const auto none = measured_with(folder, "tlp", "none.jsonl", "--save-model '" + (folder / "learned") + "'");
@@ -90,7 +90,7 @@ TEST_CASE("tune --model FILE: the first round is the model's choice; --save-mode
     CHECK(mean_score(models[1], second) > mean_score(models[1], none));
     CHECK(mean_score(models[1], second) > mean_score(models[1], first));
 
-    const auto learned = augur::load_tlp(folder / "learned");
+    const auto learned = augur::tlp::load(folder / "learned");
     REQUIRE(learned);
     const auto third = measured_with(folder, folder / "learned", "third.jsonl");
     CHECK(mean_score(*learned, third) > mean_score(*learned, none));
@@ -112,7 +112,7 @@ void write_world(const std::string& from, const std::string& to, bool unrolled_i
     auto writer = augur::log_writer::open(to);
     REQUIRE(reader);
     REQUIRE(writer);
-    for (augur::tuning_record r;;) {
+    for (augur::record r;;) {
         const auto next = reader->next(r);
         REQUIRE(next);
         if (!*next) break;

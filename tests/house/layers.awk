@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The rooms in the order of the data's way: which may include which, and which foreign headers. Files are named augur/<room>/...
+# Which room may include which, and which foreign headers. Files are named augur/<room>/...; a folder of a room that needs another library, and the concepts
+# of search, are entries of their own. What lies in a detail/ folder is included by its own room alone.
 
 function allow(room, rooms, foreign,    i, n, part, below) {
     # what a room may include, its rooms may give it: the table is closed as it is written, bottom first
@@ -13,6 +14,23 @@ function allow(room, rooms, foreign,    i, n, part, below) {
     foreign_of[room] = foreign
 }
 
+# The first folder of a path.
+function part_of(path,    part) {
+    split(path, part, "/")
+    sub(/\.hpp$/, "", part[2])
+    return part[2]
+}
+
+# The entry of a path: the longest prefix in the table.
+function room_of(path,    part, deep, base) {
+    split(path, part, "/")
+    if (part[3] == "") { sub(/\.hpp$/, "", part[2]); return part[2] } # an umbrella header
+    base = part[3]
+    sub(/\.hpp$/, "", base)
+    deep = part[2] "/" base
+    return deep in known ? deep : part[2]
+}
+
 BEGIN {
     posix = "^(dirent|dlfcn|errno|fcntl|poll|pthread|sched|signal|spawn|time|unistd|sys/[a-z_]+|linux/[a-z_]+)\\.h$"
     eigen = "^Eigen/(Core|Cholesky|LU|QR)$"
@@ -23,21 +41,27 @@ BEGIN {
     allow("schedule", "workload", "")
     allow("space", "schedule", "")
     allow("record", "schedule", posix)
-    allow("feature", "schedule record", "")
-    allow("program", "workload", "^boost/graph/|^sys/mman\\.h$|" simd)
+    allow("dataset", "record", posix)
     allow("nn", "core", eigen "|" simd)
-    allow("model/concepts", "record schedule workload", "")
-    allow("model", "feature program nn model/concepts", eigen)
-    allow("transfer", "record model/concepts", "")
+    allow("program", "workload", "^boost/graph/|^sys/mman\\.h$|" simd)
+    allow("model", "schedule record workload", "")
+    allow("tlp", "dataset nn model", eigen)
+    allow("crop", "program model", "")
+    allow("metatune", "dataset nn model", eigen)
     allow("search/concepts", "space record", "")
-    allow("search", "space record model/concepts search/concepts", eigen)
-    allow("language", "space record nn search/concepts", eigen)
+    allow("search", "space record model search/concepts", "")
+    allow("search/bayes", "search", eigen)
+    allow("transfer", "space dataset model search/concepts", "")
+    allow("tlm", "space dataset nn search/concepts", eigen)
     allow("tune", "search record", posix)
-    allow("loopnest", "model transfer search language tune", posix "|" simd)
-    allow("io", "schedule record model transfer search language tune loopnest", posix "|^(zlib|zstd)\\.h$")
-    allow("tbb", "model search tune", "^(oneapi/)?tbb/")
+    allow("loopnest", "workload schedule space record model search tune", posix "|" simd)
+    allow("loopnest/crop", "loopnest program", "")
+    allow("io", "dataset space loopnest", posix "|^(zlib|zstd)\\.h$")
+    allow("tbb", "core", "^(oneapi/)?tbb/")
     allow("llvm", "model search tune program loopnest", "^llvm/|" posix)
-    allow("xgboost", "model search tune feature", "^xgboost/")
+    allow("xgboost", "model search tune dataset", "^xgboost/")
+    allow("xgboost/tlp", "xgboost tlp", "^xgboost/")
+    allow("session", "tlp crop search tune io loopnest loopnest/crop tbb xgboost xgboost/tlp", posix)
     banned = "^(iostream|random|regex|format|expected)$"
 }
 
@@ -46,7 +70,12 @@ function complain(text) {
     findings++
 }
 
-function finish_file() {
+function finish_file(    name) {
+    for (name in leaks) {
+        printf "%s:%d: the macro %s leaks, #undef it\n", file, leaks[name], name
+        findings++
+        delete leaks[name]
+    }
     if (file != "" && !(guard_seen && page_seen)) {
         printf "%s: no %s\n", file, guard_seen ? "/// @file comment" : "include guard " guard
         findings++
@@ -57,9 +86,7 @@ FNR == 1 {
     finish_file()
     files++
     file = FILENAME
-    split(file, part, "/")
-    room = part[2]
-    if (room "/" part[3] == "model/concepts.hpp" || room "/" part[3] == "search/concepts.hpp") room = room "/concepts"
+    room = room_of(file)
     if (!(room in known)) complain("'" room "' is not a room")
     guard = toupper(file)
     gsub(/[^A-Z0-9]/, "_", guard)
@@ -78,14 +105,20 @@ match($0, /R"[^ ()\\]*\(/) {
     if (index(substr($0, RSTART + RLENGTH), raw_end)) raw_end = ""
 }
 
-length($0) > 150 { complain("longer than 150 columns") }
-/\t/ { complain("a tab") }
 /^#define / && $2 == guard { guard_seen = 1 }
 /^\/\/\/ @file/ { page_seen = 1 }
 /^[ \t]*#[ \t]*define[ \t]/ {
     name = $0
     sub(/^[ \t]*#[ \t]*define[ \t]+/, "", name)
     if (name !~ /^AUGUR_/) complain("a macro that is not AUGUR_*")
+    sub(/[ \t(].*/, "", name)
+    if (name != guard && file != "augur/core/config.hpp") leaks[name] = FNR
+}
+
+/^[ \t]*#[ \t]*undef[ \t]/ {
+    name = $0
+    sub(/^[ \t]*#[ \t]*undef[ \t]+/, "", name)
+    delete leaks[name]
 }
 
 /^[ \t]*#[ \t]*include/ {
@@ -95,9 +128,9 @@ length($0) > 150 { complain("longer than 150 columns") }
     sub(/^</, "", name)
     sub(/>.*/, "", name)
     if (name ~ /^augur\//) {
-        split(name, part, "/")
-        other = part[2]
-        if (name == "augur/model/concepts.hpp" || name == "augur/search/concepts.hpp") other = other "/concepts"
+        other = room_of(name)
+        if (name ~ /\/detail\// && part_of(name) != part_of(file))
+            complain("only " part_of(name) " may include its detail")
         if (!may[room, other]) complain(room " must not include " other)
     } else if (name ~ banned) complain("<" name "> is not for public headers")
     else if (name !~ /^[a-z_0-9]+$/ && (foreign_of[room] == "" || name !~ foreign_of[room])) complain(room " must not include <" name ">")

@@ -46,7 +46,7 @@ static_assert(schedule<Plan> && augur::task<Function>);
 namespace {
 
 Expected<unsigned> countPrimitives(const Plan& P) {
-    if (auto Checked = testing::check_schedule(P); !Checked) return createStringError(inconvertibleErrorCode(), Checked.why().detail);
+    if (auto Checked = testing::check_schedule(P); !Checked) return createStringError(inconvertibleErrorCode(), Checked.error().detail);
     recording_sink Seen;
     schedule_traits<Plan>::visit(P, Seen);
     unsigned N = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 #include <doctest/doctest.h>
 
 #include "../record/logs.hpp"
@@ -28,7 +28,7 @@ dataset_builder by_strict_reader(const std::vector<std::string>& paths) {
         const logs::unpacked file(path);
         log_reader reader(path, file.fd());
         const auto source = builder.source(source_name(path));
-        tuning_record record;
+        record record;
         for (auto more = reader.next(record); more && *more; more = reader.next(record)) {
             const auto task = builder.task(record.task.workload_key, record.task.target, record.task.hardware);
             REQUIRE(task);
@@ -74,7 +74,7 @@ TEST_CASE("ansor_dataset: names of sources") {
 TEST_CASE("ansor_dataset: any number of threads gives the data set that the strict reader gives") {
     const logs::folder tmp;
     std::vector<std::string> paths;
-    auto rng = augur::random(8);
+    auto rng = augur::random_engine(8);
     for (int file = 0; file < 7; ++file) {
         std::string text = file == 3 ? log_header() : "";
         for (int i = 0; i < 200; ++i) {

@@ -31,11 +31,11 @@ void packed(std::string_view text, bool gzip) {
     static const same::memory_file file;
     file.set((gzip ? std::string("\x1f\x8b\x08\x00", 4) : std::string("\x28\xb5\x2f\xfd")) + std::string(text));
     auto source = augur::byte_source::open("/proc/self/fd/" + std::to_string(file.fd));
-    if (!source) fail(source.why().detail, text);
+    if (!source) fail(source.error().detail, text);
     idle_sink sink;
     augur::ansor_log_reader<idle_sink> reader("packed", sink, {}, 4096);
     const auto read = reader.read(*source); // frames may hold text as it is, a header of another version too
-    if (!read && read.why().code != augur::errc::version_mismatch) fail("a damaged file is a bad line", text);
+    if (!read && read.error().code != augur::errc::version_mismatch) fail("a damaged file is a bad line", text);
 }
 
 } // namespace
@@ -44,7 +44,7 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
     static const auto odd = lines::odd_lines();
-    auto rng = augur::random(seed);
+    auto rng = augur::random_engine(seed);
     if (rng.below(8) > 0) return LLVMFuzzerMutate(data, size, most);
     const std::string text = lines::random_log(rng, odd); // a fresh one: bytes alone hardly ever make a line
     if (most < 4) return LLVMFuzzerMutate(data, size, most);

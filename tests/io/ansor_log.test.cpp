@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/record/record.hpp>
 #include <doctest/doctest.h>
 
@@ -72,7 +72,7 @@ TEST_CASE("ansor_log: every spelling is read, or refused, as the strict reader d
 }
 
 TEST_CASE("ansor_log: logs of chance, damaged, in blocks of any size, read as the strict reader does") {
-    auto rng = augur::random(11);
+    auto rng = augur::random_engine(11);
     const auto odd = lines::odd_lines();
     std::size_t records = 0;
     std::size_t bad = 0;
@@ -118,7 +118,7 @@ TEST_CASE("ansor_log: what repeats is shown once") {
     ansor_log_reader<counting_sink> stopped("log", sink);
     const auto done = stopped.read(again);
     REQUIRE(!done);
-    CHECK(done.why().detail == "enough");
+    CHECK(done.error().detail == "enough");
     CHECK(stopped.summary().records == 10);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("ansor_log: more distinct steps and tasks than are remembered") {
 TEST_CASE("ansor_log: many files on many threads, as on one; the first that fails is told") {
     const logs::folder tmp;
     std::vector<std::string> paths;
-    auto rng = augur::random(3);
+    auto rng = augur::random_engine(3);
     for (int file = 0; file < 12; ++file) {
         std::string text;
         for (int i = 0; i < 300; ++i) text += tvm_line(static_cast<std::int64_t>(rng.below(50))) + "\n";
@@ -181,11 +181,11 @@ TEST_CASE("ansor_log: many files on many threads, as on one; the first that fail
     for (int round = 0; round < 20; ++round) {
         const auto failed = read(toy::threads{4}, options, four);
         REQUIRE(!failed);
-        CHECK(failed.why().detail == paths[1] + ":301:1: neither a record nor a comment");
+        CHECK(failed.error().detail == paths[1] + ":301:1: neither a record nor a comment");
     }
     paths[2] = tmp / "none";
     options.strict = false;
-    CHECK(read(toy::threads{4}, options, four).why().code == errc::not_found);
+    CHECK(read(toy::threads{4}, options, four).error().code == errc::not_found);
 }
 
 #ifdef AUGUR_HAS_ZLIB

@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <doctest/doctest.h>
 
@@ -26,13 +26,13 @@ struct contents {
 contents unpack(const std::string& path, std::size_t most = 1000) {
     contents all;
     auto source = byte_source::open(path);
-    if (!source) return {{}, source.why().detail, source.why().code};
+    if (!source) return {{}, source.error().detail, source.error().code};
     std::vector<char> block(most);
     for (;;) {
         const auto got = source->read(block.data(), block.size());
         if (!got) {
-            all.error = got.why().detail;
-            all.code = got.why().code;
+            all.error = got.error().detail;
+            all.code = got.error().code;
             CHECK(!source->read(block.data(), block.size())); // it stays an error
             return all;
         }
@@ -46,7 +46,7 @@ contents unpack(const std::string& path, std::size_t most = 1000) {
 
 /// Text that packs neither well nor badly.
 std::string some_text(std::size_t size) {
-    auto rng = augur::random(4);
+    auto rng = augur::random_engine(4);
     std::string text;
     while (text.size() < size) text += std::to_string(rng.below(1000)) + (rng.below(20) == 0 ? "\n" : " ");
     return text;
@@ -98,11 +98,11 @@ TEST_CASE("byte_source: plain files") {
         CHECK(unpack(path, 1'000'000).text == text);
         CHECK(byte_source::open(path)->form() == packing::none);
     }
-    CHECK(byte_source::open(tmp / "none").why().code == errc::not_found);
-    CHECK(byte_source::open(tmp.path.string()).why().code == errc::io);
+    CHECK(byte_source::open(tmp / "none").error().code == errc::not_found);
+    CHECK(byte_source::open(tmp.path.string()).error().code == errc::io);
     const std::string pipe = tmp / "pipe"; // who opens it waits for ever
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-    CHECK(byte_source::open(pipe).why().detail == pipe + ": expected a regular file, got a FIFO");
+    CHECK(byte_source::open(pipe).error().detail == pipe + ": expected a regular file, got a FIFO");
 }
 
 TEST_CASE("byte_source: packed files, whole, in pieces, cut at every byte and damaged") {
@@ -155,7 +155,7 @@ TEST_CASE("byte_source: packed files, whole, in pieces, cut at every byte and da
             REQUIRE(cut.error.find("ends too early") != std::string::npos);
             REQUIRE(text.starts_with(cut.text));
         }
-        auto rng = augur::random(5);
+        auto rng = augur::random_engine(5);
         for (int i = 0; i < 300; ++i) {
             std::string damaged = packed;
             const auto at = 4 + rng.below(packed.size() - 4);

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/record/record.hpp>
 
 #include "../record/logs.hpp"
@@ -70,7 +70,7 @@ inline std::vector<std::string> odd_lines() {
 }
 
 /// A log of such lines, ours among them, in an order of chance; sometimes damaged.
-inline std::string random_log(augur::random& rng, const std::vector<std::string>& odd) {
+inline std::string random_log(augur::random_engine& rng, const std::vector<std::string>& odd) {
     std::string text;
     const auto lines = rng.below(12);
     for (std::uint64_t i = 0; i < lines; ++i) switch (rng.below(8)) {

@@ -2,7 +2,7 @@
 #ifndef AUGUR_TESTS_IO_SAME_HPP
 #define AUGUR_TESTS_IO_SAME_HPP
 
-// The fast reader beside log_reader (record/log.hpp), which reads the same log another way: every field, every word of every error.
+// The fast reader beside log_reader (record/log_reader.hpp), which reads the same log another way: every field, every word of every error.
 
 #include <bit>
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include <augur/io/ansor_log.hpp>
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 
 namespace same {
 
@@ -68,7 +68,7 @@ struct lockstep_sink {
     std::vector<augur::transform_step> steps{};
     std::size_t trials = 0;
     std::string difference{};
-    augur::tuning_record record{};
+    augur::record record{};
 
     std::uint32_t task(const augur::logged_task& t) { return tasks.push_back(t), static_cast<std::uint32_t>(tasks.size() - 1); }
     std::uint32_t step(const augur::step_list& one) {
@@ -120,12 +120,12 @@ outcome compare(Source& source, int fd, augur::log_read_options options = {}, st
     seen.summary = fast.summary();
     seen.difference = sink.difference;
     seen.distinct_steps = sink.steps.size();
-    if (!done) seen.error = done.why().detail;
+    if (!done) seen.error = done.error().detail;
     const auto differ = [&](const char* what) {
         if (seen.difference.empty()) seen.difference = what;
     };
     if (static_cast<bool>(done) != static_cast<bool>(rest)) differ("one fails");
-    else if (!done && (done.why().code != rest.why().code || done.why().detail != rest.why().detail)) differ("other errors");
+    else if (!done && (done.error().code != rest.error().code || done.error().detail != rest.error().detail)) differ("other errors");
     else if (done && *rest) differ("one record too few");
     if (bad != seen.bad) differ("other bad lines");
     if (!equal(seen.summary, slow.summary())) differ("other summary");

@@ -9,16 +9,18 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/core/random.hpp>
-#include <augur/loopnest/bounds.hpp>
-#include <augur/loopnest/operators.hpp>
-#include <augur/loopnest/reference.hpp>
-#include <augur/loopnest/state.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/lower/bounds.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/codegen/naive_evaluator.hpp>
+#include <augur/loopnest/schedule/state.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/workload/kernel.hpp>
 #include <doctest/doctest.h>
 
 using namespace augur;
+
+using namespace augur::loopnest;
 
 namespace {
 
@@ -26,7 +28,7 @@ constexpr std::string_view hash = R"(["00000000000000000000000000000000", )";
 
 tvm_dag parsed(std::string_view text, const std::string& shapes) {
     auto d = parse_tvm_dag(text, std::string(hash) + shapes + "]");
-    if (!d) FAIL(d.why().detail);
+    if (!d) FAIL(d.error().detail);
     return d ? std::move(*d) : tvm_dag{};
 }
 
@@ -53,7 +55,7 @@ std::vector<std::int64_t> reads_of(const compute_dag& dag, std::size_t i) {
 
 std::string refused(std::string_view text, std::string_view key = R"(["f"])", const tvm_dag_limits& limits = {}) {
     const auto d = parse_tvm_dag(text, key, limits);
-    return d ? "accepted" : std::string(to_string(d.why().code)) + " " + d.why().detail;
+    return d ? "accepted" : std::string(to_string(d.error().code)) + " " + d.error().detail;
 }
 
 constexpr std::string_view conv_text =
@@ -85,7 +87,7 @@ constexpr std::string_view max_pool_text = "p0 = PLACEHOLDER [1, 55, 55, 64]\n"
 
 step_list steps_of(std::string_view json) {
     auto steps = parse_steps(json);
-    if (!steps) FAIL(steps.why().detail);
+    if (!steps) FAIL(steps.error().detail);
     return steps ? std::move(*steps) : step_list{};
 }
 
@@ -333,11 +335,11 @@ TEST_CASE("tvm_dag: the operators of loopnest, printed and read again, compute t
         const auto shown = printed(*dag);
         CAPTURE(shown);
         auto again = parse_tvm_dag(shown, key_of(*dag));
-        if (!again) FAIL_CHECK(again.why().detail);
+        if (!again) FAIL_CHECK(again.error().detail);
         if (!again) continue;
         CHECK(again->dag.flops() == dag->flops());
         std::vector<std::vector<float>> wanted(dag->ops.size());
-        augur::random fill(5);
+        augur::random_engine fill(5);
         for (std::size_t i = 0; i < wanted.size(); ++i)
             if (dag->ops[i].placeholder())
                 for (std::int64_t e = 0; e < dag->ops[i].elements(); ++e) wanted[i].push_back(static_cast<float>(fill.uniform()) - 0.5F);
@@ -375,7 +377,7 @@ TEST_CASE("tvm_dag: steps of Ansor replay on what was read") {
         CHECK_FALSE(*changed);
         loop_state state(std::make_shared<const compute_dag>(d.dag));
         const auto done = state.apply(steps);
-        if (!done) FAIL(done.why().detail);
+        if (!done) FAIL(done.error().detail);
         CHECK(bound(state));
     }
 }
@@ -394,14 +396,14 @@ TEST_CASE("tvm_dag: a step tells an extent that the text left open") {
     auto padded = parsed("p0 = PLACEHOLDER [8, 8]\nx(i, j) = max(p0[i, j], 0f)\ny(i) += x[i, k]\n", "[8, 8], [8]");
     const auto cached = adopt_extents(padded.dag, steps_of(R"([["CHW",2,"local"],["SP",2,1,12,[4],1]])"));
     REQUIRE_FALSE(cached); // p0 has 8
-    CHECK(cached.why().code == errc::shape_mismatch);
+    CHECK(cached.error().code == errc::shape_mismatch);
     CHECK(shapes_of(padded.dag) == "x 8x8; y 8 | 8");
     const auto smaller = adopt_extents(padded.dag, steps_of(R"([["CHW",2,"local"],["SP",2,1,6,[2],1]])"));
     REQUIRE(smaller);
     CHECK(shapes_of(padded.dag) == "x 8x8; y 8 | 6");
     const auto wrong = adopt_extents(padded.dag, steps_of(R"([["SP",9,1,6,[2],1]])"));
     REQUIRE_FALSE(wrong);
-    CHECK(wrong.why().code == errc::illegal_schedule);
+    CHECK(wrong.error().code == errc::illegal_schedule);
 }
 
 TEST_CASE("tvm_dag: errors say what was expected, what came and where") {
@@ -471,16 +473,16 @@ TEST_CASE("tvm_dag: a text cut or damaged anywhere is refused or read, never mor
     const auto attempt = [&](std::string_view t) {
         const auto d = parse_tvm_dag(t, key);
         if (!d) {
-            CHECK(!d.why().detail.empty());
+            CHECK(!d.error().detail.empty());
             return;
         }
         ++read;
         CHECK(d->dag.check());
-        CHECK(detail::check_bodies(d->dag));
+        CHECK(augur::loopnest::detail::check_bodies(d->dag));
         static_cast<void>(bound(loop_state(std::make_shared<const compute_dag>(d->dag))));
     };
     for (std::size_t n = 0; n < text.size(); ++n) attempt(std::string_view(text).substr(0, n));
-    augur::random r(3);
+    augur::random_engine r(3);
     constexpr std::string_view likely = "()[]+-*/<>=&|,. 0123456789efinp\n\0\xff";
     for (int n = 0; n < 2000; ++n) {
         auto damaged = text;

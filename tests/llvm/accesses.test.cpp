@@ -3,7 +3,7 @@
 
 #include "program.hpp"
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 namespace {
 // two buffers, far apart; their first lines have these numbers
@@ -62,7 +62,7 @@ TEST_CASE("ir: every form of an access is traced, line by line") {
 
 TEST_CASE("trace_profile: exact when it is short, near the truth when it is not") {
     // Two parts, long enough for a burst each: a sweep over 32 KB with a stream beside it, then a walk at random over 8 MB.
-    augur::random draw(5);
+    augur::random_engine draw(5);
     std::vector<std::uint64_t> sweep, walk;
     for (std::uint64_t t = 0; t < 1600; ++t)
         for (std::uint64_t i = 0; i < 512; ++i) {
@@ -110,7 +110,7 @@ TEST_CASE("trace_profile: exact when it is short, near the truth when it is not"
     // So it is by sets, and the parts add up.
     REQUIRE(warm.back().sets.size() == once.sets.size());
     for (std::size_t s = 0; s < once.sets.size(); ++s) {
-        auto twice = *augur::set_stream::create(once.sets[s], augur::set_stream::deepest);
+        auto twice = *augur::associativity_stream::create(once.sets[s], augur::associativity_stream::deepest);
         twice.feed(some);
         auto second = twice.profile(); // its crowds are those of the first run
         const auto [fills, crowded] = std::pair(second.fills, second.crowded);

@@ -19,7 +19,7 @@ augur::error refusal(
     const auto made = augur::features_of_ir_file(file.front() == '/' ? file : ir_file(file), o, progress);
     INFO(entry);
     REQUIRE_FALSE(made);
-    return made.why();
+    return made.error();
 }
 void says(const augur::error& why, augur::errc code, const std::string& text) {
     INFO(why.detail);

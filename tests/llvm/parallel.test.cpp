@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "program.hpp"
 
-#include <augur/program/reuse_interleave.hpp>
+#include <augur/program/reuse/interleave.hpp>
 
 namespace {
 using lines = std::vector<std::uint64_t>;
@@ -81,7 +81,7 @@ TEST_CASE("ir: TVM's packed entry gets tensors") {
     REQUIRE(m);
     m->getFunction("default_function_compute_")->setName("work");
     const auto p = augur::features_of_module(*m, entry);
-    INFO((p ? "" : p.why().detail));
+    INFO((p ? "" : p.error().detail));
     REQUIRE(p);
     CHECK(p->name == "default_function");
     CHECK(function_named(*p, "default_function").count == 1);
@@ -89,7 +89,7 @@ TEST_CASE("ir: TVM's packed entry gets tensors") {
     entry.arguments.pop_back(); // one tensor: the program says that this is wrong
     const auto wrong = augur::features_of_module(*m, entry);
     REQUIRE_FALSE(wrong);
-    CHECK(wrong.why().detail.find("the program failed with -1: wrong") != std::string::npos);
+    CHECK(wrong.error().detail.find("the program failed with -1: wrong") != std::string::npos);
 }
 
 TEST_CASE("ir: OpenMP as clang compiles it") {

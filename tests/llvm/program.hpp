@@ -19,7 +19,7 @@ inline std::string ir_file(const std::string& name) { return std::string(AUGUR_T
 
 inline augur::program_features features_of(const std::string& name, const augur::ir_options& o) {
     auto made = augur::features_of_ir_file(ir_file(name), o);
-    INFO(name << ": " << (made ? "" : made.why().detail));
+    INFO(name << ": " << (made ? "" : made.error().detail));
     REQUIRE(made);
     return *made;
 }

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include <augur/loopnest/dag.hpp>
+#include <augur/loopnest/ir/dag.hpp>
 
-namespace augur::testing_dags {
+namespace augur::loopnest::testing_dags {
 
 using dag_ptr = std::shared_ptr<const compute_dag>;
 using shape = std::vector<std::int64_t>;
@@ -207,6 +207,6 @@ inline dag_ptr zero_rank(std::int64_t n) {
     return share(std::move(d));
 }
 
-} // namespace augur::testing_dags
+} // namespace augur::loopnest::testing_dags
 
 #endif

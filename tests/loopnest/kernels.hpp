@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <augur/core/hash.hpp>
-#include <augur/loopnest/operators.hpp>
-#include <augur/loopnest/program.hpp>
-#include <augur/loopnest/reference.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/codegen/generated_program.hpp>
+#include <augur/loopnest/codegen/naive_evaluator.hpp>
 #include <augur/schedule/steps_json.hpp>
 
 #include <doctest/doctest.h>
@@ -43,30 +43,30 @@ inline constexpr std::array<std::string_view, 19> small_kernels{
     "dense:m=3,n=5,k=8,bias,gelu",
 };
 
-inline std::shared_ptr<const augur::compute_dag> dag_of(std::string_view text) {
+inline std::shared_ptr<const augur::loopnest::compute_dag> dag_of(std::string_view text) {
     const auto k = augur::kernel::parse(text);
-    if (!k) FAIL(k.why().detail);
-    auto dag = augur::build_dag(*k);
-    if (!dag) FAIL(dag.why().detail);
-    return std::make_shared<const augur::compute_dag>(std::move(*dag));
+    if (!k) FAIL(k.error().detail);
+    auto dag = augur::loopnest::build_dag(*k);
+    if (!dag) FAIL(dag.error().detail);
+    return std::make_shared<const augur::loopnest::compute_dag>(std::move(*dag));
 }
 
 /// The inputs as every runner fills them, and the outputs by the evaluator.
-inline std::pair<std::vector<std::vector<float>>, std::vector<std::vector<float>>> evaluated(const augur::compute_dag& dag) {
+inline std::pair<std::vector<std::vector<float>>, std::vector<std::vector<float>>> evaluated(const augur::loopnest::compute_dag& dag) {
     std::vector<std::vector<float>> inputs;
     std::vector<std::vector<float>> tensors;
     for (const auto& op : dag.ops) {
         std::vector<float> t(static_cast<std::size_t>(op.elements()));
         if (op.placeholder()) {
-            augur::program_buffer b;
+            augur::loopnest::program_buffer b;
             b.fill = static_cast<std::uint64_t>(op.id);
-            for (std::size_t i = 0; i < t.size(); ++i) t[i] = augur::program_input_value(b, static_cast<std::int64_t>(i));
+            for (std::size_t i = 0; i < t.size(); ++i) t[i] = augur::loopnest::program_input_value(b, static_cast<std::int64_t>(i));
             inputs.push_back(t);
         }
         tensors.push_back(std::move(t));
     }
-    const auto done = augur::evaluate(dag, tensors);
-    if (!done) FAIL(done.why().detail);
+    const auto done = augur::loopnest::evaluate(dag, tensors);
+    if (!done) FAIL(done.error().detail);
     std::vector<std::vector<float>> outputs;
     for (std::size_t i = 0; i < dag.ops.size(); ++i)
         if (dag.is_output(i)) outputs.push_back(tensors[i]);

@@ -12,8 +12,8 @@
 
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
-#include <augur/loopnest/c_writer.hpp>
-#include <augur/loopnest/program_runner.hpp>
+#include <augur/loopnest/codegen/c_writer.hpp>
+#include <augur/loopnest/run/program_runner.hpp>
 #include <augur/record/record.hpp>
 #include <augur/target/machine_file.hpp>
 #include <augur/target/machine_presets.hpp>
@@ -23,6 +23,7 @@
 #include "kernels.hpp"
 
 using namespace augur;
+using namespace augur::loopnest;
 
 namespace {
 
@@ -74,7 +75,7 @@ std::vector<std::string> texts() {
     line.costs = {1.5e-3, 0.25};
     line.all_cost = 1.75;
     out.push_back(to_json(line));
-    tuning_record record = to_record(line);
+    record record = to_record(line);
     out.push_back(to_text(record));
     json_writer json(out.emplace_back());
     json.begin_array().value(0.1).value(-1e300).value(1.5).value_6(2.5e-7).end_array();
@@ -123,13 +124,13 @@ TEST_CASE("locale: code, logs, JSON and machine files do not depend on it") {
         options.timing.repeats = 1;
         options.timing.min_repeat_seconds = 0;
         auto runner = program_runner::create(options);
-        if (!runner) FAIL(runner.why().detail);
+        if (!runner) FAIL(runner.error().detail);
         const auto dag = dag_of("dense:m=3,n=5,k=8,bias,gelu");
-        const auto reference = runner->make_reference(evaluated(*dag).second);
+        const auto reference = runner->make_expected_outputs(evaluated(*dag).second);
         REQUIRE(reference);
         const auto k = lower(loop_state(dag));
         REQUIRE(k);
-        const std::vector<program> programs{write_c(*k)};
+        const std::vector<generated_program> programs{write_c(*k)};
         const auto measured = runner->measure(programs, *reference);
         CAPTURE(measured.front().reason);
         CHECK(to_string(measured.front().status) == to_string(outcome::ok));

@@ -10,15 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include <augur/core/random.hpp>
-#include <augur/loopnest/lower.hpp>
-#include <augur/loopnest/state.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/lower/lower.hpp>
+#include <augur/loopnest/schedule/state.hpp>
 
 namespace random_schedule {
 
 using namespace augur;
 
-inline transform_step step(const loop_state& s, augur::random& rng) {
+using namespace augur::loopnest;
+
+inline transform_step step(const loop_state& s, augur::random_engine& rng) {
     const auto pick = [&](std::size_t n) { return static_cast<std::int64_t>(rng.below(n == 0 ? 1 : n)); };
     const auto stage = pick(s.stages().size());
     const auto& st = s.stages()[static_cast<std::size_t>(stage)];
@@ -69,7 +71,7 @@ inline transform_step step(const loop_state& s, augur::random& rng) {
 }
 
 /// A state with some random steps that can be lowered. The steps that are refused are left out.
-inline loop_state sample(std::shared_ptr<const compute_dag> dag, augur::random& rng, int tries) {
+inline loop_state sample(std::shared_ptr<const compute_dag> dag, augur::random_engine& rng, int tries) {
     loop_state s(std::move(dag));
     for (int i = 0; i < tries; ++i) {
         auto next = s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <augur/loopnest/tile_shape.hpp>
+#include <augur/loopnest/detail/tile_shape.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -9,13 +9,15 @@
 #include <doctest/doctest.h>
 
 using namespace augur;
-using detail::tile_chooser;
-using detail::tile_window;
+
+using namespace augur::loopnest;
+using augur::loopnest::detail::tile_chooser;
+using augur::loopnest::detail::tile_window;
 
 namespace {
 
 /// Registers that a shape holds.
-std::int64_t held(const tile_chooser& of, const detail::tile_shape& s) {
+std::int64_t held(const tile_chooser& of, const augur::loopnest::detail::tile_shape& s) {
     auto n = of.vectors(s.lanes);
     for (const auto p : s.parts) n *= p;
     return n;

@@ -43,7 +43,7 @@ struct silent { // cannot say that it failed
 template <class S, class Task, augur::cost_model<S, Task> M>
 augur::result<std::size_t> best(M& model, const Task& t, std::span<const S> batch) {
     std::vector<float> scores(batch.size());
-    if (auto done = model.score(t, batch, scores); !done) return done.why();
+    if (auto done = model.score(t, batch, scores); !done) return done.error();
     return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
@@ -63,5 +63,5 @@ TEST_CASE("cost_model: higher is better, -infinity is last, lengths must agree")
     std::array<float, 2> small{};
     const auto wrong = model.score(kernel{}, batch, small);
     REQUIRE(!wrong);
-    CHECK(wrong.why().code == augur::errc::shape_mismatch);
+    CHECK(wrong.error().code == augur::errc::shape_mismatch);
 }

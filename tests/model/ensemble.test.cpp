@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include <augur/core/executor.hpp>
-#include <augur/model/tlp_frozen.hpp>
-#include <augur/model/tlp_scorer.hpp>
+#include <augur/tlp/inference/frozen_model.hpp>
+#include <augur/tlp/scorer.hpp>
 #include <doctest/doctest.h>
 
-#include "tlp_data.hpp"
+#include "../tlp/data.hpp"
 
 namespace {
 
@@ -46,16 +46,16 @@ TEST_CASE("ensemble: the mean, -infinity where any member has it, the members' e
     scores.resize(4);
     const auto refused = three.score(kernel{}, std::span(schedules), std::span<float>(scores));
     REQUIRE(!refused);
-    CHECK(refused.why().code == augur::errc::limit);
+    CHECK(refused.error().code == augur::errc::limit);
 }
 
 TEST_CASE("ensemble: of TLP models, beside each of them") {
     const auto schedules = tlp_data::random_schedules(40, 7);
     augur::serial_executor serial;
-    std::vector<augur::tlp_model> models;
+    std::vector<augur::tlp::trained_model> models;
     for (std::uint64_t seed : {1U, 2U, 3U})
-        models.push_back(*augur::tlp_model::random_init(augur::tlp_schema::ansor(), augur::tlp_config::small(0), augur::random(seed)));
-    std::vector<augur::tlp_scorer<augur::serial_executor>> scorers;
+        models.push_back(*augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::small(0), augur::random_engine(seed)));
+    std::vector<augur::tlp::scorer<augur::serial_executor>> scorers;
     for (const auto& model : models) scorers.push_back(model.scorer(serial));
     std::vector<double> mean(schedules.size());
     std::vector<float> one(schedules.size()), all(schedules.size());
@@ -67,8 +67,8 @@ TEST_CASE("ensemble: of TLP models, beside each of them") {
     REQUIRE(together.score(kernel{}, std::span(schedules), std::span<float>(all)));
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(static_cast<double>(all[i]) == doctest::Approx(mean[i]).epsilon(1e-5));
 
-    std::vector<augur::frozen_tlp_scorer<augur::serial_executor>> frozen; // in their inference form
-    for (const auto& model : models) frozen.push_back(augur::freeze(model)->scorer(serial));
+    std::vector<augur::tlp::frozen_scorer<augur::serial_executor>> frozen; // in their inference form
+    for (const auto& model : models) frozen.push_back(augur::tlp::freeze(model)->scorer(serial));
     augur::ensemble fast(std::move(frozen));
     for (int round = 0; round < 2; ++round) {
         REQUIRE(fast.score(kernel{}, std::span(schedules), std::span<float>(all)));

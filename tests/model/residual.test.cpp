@@ -178,5 +178,5 @@ TEST_CASE("residual: what cannot be scored is last and teaches nothing; failures
     std::vector<float> few(3);
     const auto refused = model.score(kernel{}, std::span<const plan>(truth.plans), std::span<float>(few));
     REQUIRE_FALSE(refused);
-    CHECK(refused.why().code == augur::errc::shape_mismatch);
+    CHECK(refused.error().code == augur::errc::shape_mismatch);
 }

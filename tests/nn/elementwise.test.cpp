@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 namespace kernels = augur::nn::kernels;
 
 namespace {
-std::vector<float> numbers(std::size_t n, augur::random& rng) {
+std::vector<float> numbers(std::size_t n, augur::random_engine& rng) {
     std::vector<float> x(n);
     for (float& v : x) v = rng.below(5) == 0 ? 0.0F : static_cast<float>(rng.uniform(-2, 2));
     return x;
@@ -20,7 +20,7 @@ std::vector<float> numbers(std::size_t n, augur::random& rng) {
 } // namespace
 
 TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
-    augur::random rng(4);
+    augur::random_engine rng(4);
     for (std::size_t n = 0; n < 70; ++n) {
         CAPTURE(n);
         const auto size = static_cast<std::ptrdiff_t>(n);
@@ -59,7 +59,7 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
 }
 
 TEST_CASE("elementwise: Adam's step in double") {
-    augur::random rng(5);
+    augur::random_engine rng(5);
     for (const std::size_t n : {1U, 7U, 16U, 37U}) {
         auto p = numbers(n, rng), m = numbers(n, rng), v = numbers(n, rng);
         const auto g = numbers(n, rng);

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 namespace k = augur::nn::kernels;
 
 namespace {
 std::vector<float> draw(std::ptrdiff_t n, std::uint64_t seed) {
-    augur::random rng(seed);
+    augur::random_engine rng(seed);
     std::vector<float> v(static_cast<std::size_t>(n));
     for (float& x : v) x = static_cast<float>(rng.uniform(-1, 1));
     return v;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 namespace k = augur::nn::kernels;
@@ -18,7 +18,7 @@ TEST_CASE("head lanes: softmax with multiplicities against a double loop") {
             for (const std::ptrdiff_t heads : {3, 8, 12}) {
                 const std::ptrdiff_t d = 5, groups = (heads + 7) / 8, lanes = 8 * groups, size = lanes * d;
                 const auto at = [](std::ptrdiff_t i) { return static_cast<std::size_t>(i); };
-                augur::random rng(7);
+                augur::random_engine rng(7);
                 std::vector<float> q(at(n * size)), key(at(n * size)), times(at(n));
                 for (float& x : q) x = static_cast<float>(rng.uniform(-3, 3));
                 for (float& x : key) x = static_cast<float>(rng.uniform(-3, 3));
@@ -82,7 +82,7 @@ TEST_CASE("head lanes: AVX2 and AVX-512 agree to the last bit, beside any number
                 const std::ptrdiff_t d = 7, lanes = 8 * groups, row = (2 + k::whole_blocks(keys, k::key_block)) * lanes;
                 const auto run = [&](k::isa level) {
                     const auto f = k::head_lane_functions(level);
-                    augur::random rng(9);
+                    augur::random_engine rng(9);
                     const auto draw = [&](std::ptrdiff_t n) {
                         std::vector<float> x(static_cast<std::size_t>(n));
                         for (float& v : x) v = static_cast<float>(rng.uniform(-5, 5));

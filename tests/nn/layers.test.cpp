@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <augur/nn/attention.hpp>
+#include <augur/nn/layers/attention.hpp>
 #include <augur/nn/dual.hpp>
-#include <augur/nn/init.hpp>
-#include <augur/nn/linear.hpp>
-#include <augur/nn/optimiser.hpp>
+#include <augur/nn/layers/init.hpp>
+#include <augur/nn/layers/linear.hpp>
+#include <augur/nn/train/optimiser.hpp>
 
 #include <array>
 #include <string>
@@ -38,7 +38,7 @@ std::vector<double> decode(const std::string& text) {
 }
 
 M random_matrix(nn::index rows, nn::index cols, std::uint64_t seed) {
-    augur::random rng(seed);
+    augur::random_engine rng(seed);
     M m(rows, cols);
     nn::fill_uniform(m, 1, rng);
     return m;
@@ -98,7 +98,7 @@ static_assert(nn::scalar<float> && nn::scalar<double> && nn::scalar<nn::dual<dou
 static_assert(!nn::scalar<int*> && !nn::scalar<std::string>);
 
 TEST_CASE("linear: backward agrees with central differences") {
-    augur::random rng(7);
+    augur::random_engine rng(7);
     auto layer = nn::linear<double>::zeros(3, 2);
     nn::init(layer, rng);
     M x = random_matrix(4, 3, 1);
@@ -117,7 +117,7 @@ TEST_CASE("linear: backward agrees with central differences") {
 
 TEST_CASE("linear of duals: the tangent of a parameter is the derivative by it") {
     using D = nn::dual<double>;
-    augur::random rng(3);
+    augur::random_engine rng(3);
     auto plain = nn::linear<double>::zeros(3, 2);
     nn::init(plain, rng);
     const M x = random_matrix(4, 3, 1);
@@ -161,7 +161,7 @@ TEST_CASE("dual: functions and second order") {
 }
 
 TEST_CASE("residual block: backward agrees with central differences") {
-    augur::random rng(7);
+    augur::random_engine rng(7);
     auto layer = nn::residual<double>::zeros(5);
     nn::init(layer, rng);
     const M x = random_matrix(4, 5, 1);
@@ -189,7 +189,7 @@ TEST_CASE("attention: PyTorch's numbers, plain and with a mask") {
 }
 
 TEST_CASE("attention: a repeated row counts as its copies") {
-    augur::random rng(11);
+    augur::random_engine rng(11);
     auto layer = nn::attention<double>::zeros(6, 2);
     nn::init(layer, rng);
     M full = random_matrix(5, 6, 4);
@@ -228,7 +228,7 @@ TEST_CASE("attention: float, by head or with heads side by side, is as double") 
             const std::array<nn::index, 6> begin{0, 1, 4, 4, 10, rows}; // one of 51 rows: products that pack
             std::vector<std::uint32_t> repeat;
             for (std::uint32_t i = 0; folded && i < rows; ++i) repeat.push_back(1 + i % 3);
-            augur::random rng(3);
+            augur::random_engine rng(3);
             auto layer = nn::attention<double>::zeros(width, heads);
             nn::init(layer, rng);
             auto single = nn::attention<float>::zeros(width, heads);
@@ -256,7 +256,7 @@ TEST_CASE("attention: float, by head or with heads side by side, is as double") 
 }
 
 TEST_CASE("linear and residual block: packed weights give the same bits") {
-    augur::random rng(5);
+    augur::random_engine rng(5);
     auto layer = nn::linear<float>::zeros(70, 50);
     auto block = nn::residual<float>::zeros(50);
     nn::init(layer, rng);

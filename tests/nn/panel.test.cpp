@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 namespace k = augur::nn::kernels;
@@ -15,7 +15,7 @@ namespace {
 /// Exact in T.
 template <class T = k::bf16>
 std::vector<double> draw(std::ptrdiff_t n, std::uint64_t seed) {
-    augur::random rng(seed);
+    augur::random_engine rng(seed);
     std::vector<double> v(static_cast<std::size_t>(n));
     for (double& x : v) {
         const auto exact = static_cast<float>(rng.uniform(-1, 1));

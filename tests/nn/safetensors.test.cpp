@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 namespace nn = augur::nn;
@@ -52,8 +52,8 @@ TEST_CASE("safetensors: what is written is read") {
     std::vector<float> b(6);
     REQUIRE(nn::read_tensor(file, *header, "b.weight", std::array<std::uint64_t, 2>{2, 3}, b));
     CHECK(b == std::vector<float>{1, 2, 3, 4, 5, 6});
-    CHECK(nn::read_tensor(file, *header, "b.weight", std::array<std::uint64_t, 2>{3, 2}, b).why().code == errc::shape_mismatch);
-    CHECK(nn::read_tensor(file, *header, "c", std::array<std::uint64_t, 2>{3, 2}, b).why().code == errc::not_found);
+    CHECK(nn::read_tensor(file, *header, "b.weight", std::array<std::uint64_t, 2>{3, 2}, b).error().code == errc::shape_mismatch);
+    CHECK(nn::read_tensor(file, *header, "c", std::array<std::uint64_t, 2>{3, 2}, b).error().code == errc::not_found);
 }
 
 TEST_CASE("safetensors: forms that others write") {
@@ -120,13 +120,13 @@ TEST_CASE("safetensors: every corruption has its error") {
         CAPTURE(std::string(c.what));
         const auto header = nn::parse_safetensors(c.file);
         REQUIRE(!header);
-        CHECK(header.why().code == c.code);
-        CHECK(header.why().detail.find("safetensors: ") == 0);
+        CHECK(header.error().code == c.code);
+        CHECK(header.error().detail.find("safetensors: ") == 0);
     }
     std::string many = "[1";
     for (int i = 0; i < 40; ++i) many += ",1";
-    CHECK(nn::parse_safetensors(with_header("{" + tensor("x", "F32", many + "]", "[0,4]") + "}", 4)).why().code == errc::limit);
-    CHECK(nn::parse_safetensors(with_header("{      }", 0), {.header = 4}).why().code == errc::limit);
+    CHECK(nn::parse_safetensors(with_header("{" + tensor("x", "F32", many + "]", "[0,4]") + "}", 4)).error().code == errc::limit);
+    CHECK(nn::parse_safetensors(with_header("{      }", 0), {.header = 4}).error().code == errc::limit);
 }
 
 TEST_CASE("safetensors: numbers that are not finite, and other types, are refused by name") {
@@ -139,17 +139,17 @@ TEST_CASE("safetensors: numbers that are not finite, and other types, are refuse
         REQUIRE(header);
         std::array<float, 2> to{};
         const auto r = nn::read_tensor(file, *header, "layer.weight", std::array<std::uint64_t, 1>{2}, to);
-        CHECK(r.why().detail == "safetensors: tensor 'layer.weight' has a number that is not finite at element 1");
+        CHECK(r.error().detail == "safetensors: tensor 'layer.weight' has a number that is not finite at element 1");
     }
     const std::string half = with_header("{" + tensor("x", "F16", "[2]", "[0,4]") + "}", 4);
     std::array<float, 1> to{};
-    CHECK(nn::read_tensor(half, *nn::parse_safetensors(half), "x", std::array<std::uint64_t, 1>{2}, to).why().code == errc::version_mismatch);
+    CHECK(nn::read_tensor(half, *nn::parse_safetensors(half), "x", std::array<std::uint64_t, 1>{2}, to).error().code == errc::version_mismatch);
 }
 
 TEST_CASE("safetensors: cut at every byte, every byte flipped: an error or a file, never worse") {
     const std::string file = good_file();
     for (std::size_t n = 0; n < file.size(); ++n) CHECK(!nn::parse_safetensors(std::string_view(file).substr(0, n)));
-    augur::random rng(1);
+    augur::random_engine rng(1);
     std::size_t accepted = 0;
     for (std::size_t i = 0; i < file.size(); ++i)
         for (int k = 0; k < 8; ++k) {
@@ -164,12 +164,12 @@ TEST_CASE("safetensors: cut at every byte, every byte flipped: an error or a fil
 }
 
 TEST_CASE("safetensors: files that cannot be opened") {
-    CHECK(nn::load_bytes("/nowhere/at/all").why().code == errc::io);
+    CHECK(nn::load_bytes("/nowhere/at/all").error().code == errc::io);
     CHECK(!nn::load_bytes("/")); // a folder
     const auto endless = nn::load_bytes("/dev/zero");
     REQUIRE(!endless);
-    CHECK(endless.why().code == errc::io);
-    CHECK(endless.why().detail == "/dev/zero: expected a regular file, got a device");
+    CHECK(endless.error().code == errc::io);
+    CHECK(endless.error().detail == "/dev/zero: expected a regular file, got a device");
 }
 
 TEST_CASE("safetensors: a header is checked against the size of its file before memory is taken for the data") {
@@ -187,12 +187,12 @@ TEST_CASE("safetensors: a header is checked against the size of its file before 
         return nn::load_bytes(name);
     };
     CHECK(*load(good, good.size()) == good);
-    CHECK(load("", 0).why().code == errc::parse);
+    CHECK(load("", 0).error().code == errc::parse);
     const auto enormous = [&](const std::string& front, errc code) {
         const auto got = load(front, std::uintmax_t{8} << 30U);
         REQUIRE(!got);
-        CHECK(got.why().code == code);
-        CHECK(got.why().detail.starts_with(name + ": safetensors: "));
+        CHECK(got.error().code == code);
+        CHECK(got.error().detail.starts_with(name + ": safetensors: "));
     };
     enormous(std::string(8, '\0'), errc::parse);
     enormous(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{", 9), errc::limit);

@@ -6,16 +6,16 @@
 #include <filesystem>
 
 #include <augur/core/executor.hpp>
-#include <augur/loopnest/nest_crop_features.hpp>
-#include <augur/loopnest/task_runner.hpp>
-#include <augur/model/crop_predict.hpp>
-#include <augur/model/tlp_checkpoint.hpp>
-#include <augur/model/tlp_fit_dataset.hpp>
-#include <augur/model/tlp_weights.hpp>
+#include <augur/loopnest/crop/features.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
+#include <augur/crop/predictor.hpp>
+#include <augur/tlp/train/checkpoint.hpp>
+#include <augur/tlp/train/dataset_trainer.hpp>
+#include <augur/tlp/weights_file.hpp>
 #include <augur/program/features_json.hpp>
-#include <augur/program/reuse_profile_json.hpp>
-#include <augur/record/dataset_file.hpp>
-#include <augur/record/log.hpp>
+#include <augur/program/reuse/profile_json.hpp>
+#include <augur/dataset/file.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/target/machine_file.hpp>
@@ -47,13 +47,13 @@ struct copy {
     copy& operator=(const copy&) = delete;
 };
 
-augur::tlp_model tiny(std::uint64_t seed) {
-    augur::tlp_config config = augur::tlp_config::small(0);
+augur::tlp::trained_model tiny(std::uint64_t seed) {
+    augur::tlp::config config = augur::tlp::config::small(0);
     config.encoder = {4, 8};
-    config.scaling = augur::tlp_scaling::logarithm;
+    config.scaling = augur::tlp::scaling::logarithm;
     config.heads = 2;
     config.decoder = {4};
-    return take(augur::tlp_model::random_init(augur::tlp_schema::ansor(16, 4, 0), config, augur::random(seed)));
+    return take(augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(16, 4, 0), config, augur::random_engine(seed)));
 }
 
 void write_log() {
@@ -63,7 +63,7 @@ void write_log() {
         auto log = take(augur::log_writer::open(fixture("log.jsonl")));
         const pins::problem p(text);
         for (const auto& s : pins::schedules(p.space, 6, ++seed)) {
-            augur::tuning_record r;
+            augur::record r;
             r.task = p.task.logged();
             r.schedule = s;
             r.measured = pins::pretended(s);
@@ -80,12 +80,12 @@ void write_log() {
     }
 }
 
-std::vector<augur::tuning_record> logged(augur::log_summary* summary = nullptr) {
+std::vector<augur::record> logged(augur::log_summary* summary = nullptr) {
     augur::log_read_options strict;
     strict.strict = true;
     auto reader = take(augur::log_reader::open(fixture("log.jsonl"), strict));
-    std::vector<augur::tuning_record> out;
-    for (augur::tuning_record r; take(reader.next(r));) out.push_back(r);
+    std::vector<augur::record> out;
+    for (augur::record r; take(reader.next(r));) out.push_back(r);
     if (summary != nullptr) *summary = reader.summary();
     return out;
 }
@@ -100,18 +100,18 @@ augur::dataset collected() {
 }
 
 /// One epoch of two, then the user stops; a second call goes on.
-augur::tlp_training_report train(augur::tlp_network<float>& net, const std::string& checkpoint, bool stop) {
+augur::tlp::training_report train(augur::tlp::model<float>& net, const std::string& checkpoint, bool stop) {
     const auto data = collected();
-    const augur::tlp_row_table table(augur::tlp_schema::ansor(16, 4, 0), data.primitives());
-    const auto samples = augur::make_tlp_samples(data, augur::records_of(data, std::array<std::uint32_t, 2>{0, 1}));
-    augur::tlp_training_options o;
+    const augur::tlp::row_table table(augur::tlp::schema::ansor(16, 4, 0), data.primitives());
+    const auto samples = augur::tlp::make_samples(data, augur::tlp::records_of(data, std::array<std::uint32_t, 2>{0, 1}));
+    augur::tlp::training_options o;
     o.epochs = 2;
     o.checkpoint = checkpoint;
     augur::serial_executor serial;
-    return take(augur::tlp_fit_dataset(net, table, data, samples, {}, serial, o, [&](const augur::tlp_progress&) { return !stop; }));
+    return take(augur::tlp::train_on_dataset(net, table, data, samples, {}, serial, o, [&](const augur::tlp::training_progress&) { return !stop; }));
 }
 
-std::vector<double> scores(const augur::tlp_model& model) {
+std::vector<double> scores(const augur::tlp::trained_model& model) {
     std::vector<augur::step_list> schedules;
     for (const auto& r : logged()) schedules.push_back(r.schedule);
     std::vector<float> out(schedules.size());
@@ -121,15 +121,15 @@ std::vector<double> scores(const augur::tlp_model& model) {
     return {out.begin(), out.end()};
 }
 
-bool equal(const augur::tlp_network<float>& a, const augur::tlp_network<float>& b) {
+bool equal(const augur::tlp::model<float>& a, const augur::tlp::model<float>& b) {
     bool same = a.config == b.config;
-    augur::tlp_network<float>::visit([&](std::string_view, const auto& x, const auto& y) { same = same && x == y; }, a, b);
+    augur::tlp::model<float>::visit([&](std::string_view, const auto& x, const auto& y) { same = same && x == y; }, a, b);
     return same;
 }
 
 augur::reuse_profile reuse() {
     augur::reuse_profile p(64);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     for (int i = 0; i < 300; ++i) {
         const auto octave = rng.below(24), distance = rng.below(std::uint64_t{1} << octave);
         p.add(distance, 1 + rng.below(9));
@@ -194,13 +194,13 @@ TEST_CASE("0.1: a log with remarks is read, resumed and continued; a data set fi
 
 TEST_CASE("0.1: weights and checkpoints are read, and training goes on from them") {
     pins::book book("weights");
-    if (lacks("weights.safetensors")) REQUIRE(augur::save_tlp(tiny(3), fixture("weights.safetensors")));
-    const auto model = take(augur::load_tlp(fixture("weights.safetensors"), augur::tlp_schema::ansor(16, 4, 0), "here"));
+    if (lacks("weights.safetensors")) REQUIRE(augur::tlp::save(tiny(3), fixture("weights.safetensors")));
+    const auto model = take(augur::tlp::load(fixture("weights.safetensors"), augur::tlp::schema::ansor(16, 4, 0), "here"));
     CHECK(equal(model.network, tiny(3).network));
     book.numbers("weights.scores", 0, scores(model), "1e-06");
 
     if (lacks("checkpoint.safetensors")) {
-        augur::tlp_checkpoint c;
+        augur::tlp::checkpoint c;
         c.run = run_number;
         c.steps = 7;
         c.best = 1;
@@ -209,12 +209,12 @@ TEST_CASE("0.1: weights and checkpoints are read, and training goes on from them
         c.best_network = tiny(2).network;
         c.first = tiny(3).network;
         c.second = tiny(4).network;
-        REQUIRE(augur::save_tlp_checkpoint(c, fixture("checkpoint.safetensors")));
+        REQUIRE(augur::tlp::save_checkpoint(c, fixture("checkpoint.safetensors")));
     }
-    const auto c = take(augur::load_tlp_checkpoint(fixture("checkpoint.safetensors"), model.network.config, run_number));
+    const auto c = take(augur::tlp::load_checkpoint(fixture("checkpoint.safetensors"), model.network.config, run_number));
     CHECK(c.steps == 7);
     CHECK(c.best == 1);
-    CHECK(c.history == std::vector<augur::tlp_epoch>{{0.75, 0.5, 0.625}, {0.5, 0.875, 1}});
+    CHECK(c.history == std::vector<augur::tlp::epoch_report>{{0.75, 0.5, 0.625}, {0.5, 0.875, 1}});
     CHECK(equal(c.network, tiny(1).network));
     CHECK(equal(c.best_network, tiny(2).network));
     CHECK(equal(c.first, tiny(3).network));
@@ -241,8 +241,8 @@ TEST_CASE("0.1: files of machines, features, profiles and trees are read") {
 
     if (lacks("features.json")) {
         const pins::problem p("dense:m=16,n=24,k=8,bias");
-        augur::nest_crop_features gather;
-        gather.code = augur::native_c_options(machine);
+        augur::loopnest::crop_feature_extractor gather;
+        gather.code = augur::loopnest::native_c_options(machine);
         gather.nest.sets = {64};
         write("features.json", augur::features_to_json(take(gather(p.task, pins::schedules(p.space, 1, 1)[0]))));
     }
@@ -258,9 +258,9 @@ TEST_CASE("0.1: files of machines, features, profiles and trees are read") {
     CHECK(profile.cold() == 41);
     CHECK(profile.total() == reuse().total());
     CHECK(profile == reuse());
-    if (lacks("sets.json")) write("sets.json", augur::profile_to_json(augur::set_profile{64, 512, 100, {40, 20, 10, 5}, 25, 3}));
-    CHECK(take(augur::profile_from_json<augur::set_profile>(pins::contents(fixture("sets.json")))) ==
-          augur::set_profile{64, 512, 100, {40, 20, 10, 5}, 25, 3});
+    if (lacks("sets.json")) write("sets.json", augur::profile_to_json(augur::associativity_profile{64, 512, 100, {40, 20, 10, 5}, 25, 3}));
+    CHECK(take(augur::profile_from_json<augur::associativity_profile>(pins::contents(fixture("sets.json")))) ==
+          augur::associativity_profile{64, 512, 100, {40, 20, 10, 5}, 25, 3});
 #ifdef AUGUR_HAS_XGBOOST
     pins::book trees_book("trees_file");
     const std::vector<float> x{0, 1, 1, 2, 2, 0, 3, 1, 4, 5, 5, 3}, y{0.25, 0.5, 0.125, 0.75, 1, 0.875};

@@ -2,12 +2,12 @@
 #include "pins.hpp"
 
 #include <augur/core/executor.hpp>
-#include <augur/model/tlp_fit_dataset.hpp>
-#include <augur/model/tlp_frozen.hpp>
-#include <augur/model/tlp_online.hpp>
+#include <augur/tlp/train/dataset_trainer.hpp>
+#include <augur/tlp/inference/frozen_model.hpp>
+#include <augur/tlp/online.hpp>
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/loopnest/nest_row.hpp>
-#include <augur/xgboost/tlp_trees.hpp>
+#include <augur/loopnest/features/nest_row.hpp>
+#include <augur/xgboost/tlp/trees.hpp>
 #include <augur/xgboost/trees_online.hpp>
 #endif
 
@@ -20,10 +20,10 @@ struct lesson {
     std::vector<pins::problem> problems{pins::problem(pins::kernels[0]), pins::problem(pins::kernels[5]), pins::problem(pins::kernels[10])};
     std::vector<std::vector<augur::step_list>> schedules;
     std::vector<augur::measurement> outcomes;
-    std::vector<augur::observation<augur::step_list, augur::loopnest_task>> seen;
+    std::vector<augur::observation<augur::step_list, augur::loopnest::kernel_task>> seen;
     augur::dataset data;
-    augur::tlp_row_table table{augur::tlp_schema::ansor(24, 10, 0)};
-    augur::tlp_samples train, validation;
+    augur::tlp::row_table table{augur::tlp::schema::ansor(24, 10, 0)};
+    augur::tlp::training_samples train, validation;
 
     lesson() {
         augur::dataset_builder builder;
@@ -39,8 +39,8 @@ struct lesson {
         data = std::move(builder).finish();
         for (std::size_t i = 0; i < outcomes.size(); ++i) seen.push_back({&problems[i / 24].task, &schedules[i / 24][i % 24], &outcomes[i]});
         table.extend(data.primitives());
-        train = augur::make_tlp_samples(data, augur::records_of(data, std::array<std::uint32_t, 2>{0, 1}));
-        validation = augur::make_tlp_samples(data, augur::records_of(data, std::array<std::uint32_t, 1>{2}));
+        train = augur::tlp::make_samples(data, augur::tlp::records_of(data, std::array<std::uint32_t, 2>{0, 1}));
+        validation = augur::tlp::make_samples(data, augur::tlp::records_of(data, std::array<std::uint32_t, 1>{2}));
     }
 };
 
@@ -52,9 +52,9 @@ std::vector<double> scores(Model& model, const lesson& l) {
 }
 
 /// Of each parameter its norm.
-std::vector<double> norms(const augur::tlp_network<float>& net) {
+std::vector<double> norms(const augur::tlp::model<float>& net) {
     std::vector<double> out;
-    augur::tlp_network<float>::visit([&](std::string_view, const auto& p) { out.push_back(static_cast<double>(p.norm())); }, net);
+    augur::tlp::model<float>::visit([&](std::string_view, const auto& p) { out.push_back(static_cast<double>(p.norm())); }, net);
     return out;
 }
 
@@ -66,43 +66,43 @@ TEST_CASE("pins: samples, first weights, and small TLPs after a few steps") {
     book.text("samples", 0, spell(l.train.records) + spell(l.train.groups) + spell(std::span<const float>(l.train.labels)));
     augur::serial_executor serial;
     for (const std::string name : {"attention", "lstm", "faithful"}) {
-        augur::tlp_config config = augur::tlp_config::small(0);
+        augur::tlp::config config = augur::tlp::config::small(0);
         config.encoder = {8, 16};
         config.heads = 2;
         config.decoder = {8};
-        if (name == "lstm") config.backbone = augur::tlp_backbone::lstm;
-        if (name == "faithful") config.scaling = augur::tlp_scaling::logarithm;
+        if (name == "lstm") config.backbone = augur::tlp::backbone::lstm;
+        if (name == "faithful") config.scaling = augur::tlp::scaling::logarithm;
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-            auto model = take(augur::tlp_model::random_init(l.table.schema(), config, augur::random(seed)));
+            auto model = take(augur::tlp::trained_model::random_init(l.table.schema(), config, augur::random_engine(seed)));
             std::string first;
-            augur::tlp_network<float>::visit(
+            augur::tlp::model<float>::visit(
                 [&](std::string_view parameter, const auto& p) {
                     first += std::string(parameter) + spell(std::span<const float>(p.data(), static_cast<std::size_t>(p.size())));
                 },
                 model.network);
             book.text(name + ".first_weights", seed, first);
-            auto options = name == "faithful" ? augur::tlp_training_options::faithful() : augur::tlp_training_options();
+            auto options = name == "faithful" ? augur::tlp::training_options::faithful() : augur::tlp::training_options();
             options.batch = 16;
             options.list = 8;
             options.epochs = 2;
             options.seed = seed;
-            const auto report = take(augur::tlp_fit_dataset(model.network, l.table, l.data, l.train, l.validation, serial, options));
+            const auto report = take(augur::tlp::train_on_dataset(model.network, l.table, l.data, l.train, l.validation, serial, options));
             auto scorer = model.scorer(serial);
             book.numbers(name + ".loss", seed, std::array{report.history[0].loss, report.history[1].loss, static_cast<double>(report.steps)},
                          "1e-04");
             book.numbers(name + ".norms", seed, norms(model.network), "1e-04");
             book.numbers(name + ".scores", seed, scores(scorer, l), "1e-04");
             if (name == "lstm") continue;
-            augur::tlp_freeze_options exact; // without AMX, whose factors have 16 binary digits
+            augur::tlp::freeze_options exact; // without AMX, whose factors have 16 binary digits
             exact.amx = false;
-            auto frozen = take(augur::freeze(model, exact)).scorer(serial);
+            auto frozen = take(augur::tlp::freeze(model, exact)).scorer(serial);
             book.numbers(name + ".frozen", seed, scores(frozen, l), "1e-04");
         }
     }
-    augur::tlp_online_options options;
+    augur::tlp::online_options options;
     options.fit.epochs = 1;
     options.fit.least_steps = 3;
-    augur::tlp_online<augur::step_list, augur::loopnest_task, augur::serial_executor> online(serial, options);
+    augur::tlp::online_model<augur::step_list, augur::loopnest::kernel_task, augur::serial_executor> online(serial, options);
     REQUIRE(online.update(l.seen));
     book.numbers("online.scores", 0, scores(online, l), "1e-04");
 }
@@ -120,8 +120,8 @@ TEST_CASE("pins: small boosted trees") {
         o.objective = seed == 3 ? augur::tree_objective::rank_pairwise : augur::tree_objective::squared_error;
         const auto trees = take(augur::tlp_trees::train(l.table, l.data, l.train.records, l.train.labels, l.train.groups, o));
         book.numbers("tlp_trees", seed, scores(trees, l));
-        augur::trees_online<augur::step_list, augur::loopnest_task, augur::nest_row> online(
-            augur::nest_row(augur::nest_target::of(augur::xeon_gold_5220r(), 24)), [&] {
+        augur::trees_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row> online(
+            augur::loopnest::nest_row(augur::loopnest::nest_target::of(augur::xeon_gold_5220r(), 24)), [&] {
                 auto few = augur::few_sample_trees();
                 few.rounds = 8;
                 few.seed = seed;

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <set>
 
-#include <augur/feature/tlp.hpp>
-#include <augur/loopnest/nest_crop_features.hpp>
-#include <augur/loopnest/nest_row.hpp>
-#include <augur/loopnest/task_runner.hpp>
+#include <augur/tlp/features.hpp>
+#include <augur/loopnest/crop/features.hpp>
+#include <augur/loopnest/features/nest_row.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
 #include <augur/model/concepts.hpp>
-#include <augur/model/crop_predict.hpp>
+#include <augur/crop/predictor.hpp>
 #include <augur/program/features_json.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/search/evolutionary.hpp>
@@ -35,15 +35,15 @@ augur::evolutionary_options few_generations() {
 
 /// Two proposals, the second after the first was measured, under a score that is made up.
 template <class Strategy>
-std::string proposals(const augur::ansor_space& space, Strategy strategy, std::uint64_t seed) {
+std::string proposals(const augur::loopnest::ansor_space& space, Strategy strategy, std::uint64_t seed) {
     auto score = [](std::span<const augur::decision_vector> points, std::span<float> scores) -> augur::result<void> {
         for (std::size_t i = 0; i < points.size(); ++i) scores[i] = pins::pretended_score(spell(points[i]));
         return {};
     };
     std::string out;
     for (std::uint64_t round = 0; round < 2; ++round) {
-        augur::random rng = augur::random(seed).stream(round);
-        std::vector<augur::measured_point> measured;
+        augur::random_engine rng = augur::random_engine(seed).stream(round);
+        std::vector<augur::measured_decisions> measured;
         for (auto& p : pins::take(strategy.propose(space, score, 12, rng))) {
             out += spell(p);
             measured.push_back({p, pins::pretended_seconds(spell(p)) + 1e-6});
@@ -56,7 +56,7 @@ std::string proposals(const augur::ansor_space& space, Strategy strategy, std::u
 /// A cost model that computes.
 struct pretended_model {
     static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
-    augur::result<void> score(const augur::loopnest_task&, std::span<const augur::step_list> batch, std::span<float> scores) {
+    augur::result<void> score(const augur::loopnest::kernel_task&, std::span<const augur::step_list> batch, std::span<float> scores) {
         for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = pins::pretended_score(augur::to_json(batch[i]));
         return {};
     }
@@ -80,11 +80,11 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
             for (std::size_t i = 0; i < p.space.sketches(); ++i) out += augur::to_json(p.space.sketch_steps(i));
             return out;
         }());
-        const auto as_tvm = pins::take(augur::ansor_space::create(p.task.dag(), augur::ansor_options::as_tvm(24)));
+        const auto as_tvm = pins::take(augur::loopnest::ansor_space::create(p.task.dag(), augur::loopnest::ansor_options::as_tvm(24)));
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
             std::string decisions, steps, wide_c, narrow_c, tlp, nest, features, forms;
             std::vector<double> predicted;
-            augur::random rng(seed);
+            augur::random_engine rng(seed);
             for (std::size_t i = 0; i < samples; ++i) {
                 const auto path = augur::sample_path(p.space, rng);
                 decisions += spell(path.values);
@@ -96,7 +96,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
                 if (!made) continue;
                 steps += std::to_string(augur::hash_schedule(*made));
                 const auto c = [&](const augur::machine& on) {
-                    return told(augur::compile_schedule(p.task, *made, augur::native_c_options(on)), [](const auto& program) {
+                    return told(augur::loopnest::compile_schedule(p.task, *made, augur::loopnest::native_c_options(on)), [](const auto& program) {
                         std::string out = program.source + program.entry + program.pack_entry;
                         for (const auto& b : program.buffers)
                             out += std::to_string(static_cast<int>(b.what)) + "/" + std::to_string(b.elements) + " ";
@@ -105,17 +105,17 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
                 };
                 wide_c += c(wide);
                 narrow_c += c(narrow);
-                for (const auto& schema : {augur::tlp_schema::ansor(), augur::tlp_schema::ansor_gpu(), augur::tlp_schema::authors_cpu()}) {
+                for (const auto& schema : {augur::tlp::schema::ansor(), augur::tlp::schema::ansor_gpu(), augur::tlp::schema::authors_cpu()}) {
                     std::vector<float> rows(schema.rows * schema.columns);
-                    tlp += told(augur::tlp_features(*made, schema, rows),
+                    tlp += told(augur::tlp::extract_features(*made, schema, rows),
                                 [&](std::size_t n) { return spell(std::span(rows).first(n * schema.columns)); });
                 }
-                std::vector<float> row(augur::nest_row::columns());
-                augur::nest_row describe(augur::nest_target::of(wide, 24));
+                std::vector<float> row(augur::loopnest::nest_row::columns());
+                augur::loopnest::nest_row describe(augur::loopnest::nest_target::of(wide, 24));
                 REQUIRE(describe(p.task, *made, row));
                 nest += spell(row);
-                augur::nest_crop_features gather;
-                gather.code = augur::native_c_options(wide);
+                augur::loopnest::crop_feature_extractor gather;
+                gather.code = augur::loopnest::native_c_options(wide);
                 gather.nest.accesses = 1U << 12U;
                 gather.nest.sets = {64};
                 const auto f = gather(p.task, *made);
@@ -147,8 +147,8 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
 TEST_CASE("pins: records of a run, names of machines and schemas") {
     pins::book book("records");
     const std::vector<pins::problem> problems{pins::problem(pins::kernels[0]), pins::problem(pins::kernels[3])};
-    std::vector<augur::loopnest_task> tasks;
-    std::vector<augur::ansor_space> spaces;
+    std::vector<augur::loopnest::kernel_task> tasks;
+    std::vector<augur::loopnest::ansor_space> spaces;
     for (const auto& p : problems) {
         tasks.push_back(p.task);
         spaces.push_back(p.space);
@@ -166,9 +166,9 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
             o.trials = 40;
             o.round = 8;
             o.seed = seed;
-            augur::tuner<augur::step_list, augur::loopnest_task, augur::ansor_space, augur::evolutionary<>, pretended_model> tuner(
+            augur::tuner<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::ansor_space, augur::evolutionary<>, pretended_model> tuner(
                 tasks, spaces, strategies, model, o);
-            augur::function_runner runner([](const augur::loopnest_task&, const augur::step_list& s) { return pins::pretended(s); });
+            augur::function_runner runner([](const augur::loopnest::kernel_task&, const augur::step_list& s) { return pins::pretended(s); });
             const auto done = pins::take(tuner.run(runner, sink));
             CHECK(done.trials == 40);
             book.numbers("run.best", seed,
@@ -178,9 +178,9 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
         book.text("run.log", seed, pins::contents(path)); // with header, sequence, schema, outcomes and checksums; no clock was read for it
         std::remove(path.c_str());
     }
-    book.text("c.prelude", 0, augur::program_prelude);
+    book.text("c.prelude", 0, augur::loopnest::program_prelude);
     for (const auto& schema :
-         {augur::tlp_schema::authors_cpu(), augur::tlp_schema::authors_gpu(), augur::tlp_schema::ansor(), augur::tlp_schema::ansor_gpu()})
+         {augur::tlp::schema::authors_cpu(), augur::tlp::schema::authors_gpu(), augur::tlp::schema::ansor(), augur::tlp::schema::ansor_gpu()})
         book.text("schema." + schema.name, 0, std::to_string(schema.hash()));
     for (const auto name : augur::machine_preset_names)
         book.text("machine." + std::string(name), 0, augur::machine_to_json(pins::take(augur::machine_preset(name))));

@@ -30,9 +30,9 @@
 #include <doctest/doctest.h>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random.hpp>
-#include <augur/loopnest/space.hpp>
-#include <augur/loopnest/task.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/ir/task.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/schedule/steps_json.hpp>
@@ -129,7 +129,7 @@ std::string spell(const T& list) {
 /// What a result holds; an error is told by its code, its words are free.
 template <class T, class F>
 std::string told(const augur::result<T>& r, F&& tell) {
-    return r ? std::string(tell(*r)) : "error " + std::string(augur::to_string(r.why().code));
+    return r ? std::string(tell(*r)) : "error " + std::string(augur::to_string(r.error().code));
 }
 
 /// A text whose numbers, but not those in names, are all #: what stays of JSON when numbers differ in their last digits.
@@ -148,7 +148,7 @@ inline std::string form(std::string_view json) {
 
 template <class T>
 T take(augur::result<T> r) {
-    if (!r) FAIL(r.why().detail);
+    if (!r) FAIL(r.error().detail);
     return *std::move(r);
 }
 
@@ -172,18 +172,18 @@ inline constexpr std::array<std::string_view, 14> kernels{
 
 /// A kernel on a machine that is not the host.
 struct problem {
-    augur::loopnest_task task;
-    augur::ansor_space space;
+    augur::loopnest::kernel_task task;
+    augur::loopnest::ansor_space space;
 
     explicit problem(std::string_view kernel, const augur::machine& on = augur::xeon_gold_5220r())
-        : task(take(augur::loopnest_task::create(take(augur::kernel::parse(kernel)), on.hardware()))),
-          space(take(augur::ansor_space::create(task.dag()))) {}
+        : task(take(augur::loopnest::kernel_task::create(take(augur::kernel::parse(kernel)), on.hardware()))),
+          space(take(augur::loopnest::ansor_space::create(task.dag()))) {}
 };
 
 /// Uniform samples that the space makes schedules of.
-inline std::vector<augur::step_list> schedules(const augur::ansor_space& space, std::size_t n, std::uint64_t seed) {
+inline std::vector<augur::step_list> schedules(const augur::loopnest::ansor_space& space, std::size_t n, std::uint64_t seed) {
     std::vector<augur::step_list> out;
-    for (augur::random rng(seed); out.size() < n;)
+    for (augur::random_engine rng(seed); out.size() < n;)
         if (auto made = space.realise(augur::sample_path(space, rng).values)) out.push_back(*std::move(made));
     return out;
 }

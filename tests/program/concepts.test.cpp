@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/program/concepts.hpp>
 
-#include <augur/program/graphlet.hpp>
-#include <augur/program/graphlet_dot.hpp>
-#include <augur/program/pipeline.hpp>
+#include <augur/program/graph/graphlet.hpp>
+#include <augur/program/graph/dot.hpp>
+#include <augur/program/pipeline/simulator.hpp>
 
 #include <string>
 #include <utility>
@@ -158,8 +158,8 @@ TEST_CASE("graphlet: foreign graphs become ours, whatever their descriptors are"
     add_edge(5, 1, by_number);
     const auto back = to_graphlet(by_number);
     REQUIRE(!back);
-    CHECK(back.why().code == errc::invalid_argument);
-    CHECK(back.why().detail == "graphlet: an edge from vertex 5 to 1, expected one to a later vertex");
+    CHECK(back.error().code == errc::invalid_argument);
+    CHECK(back.error().detail == "graphlet: an edge from vertex 5 to 1, expected one to a later vertex");
     const auto small = to_graphlet(archetype(0));
     REQUIRE(small);
     const cost_table costs(epyc_zen4());

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 #include "sample_program.hpp"
@@ -21,7 +21,7 @@ TEST_CASE("features: what is written is read, to the last count") {
         REQUIRE(check_features(p));
         const auto text = features_to_json(p);
         const auto back = features_from_json(text);
-        REQUIRE_MESSAGE(back, (back ? "" : back.why().detail));
+        REQUIRE_MESSAGE(back, (back ? "" : back.error().detail));
         CHECK(*back == p);
         CHECK(features_to_json(*back) == text);
     }
@@ -65,7 +65,7 @@ TEST_CASE("features: what does not fit together is refused, and where it stands 
         const auto& expected = w.first;
         CAPTURE(expected);
         REQUIRE(!said);
-        CHECK_MESSAGE(said.why().detail.find(expected) != std::string::npos, said.why().detail);
+        CHECK_MESSAGE(said.error().detail.find(expected) != std::string::npos, said.error().detail);
     }
 }
 
@@ -78,8 +78,8 @@ TEST_CASE("features: strict reading") {
         changed.replace(at, from.size(), to);
         const auto p = features_from_json(changed);
         REQUIRE(!p);
-        CHECK(p.why().code == code);
-        CHECK_MESSAGE(p.why().detail.find(says) != std::string::npos, p.why().detail);
+        CHECK(p.error().code == code);
+        CHECK_MESSAGE(p.error().detail.find(says) != std::string::npos, p.error().detail);
     };
     refuse("augur-features", "augur-machine", errc::version_mismatch, "expected 'augur-features', got 'augur-machine'");
     refuse("\"version\": 1", "\"version\": 7", errc::version_mismatch, "expected version 1, got 7");
@@ -96,26 +96,26 @@ TEST_CASE("features: strict reading") {
     refuse("\"sets\": 64", "\"sets\": 0", errc::invalid_argument, "got 0");
     refuse("\"count\": 160", "\"count\": 161", errc::invalid_argument, "block 1 ('loop')");
     refuse("\"count\": 160", "\"count\": 1e3", errc::parse, "expected an integer");
-    CHECK(features_from_json("").why().code == errc::parse);
-    CHECK(features_from_json("{}").why().code == errc::parse);
+    CHECK(features_from_json("").error().code == errc::parse);
+    CHECK(features_from_json("{}").error().code == errc::parse);
     features_limits few;
     few.instructions = 3;
-    CHECK(features_from_json(text, few).why().code == errc::limit);
+    CHECK(features_from_json(text, few).error().code == errc::limit);
     few = {};
     few.edges = 2;
-    CHECK(features_from_json(text, few).why().code == errc::limit);
+    CHECK(features_from_json(text, few).error().code == errc::limit);
     few = {};
     few.blocks = 1;
-    CHECK(features_from_json(text, few).why().code == errc::limit);
+    CHECK(features_from_json(text, few).error().code == errc::limit);
     few = {};
     few.functions = 1;
-    CHECK(features_from_json(text, few).why().code == errc::limit);
+    CHECK(features_from_json(text, few).error().code == errc::limit);
 }
 
 TEST_CASE("features: torn and damaged texts are refused or read, never more") {
     const auto text = features_to_json(sample_program());
     for (std::size_t n = 0; n + 2 < text.size(); n += 5) CHECK(!features_from_json(std::string_view(text).substr(0, n)));
-    augur::random r(12);
+    augur::random_engine r(12);
     for (int i = 0; i < 3000; ++i) {
         auto damaged = text;
         for (int k = 0; k < 2; ++k) damaged[r.below(damaged.size())] = "0123456789[]{},:\"abf-."[r.below(22)];

@@ -24,7 +24,7 @@ bool same_bytes(std::string_view text) {
 
 std::string refusal(std::string_view text) {
     const auto line = parse_ansor_line(text);
-    return line ? "accepted" : line.why().detail;
+    return line ? "accepted" : line.error().detail;
 }
 
 const std::string whole = R"({"i": [["[\"matmul\", 64]", "llvm -keys=cpu", [8, 64, 64, 0, 0, 0, 0, -1], "llvm", 2, ["a", "b"]], )"

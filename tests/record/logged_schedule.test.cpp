@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/core/random.hpp>
-#include <augur/record/log.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/tune/trial_log.hpp>
@@ -55,7 +55,7 @@ static_assert(augur::loggable_schedule<words, kernel> && augur::loggable_schedul
 
 namespace {
 
-schedule_item item(augur::random& rng, bool first) {
+schedule_item item(augur::random_engine& rng, bool first) {
     static const std::string texts[] = {"i", "", "SP", ".", "a \"b\"\\\n\t\x01", "\xC3\xA9", "8", "[0.5]", std::string(300, 'x')};
     static const std::int64_t numbers[] = {0, -1, 512, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
     schedule_item out;
@@ -81,7 +81,7 @@ schedule_item item(augur::random& rng, bool first) {
 
 TEST_CASE("logged schedule: any items come back through a log, to the last bit") {
     const logs::folder tmp;
-    augur::random rng(9);
+    augur::random_engine rng(9);
     std::vector<words> all(400);
     {
         auto writer = augur::log_writer::open(tmp / "a.log", augur::durability::none);
@@ -96,12 +96,12 @@ TEST_CASE("logged schedule: any items come back through a log, to the last bit")
     }
     auto reader = augur::log_reader::open(tmp / "a.log");
     REQUIRE(reader);
-    augur::tuning_record r;
+    augur::record r;
     for (const auto& s : all) {
         const auto more = reader->next(r);
         REQUIRE((more && *more));
         const auto back = augur::from_logged<words>(kernel{}, r.schedule);
-        REQUIRE_MESSAGE(back, (back ? "" : back.why().detail));
+        REQUIRE_MESSAGE(back, (back ? "" : back.error().detail));
         CHECK(*back == s);
     }
     CHECK(reader->summary().bad == 0);
@@ -120,7 +120,7 @@ TEST_CASE("logged schedule: a visit that does not begin with a primitive is refu
     fine.items = {{schedule_item::kind::primitive, 0, 0, "tile"}, {schedule_item::kind::integer, 7, 0, {}}};
     const auto refused = sink(kernel{}, orphan, m);
     REQUIRE(!refused);
-    CHECK(refused.why().code == augur::errc::invalid_argument);
+    CHECK(refused.error().code == augur::errc::invalid_argument);
     CHECK(sink(kernel{}, fine, m));
     CHECK(writer->next_sequence() == 1);
 }
@@ -138,7 +138,7 @@ TEST_CASE("logged schedule: the text, and what is no such text") {
         augur::step_list steps;
         steps.steps.emplace_back(augur::foreign_step{kind_of, json});
         const auto made = augur::from_logged<words>(kernel{}, std::move(steps));
-        return made ? std::string("made") : made.why().detail;
+        return made ? std::string("made") : made.error().detail;
     };
     CHECK(why("PPT", R"(["PPT", 1])").find("expected a kind that begins with a dot") != std::string::npos);
     CHECK(why(".t", R"([".t", [1, 2]])") != "made");
@@ -150,7 +150,7 @@ TEST_CASE("logged schedule: the text, and what is no such text") {
     CHECK(why(".t", "") != "made");
     augur::step_list ansor;
     ansor.steps.emplace_back(augur::compute_inline_step{1});
-    CHECK(augur::from_logged<words>(kernel{}, ansor).why().code == augur::errc::parse);
-    CHECK(augur::from_logged<words>(kernel{}, {}).why().detail == "nothing to do"); // what `rebuild` says
+    CHECK(augur::from_logged<words>(kernel{}, ansor).error().code == augur::errc::parse);
+    CHECK(augur::from_logged<words>(kernel{}, {}).error().detail == "nothing to do"); // what `rebuild` says
     CHECK(*augur::from_logged<augur::step_list>(kernel{}, ansor) == ansor);
 }

@@ -44,8 +44,8 @@ inline std::string read(const std::string& path) {
 inline void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
 
 /// The i-th of many different records, failed ones among them.
-inline augur::tuning_record record(std::int64_t i) {
-    augur::tuning_record r;
+inline augur::record record(std::int64_t i) {
+    augur::record r;
     r.task.workload_key = "[\"dense\", [1, " + std::to_string(64 + i) + "]]";
     r.task.target = "llvm -keys=cpu";
     r.task.hardware = {8, 64, 64, 0, 0, 0, 0, 0};

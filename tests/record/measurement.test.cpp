@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 namespace {
 
@@ -23,7 +23,7 @@ augur::measurement timed(std::vector<double> seconds) {
 } // namespace
 
 TEST_CASE("measurement: the latency is the median, as sorting gives it, for times of any size") {
-    augur::random rng(3);
+    augur::random_engine rng(3);
     for (std::size_t n = 1; n < 40; ++n) {
         std::vector<double> seconds(n);
         for (double& s : seconds) s = rng.uniform(1e-6, 1e-3);

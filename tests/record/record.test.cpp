@@ -27,7 +27,7 @@ two_lines split(const std::string& text) {
 } // namespace
 
 TEST_CASE("record: the first line is TVM's, the second says the rest exactly") {
-    tuning_record r = logs::record(1);
+    record r = logs::record(1);
     r.measured.seconds = {1.0 / 3, std::nextafter(2e-5, 1), 5e-324};
     r.measured.max_error = std::numeric_limits<double>::infinity();
     r.measured.packing_seconds = 0.1 + 0.2;
@@ -57,7 +57,7 @@ TEST_CASE("record: the first line is TVM's, the second says the rest exactly") {
 
 TEST_CASE("record: every outcome comes back, failures cost 1e10 in TVM's line") {
     for (int i = 0; to_string(static_cast<outcome>(i)) != "unknown"; ++i) {
-        tuning_record r = logs::record(2);
+        record r = logs::record(2);
         r.measured.status = static_cast<outcome>(i);
         r.measured.seconds = r.measured.ok() ? std::vector<double>{1e-3} : std::vector<double>{};
         r.measured.reason = "because\n\"of\" \xFF this";
@@ -112,14 +112,14 @@ TEST_CASE("record: a comment of another version is refused as such, not misread"
     CHECK(check_log_header(header.substr(0, header.size() - 1)));
     std::string other = header;
     other.replace(other.find("\"version\": 1"), 12, "\"version\": 2");
-    CHECK(check_log_header(other.substr(0, other.size() - 1)).why().code == errc::parse); // a damaged one
+    CHECK(check_log_header(other.substr(0, other.size() - 1)).error().code == errc::parse); // a damaged one
     other = reseal(other);
-    CHECK(check_log_header(other.substr(0, other.size() - 1)).why().code == errc::version_mismatch);
+    CHECK(check_log_header(other.substr(0, other.size() - 1)).error().code == errc::version_mismatch);
 
     std::string text = to_text(logs::record(1));
     text.replace(text.find(detail::log_schema()), 16, "0123456789abcdef");
     const auto [line, comment] = split(reseal(text));
     const auto read = parse_record(line, comment);
     REQUIRE(!read);
-    CHECK(read.why().code == errc::version_mismatch);
+    CHECK(read.error().code == errc::version_mismatch);
 }

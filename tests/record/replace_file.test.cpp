@@ -95,15 +95,15 @@ TEST_CASE("replace_file: interrupted, short and failing calls give the old file 
         scripted_calls::set(script);
         const auto failed = replace_file<scripted_calls>(path, after);
         REQUIRE(!failed);
-        CHECK(failed.why().code == errc::io);
-        CHECK(failed.why().detail.starts_with(path + ": "));
+        CHECK(failed.error().code == errc::io);
+        CHECK(failed.error().detail.starts_with(path + ": "));
         CHECK(logs::read(path) == before);
         CHECK(files_in(folder) == 1);
     }
     scripted_calls::set("...E"); // the folder: the new file is there, and not certain to stay
     const auto unsure = replace_file<scripted_calls>(path, after);
     REQUIRE(!unsure);
-    CHECK(unsure.why().detail.find("did not confirm its name") != std::string::npos);
+    CHECK(unsure.error().detail.find("did not confirm its name") != std::string::npos);
     CHECK(logs::read(path) == after);
     CHECK(files_in(folder) == 1);
 }
@@ -128,20 +128,20 @@ TEST_CASE("replace_file: what is not committed goes") {
 
 TEST_CASE("replace_file: places that do not take a file") {
     const logs::folder folder;
-    CHECK(replace_file("/nowhere/at/all", "x").why().code == errc::not_found);
+    CHECK(replace_file("/nowhere/at/all", "x").error().code == errc::not_found);
     std::filesystem::create_directories(folder.path / "taken" / "inside");
-    CHECK(replace_file(folder / "taken", "x").why().code == errc::io);
+    CHECK(replace_file(folder / "taken", "x").error().code == errc::io);
     const auto nowhere = file_replacement::open(folder / "no/x.json"); // by the path that was given, not that of the part
     REQUIRE(!nowhere);
-    CHECK(nowhere.why().detail.starts_with(folder / "no/x.json: "));
-    CHECK(nowhere.why().detail.find(".part") == std::string::npos);
+    CHECK(nowhere.error().detail.starts_with(folder / "no/x.json: "));
+    CHECK(nowhere.error().detail.find(".part") == std::string::npos);
     CHECK(files_in(folder) == 1);
     const std::string pipe = folder / "pipe"; // it would not be one any more
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-    CHECK(replace_file(pipe, "x").why().detail == pipe + ": expected a regular file, got a FIFO");
+    CHECK(replace_file(pipe, "x").error().detail == pipe + ": expected a regular file, got a FIFO");
     CHECK(std::filesystem::is_fifo(pipe));
     std::filesystem::remove(pipe);
-    CHECK(replace_file(folder / std::string(300, 'n').c_str(), "x").why().code == errc::io);
+    CHECK(replace_file(folder / std::string(300, 'n').c_str(), "x").error().code == errc::io);
 
     const pid_t child = ::fork(); // a real limit on the size of a file
     if (child == 0) {

@@ -108,21 +108,21 @@ TEST_CASE("check_schedule: accepts what keeps the contract, names what breaks it
     int visits = 0;
     const auto moving = augur::testing::check_schedule(unstable{&visits});
     REQUIRE(!moving);
-    CHECK(moving.why().detail.find("two visits") != std::string::npos);
+    CHECK(moving.error().detail.find("two visits") != std::string::npos);
 
     const auto first = augur::testing::check_schedule(headless{});
     REQUIRE(!first);
-    CHECK(first.why().detail.find("begin with primitive()") != std::string::npos);
+    CHECK(first.error().detail.find("begin with primitive()") != std::string::npos);
 
     const auto lost = augur::testing::check_schedule(forgetful{5}, kernel{});
     REQUIRE(!lost);
-    CHECK(lost.why().code == augur::errc::illegal_schedule);
-    CHECK(lost.why().detail.find("rebuild") != std::string::npos);
+    CHECK(lost.error().code == augur::errc::illegal_schedule);
+    CHECK(lost.error().detail.find("rebuild") != std::string::npos);
 }
 
 TEST_CASE("rebuild: items that mean nothing are an error") {
     const std::vector<augur::schedule_item> items{{augur::schedule_item::kind::primitive, 0, 0, "melt"}};
     const auto made = augur::schedule_traits<foreign>::rebuild(kernel{}, items);
     REQUIRE(!made);
-    CHECK(made.why().code == augur::errc::unknown_primitive);
+    CHECK(made.error().code == augur::errc::unknown_primitive);
 }

@@ -76,7 +76,7 @@ std::string seen(const step_list& list) {
 
 std::string refusal(std::string_view json) {
     const auto list = parse_steps(json);
-    return list ? "accepted" : list.why().detail;
+    return list ? "accepted" : list.error().detail;
 }
 
 } // namespace
@@ -157,7 +157,7 @@ TEST_CASE("steps: rebuild refuses what is no step, at any place and of any kind"
     CHECK(!rebuild({{kind::primitive, 0, 0, "X"}, {kind::name, 0, 0, "[\"X\""}}));
     const auto bad = rebuild({{kind::primitive, 0, 0, "CI"}, {kind::integer, 1, 0, {}}, {kind::primitive, 0, 0, "AN"}, {kind::integer, 1, 0, {}}});
     REQUIRE(!bad);
-    CHECK(bad.why().detail == "step 1 (AN): these are not the fields of this kind");
+    CHECK(bad.error().detail == "step 1 (AN): these are not the fields of this kind");
     CHECK(!rebuild({{kind::primitive, 0, 0, "AN"}, {kind::integer, 1, 0, {}}, {kind::integer, 1, 0, {}}, {kind::integer, 12, 0, {}}}));
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("steps: malformed ones are refused with their place, of every kind") {
     CHECK(refusal(many + "]") == "accepted");
     const auto over = parse_steps(many + ", [\"CI\", 1]]");
     REQUIRE(!over);
-    CHECK(over.why().code == errc::limit);
+    CHECK(over.error().code == errc::limit);
 }
 
 TEST_CASE("steps: a visit allocates nothing") {

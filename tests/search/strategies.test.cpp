@@ -20,7 +20,7 @@
 using augur::decision_vector;
 using augur::evolutionary;
 using augur::evolutionary_options;
-using augur::measured_point;
+using augur::measured_decisions;
 
 namespace {
 
@@ -57,10 +57,10 @@ template <class Strategy, class Space, class Scorer>
 double best_after(Strategy& strategy, const Space& space, Scorer& scorer, std::size_t rounds, std::uint64_t seed) {
     double best = 1e9;
     for (std::size_t r = 0; r < rounds; ++r) {
-        auto rng = augur::random(seed).stream(r);
+        auto rng = augur::random_engine(seed).stream(r);
         auto points = strategy.propose(space, scorer, 8, rng);
         REQUIRE(points);
-        std::vector<measured_point> back;
+        std::vector<measured_decisions> back;
         for (auto& p : *points) {
             best = std::min(best, height(p));
             back.push_back({p, height(p)});
@@ -75,7 +75,7 @@ double best_after(Strategy& strategy, const Space& space, Scorer& scorer, std::s
 TEST_CASE("random_search: legal, distinct, and every leaf of a small space before it ends") {
     const toy::space s;
     augur::random_search search;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto score = scorer_of([](const decision_vector&) { return 0; });
     std::set<decision_vector> seen;
     std::size_t fewer = 0;
@@ -97,11 +97,11 @@ TEST_CASE("random_search: legal, distinct, and every leaf of a small space befor
 TEST_CASE("random_search: what was observed is not proposed") {
     const toy::grid s{2, 4};
     augur::random_search search;
-    std::vector<measured_point> known;
+    std::vector<measured_decisions> known;
     for (std::uint64_t a = 0; a < 4; ++a)
         for (std::uint64_t b = 0; b < 3; ++b) known.push_back({{a, b}, 1.0});
     search.observe(known);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto score = scorer_of([](const decision_vector&) { return 0; });
     auto points = search.propose(s, score, 16, rng);
     REQUIRE(points);
@@ -121,13 +121,13 @@ TEST_CASE("evolutionary: legal, distinct, exhausts a small space, and ends grace
         evolutionary<> search(small());
         auto scorer = scorer_of(score);
         std::set<decision_vector> seen;
-        augur::random rng(1);
+        augur::random_engine rng(1);
         std::size_t last = 16;
         for (int i = 0; i < 30; ++i) {
             auto points = search.propose(s, scorer, 16, rng);
             REQUIRE(points);
             last = points->size();
-            std::vector<measured_point> back;
+            std::vector<measured_decisions> back;
             for (const auto& p : *points) {
                 REQUIRE(augur::trace_path(s, p));
                 REQUIRE(seen.insert(p).second);
@@ -177,7 +177,7 @@ TEST_CASE("evolutionary: with equal scores it is random search") {
         auto o = small();
         o.population = 64;
         evolutionary<> e(o);
-        augur::random rng(seed);
+        augur::random_engine rng(seed);
         auto points = e.propose(s, flat, 4, rng);
         REQUIRE(points);
         REQUIRE(points->size() == 4);
@@ -196,10 +196,10 @@ TEST_CASE("evolutionary: the number of threads changes nothing") {
     auto run = [&](auto& strategy) {
         std::vector<decision_vector> all;
         for (std::uint64_t r = 0; r < 4; ++r) {
-            auto rng = augur::random(9).stream(r);
+            auto rng = augur::random_engine(9).stream(r);
             auto points = strategy.propose(s, score, 12, rng);
             REQUIRE(points);
-            std::vector<measured_point> back;
+            std::vector<measured_decisions> back;
             for (const auto& p : *points) back.push_back({p, height(p)});
             strategy.observe(back);
             all.insert(all.end(), points->begin(), points->end());
@@ -227,7 +227,7 @@ TEST_CASE("evolutionary: how many of a proposal are random") {
         o.truncate_eps = truncate;
         o.eps_greedy = eps;
         evolutionary<> e(o);
-        augur::random rng(3);
+        augur::random_engine rng(3);
         auto points = e.propose(s, score, n, rng);
         REQUIRE(points);
         REQUIRE(points->size() == n);
@@ -247,7 +247,7 @@ TEST_CASE("evolutionary: Ansor's roulette, as an option, gives negative scores n
     o.selection = augur::parent_selection::proportional;
     auto negative = scorer_of([](const decision_vector& p) { return -height(p); });
     evolutionary<> e(o);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto points = e.propose(s, negative, 16, rng);
     REQUIRE(points);
     CHECK(points->size() == 16);
@@ -259,10 +259,10 @@ TEST_CASE("evolutionary: the scorer's error comes back") {
         return augur::error{augur::errc::shape_mismatch, "no such task"};
     };
     evolutionary<> e(small());
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto points = e.propose(s, broken, 4, rng);
     REQUIRE(!points);
-    CHECK(points.why().detail == "no such task");
+    CHECK(points.error().detail == "no such task");
 }
 
 TEST_CASE("evolutionary: good measured points are parents, points of another space are passed over") {
@@ -272,14 +272,14 @@ TEST_CASE("evolutionary: good measured points are parents, points of another spa
     o.eps_greedy = 0;
     evolutionary<> e(o);
     const decision_vector summit{500, 500, 500, 500, 500, 500};
-    std::vector<measured_point> known{{summit, 1e-3}, {{1, 2}, 1e-4}, {{0, 0, 0, 0, 0, 0}, std::numeric_limits<double>::infinity()}};
+    std::vector<measured_decisions> known{{summit, 1e-3}, {{1, 2}, 1e-4}, {{0, 0, 0, 0, 0, 0}, std::numeric_limits<double>::infinity()}};
     e.observe(known);
     auto near = scorer_of([&](const decision_vector& p) {
         double same = 0;
         for (std::size_t i = 0; i < 6; ++i) same += p[i] == summit[i] ? 1 : 0;
         return same;
     });
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto points = e.propose(s, near, 1, rng);
     REQUIRE(points);
     std::size_t same = 0;
@@ -315,7 +315,7 @@ TEST_CASE("bound_scorer: realises, scores in order, -infinity for what has no sc
     toy::threads pool{3};
     augur::bound_scorer<toy::schedule, odd_only, sum_model, toy::task, toy::threads> many(space, task, model, pool);
     static_assert(augur::point_scorer<decltype(one)>);
-    augur::random rng(1);
+    augur::random_engine rng(1);
     std::vector<decision_vector> points;
     for (int i = 0; i < 200; ++i) points.push_back(augur::sample_path(space, rng).values);
     std::vector<float> a(points.size());

@@ -91,7 +91,7 @@ vectors read_vectors() {
             in.skip();
         }
     }
-    if (!in.finish()) FAIL(in.why().detail);
+    if (!in.finish()) FAIL(in.error().detail);
     return out;
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("task_scheduler: ties go to the lowest number, or to chance when a gen
     REQUIRE(g[1] == g[2]);
     CHECK(s.next() == 0);
     std::set<std::size_t> drawn;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     for (int i = 0; i < 50; ++i) drawn.insert(*s.next(rng));
     CHECK(drawn == std::set<std::size_t>{0, 1, 2});
 }

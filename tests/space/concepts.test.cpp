@@ -62,5 +62,5 @@ TEST_CASE("decision_space: the tree is walked with nothing but next and realise"
     const augur::decision_vector open{1};
     const auto made = space.realise(open);
     REQUIRE(!made);
-    CHECK(made.why().code == augur::errc::invalid_argument);
+    CHECK(made.error().code == augur::errc::invalid_argument);
 }

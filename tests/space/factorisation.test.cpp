@@ -66,7 +66,7 @@ std::vector<row> read_rows(const std::string& text) {
             }
         }
     }
-    if (!in.finish()) FAIL(in.why().detail);
+    if (!in.finish()) FAIL(in.error().detail);
     return rows;
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("factorisation: lengths that are none of its own have no number") {
 
 TEST_CASE("factorisation: uniform is uniform") {
     const factorisation f(64, 2);
-    augur::random rng(3);
+    augur::random_engine rng(3);
     std::vector<double> seen(f.count(), 0.0);
     const double each = 400;
     for (std::size_t i = 0; i < f.count() * 400; ++i) seen[f.uniform(rng)] += 1;
@@ -145,7 +145,7 @@ TEST_CASE("factorisation: a neighbour has one divisor moved, and neighbours reac
     for (const std::int64_t extent : {7, 64, 90, 1000}) {
         CAPTURE(extent);
         const factorisation f(extent, 2, 16);
-        augur::random rng(5);
+        augur::random_engine rng(5);
         std::set<std::uint64_t> reached{f.count() - 1};
         std::vector<std::uint64_t> frontier{f.count() - 1};
         while (!frontier.empty()) {
@@ -170,7 +170,7 @@ TEST_CASE("factorisation: a neighbour has one divisor moved, and neighbours reac
 }
 
 TEST_CASE("factorisation: an axis of one, and a large one") {
-    augur::random rng(1);
+    augur::random_engine rng(1);
     const factorisation one(1, 3);
     CHECK(one.count() == 1);
     CHECK(one.neighbour(0, rng) == 0);

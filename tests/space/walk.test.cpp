@@ -61,15 +61,15 @@ struct broken_cursor : toy::space {
 static_assert(augur::detail::offers_cursor<with_cursor> && !augur::detail::offers_cursor<toy::space>);
 
 struct near_space : toy::grid { // neighbours differ by one
-    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t v, augur::random& rng) const {
+    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t v, augur::random_engine& rng) const {
         return rng.below(2) == 0 && v > 0 ? v - 1 : (v + 1 < width ? v + 1 : v - 1);
     }
 };
 struct far_neighbour : toy::grid {
-    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t v, augur::random&) const { return v + width; }
+    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t v, augur::random_engine&) const { return v + width; }
 };
 struct no_opinion : toy::grid {
-    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t v, augur::random&) const { return v; }
+    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t v, augur::random_engine&) const { return v; }
 };
 struct dead_end : toy::grid {
     [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
@@ -93,7 +93,7 @@ TEST_CASE("sample_path: leaves come as often as the tree says") {
     decision_vector now;
     leaves_of(s, now, 1, false, chance);
     std::map<decision_vector, double> seen;
-    augur::random rng(11);
+    augur::random_engine rng(11);
     const double n = 200000;
     for (int i = 0; i < 200000; ++i) seen[augur::sample_path(s, rng).values] += 1;
     double chi = 0;
@@ -107,8 +107,8 @@ TEST_CASE("sample_path: leaves come as often as the tree says") {
 TEST_CASE("sample_path: the cursor makes no difference") {
     const toy::space plain;
     const with_cursor fast;
-    augur::random a(4);
-    augur::random b(4);
+    augur::random_engine a(4);
+    augur::random_engine b(4);
     for (int i = 0; i < 200; ++i) {
         const auto x = augur::sample_path(plain, a);
         const auto y = augur::sample_path(fast, b);
@@ -119,7 +119,7 @@ TEST_CASE("sample_path: the cursor makes no difference") {
 
 TEST_CASE("trace_path: legal vectors only, and it says why") {
     const toy::space s;
-    augur::random rng(2);
+    augur::random_engine rng(2);
     const auto path = augur::sample_path(s, rng);
     auto again = augur::trace_path(s, path.values);
     REQUIRE(again);
@@ -128,8 +128,8 @@ TEST_CASE("trace_path: legal vectors only, and it says why") {
     auto refused = [&](decision_vector v) {
         auto r = augur::trace_path(s, v);
         REQUIRE(!r);
-        CHECK(r.why().code == augur::errc::illegal_schedule);
-        return r.why().detail;
+        CHECK(r.error().code == augur::errc::illegal_schedule);
+        return r.error().detail;
     };
     CHECK(refused({0, 0, 0}) == "expected a value for decision 3, the vector ends there");
     CHECK(refused({0, 0, 0, 4}) == "expected a value below 4 for decision 3, 4 came");
@@ -142,7 +142,7 @@ TEST_CASE("mutate_path: legal, another point, and every leaf is reached") {
     decision_vector now;
     leaves_of(s, now, 1, true, all);
     std::set<decision_vector> reached;
-    augur::random rng(7);
+    augur::random_engine rng(7);
     auto at = augur::sample_path(s, rng);
     for (int i = 0; i < 40000; ++i) {
         auto to = augur::mutate_path(s, at, everything(), rng);
@@ -156,7 +156,7 @@ TEST_CASE("mutate_path: legal, another point, and every leaf is reached") {
 
 TEST_CASE("mutate_path: moves one decision and keeps the later ones where they are legal") {
     const toy::grid s;
-    augur::random rng(9);
+    augur::random_engine rng(9);
     for (int i = 0; i < 500; ++i) {
         const auto a = augur::sample_path(s, rng);
         const auto b = augur::mutate_path(s, a, augur::mutation_weights::cpu(), rng);
@@ -176,7 +176,7 @@ TEST_CASE("mutate_path: kinds come by weight, absent and fixed ones drop out") {
             return augur::decision{kinds[p.size()], p.size() == 4 ? 1U : 5U, 0, true};
         }
     } const s;
-    augur::random rng(21);
+    augur::random_engine rng(21);
     const auto a = augur::sample_path(s, rng);
     const int n = 100000;
     std::map<std::size_t, double> moved;
@@ -228,7 +228,7 @@ TEST_CASE("mutate_path: kinds come by weight, absent and fixed ones drop out") {
 
 TEST_CASE("mutate_path: the space's own neighbours are used") {
     const near_space s;
-    augur::random rng(8);
+    augur::random_engine rng(8);
     for (int i = 0; i < 300; ++i) {
         const auto a = augur::sample_path(s, rng);
         const auto b = augur::mutate_path(s, a, augur::mutation_weights::cpu(), rng);
@@ -244,7 +244,7 @@ TEST_CASE("mutate_path: the space's own neighbours are used") {
 
 TEST_CASE("mutate_path: a single leaf stays itself") {
     const toy::grid one{4, 1};
-    augur::random rng(1);
+    augur::random_engine rng(1);
     const auto a = augur::sample_path(one, rng);
     CHECK(augur::mutate_path(one, a, augur::mutation_weights::cpu(), rng).values == a.values);
 }
@@ -261,7 +261,7 @@ TEST_CASE("mutate_path: a decision that comes or goes does not shift the others"
     } const s;
     augur::mutation_weights sketch_only;
     sketch_only[decision_kind::sketch] = 1;
-    augur::random rng(1);
+    augur::random_engine rng(1);
     auto a = augur::trace_path(s, decision_vector{0, 17, 34, 68});
     REQUIRE(a);
     const auto b = augur::mutate_path(s, *a, sketch_only, rng);
@@ -272,7 +272,7 @@ TEST_CASE("mutate_path: a decision that comes or goes does not shift the others"
 
 TEST_CASE("cross_paths: values of the parents, legal") {
     const toy::grid g{8, 1000};
-    augur::random rng(6);
+    augur::random_engine rng(6);
     const auto a = augur::sample_path(g, rng);
     const auto b = augur::sample_path(g, rng);
     double from_a = 0;
@@ -296,7 +296,7 @@ TEST_CASE("count_leaves: exact on small spaces, an honest estimate on large ones
     std::map<decision_vector, double> all;
     decision_vector now;
     leaves_of(s, now, 1, true, all);
-    augur::random rng(5);
+    augur::random_engine rng(5);
     const auto exact = augur::count_leaves(s, rng);
     CHECK(exact.exact);
     CHECK(exact.leaves == static_cast<double>(all.size()));
@@ -342,7 +342,7 @@ TEST_CASE("hash_decisions: tells order, length and value") {
 }
 
 TEST_CASE("check_space: passes what is sound, names what is not") {
-    augur::random rng(1);
+    augur::random_engine rng(1);
     CHECK(augur::testing::check_space<toy::schedule>(toy::space{}, rng));
     CHECK(augur::testing::check_space<toy::schedule>(with_cursor{}, rng));
     CHECK(augur::testing::check_space<toy::schedule>(near_space{}, rng));
@@ -350,8 +350,8 @@ TEST_CASE("check_space: passes what is sound, names what is not") {
     auto says = [&](const auto& space, const char* what) {
         auto r = augur::testing::check_space<toy::schedule>(space, rng, 200, 100);
         REQUIRE(!r);
-        CAPTURE(r.why().detail);
-        CHECK(r.why().detail.find(what) != std::string::npos);
+        CAPTURE(r.error().detail);
+        CHECK(r.error().detail.find(what) != std::string::npos);
     };
     says(broken_cursor{}, "the cursor and next gave different decisions");
     says(far_neighbour{}, "neighbour gave a value outside");

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
 #ifdef AUGUR_TEST_NLOHMANN
@@ -40,10 +40,10 @@ TEST_CASE("machine file: presets are consistent and come back equal") {
         REQUIRE(m);
         CAPTURE(std::string(name));
         const auto checked = check_machine(*m);
-        CHECK_MESSAGE(checked, (checked ? "" : checked.why().detail));
+        CHECK_MESSAGE(checked, (checked ? "" : checked.error().detail));
         const auto text = machine_to_json(*m);
         const auto back = machine_from_json(text);
-        REQUIRE_MESSAGE(back, (back ? "" : back.why().detail));
+        REQUIRE_MESSAGE(back, (back ? "" : back.error().detail));
         CHECK(*back == *m);
         CHECK(machine_to_json(*back) == text);
 #ifdef AUGUR_TEST_NLOHMANN
@@ -53,7 +53,7 @@ TEST_CASE("machine file: presets are consistent and come back equal") {
         CHECK(other["core"]["issue_width"] == m->core.issue_width);
 #endif
     }
-    CHECK(machine_preset("pdp-11").why().code == errc::not_found);
+    CHECK(machine_preset("pdp-11").error().code == errc::not_found);
 }
 
 TEST_CASE("machine file: the presets say what their sources say") {
@@ -147,8 +147,8 @@ TEST_CASE("machine file: what is zero, negative or inconsistent is refused by th
         const auto said = check_machine(m);
         CAPTURE(field);
         REQUIRE(!said);
-        CHECK(said.why().code == errc::invalid_argument);
-        CHECK_MESSAGE(said.why().detail.find(field + ":") != std::string::npos, said.why().detail);
+        CHECK(said.error().code == errc::invalid_argument);
+        CHECK_MESSAGE(said.error().detail.find(field + ":") != std::string::npos, said.error().detail);
     }
 }
 
@@ -157,8 +157,8 @@ TEST_CASE("machine file: strict reading") {
     const auto refuse = [&](std::string_view from, std::string_view to, errc code, std::string_view says) {
         const auto m = machine_from_json(replaced(text, from, to));
         REQUIRE(!m);
-        CHECK(m.why().code == code);
-        CHECK_MESSAGE(m.why().detail.find(says) != std::string::npos, m.why().detail);
+        CHECK(m.error().code == code);
+        CHECK_MESSAGE(m.error().detail.find(says) != std::string::npos, m.error().detail);
     };
     refuse("augur-machine", "augur-features", errc::version_mismatch, "expected 'augur-machine', got 'augur-features'");
     refuse("\"version\": 1", "\"version\": 2", errc::version_mismatch, "expected version 1, got 2");
@@ -174,16 +174,16 @@ TEST_CASE("machine file: strict reading") {
     refuse("\"splat\"", "\"none\"", errc::parse, "'none' is not to be listed");
     refuse("\"latency\": 14", "\"latency\": -14", errc::invalid_argument, "caches[1].latency: expected 0.25 to 100000, got -14");
     refuse("\"latency\": 14", "\"latency\": 1e999", errc::limit, "beyond the range of a double");
-    CHECK(machine_from_json("").why().code == errc::parse);
-    CHECK(machine_from_json("[]").why().code == errc::parse);
-    CHECK(read_machine("/nowhere/at/all").why().code == errc::io);
-    CHECK(read_machine("/dev/zero").why().detail == "/dev/zero: expected a regular file, got a device");
+    CHECK(machine_from_json("").error().code == errc::parse);
+    CHECK(machine_from_json("[]").error().code == errc::parse);
+    CHECK(read_machine("/nowhere/at/all").error().code == errc::io);
+    CHECK(read_machine("/dev/zero").error().detail == "/dev/zero: expected a regular file, got a device");
 }
 
 TEST_CASE("machine file: torn and damaged texts are refused or read, never more") {
     const auto text = machine_to_json(cortex_a72());
     for (std::size_t n = 0; n + 2 < text.size(); n += 7) CHECK(!machine_from_json(std::string_view(text).substr(0, n)));
-    augur::random r(11);
+    augur::random_engine r(11);
     int read = 0;
     for (int i = 0; i < 1500; ++i) {
         auto damaged = text;
@@ -200,12 +200,12 @@ TEST_CASE("machine file: this machine, with defaults where nobody looked, can be
     const auto seen = detect_machine();
     const auto m = complete_machine(seen);
     const auto checked = check_machine(m);
-    CHECK_MESSAGE(checked, (checked ? "" : checked.why().detail));
+    CHECK_MESSAGE(checked, (checked ? "" : checked.error().detail));
     CHECK(m.processors == seen.processors);
     for (std::size_t i = 0; i < seen.caches.size(); ++i) CHECK(m.caches[i].bytes == seen.caches[i].bytes);
     CHECK(m.caches.front().from == provenance::defaulted);
     const auto back = machine_from_json(machine_to_json(m));
-    REQUIRE_MESSAGE(back, (back ? "" : back.why().detail));
+    REQUIRE_MESSAGE(back, (back ? "" : back.error().detail));
     CHECK(*back == m);
     CHECK(check_machine(complete_machine({})));
     CHECK(!check_machine({}));

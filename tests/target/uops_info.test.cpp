@@ -46,7 +46,7 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 
 TEST_CASE("uops.info: costs of Ice Lake are the published ones") {
     const auto m = import_uops_info(icl(), "ICL");
-    REQUIRE_MESSAGE(m, (m ? "" : m.why().detail));
+    REQUIRE_MESSAGE(m, (m ? "" : m.error().detail));
     CHECK(m->core.issue_width == 5);
     CHECK(m->core.window == 352);
     CHECK(m->vector_bytes == 64);
@@ -87,7 +87,7 @@ TEST_CASE("uops.info: costs of Ice Lake are the published ones") {
     auto whole = *m; // with the rest by default it can be predicted for
     whole.clock_hz = 3e9;
     const auto fits = check_machine(complete_machine(whole));
-    CHECK_MESSAGE(fits, (fits ? "" : fits.why().detail));
+    CHECK_MESSAGE(fits, (fits ? "" : fits.error().detail));
 }
 
 TEST_CASE("uops.info: from a register into memory and back is what the machine takes from a store to a load") {
@@ -96,7 +96,7 @@ TEST_CASE("uops.info: from a register into memory and back is what the machine t
                 "perfData": [{"ports": {"4": 1, "237": 1}, "lat": {"REG0|MEM0": 2, "MEM0|MEM0|addr": 10}},
                              {"ports": {"23": 1}, "lat": {"MEM0|REG0|addr": 5, "MEM0|REG0|mem": 2}}]})json";
     const auto m = import_uops_info(text, "SKL");
-    REQUIRE_MESSAGE(m, (m ? "" : m.why().detail));
+    REQUIRE_MESSAGE(m, (m ? "" : m.error().detail));
     CHECK(m->core.store_forward == 3); // 2 + 2, the store's own cycle aside
     const auto none = import_uops_info(replaced(text, "\"MEM0|REG0|mem\": 2", "\"MEM0|REG0|mem\": 0"), "SKL");
     REQUIRE(none);
@@ -112,7 +112,7 @@ TEST_CASE("uops.info: from a store to a load it is 4 to 5 cycles, whatever the t
         const auto name = line.substr(0, line.find('\t'));
         CAPTURE(std::string(name));
         const auto m = import_uops_info(line.substr(name.size() + 1), name);
-        REQUIRE_MESSAGE(m, (m ? "" : m.why().detail));
+        REQUIRE_MESSAGE(m, (m ? "" : m.error().detail));
         REQUIRE(seen < std::size(trips));
         REQUIRE(trips[seen].architecture == name);
         CHECK(m->core.store_forward + 1 >= trips[seen].least);
@@ -140,7 +140,7 @@ TEST_CASE("uops.info: the same of the whole tables") {
         for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
         ::pclose(pipe);
         const auto m = import_uops_info(text, e.architecture);
-        REQUIRE_MESSAGE(m, file << (m ? "" : m.why().detail));
+        REQUIRE_MESSAGE(m, file << (m ? "" : m.error().detail));
         CAPTURE(file);
         CHECK(m->costs.size() > 90);
         CHECK(m->core.store_forward + 1 >= e.least);
@@ -150,7 +150,7 @@ TEST_CASE("uops.info: the same of the whole tables") {
 
 TEST_CASE("uops.info: what is no table is refused") {
     const auto text = icl();
-    const auto code = [](const result<machine>& m) { return m ? errc{} : m.why().code; };
+    const auto code = [](const result<machine>& m) { return m ? errc{} : m.error().code; };
     CHECK(code(import_uops_info(text, "ZEN4")) == errc::not_found);
     CHECK(code(import_uops_info("", "ICL")) == errc::parse);
     CHECK(code(import_uops_info("{}", "ICL")) == errc::parse);

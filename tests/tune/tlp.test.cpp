@@ -9,22 +9,22 @@
 #include <utility>
 #include <vector>
 
-#include <augur/loopnest/space.hpp>
-#include <augur/loopnest/task.hpp>
-#include <augur/model/tlp_online.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/tlp/online.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/tbb/executor.hpp>
 #include <augur/tune/replay_runner.hpp>
 
 namespace {
 
-using augur::loopnest_task;
+using augur::loopnest::kernel_task;
 using augur::step_list;
 using executor = augur::tbb_executor;
-using model = augur::tlp_online<step_list, loopnest_task, executor>;
+using model = augur::tlp::online_model<step_list, kernel_task, executor>;
 
 // Seconds that follow from the steps: long innermost tiles are good, and there is noise.
-augur::measurement pretend(const loopnest_task& t, const step_list& s) {
+augur::measurement pretend(const kernel_task& t, const step_list& s) {
     double y = 0;
     for (const auto& step : s.steps)
         if (const auto* split = std::get_if<augur::split_step>(&step)) y += std::abs(std::log2(static_cast<double>(split->lengths.back())) - 3);
@@ -41,16 +41,16 @@ struct result_of_run {
 };
 
 template <class Runner>
-result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::recorded_trial<step_list>>* written = nullptr,
-                   std::vector<augur::recorded_trial<step_list>> records = {}) {
-    std::vector<loopnest_task> tasks;
-    std::vector<augur::ansor_space> spaces;
+result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::logged_trial<step_list>>* written = nullptr,
+                   std::vector<augur::logged_trial<step_list>> records = {}) {
+    std::vector<kernel_task> tasks;
+    std::vector<augur::loopnest::ansor_space> spaces;
     for (const char* text : {"dense:m=16,n=64,k=64", "conv2d:n=1,h=14,w=14,c=16,f=32,k=3,stride=1,pad=1,layout=nhwc,relu"}) {
         auto kernel = augur::kernel::parse(text);
         REQUIRE(kernel);
-        auto t = loopnest_task::create(*kernel, {});
+        auto t = kernel_task::create(*kernel, {});
         REQUIRE(t);
-        auto space = augur::ansor_space::create(t->dag());
+        auto space = augur::loopnest::ansor_space::create(t->dag());
         REQUIRE(space);
         tasks.push_back(std::move(*t));
         spaces.push_back(std::move(*space));
@@ -60,17 +60,17 @@ result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::recor
     search.population = 96;
     search.generations = 2;
     std::vector<augur::evolutionary<executor>> strategies(2, augur::evolutionary<executor>(search, pool));
-    augur::tlp_online_options learning;
+    augur::tlp::online_options learning;
     learning.first_update = 24;
     model tlp(pool, learning);
     augur::tuning_options options;
     options.trials = 64;
     options.round = 8;
     options.seed = 7;
-    augur::tuner<step_list, loopnest_task, augur::ansor_space, augur::evolutionary<executor>, model, executor> t(tasks, spaces, strategies, tlp, pool,
+    augur::tuner<step_list, kernel_task, augur::loopnest::ansor_space, augur::evolutionary<executor>, model, executor> t(tasks, spaces, strategies, tlp, pool,
                                                                                                                  options);
     t.resume(std::move(records));
-    auto summary = t.run(runner, [&](const loopnest_task& task, const step_list& s, const augur::measurement& m) -> augur::result<void> {
+    auto summary = t.run(runner, [&](const kernel_task& task, const step_list& s, const augur::measurement& m) -> augur::result<void> {
         if (written != nullptr) written->push_back({augur::task_identity(task), s, m});
         return {};
     });
@@ -89,7 +89,7 @@ result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::recor
 
 TEST_CASE("tuner with TLP: given the same measurements, 1 and 2 threads propose the same candidates, resumed or not") {
     augur::function_runner live(pretend);
-    std::vector<augur::recorded_trial<step_list>> log;
+    std::vector<augur::logged_trial<step_list>> log;
     const auto first = tune(1, live, &log);
     CHECK(first.trainings == 2); // after 24 and 48
     augur::replay_runner replay;

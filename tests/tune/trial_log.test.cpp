@@ -110,10 +110,10 @@ TEST_CASE("trial_log: what is not of this run is counted, with the first reason"
         m.status = augur::outcome::ok;
         m.seconds = {1e-3};
         REQUIRE(sink(tasks[0], schedule{{1, 2, 3, 4, 5, 6}}, m));
-        CHECK(sink(tasks[0], schedule{{1, 2}}, m).why().detail ==
+        CHECK(sink(tasks[0], schedule{{1, 2}}, m).error().detail ==
               "log: expected a schedule that is rebuilt as it was, with names in UTF-8, got expected "
               "six numbers");
-        CHECK(sink(tasks[0], named{"\xff"}, m).why().detail.ends_with("with names in UTF-8, got another one back"));
+        CHECK(sink(tasks[0], named{"\xff"}, m).error().detail.ends_with("with names in UTF-8, got another one back"));
         REQUIRE(sink(tasks[0], augur::to_logged(schedule{{1, 2}}), m)); // of a space of before
         REQUIRE(sink(task{"dense"}, schedule{{1, 2, 3, 4, 5, 6}}, m));
         augur::log_sink other(*log, {"cc 2.0", "-O"});

@@ -30,7 +30,7 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-using record = augur::recorded_trial<schedule>;
+using record = augur::logged_trial<schedule>;
 
 // Latency in seconds: a bowl with a rough bottom, another one for each task; one candidate in 16 fails.
 double latency(const task& t, const schedule& s) {
@@ -430,8 +430,8 @@ TEST_CASE("tuner: more measurements than candidates end the run, and the first o
     log_sink sink;
     const auto summary = t.run(runner, sink);
     REQUIRE(!summary);
-    CHECK(summary.why().code == augur::errc::invalid_argument);
-    CHECK(summary.why().detail.find("gave") != std::string::npos);
+    CHECK(summary.error().code == augur::errc::invalid_argument);
+    CHECK(summary.error().detail.find("gave") != std::string::npos);
     CHECK(t.trials().size() == sink.records.size());
     CHECK(!sink.records.empty());
 }
@@ -521,7 +521,7 @@ TEST_CASE("tuner: one key on two targets is two tasks, also for records and for 
     augur::tuner<schedule, placed, toy::grid, augur::random_search> none(twice, spaces, again, budget(30));
     const auto refused = none.run(runner, augur::discard_records());
     REQUIRE(!refused);
-    CHECK(refused.why().detail == "tuning: expected tasks that differ in target or key, 1 of 2 came twice");
+    CHECK(refused.error().detail == "tuning: expected tasks that differ in target or key, 1 of 2 came twice");
 }
 
 TEST_CASE("tuner: a model in trouble costs its scores, not the run") {
@@ -550,7 +550,7 @@ TEST_CASE("tuner: a sink that fails ends the run after its batch, all of which w
         return {};
     });
     REQUIRE(!summary);
-    CHECK(summary.why().code == augur::errc::io);
+    CHECK(summary.error().code == augur::errc::io);
     CHECK(written == 11);
     CHECK(t.trials().size() == 11);
 
@@ -578,8 +578,8 @@ TEST_CASE("tuner: senseless options are refused") {
         augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, o);
         auto summary = t.run(runner, augur::discard_records{});
         REQUIRE(!summary);
-        CHECK(summary.why().code == augur::errc::invalid_argument);
-        return summary.why().detail;
+        CHECK(summary.error().code == augur::errc::invalid_argument);
+        return summary.error().detail;
     };
     CHECK(refused(budget(1)) == "tuning: expected at least one trial for each of 2 tasks, 1 came");
     CHECK(refused(budget(10, 0)) == "tuning: expected round, batch and attempts of at least 1, 0, 3 and 4 came");
@@ -618,7 +618,7 @@ TEST_CASE("tuner: a weight that is none is refused with the name of its task") {
         augur::tuner<schedule, weighed, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(10));
         const auto summary = t.run(runner, augur::discard_records{});
         REQUIRE(!summary);
-        CHECK(summary.why().detail.find("'mm'") != std::string::npos);
+        CHECK(summary.error().detail.find("'mm'") != std::string::npos);
     }
 }
 
@@ -685,12 +685,12 @@ struct invertible : toy::grid {
 };
 struct spy { // proposes at random and keeps what it is told
     augur::random_search inner;
-    std::vector<augur::measured_point> told;
+    std::vector<augur::measured_decisions> told;
     template <augur::decision_tree P, augur::point_scorer F>
-    augur::result<std::vector<augur::decision_vector>> propose(const P& p, F& f, std::size_t n, augur::random& rng) {
+    augur::result<std::vector<augur::decision_vector>> propose(const P& p, F& f, std::size_t n, augur::random_engine& rng) {
         return inner.propose(p, f, n, rng);
     }
-    void observe(std::span<const augur::measured_point> points) {
+    void observe(std::span<const augur::measured_decisions> points) {
         told.insert(told.end(), points.begin(), points.end());
         inner.observe(points);
     }

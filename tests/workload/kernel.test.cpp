@@ -33,9 +33,9 @@ void refused(std::string_view text, errc code, std::string_view part) {
     CAPTURE(text);
     const auto k = kernel::parse(text);
     REQUIRE_FALSE(k);
-    CHECK(k.why().code == code);
-    CAPTURE(k.why().detail);
-    CHECK(k.why().detail.find(part) != std::string::npos);
+    CHECK(k.error().code == code);
+    CAPTURE(k.error().detail);
+    CHECK(k.error().detail.find(part) != std::string::npos);
 }
 
 } // namespace
@@ -101,7 +101,7 @@ TEST_CASE("kernel: a key gives its kernel back, and no other text a kernel") {
     for (const auto* text : {"", "[", "[]", "[\"", "[\"]", "[\"conv2d\"]", "[\"dense\", 1, 2]", "[\"dense\", 1, 2, 3, 4]", "[\"dense\",1,2,3]",
                              "[\"dense\", 01, 2, 3]", "[\"dense\", 1, 2, 99999999999999999999]", "[\"dense\", 0, 2, 3]", "[\"dense_nhwc\", 1, 2, 3]",
                              "[\"dense_\", 1, 2, 3]", "[\"elementwise_nhwc\", 1, 2, 3, 4]", "[\"12b88bedece6984af589a28b43e0f3c4\", 1, 56]"})
-        CHECK(kernel::from_workload_key(text).why().code == augur::errc::parse);
+        CHECK(kernel::from_workload_key(text).error().code == augur::errc::parse);
     CHECK_FALSE(kernel::from_workload_key("[\"" + std::string(1 << 20, 'a') + "]"));
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("kernel: no cut or changed byte crashes, and what is read prints back"
     for (const auto& text : canonical) {
         const auto fine = [](const std::string& t) {
             const auto k = kernel::parse(t);
-            if (!k) return !k.why().detail.empty();
+            if (!k) return !k.error().detail.empty();
             const auto again = kernel::parse(k->text());
             return again && *again == *k;
         };

@@ -108,6 +108,6 @@ TEST_CASE("networks: kernels are distinct and valid, and every text reads back")
 TEST_CASE("networks: an unknown name lists the known ones") {
     const auto net = find_network("resnet_19");
     REQUIRE_FALSE(net);
-    CHECK(net.why().code == errc::not_found);
-    CHECK(net.why().detail.find("resnet_18, resnet_50") != std::string::npos);
+    CHECK(net.error().code == errc::not_found);
+    CHECK(net.error().detail.find("resnet_18, resnet_50") != std::string::npos);
 }

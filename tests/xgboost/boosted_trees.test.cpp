@@ -16,7 +16,7 @@ TEST_CASE("boosted trees") { MESSAGE("skipped: built without XGBoost"); }
 #include <thread>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 using namespace augur;
 
@@ -31,7 +31,7 @@ struct table {
 
     template <class Law>
     table(std::size_t rows, std::uint64_t seed, const Law& law, std::size_t group = 50) {
-        augur::random rng(seed);
+        augur::random_engine rng(seed);
         for (std::size_t i = 0; i < rows; ++i) {
             const auto a = static_cast<float>(rng.below(8)), b = static_cast<float>(rng.below(8)), noise = static_cast<float>(rng.below(8));
             x.insert(x.end(), {a, b, noise});
@@ -59,9 +59,9 @@ std::vector<float> predict(const boosted_trees& trees, const std::vector<float>&
 
 errc refusal(const result<boosted_trees>& r) {
     REQUIRE(!r);
-    CHECK(!r.why().detail.empty());
-    CHECK(r.why().detail.find("Stack trace") == std::string::npos);
-    return r.why().code;
+    CHECK(!r.error().detail.empty());
+    CHECK(r.error().detail.find("Stack trace") == std::string::npos);
+    return r.error().code;
 }
 
 } // namespace
@@ -249,7 +249,7 @@ TEST_CASE("boosted trees: bad input is an error in words") {
     const auto trees = boosted_trees::train(t.samples(), small());
     REQUIRE(trees);
     std::vector<float> out(3);
-    CHECK(trees->predict(t.x, out).why().code == errc::shape_mismatch);
+    CHECK(trees->predict(t.x, out).error().code == errc::shape_mismatch);
     const std::vector<float> odd{nan_value, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
     REQUIRE(trees->predict(odd, std::span(out).first(1)));
     CHECK(std::isfinite(out[0]));

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <augur/core/random.hpp>
-#include <augur/xgboost/relative_trees.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/xgboost/task_normalised_trees.hpp>
 
 constexpr std::size_t columns = 3;
 
@@ -16,18 +16,18 @@ struct kernel {
     std::vector<float> rows, labels;
 
     kernel(std::size_t n, float at, std::uint64_t seed) {
-        augur::random rng(seed);
+        augur::random_engine rng(seed);
         for (std::size_t i = 0; i < n; ++i) {
             const auto a = static_cast<float>(rng.below(9)) - 4, b = static_cast<float>(rng.below(9)) - 4, noise = static_cast<float>(rng.below(9));
             rows.insert(rows.end(), {at + a, at + b, at + noise});
             labels.push_back((8 - a + b) / 16);
         }
     }
-    [[nodiscard]] augur::feature_reference all() const { return augur::feature_reference::of(rows, columns); }
+    [[nodiscard]] augur::task_normaliser all() const { return augur::task_normaliser::of(rows, columns); }
 };
 
 inline augur::boosted_trees_options quick(std::uint64_t seed = 7) {
-    auto o = augur::relative_trees::defaults();
+    auto o = augur::task_normalised_trees::defaults();
     o.rounds = 60;
     o.column_share = 1;
     o.seed = seed;

@@ -20,7 +20,7 @@ TEST_CASE("trees online") { MESSAGE("skipped: built without XGBoost"); }
 #include <string_view>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/model/residual.hpp>
 
 namespace {
@@ -50,7 +50,7 @@ struct row_of_plan {
     static constexpr std::size_t columns() { return 8; }
     augur::result<void> operator()(const kernel&, const plan& p, std::span<float> row) const {
         if (p.unroll < 0) return augur::error{augur::errc::invalid_argument, "no row"};
-        augur::random noise(static_cast<std::uint64_t>(p.tile * 1000 + p.lanes * 100 + p.unroll));
+        augur::random_engine noise(static_cast<std::uint64_t>(p.tile * 1000 + p.lanes * 100 + p.unroll));
         const std::array own{p.tile, p.lanes, p.unroll};
         if (p.unroll > 1000) {
             std::fill(row.begin(), row.end(), std::numeric_limits<float>::infinity());
@@ -88,7 +88,7 @@ struct drawn {
     std::vector<augur::observation<plan, kernel>> records;
 
     drawn(std::size_t n, std::uint64_t seed, kernel k = {}) : what(std::move(k)), plans(n), outcomes(n) {
-        augur::random rng(seed);
+        augur::random_engine rng(seed);
         for (std::size_t i = 0; i < n; ++i) {
             plans[i] = {static_cast<int>(rng.below(10)), static_cast<int>(rng.below(8)), static_cast<int>(rng.below(10))};
             outcomes[i].status = augur::outcome::ok;
@@ -249,7 +249,7 @@ TEST_CASE("trees online: tasks of another size, failures, schedules without a ro
     std::vector<float> few(2);
     const auto refused = model.score(odd.what, std::span<const plan>(odd.plans), std::span<float>(few));
     REQUIRE_FALSE(refused);
-    CHECK(refused.why().code == augur::errc::shape_mismatch);
+    CHECK(refused.error().code == augur::errc::shape_mismatch);
 }
 
 #endif

@@ -14,7 +14,7 @@ TEST_CASE("view trees") { MESSAGE("skipped: built without XGBoost"); }
 #include <cstdint>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 #include "candidates.hpp"
 
@@ -22,7 +22,7 @@ using namespace augur;
 
 namespace {
 
-view_trees trained(std::vector<feature_view> views, std::size_t members) {
+view_trees trained(std::vector<normalisation> views, std::size_t members) {
     view_trees out(std::move(views));
     for (std::uint64_t m = 0; m < members; ++m) {
         view_samples samples(columns, out.views());
@@ -36,8 +36,8 @@ view_trees trained(std::vector<feature_view> views, std::size_t members) {
     return out;
 }
 
-const std::vector<feature_view> three{feature_view::relative, feature_view::ranked, feature_view::absolute};
-errc refusal(const result<void>& r) { return r ? errc{} : r.why().code; }
+const std::vector<normalisation> three{normalisation::relative, normalisation::ranked, normalisation::absolute};
+errc refusal(const result<void>& r) { return r ? errc{} : r.error().code; }
 
 } // namespace
 
@@ -45,19 +45,19 @@ TEST_CASE("view trees: proposals are what members, means, opinions and turns mak
     const auto trees = trained(three, 2);
     const kernel far(150, 1024, 77);
     std::vector<float> said(150);
-    augur::random draw(5);
+    augur::random_engine draw(5);
     for (float& s : said) s = static_cast<float>(draw.below(9));
     for (const bool opinion : {false, true}) {
         std::vector<std::vector<float>> scores;
         for (std::size_t v = 0; v < three.size(); ++v) {
-            const auto all = feature_reference::of(far.rows, columns, three[v]);
+            const auto all = task_normaliser::of(far.rows, columns, three[v]);
             std::vector<float> sum(150), one(150);
             for (const auto& member : trees.members()) {
                 auto rows = far.rows;
                 REQUIRE(member[v].score(all, rows, one));
                 for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i] / 2;
             }
-            if (opinion) second_opinion().add(feature_reference::of(said, 1), said, sum);
+            if (opinion) bounded_blend().add(task_normaliser::of(said, 1), said, sum);
             scores.push_back(sum);
         }
         const auto expected = take_turns(scores, equal_rows(far.rows, columns), 20);
@@ -74,9 +74,9 @@ TEST_CASE("view trees: loaded members propose the same") {
     const auto trees = trained(three, 2);
     view_trees again;
     for (const auto& member : trees.members()) {
-        std::vector<relative_trees> loaded;
+        std::vector<task_normalised_trees> loaded;
         for (std::size_t v = 0; v < three.size(); ++v) {
-            auto one = relative_trees::load(member[v].save(3), 3, three[v]);
+            auto one = task_normalised_trees::load(member[v].save(3), 3, three[v]);
             REQUIRE(one);
             loaded.push_back(*std::move(one));
         }
@@ -95,7 +95,7 @@ TEST_CASE("view trees: what does not fit is refused") {
     const kernel k(20, 0, 1);
     const auto empty = none.propose(k.rows, {}, 5);
     REQUIRE(!empty);
-    CHECK(empty.why().code == errc::not_found);
+    CHECK(empty.error().code == errc::not_found);
     CHECK(refusal(none.add({})) == errc::invalid_argument);
     view_samples one_view(columns, std::span(three).first(1)), samples(columns, three), turned(columns, std::vector{three[0], three[2], three[1]});
     CHECK(refusal(samples.add({}, {})) == errc::shape_mismatch);
@@ -113,7 +113,7 @@ TEST_CASE("view trees: what does not fit is refused") {
     for (const auto& [rows, said] : {std::pair{std::size_t{59}, std::size_t{0}}, std::pair{std::size_t{60}, std::size_t{19}}}) {
         const auto refused = none.propose(std::span(k.rows).first(rows), std::span(k.labels).first(said), 5);
         REQUIRE(!refused);
-        CHECK(refused.why().code == errc::shape_mismatch);
+        CHECK(refused.error().code == errc::shape_mismatch);
     }
     const auto nothing = none.propose({}, {}, 5);
     REQUIRE(nothing);

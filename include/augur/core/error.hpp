@@ -3,12 +3,14 @@
 #define AUGUR_CORE_ERROR_HPP
 
 /// @file
-/// How a call fails: a code and a sentence. Nothing in this library throws.
+/// `result`: a value or an `error` with a code and a sentence. No function of this library throws.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -57,7 +59,10 @@ struct error {
     std::string detail;
 };
 
-/// A value, or the reason there is none.
+/// "code: detail", for a message or a log.
+[[nodiscard]] inline std::string to_string(const error& e) { return std::string(to_string(e.code)) + ": " + e.detail; }
+
+/// A value, or the error that came instead of it.
 template <class T>
 class [[nodiscard]] result {
 public:
@@ -66,9 +71,10 @@ public:
     // NOLINTNEXTLINE(google-explicit-constructor): a function returns its value or its error
     result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
     // NOLINTNEXTLINE(google-explicit-constructor)
-    result(error why) : state_(std::in_place_index<1>, std::move(why)) {}
+    result(augur::error e) : state_(std::in_place_index<1>, std::move(e)) {}
 
-    explicit operator bool() const noexcept { return state_.index() == 0; }
+    [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+    explicit operator bool() const noexcept { return has_value(); }
 
     /// pre: *this holds a value
     [[nodiscard]] const T& operator*() const& {
@@ -86,17 +92,51 @@ public:
     [[nodiscard]] const T* operator->() const { return &**this; }
     [[nodiscard]] T* operator->() { return &**this; }
 
+    /// The value, or `fallback` where there is none.
+    template <class U>
+    [[nodiscard]] T value_or(U&& fallback) const& {
+        return has_value() ? **this : static_cast<T>(std::forward<U>(fallback));
+    }
+    template <class U>
+    [[nodiscard]] T value_or(U&& fallback) && {
+        return has_value() ? std::move(**this) : static_cast<T>(std::forward<U>(fallback));
+    }
+
     /// pre: *this holds no value
-    [[nodiscard]] const error& why() const {
+    [[nodiscard]] const augur::error& error() const {
         AUGUR_ASSERT(!*this, "result: no error");
         return *std::get_if<1>(&state_);
     }
 
+    /// f(value), which returns a result itself; the error is passed on.
+    template <class F>
+    [[nodiscard]] auto and_then(F&& f) const& -> std::remove_cvref_t<std::invoke_result_t<F, const T&>> {
+        if (!has_value()) return error();
+        return std::invoke(std::forward<F>(f), **this);
+    }
+    template <class F>
+    [[nodiscard]] auto and_then(F&& f) && -> std::remove_cvref_t<std::invoke_result_t<F, T&&>> {
+        if (!has_value()) return error();
+        return std::invoke(std::forward<F>(f), std::move(**this));
+    }
+
+    /// A result that holds f(value); the error is passed on.
+    template <class F>
+    [[nodiscard]] auto transform(F&& f) const& -> result<std::remove_cvref_t<std::invoke_result_t<F, const T&>>> {
+        if (!has_value()) return error();
+        return std::invoke(std::forward<F>(f), **this);
+    }
+    template <class F>
+    [[nodiscard]] auto transform(F&& f) && -> result<std::remove_cvref_t<std::invoke_result_t<F, T&&>>> {
+        if (!has_value()) return error();
+        return std::invoke(std::forward<F>(f), std::move(**this));
+    }
+
 private:
-    std::variant<T, error> state_;
+    std::variant<T, augur::error> state_;
 };
 
-/// Success, or the reason for the failure.
+/// Success, or an error.
 template <>
 class [[nodiscard]] result<void> {
 public:
@@ -104,18 +144,26 @@ public:
 
     result() = default;
     // NOLINTNEXTLINE(google-explicit-constructor)
-    result(error why) : why_(std::move(why)) {}
+    result(augur::error e) : error_(std::move(e)) {}
 
-    explicit operator bool() const noexcept { return !why_.has_value(); }
+    [[nodiscard]] bool has_value() const noexcept { return !error_.has_value(); }
+    explicit operator bool() const noexcept { return has_value(); }
 
     /// pre: the call failed
-    [[nodiscard]] const error& why() const {
-        AUGUR_ASSERT(why_.has_value(), "result: no error");
-        return *why_;
+    [[nodiscard]] const augur::error& error() const {
+        AUGUR_ASSERT(error_.has_value(), "result: no error");
+        return *error_;
+    }
+
+    /// f(), which returns a result itself; the error is passed on.
+    template <class F>
+    [[nodiscard]] auto and_then(F&& f) const -> std::remove_cvref_t<std::invoke_result_t<F>> {
+        if (!has_value()) return error();
+        return std::invoke(std::forward<F>(f));
     }
 
 private:
-    std::optional<error> why_;
+    std::optional<augur::error> error_;
 };
 
 } // namespace augur::inline v0

@@ -9,7 +9,7 @@
 ///     std::vector<std::int64_t> list;
 ///     in.begin_array();
 ///     while (in.next_element()) in.read(list.emplace_back());
-///     if (!in.finish()) return in.why(); // "1:7: expected an integer, got '"'"
+///     if (!in.finish()) return in.error(); // "1:7: expected an integer, got '"'"
 ///
 /// The first error sticks: every later call returns false and changes nothing, so one check at the end is enough. A call that does not fit the
 /// place in the text, e.g. next_element behind the end of an array, is such an error and not a precondition: a text can cause it.
@@ -26,8 +26,8 @@
 #include <utility>
 
 #include <augur/core/config.hpp>
+#include <augur/core/detail/json_string.hpp>
 #include <augur/core/error.hpp>
-#include <augur/core/json_string.hpp>
 #include <augur/core/number.hpp>
 
 namespace augur::inline v0 {
@@ -269,7 +269,7 @@ public:
     [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
     [[nodiscard]] errc code() const noexcept { return code_; }
     /// pre: !ok(). The sentence begins with line:column.
-    [[nodiscard]] error why() const {
+    [[nodiscard]] augur::error error() const {
         AUGUR_ASSERT(failed_, "json_reader: no error");
         const auto at = where();
         return {code_, std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + reason_};

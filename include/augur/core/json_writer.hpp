@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include <augur/core/detail/json_string.hpp>
 #include <augur/core/json.hpp>
-#include <augur/core/json_string.hpp>
 #include <augur/core/number.hpp>
 
 namespace augur::inline v0 {

@@ -98,15 +98,15 @@ private:
 /// The bytes of a regular file. Errors: io; limit (more than `most` bytes, found before memory is taken).
 [[nodiscard]] inline result<std::string> read_whole_file(const std::string& path, std::size_t most) {
     auto file = whole_file::open(path);
-    if (!file) return file.why();
+    if (!file) return file.error();
     const auto limit = [&] { return error{errc::limit, path + ": more than the limit of " + std::to_string(most) + " bytes"}; };
     if (file->size() > most) return limit();
     std::string bytes;
     bytes.reserve(static_cast<std::size_t>(file->size()));
-    if (auto done = file->read(bytes, most); !done) return done.why();
+    if (auto done = file->read(bytes, most); !done) return done.error();
     std::string more; // one that grows, or does not know its size
     if (bytes.size() == most)
-        if (auto done = file->read(more, 1); !done || !more.empty()) return done ? limit() : done.why();
+        if (auto done = file->read(more, 1); !done || !more.empty()) return done ? limit() : done.error();
     return bytes;
 }
 

@@ -17,9 +17,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
-#include <augur/io/ansor_line_parser.hpp>
+#include <augur/dataset/dataset.hpp>
 #include <augur/io/ansor_log.hpp>
-#include <augur/record/dataset.hpp>
+#include <augur/io/detail/ansor_line_parser.hpp>
 #include <augur/record/measurement.hpp>
 
 namespace augur::inline v0 {
@@ -33,11 +33,11 @@ public:
 
     std::uint32_t task(const logged_task& task) {
         auto number = builder_->task(task.workload_key, task.target, task.hardware);
-        return number ? *number : fail(number.why());
+        return number ? *number : fail(number.error());
     }
     std::uint32_t step(const step_list& one) {
         ids_.clear();
-        if (auto done = intern(builder_->primitives(), one, ids_); !done) return fail(done.why());
+        if (auto done = intern(builder_->primitives(), one, ids_); !done) return fail(done.error());
         return ids_.front();
     }
     /// Errors: limit, from the builder.
@@ -92,7 +92,7 @@ template <bulk_executor E>
     auto reports = read_ansor_logs(paths, executor, [&](std::size_t i) -> dataset_sink& { return sinks[i]; }, options);
     if (!reports) return reports;
     for (auto& part : parts)
-        if (auto merged = builder.merge(std::move(part)); !merged) return merged.why();
+        if (auto merged = builder.merge(std::move(part)); !merged) return merged.error();
     return reports;
 }
 

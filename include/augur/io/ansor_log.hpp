@@ -5,7 +5,7 @@
 /// @file
 /// Ansor logs at scale: TVM's (v0.2 to v0.6) and ours, plain or packed, many in parallel.
 ///
-/// It accepts what record/log.hpp accepts, with the same values, and refuses the rest with the same words. It is faster because logs repeat: tasks
+/// It accepts what record/log_reader.hpp accepts, with the same values, and refuses the rest with the same words. It is faster because logs repeat: tasks
 /// and steps that were read before are recognised by their bytes, and only new ones are parsed. A line that is not spelled as TVM spells it goes to
 /// the strict reader.
 
@@ -26,9 +26,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
-#include <augur/io/ansor_line_parser.hpp>
 #include <augur/io/byte_source.hpp>
-#include <augur/record/log.hpp>
+#include <augur/io/detail/ansor_line_parser.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/record.hpp>
 
 namespace augur::inline v0 {
@@ -57,8 +57,8 @@ public:
             end_ += got ? *got : 0;
             lines();
             if (!got) {
-                if (got.why().code != errc::parse) return got.why();
-                refuse(number_ + 1, 1, errc::parse, got.why().detail);
+                if (got.error().code != errc::parse) return got.error();
+                refuse(number_ + 1, 1, errc::parse, got.error().detail);
             }
         }
         if (failed_.code == errc{} && !stop()) last_line();
@@ -128,11 +128,11 @@ private:
         accept(text);
     }
 
-    // From here on it is log_reader (record/log.hpp), which says why.
+    // From here on it is log_reader (record/log_reader.hpp), which says why.
 
     void accept(std::string_view line) {
         if (line.empty() || line == "\r") return;
-        if (line.front() == '{') return record(line);
+        if (line.front() == '{') return record_line(line);
         if (line.starts_with(record_comment_prefix)) return complete(line);
         if (line.starts_with(log_header_prefix)) return header(line);
         if (unended_ && may_be_torn(line, summary_.ours)) return tear();
@@ -140,7 +140,7 @@ private:
         if (line.front() != '#' && line.front() != ' ') refuse(number_, 1, errc::parse, "neither a record nor a comment");
     }
 
-    void record(std::string_view line) {
+    void record_line(std::string_view line) {
         bad_line why;
         const bool good = parser_.parse(line, number_, entries_[1 - pending_], why);
         if (unended_ && (summary_.ours || !good)) {
@@ -168,7 +168,7 @@ private:
             }
             if (!unended_) {
                 drop_pending();
-                return refuse(number_, 1, read.why().code, read.why().detail);
+                return refuse(number_, 1, read.error().code, read.error().detail);
             }
         }
         if (unended_) tear();
@@ -181,13 +181,13 @@ private:
         const auto check = check_log_header(line, number_);
         if (check) {
             summary_.ours = true;
-        } else if (check.why().code == errc::version_mismatch) {
-            if (failed_.code == errc{}) failed_ = {errc::version_mismatch, name_ + ":" + check.why().detail};
+        } else if (check.error().code == errc::version_mismatch) {
+            if (failed_.code == errc{}) failed_ = {errc::version_mismatch, name_ + ":" + check.error().detail};
         } else if (unended_) {
             tear();
         } else {
             summary_.ours = true;
-            refuse(number_, 1, errc::parse, check.why().detail);
+            refuse(number_, 1, errc::parse, check.error().detail);
         }
     }
 
@@ -200,10 +200,10 @@ private:
         has_pending_ = false;
         ++summary_.records;
         const entry& e = waiting();
-        const tuning_record& r = e.rest;
+        const record& r = e.rest;
         if (r.foreign) ++summary_.foreign;
         const logged_trial trial{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign};
-        if (auto added = sink_->add(trial); !added && failed_.code == errc{}) failed_ = added.why();
+        if (auto added = sink_->add(trial); !added && failed_.code == errc{}) failed_ = added.error();
     }
     entry& waiting() noexcept { return entries_[pending_]; }
     void drop_pending() {
@@ -278,7 +278,7 @@ template <bulk_executor E, std::invocable<std::size_t> SinkOf>
             reports[i].path = paths[i];
             if (stop()) return {};
             auto source = byte_source::open(paths[i]);
-            if (!source) return source.why();
+            if (!source) return source.error();
             auto& sink = sink_of(i);
             ansor_log_reader<std::remove_reference_t<decltype(sink)>> reader(paths[i], sink, options);
             auto done = reader.read(*source, stop);
@@ -287,7 +287,7 @@ template <bulk_executor E, std::invocable<std::size_t> SinkOf>
             return done;
         };
         if (auto done = run(); !done) {
-            errors[i] = done.why();
+            errors[i] = done.error();
             auto before = first_failed.load();
             while (i < before && !first_failed.compare_exchange_weak(before, i)) {}
         }

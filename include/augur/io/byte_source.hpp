@@ -54,7 +54,7 @@ struct packed_file {
         std::memmove(block.data(), block.data() + at, end - at);
         end -= std::exchange(at, 0);
         auto got = read_some(block.data() + end, block.size() - end);
-        if (!got) return got.why();
+        if (!got) return got.error();
         end += *got;
         return *got > 0;
     }
@@ -102,7 +102,7 @@ public:
         while (done < most) {
             if (in.at == in.end) {
                 const auto more = in.more();
-                if (!more) return more.why();
+                if (!more) return more.error();
                 if (!*more) {
                     if (done > 0 || ended_) break;
                     return in.damaged("gzip", "the file ends too early");
@@ -163,7 +163,7 @@ public:
                 held_ = !ended_ && out.pos == out.size; // it may have more to give without more to read
             } else {
                 const auto more = in.more();
-                if (!more) return more.why();
+                if (!more) return more.error();
                 if (*more) continue;
                 if (!ended_) failure_ = "the file ends too early";
                 break;
@@ -195,11 +195,11 @@ public:
     [[nodiscard]] static result<byte_source> open(std::string path) {
         detail::packed_file in{std::move(path), detail::descriptor()};
         auto opened = detail::open_regular_file(in.path, O_RDONLY);
-        if (!opened) return opened.why();
+        if (!opened) return opened.error();
         in.file = std::move(opened->file);
         for (bool more = true; more && in.end < 4;) {
             const auto got = in.more();
-            if (!got) return got.why();
+            if (!got) return got.error();
             more = *got;
         }
         if (in.rest().starts_with("\x1f\x8b")) {

@@ -32,10 +32,10 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
-#include <augur/io/tvm_dag_extents.hpp>
-#include <augur/io/tvm_dag_key.hpp>
-#include <augur/loopnest/dag.hpp>
-#include <augur/loopnest/expr.hpp>
+#include <augur/io/detail/tvm_dag_extents.hpp>
+#include <augur/io/detail/tvm_dag_key.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/ir/expr.hpp>
 
 namespace augur::inline v0 {
 
@@ -48,7 +48,7 @@ struct tvm_dag_limits {
 
 /// A DAG, its operations in the order of the text, each with its place as id.
 struct tvm_dag {
-    compute_dag dag;
+    loopnest::compute_dag dag;
     std::vector<std::string> assumed; ///< a sentence for everything that the text leaves open; empty: it tells all
 };
 
@@ -79,9 +79,9 @@ public:
         if (failed()) return error_;
         if (out_.dag.ops.empty() || out_.dag.ops.back().placeholder())
             return error{errc::parse, std::to_string(line_) + ":1: expected a computed tensor at the end of the DAG"};
-        if (auto done = read_result_shape(key, out_.dag); !done) return done.why();
-        if (auto done = extent_inference(out_.dag, out_.assumed).run(); !done) return done.why();
-        if (auto done = out_.dag.check(); !done) return done.why();
+        if (auto done = read_result_shape(key, out_.dag); !done) return done.error();
+        if (auto done = extent_inference(out_.dag, out_.assumed).run(); !done) return done.error();
+        if (auto done = out_.dag.check(); !done) return done.error();
         return std::move(out_);
     }
 
@@ -89,7 +89,7 @@ private:
     enum class sort : std::uint8_t { value, index, condition };
     /// A part of a body. An index can stand for a value.
     struct term {
-        expr e;
+        loopnest::expr e;
         sort what = sort::value;
         int height = 0;
     };
@@ -193,20 +193,20 @@ private:
                 } while (accept(","));
                 if (!expect(")")) return false;
             }
-            const reducer combine = accept("+=") ? reducer::sum : accept("max=") ? reducer::max : accept("min=") ? reducer::min : reducer::none;
-            if (combine == reducer::none && !accept("=")) return expected("'=', '+=', 'max=' or 'min='");
-            reduces_ = combine != reducer::none;
+            const loopnest::reducer combine = accept("+=") ? loopnest::reducer::sum : accept("max=") ? loopnest::reducer::max : accept("min=") ? loopnest::reducer::min : loopnest::reducer::none;
+            if (combine == loopnest::reducer::none && !accept("=")) return expected("'=', '+=', 'max=' or 'min='");
+            reduces_ = combine != loopnest::reducer::none;
             term body;
             if (!expression(body, 1, limits_.depth) || !value(body)) return false;
             skip_space();
             if (at_ != line_end_) return expected("an operator or the end of the line");
             if (reduces_ && reduce_.empty()) return fail(errc::parse, "expected an axis to reduce over in the body of " + std::string(name), begin);
             if (!resolve_reads()) return false;
-            body.e = rewrite(body.e, [&](const expr_node& n, const std::vector<expr>& operands) {
-                return n.op == expr_op::read ? ex::read(static_cast<int>(reads_[static_cast<std::size_t>(n.integer)].tensor), operands) : expr();
+            body.e = rewrite(body.e, [&](const loopnest::expr_node& n, const std::vector<loopnest::expr>& operands) {
+                return n.op == loopnest::expr_op::read ? loopnest::ex::read(static_cast<int>(reads_[static_cast<std::size_t>(n.integer)].tensor), operands) : loopnest::expr();
             });
             const auto unknown = [](const std::vector<std::string_view>& names) {
-                std::vector<loop_axis> list;
+                std::vector<loopnest::loop_axis> list;
                 for (const auto n : names) list.push_back({std::string(n), 0});
                 return list;
             };
@@ -221,7 +221,7 @@ private:
     bool index(const term& t) { return t.what == sort::index || expected("an index, not a value or a condition, before this"); }
 
     /// Puts `e` together from terms of at most this height.
-    bool combine(term& out, expr e, sort what, int height) {
+    bool combine(term& out, loopnest::expr e, sort what, int height) {
         if (height >= limits_.depth) return fail(errc::limit, "expected expressions at most " + std::to_string(limits_.depth) + " deep");
         out = {std::move(e), what, height + 1};
         return true;
@@ -256,16 +256,16 @@ private:
         };
         if (level <= 2) {
             if (left.what != sort::condition || right.what != sort::condition) return wrong("conditions");
-            return combine(left, op == "&&" ? ex::both(a, b) : ex::either(a, b), sort::condition, height);
+            return combine(left, op == "&&" ? loopnest::ex::both(a, b) : loopnest::ex::either(a, b), sort::condition, height);
         }
         if (level == 3) {
             if (!both_indices) return wrong("indices");
-            expr e = op == "<" || op == "!=" ? ex::less(a, b)
-                     : op == "<="            ? ex::less_equal(a, b)
-                     : op == ">"             ? ex::less(b, a)
-                     : op == ">="            ? ex::less_equal(b, a)
-                                             : ex::equal(a, b);
-            if (op == "!=") e = ex::either(e, ex::less(b, a));
+            loopnest::expr e = op == "<" || op == "!=" ? loopnest::ex::less(a, b)
+                     : op == "<="            ? loopnest::ex::less_equal(a, b)
+                     : op == ">"             ? loopnest::ex::less(b, a)
+                     : op == ">="            ? loopnest::ex::less_equal(b, a)
+                                             : loopnest::ex::equal(a, b);
+            if (op == "!=") e = loopnest::ex::either(e, loopnest::ex::less(b, a));
             return combine(left, std::move(e), sort::condition, height + (op == "!=" ? 1 : 0));
         }
         if (left.what == sort::condition || right.what == sort::condition) return wrong("numbers");
@@ -277,7 +277,7 @@ private:
         skip_space();
         if (accept("(bool)")) {
             std::int64_t truth = 0;
-            return integer(truth, "0 or 1") && combine(out, ex::equal(ex::integer(truth != 0 ? 1 : 0), ex::integer(1)), sort::condition, 0);
+            return integer(truth, "0 or 1") && combine(out, loopnest::ex::equal(loopnest::ex::integer(truth != 0 ? 1 : 0), loopnest::ex::integer(1)), sort::condition, 0);
         }
         if (accept("(")) return expression(out, 1, depth - 1) && expect(")");
         if (is_digit(peek()) || peek() == '-') return number(out);
@@ -289,12 +289,12 @@ private:
         for (auto* list : {&axes_, &reduce_}) {
             const auto found = std::find(list->begin(), list->end(), name);
             const auto place = found - list->begin() + (list == &reduce_ ? static_cast<std::ptrdiff_t>(axes_.size()) : 0);
-            if (found != list->end()) return combine(out, ex::axis(place), sort::index, 0);
+            if (found != list->end()) return combine(out, loopnest::ex::axis(place), sort::index, 0);
         }
         if (!reduces_) return fail(errc::not_found, "expected an axis of the operation, got " + std::string(name), begin);
         if (axes_.size() + reduce_.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 axes", begin);
         reduce_.push_back(name); // the text names reduce axes nowhere else
-        return combine(out, ex::axis(static_cast<std::int64_t>(axes_.size() + reduce_.size() - 1)), sort::index, 0);
+        return combine(out, loopnest::ex::axis(static_cast<std::int64_t>(axes_.size() + reduce_.size() - 1)), sort::index, 0);
     }
 
     bool number(term& out) {
@@ -311,12 +311,12 @@ private:
         if (!real) {
             at_ = begin;
             std::int64_t n = 0;
-            return integer(n, "an integer") && combine(out, ex::integer(n), sort::index, 0);
+            return integer(n, "an integer") && combine(out, loopnest::ex::integer(n), sort::index, 0);
         }
         const auto v = parse_double(digits);
         if (!v) return fail(errc::parse, "expected a number, got " + std::string(digits.substr(0, 40)), begin);
         if (!(*v <= 3.5e38 && *v >= -3.5e38)) return fail(errc::limit, "expected a float32, got " + std::string(digits.substr(0, 40)), begin);
-        return combine(out, ex::constant(*v), sort::value, 0);
+        return combine(out, loopnest::ex::constant(*v), sort::value, 0);
     }
 
     bool call(term& out, std::string_view name, std::size_t begin, int depth) {
@@ -345,34 +345,34 @@ private:
         if (name == "floordiv" || name == "floormod") {
             const auto& by = *arguments[1].e;
             if (!all_indices) return fail(errc::unsupported, "expected indices in " + std::string(name), begin);
-            if (by.op != expr_op::integer || by.integer < 1)
+            if (by.op != loopnest::expr_op::integer || by.integer < 1)
                 return fail(errc::unsupported, "expected a positive number as divisor of " + std::string(name), begin);
-            return combine(out, name == "floordiv" ? ex::floor_div(a, by.integer) : ex::floor_mod(a, by.integer), sort::index, height);
+            return combine(out, name == "floordiv" ? loopnest::ex::floor_div(a, by.integer) : loopnest::ex::floor_mod(a, by.integer), sort::index, height);
         }
         if (name == "max" || name == "min") {
             auto& b = arguments[1].e;
-            return combine(out, name == "max" ? ex::max(a, b) : ex::min(a, b), all_indices ? sort::index : sort::value, height);
+            return combine(out, name == "max" ? loopnest::ex::max(a, b) : loopnest::ex::min(a, b), all_indices ? sort::index : sort::value, height);
         }
         if (known->second == 3) {
-            if (a->op == expr_op::equal && a->operands[0]->op == expr_op::integer && a->operands[1]->op == expr_op::integer) {
+            if (a->op == loopnest::expr_op::equal && a->operands[0]->op == loopnest::expr_op::integer && a->operands[1]->op == loopnest::expr_op::integer) {
                 out = std::move(arguments[a->operands[0]->integer == a->operands[1]->integer ? 1 : 2]); // decided: select((bool)1, ., .)
                 return true;
             }
-            return combine(out, ex::select(a, arguments[1].e, arguments[2].e), sort::value, height);
+            return combine(out, loopnest::ex::select(a, arguments[1].e, arguments[2].e), sort::value, height);
         }
         if (name == "float32") out = {std::move(a), sort::value, height};
         else
             return combine(out,
-                           name == "tir.exp"    ? ex::exp(a)
-                           : name == "tir.tanh" ? ex::tanh(a)
-                           : name == "tir.sqrt" ? ex::sqrt(a)
-                                                : ex::erf(a),
+                           name == "tir.exp"    ? loopnest::ex::exp(a)
+                           : name == "tir.tanh" ? loopnest::ex::tanh(a)
+                           : name == "tir.sqrt" ? loopnest::ex::sqrt(a)
+                                                : loopnest::ex::erf(a),
                            sort::value, height);
         return true;
     }
 
     bool read(term& out, std::string_view name, std::size_t begin, int depth) {
-        std::vector<expr> indices;
+        std::vector<loopnest::expr> indices;
         int height = 0;
         const auto first = at_;
         if (!accept("]")) {
@@ -386,13 +386,13 @@ private:
             if (!expect("]")) return false;
         }
         reads_.push_back({name, text_.substr(first, at_ - first), begin, indices.size()});
-        return combine(out, ex::read(static_cast<int>(reads_.size() - 1), std::move(indices)), sort::value, height);
+        return combine(out, loopnest::ex::read(static_cast<int>(reads_.size() - 1), std::move(indices)), sort::value, height);
     }
 
     [[nodiscard]] bool adds_scalar(std::size_t i) const {
         const auto& body = out_.dag.ops[i].body;
-        return body && body->op == expr_op::add && std::any_of(body->operands.begin(), body->operands.end(), [](const expr& e) {
-                   return e->op == expr_op::constant || (e->op == expr_op::read && e->operands.empty());
+        return body && body->op == loopnest::expr_op::add && std::any_of(body->operands.begin(), body->operands.end(), [](const loopnest::expr& e) {
+                   return e->op == loopnest::expr_op::constant || (e->op == loopnest::expr_op::read && e->operands.empty());
                });
     }
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include <augur/core/json_writer.hpp>
-#include <augur/llvm/ir_extract.hpp>
+#include <augur/llvm/run/extract.hpp>
 #include <augur/program/features_json.hpp>
 
 namespace augur::inline v0 {
@@ -32,8 +32,8 @@ namespace detail {
 
 template <class Module>
 result<program_features> features_in_child(const ir_options& o, const ir_progress_sink& sink, Module&& module) {
-    if (auto fits = check_ir_options(o); !fits) return fits.why();
-    const double start = seconds_now();
+    if (auto fits = check_ir_options(o); !fits) return fits.error();
+    const double start = loopnest::detail::seconds_now();
     ir_progress now;
     const auto tell = [&](std::string_view text) { // "run 12345"
         const auto space = text.find(' ');
@@ -41,7 +41,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
         for (const std::string_view known : {"read", "analyse", "compile", "run"})
             if (step == known) now.step = known;
         if (space != std::string_view::npos) now.accesses = static_cast<std::uint64_t>(parse_int(text.substr(space + 1)).value_or(0));
-        now.seconds = seconds_now() - start;
+        now.seconds = loopnest::detail::seconds_now() - start;
         if (sink) sink(now);
     };
     const auto text = run_guarded(
@@ -49,17 +49,17 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
         [&](const child_report& report) -> result<std::string> {
             ir_failures::install(report, o);
             auto m = module(report);
-            if (!m) return m.why();
+            if (!m) return m.error();
             auto made = extract_features(**m, o, report);
-            if (!made) return made.why();
+            if (!made) return made.error();
             return features_to_json(*made);
         },
         tell);
-    if (!text) return text.why();
+    if (!text) return text.error();
     auto features = features_from_json(*text);
-    if (!features) return error{features.why().code, "what the child sent is not right: " + features.why().detail};
+    if (!features) return error{features.error().code, "what the child sent is not right: " + features.error().detail};
     now.step = "done";
-    now.seconds = seconds_now() - start;
+    now.seconds = loopnest::detail::seconds_now() - start;
     if (sink) sink(now);
     return features;
 }
@@ -77,7 +77,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
     return detail::features_in_child(o, progress, [&](const detail::child_report& report) -> result<::llvm::Module*> {
         report.send(0, "read");
         auto made = detail::read_module(path);
-        if (!made) return made.why();
+        if (!made) return made.error();
         return made->release();
     });
 }

@@ -24,7 +24,7 @@ namespace augur::inline v0 {
 
 /// The prior's score plus the learner's, the more of it the more records the task has. Models `trainable_cost_model`.
 ///
-///     residual_model hybrid(crop_model(machine, threads, features_of), trees_online<step_list, task, row>(row_of));
+///     residual_model hybrid(crop::model(machine, threads, features_of), trees_online<step_list, task, row>(row_of));
 ///
 /// The learner is taught ratios: a schedule that ran in twice the time that the prior predicts is to it one of 2 seconds. So with nothing measured
 /// the order is the prior's, a prior that is right is left alone, and one that is wrong in the same way again and again is corrected. Both must score

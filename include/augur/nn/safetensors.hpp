@@ -183,7 +183,7 @@ inline result<safetensors_header> read_safetensors_header(std::string_view text,
         tensor.name = key;
         if (!detail::read_tensor(in, tensor, limits)) break;
     }
-    if (!in.finish()) return wrong(in.why().code, "header " + in.why().detail);
+    if (!in.finish()) return wrong(in.error().code, "header " + in.error().detail);
 
     std::sort(header.metadata.begin(), header.metadata.end());
     for (std::size_t i = 1; i < header.metadata.size(); ++i)
@@ -214,7 +214,7 @@ inline result<safetensors_header> read_safetensors_header(std::string_view text,
 /// left over), limit. Linear in the header but for a sort.
 inline result<safetensors_header> parse_safetensors(std::string_view file, const safetensors_limits& limits = {}) {
     const auto length = detail::safetensors_length(file, file.size(), limits);
-    if (!length) return length.why();
+    if (!length) return length.error();
     return detail::read_safetensors_header(file.substr(8, *length), file.size(), limits);
 }
 
@@ -295,18 +295,18 @@ private:
 /// Errors: io (no regular file, ...), limit, those of `parse_safetensors`; all behind the path.
 inline result<std::string> load_bytes(const std::string& path, const safetensors_limits& limits = {}) {
     auto file = whole_file::open(path);
-    if (!file) return file.why();
+    if (!file) return file.error();
     const auto wrong = [&](const error& why) { return error{why.code, path + ": " + why.detail}; };
     if (file->size() > limits.file) return wrong({errc::limit, "larger than the limit of " + std::to_string(limits.file) + " bytes"});
     std::string bytes;
-    if (auto done = file->read(bytes, 8); !done) return done.why();
+    if (auto done = file->read(bytes, 8); !done) return done.error();
     const auto length = detail::safetensors_length(bytes, file->size(), limits);
-    if (!length) return wrong(length.why());
-    if (auto done = file->read(bytes, *length); !done) return done.why();
+    if (!length) return wrong(length.error());
+    if (auto done = file->read(bytes, *length); !done) return done.error();
     const auto header = detail::read_safetensors_header(std::string_view(bytes).substr(8), file->size(), limits);
-    if (!header) return wrong(header.why());
+    if (!header) return wrong(header.error());
     bytes.reserve(static_cast<std::size_t>(file->size()));
-    if (auto done = file->read(bytes, static_cast<std::size_t>(file->size()) - bytes.size()); !done) return done.why();
+    if (auto done = file->read(bytes, static_cast<std::size_t>(file->size()) - bytes.size()); !done) return done.error();
     return bytes; // fewer than it said where somebody cut it: that the next one to parse them finds
 }
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include <augur/program/control_flow.hpp>
-#include <augur/program/reuse_profile.hpp>
-#include <augur/program/set_profile.hpp>
+#include <augur/program/graph/control_flow.hpp>
+#include <augur/program/reuse/associativity_profile.hpp>
+#include <augur/program/reuse/profile.hpp>
 
 namespace augur::inline v0 {
 
@@ -23,7 +23,7 @@ struct memory_features {
     int threads = 1;
     reuse_profile own;             ///< the accesses of one thread: what private caches see
     reuse_profile shared;          ///< those of all threads, interleaved: what a cache sees that they share; with one thread equal to `own`
-    std::vector<set_profile> sets; ///< the accesses of one thread, exactly, for the numbers of sets that were counted; may be none
+    std::vector<associativity_profile> sets; ///< the accesses of one thread, exactly, for the numbers of sets that were counted; may be none
 
     friend bool operator==(const memory_features&, const memory_features&) = default;
 };
@@ -87,7 +87,7 @@ struct features_limits {
         if (f.flow.size() == 0) return refuse(f, "has no block");
         if (f.launches < 1 || f.launches > (std::max)(f.count, std::uint64_t{1}) || (!f.parallel && f.launches != 1))
             return refuse(f, "launches: expected 1, or for a parallel function at most its count, got " + std::to_string(f.launches));
-        if (auto fits = check_counts(f.flow, f.count); !fits) return refuse(f, fits.why().detail);
+        if (auto fits = check_counts(f.flow, f.count); !fits) return refuse(f, fits.error().detail);
         for (std::uint32_t i = 0; i < f.flow.edge_count(); ++i) {
             const auto e = f.flow.edge(i);
             std::uint32_t last = 0;

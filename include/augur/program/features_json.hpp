@@ -15,10 +15,10 @@
 #include <vector>
 
 #include <augur/core/json.hpp>
+#include <augur/core/json_object.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/program/features.hpp>
-#include <augur/program/reuse_profile_json.hpp>
-#include <augur/target/machine_json.hpp>
+#include <augur/program/reuse/profile_json.hpp>
 
 namespace augur::inline v0 {
 
@@ -248,8 +248,8 @@ inline void write_function(json_writer& w, const function_features& f) {
     json_reader in(text, {std::size_t{256} << 20U, 65536, 12});
     program_features p;
     detail::features_reader(in, limits).program(p);
-    if (!in.finish()) return error{in.why().code, "features: " + in.why().detail};
-    if (auto fits = check_features(p); !fits) return error{fits.why().code, "features: " + fits.why().detail};
+    if (!in.finish()) return error{in.error().code, "features: " + in.error().detail};
+    if (auto fits = check_features(p); !fits) return error{fits.error().code, "features: " + fits.error().detail};
     return p;
 }
 

@@ -142,7 +142,7 @@ inline bool read_ansor_line(json_reader& in, ansor_line& out, std::size_t most_s
 [[nodiscard]] inline result<ansor_line> parse_ansor_line(std::string_view text, json_limits limits = {}, std::size_t line = 1) {
     json_reader in(text, limits, line);
     ansor_line out;
-    if (!read_ansor_line(in, out) || !in.finish()) return in.why();
+    if (!read_ansor_line(in, out) || !in.finish()) return in.error();
     return out;
 }
 

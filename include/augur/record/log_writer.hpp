@@ -29,7 +29,7 @@
 #include <augur/core/number.hpp>
 #include <augur/record/file_descriptor.hpp>
 #include <augur/record/line_reader.hpp>
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/record.hpp>
 
 namespace augur::inline v0 {
@@ -98,10 +98,10 @@ public:
     /// regular file, ...).
     [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch) {
         auto opened = detail::open_regular_file(path, O_RDWR | O_APPEND | O_CREAT, 0644);
-        if (!opened) return opened.why();
-        if (auto locked = lock(*opened, path); !locked) return locked.why();
+        if (!opened) return opened.error();
+        if (auto locked = lock(*opened, path); !locked) return locked.error();
         basic_log_writer writer(path, std::move(opened->file), sync);
-        if (auto ready = writer.prepare(); !ready) return ready.why();
+        if (auto ready = writer.prepare(); !ready) return ready.error();
         return writer;
     }
 
@@ -115,16 +115,16 @@ public:
     /// Appends a record and gives its sequence number; the record's own is not looked at.
     /// Errors: invalid_argument (a record that could not be read again), io (the disk is full, ...): the record is not in the log. One io error
     /// is otherwise, "written, but the disk did not confirm it": the record is in the log, a crash of the machine may lose it.
-    [[nodiscard]] result<std::int64_t> append(tuning_record record) {
+    [[nodiscard]] result<std::int64_t> append(augur::record record) {
         record.sequence = next_sequence_;
         const std::string text = to_text(record);
         if (auto readable = reads_back(text, record); !readable)
-            return error{errc::invalid_argument, path_ + ": this record could not be read again: " + readable.why().detail};
-        if (auto written = write(text); !written) return written.why();
+            return error{errc::invalid_argument, path_ + ": this record could not be read again: " + readable.error().detail};
+        if (auto written = write(text); !written) return written.error();
         ++next_sequence_;
         ++unsynced_;
         if (sync_ == durability::each || (sync_ == durability::batch && unsynced_ >= 32)) {
-            if (auto synced = flush(); !synced) return synced.why();
+            if (auto synced = flush(); !synced) return synced.error();
         }
         return record.sequence;
     }
@@ -158,9 +158,9 @@ private:
     /// Reads what is there, cuts off a torn tail, and sees that the log begins, or goes on, with our header.
     result<void> prepare() {
         log_reader reader(path_, file_.get());
-        for (tuning_record record;;) {
+        for (augur::record record;;) {
             const auto more = reader.next(record);
-            if (!more) return more.why();
+            if (!more) return more.error();
             if (!*more) break;
         }
         found_ = reader.summary();
@@ -181,11 +181,11 @@ private:
         return front.empty() ? result<void>() : write(front);
     }
 
-    static result<void> reads_back(const std::string& text, const tuning_record& record) {
+    static result<void> reads_back(const std::string& text, const augur::record& record) {
         const auto newline = text.find('\n');
         const auto again =
             parse_record(std::string_view(text).substr(0, newline), std::string_view(text).substr(newline + 1, text.size() - newline - 2));
-        if (!again) return again.why();
+        if (!again) return again.error();
         if (again->task != record.task || again->compiler != record.compiler || again->flags != record.flags || again->schedule != record.schedule)
             return error{errc::invalid_argument, "expected a task, a schedule, a compiler and flags in UTF-8, got others back"};
         return {};

@@ -131,7 +131,7 @@ requires loggable_schedule<S, Task>
             const auto* const foreign = std::get_if<foreign_step>(&step);
             if (foreign == nullptr) return error{errc::parse, "logged schedule: expected steps of another language, got one of Ansor's"};
             json_reader in(foreign->json);
-            if (!detail::read_logged_step(in, items)) return in.why();
+            if (!detail::read_logged_step(in, items)) return in.error();
         }
         return schedule_traits<S>::rebuild(t, std::span<const schedule_item>(items));
     }

@@ -32,7 +32,7 @@
 namespace augur::inline v0 {
 
 /// One trial, as it is logged.
-struct tuning_record {
+struct record {
     logged_task task;
     step_list schedule;
     measurement measured;
@@ -59,8 +59,8 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
 }
 
 /// A line of TVM's as a record, marked foreign.
-[[nodiscard]] inline tuning_record to_record(ansor_line line) {
-    tuning_record record;
+[[nodiscard]] inline record to_record(ansor_line line) {
+    record record;
     record.task = std::move(line.task);
     record.schedule = std::move(line.schedule);
     record.measured.status = outcome_of_ansor_error(line.error);
@@ -83,7 +83,7 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
 }
 
 /// The line that TVM would write about a record.
-[[nodiscard]] inline ansor_line to_ansor_line(const tuning_record& record) {
+[[nodiscard]] inline ansor_line to_ansor_line(const record& record) {
     ansor_line line;
     line.task = record.task;
     line.schedule = record.schedule;
@@ -119,7 +119,7 @@ inline void append_hex(std::string& out, std::uint64_t value, int digits) {
 /// A hash over the names of the fields: a log of another version of them is refused, not misread.
 inline std::string log_schema() {
     std::uint64_t hash = fnv1a64("length spread crc");
-    tuning_record none;
+    record none;
     comment_fields(none, [&](std::string_view name, const auto&) { return hash = fnv1a64(name, fnv1a64(" ", hash)), true; });
     std::string text;
     append_hex(text, hash, 16);
@@ -238,12 +238,12 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
 [[nodiscard]] inline result<void> check_log_header(std::string_view line, std::size_t number = 1) {
     if (!detail::seal_holds(line, 0)) return error{errc::parse, "the header of the log is damaged"};
     json_reader in(line.substr(2), {}, number);
-    if (!detail::read_comment_head(in, "log")) return in.why();
+    if (!detail::read_comment_head(in, "log")) return in.error();
     return {};
 }
 
 /// The two lines of a record, each with its newline.
-[[nodiscard]] inline std::string to_text(const tuning_record& record) {
+[[nodiscard]] inline std::string to_text(const record& record) {
     std::string text;
     append_ansor_line(text, to_ansor_line(record));
     const std::size_t length = text.size();
@@ -260,7 +260,7 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
 
 /// Completes a record, read from `line` by `to_record`, from the comment behind it.
 /// Errors: parse (the checksum or a field is wrong), version_mismatch. On error `record` is in no particular state.
-[[nodiscard]] inline result<void> read_record_comment(std::string_view line, std::string_view comment, tuning_record& record,
+[[nodiscard]] inline result<void> read_record_comment(std::string_view line, std::string_view comment, record& record,
                                                       std::size_t number = 1) {
     if (!comment.starts_with(record_comment_prefix)) return error{errc::parse, "expected the comment of a record"};
     if (!detail::seal_holds(comment, crc32("\n", crc32(line)))) return error{errc::parse, "the checksum does not fit the record"};
@@ -271,18 +271,18 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
     const bool good = detail::read_comment_head(in, "record") && detail::member(in, "length") && in.read(length) &&
                       detail::comment_fields(record, detail::comment_reader{in}) && detail::member(in, "spread") && detail::read_real(in, spread) &&
                       detail::member(in, "crc") && in.skip() && !in.next_member(key) && in.finish();
-    if (!in.ok()) return in.why();
+    if (!in.ok()) return in.error();
     if (!good || length < 0 || static_cast<std::size_t>(length) != line.size()) return error{errc::parse, "the length does not fit the record"};
     record.foreign = false;
     return {};
 }
 
 /// The record that two lines hold, both without newline.
-[[nodiscard]] inline result<tuning_record> parse_record(std::string_view line, std::string_view comment) {
+[[nodiscard]] inline result<record> parse_record(std::string_view line, std::string_view comment) {
     auto parsed = parse_ansor_line(line);
-    if (!parsed) return parsed.why();
-    tuning_record record = to_record(*std::move(parsed));
-    if (auto read = read_record_comment(line, comment, record, 2); !read) return read.why();
+    if (!parsed) return parsed.error();
+    record record = to_record(*std::move(parsed));
+    if (auto read = read_record_comment(line, comment, record, 2); !read) return read.error();
     return record;
 }
 

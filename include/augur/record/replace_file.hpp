@@ -113,7 +113,7 @@ using file_replacement = basic_file_replacement<>;
 template <class Calls = detail::replacement_calls>
 [[nodiscard]] result<void> replace_file(const std::string& path, std::string_view bytes) {
     auto file = basic_file_replacement<Calls>::open(path);
-    if (!file) return file.why();
+    if (!file) return file.error();
     if (auto written = file->write(bytes); !written) return written;
     return file->commit();
 }

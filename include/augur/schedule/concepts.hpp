@@ -115,7 +115,7 @@ requires rebuildable_schedule<S, Task>
     recording_sink seen;
     schedule_traits<S>::visit(s, seen);
     auto again = schedule_traits<S>::rebuild(task, std::span<const schedule_item>(seen.items));
-    if (!again) return again.why();
+    if (!again) return again.error();
     recording_sink rebuilt;
     schedule_traits<S>::visit(*again, rebuilt);
     if (seen.items != rebuilt.items) return error{errc::illegal_schedule, "rebuild(visit(s)) visits other steps than s"};

@@ -126,7 +126,7 @@ inline bool read_steps(json_reader& in, step_list& out, std::size_t most = max_s
 [[nodiscard]] inline result<step_list> parse_steps(std::string_view json, json_limits limits = {}, std::size_t most = max_steps) {
     json_reader in(json, limits);
     step_list list;
-    if (!read_steps(in, list, most) || !in.finish()) return in.why();
+    if (!read_steps(in, list, most) || !in.finish()) return in.error();
     return list;
 }
 

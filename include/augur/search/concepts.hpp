@@ -13,13 +13,13 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/space/concepts.hpp>
 
 namespace augur::inline v0 {
 
 /// A point of the space that came back from measurement.
-struct measured_point {
+struct measured_decisions {
     decision_vector decisions;
     double latency = 0; ///< seconds; infinity when the trial failed
 };
@@ -60,12 +60,12 @@ private:
 /// Chooses what to measure next in one space.
 ///
 /// Syntax      `s.propose(space, scorer, n, random&) -> result<std::vector<decision_vector>>`
-///             `s.observe(span<const measured_point>)`
+///             `s.observe(span<const measured_decisions>)`
 /// Semantics   at most n points, all complete and legal, none proposed before; fewer only when the space has no more to give.
 ///             Same state, same scores, same random: same proposal, whatever the number of threads
 template <class T, class Space>
-concept search_strategy = requires(T& t, const Space& space, detail::constant_scorer& scorer, std::size_t n, random& rng,
-                                   std::span<const measured_point> points) {
+concept search_strategy = requires(T& t, const Space& space, detail::constant_scorer& scorer, std::size_t n, random_engine& rng,
+                                   std::span<const measured_decisions> points) {
     { t.propose(space, scorer, n, rng) } -> std::same_as<result<std::vector<decision_vector>>>;
     t.observe(points);
 };

@@ -18,7 +18,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/mutate.hpp>
@@ -71,24 +71,24 @@ public:
     [[nodiscard]] const evolutionary_options& options() const noexcept { return options_; }
 
     template <decision_tree Space, point_scorer F>
-    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random& rng) {
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
         for (; marked_ < observed_.size(); ++marked_) seen_.insert(fingerprint_decisions(space, observed_[marked_].decisions));
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
         scores_.clear();
         population now;
-        if (auto ok = sample(space, scorer, rng, now); !ok) return ok.why();
+        if (auto ok = sample(space, scorer, rng, now); !ok) return ok.error();
         const std::size_t sampled = now.points.size();
         std::vector<decision_vector> samples(now.points.begin(), now.points.end());
-        if (auto ok = add_measured(space, scorer, now); !ok) return ok.why();
+        if (auto ok = add_measured(space, scorer, now); !ok) return ok.error();
 
         best_points best{options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept, {}, {}};
         best.take(now, seen_);
         if (!flat(now.scores)) {
             for (std::size_t g = 0; g < options_.generations; ++g) {
                 population next = breed(space, now, rng);
-                if (auto ok = score(space, scorer, next); !ok) return ok.why();
+                if (auto ok = score(space, scorer, next); !ok) return ok.error();
                 now = std::move(next);
                 best.take(now, seen_);
             }
@@ -109,7 +109,7 @@ public:
         return out;
     }
 
-    void observe(std::span<const measured_point> points) { observed_.insert(observed_.end(), points.begin(), points.end()); }
+    void observe(std::span<const measured_decisions> points) { observed_.insert(observed_.end(), points.begin(), points.end()); }
 
 private:
     static constexpr float unusable = -std::numeric_limits<float>::infinity();
@@ -187,14 +187,14 @@ private:
 
     /// Distinct uniform samples that can be scored: one batch, and more while there are too few.
     template <class Space, class F>
-    result<void> sample(const Space& space, F& scorer, random& rng, population& out) {
+    result<void> sample(const Space& space, F& scorer, random_engine& rng, population& out) {
         seen_points met;
         std::size_t fruitless = 0;
         while (out.points.size() < min_population_) {
-            const random batch(rng());
+            const random_engine batch(rng());
             population drawn(options_.population);
             executor_.bulk(options_.population, [&](std::size_t i) {
-                random mine = batch.stream(i);
+                random_engine mine = batch.stream(i);
                 decision_path path = sample_path(space, mine);
                 drawn.points[i] = std::move(path.values);
                 drawn.shapes[i] = std::move(path.decisions);
@@ -263,16 +263,16 @@ private:
     }
 
     template <class Space>
-    [[nodiscard]] population breed(const Space& space, const population& now, random& rng) const {
+    [[nodiscard]] population breed(const Space& space, const population& now, random_engine& rng) const {
         const std::vector<double> sums = roulette(now.scores);
-        auto parent = [&](random& r) {
+        auto parent = [&](random_engine& r) {
             const auto at = std::upper_bound(sums.begin(), sums.end(), r.uniform() * sums.back());
             return (std::min)(static_cast<std::size_t>(at - sums.begin()), sums.size() - 1);
         };
         population next(options_.population);
-        const random generation(rng());
+        const random_engine generation(rng());
         executor_.bulk(options_.population, [&](std::size_t i) {
-            random mine = generation.stream(i);
+            random_engine mine = generation.stream(i);
             const std::size_t first = parent(mine);
             decision_path child;
             if (options_.crossover_probability > 0 && mine.uniform() < options_.crossover_probability)
@@ -289,7 +289,7 @@ private:
     detail::executor_ref<E> executor_;
     std::size_t min_population_;
     seen_points seen_; ///< proposed, or observed
-    std::vector<measured_point> observed_;
+    std::vector<measured_decisions> observed_;
     std::size_t marked_ = 0;                          ///< how many of them are in seen_
     std::unordered_map<std::uint64_t, float> scores_; ///< of this proposal
 };

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/seen.hpp>
 
@@ -20,7 +20,7 @@ namespace augur::inline v0 {
 class random_search {
 public:
     template <decision_tree Space, point_scorer F>
-    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F&, std::size_t n, random& rng) {
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F&, std::size_t n, random_engine& rng) {
         for (const decision_vector& d : observed_) seen_.insert(fingerprint_decisions(space, d));
         observed_.clear();
         std::vector<decision_vector> out;
@@ -28,8 +28,8 @@ public:
         return out;
     }
 
-    void observe(std::span<const measured_point> points) {
-        for (const measured_point& p : points) observed_.push_back(p.decisions);
+    void observe(std::span<const measured_decisions> points) {
+        for (const measured_decisions& p : points) observed_.push_back(p.decisions);
     }
 
 private:

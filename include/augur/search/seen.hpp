@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/count.hpp>
 #include <augur/space/walk.hpp>
@@ -39,7 +39,7 @@ private:
 ///
 /// Fewer than `n` come only when the leaves are used up, or when the space is larger than `limit` and yet nearly always samples what was seen.
 template <decision_tree P>
-void draw_unseen(const P& space, seen_points& seen, std::size_t n, random& rng, std::vector<decision_vector>& out, std::size_t patience = 256,
+void draw_unseen(const P& space, seen_points& seen, std::size_t n, random_engine& rng, std::vector<decision_vector>& out, std::size_t patience = 256,
                  std::uint64_t limit = 65536) {
     std::size_t misses = 0;
     while (n > 0 && misses < patience) {

@@ -19,7 +19,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 namespace augur::inline v0 {
 
@@ -82,7 +82,7 @@ public:
     /// The task of the next round; nothing when no task has a chance of improvement left. Of equal gradients the lowest number wins.
     [[nodiscard]] std::optional<std::size_t> next() { return pick(nullptr); }
     /// As above; when all gradients are equal, a random task.
-    [[nodiscard]] std::optional<std::size_t> next(random& rng) { return pick(&rng); }
+    [[nodiscard]] std::optional<std::size_t> next(random_engine& rng) { return pick(&rng); }
 
     /// What came of a round.
     ///
@@ -189,7 +189,7 @@ private:
         if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + others) state_[task].group.clear();
     }
 
-    [[nodiscard]] std::optional<std::size_t> pick(random* rng) {
+    [[nodiscard]] std::optional<std::size_t> pick(random_engine* rng) {
         std::vector<std::size_t> alive;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             if (state_[i].dead) continue;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/schedule/concepts.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/mutate.hpp>
@@ -35,7 +35,7 @@ inline error broken(const std::string& what, std::span<const std::uint64_t> pref
 
 /// Half the walks are uniform over all options, half take the ends of the ranges more often.
 template <decision_tree P>
-[[nodiscard]] result<decision_path> checked_walk(const P& space, bool ends, std::size_t max_decisions, random& rng) {
+[[nodiscard]] result<decision_path> checked_walk(const P& space, bool ends, std::size_t max_decisions, random_engine& rng) {
     decision_path path;
     auto cursor = augur::detail::cursor_of(space);
     for (;;) {
@@ -66,18 +66,18 @@ template <decision_tree P>
 /// equal fingerprints give schedules that visit equal. The error names the first prefix where it fails.
 template <class S, class P>
 requires decision_space<P, S>
-[[nodiscard]] result<void> check_space(const P& space, random& rng, std::size_t walks = 200, std::size_t max_decisions = 10000) {
+[[nodiscard]] result<void> check_space(const P& space, random_engine& rng, std::size_t walks = 200, std::size_t max_decisions = 10000) {
     std::map<std::uint64_t, std::pair<decision_vector, std::vector<schedule_item>>> seen;
     for (std::size_t i = 0; i < walks; ++i) {
         auto path = detail::checked_walk(space, i % 2 == 1, max_decisions, rng);
-        if (!path) return path.why();
+        if (!path) return path.error();
         decision_path mutant = mutate_path(space, *path, mutation_weights::cpu(), rng);
         for (const decision_vector& leaf : {path->values, mutant.values}) {
-            if (auto legal = trace_path(space, leaf); !legal) return legal.why();
+            if (auto legal = trace_path(space, leaf); !legal) return legal.error();
             auto schedule = space.realise(leaf);
-            if (!schedule) return detail::broken("a legal leaf was not realised: " + schedule.why().detail, leaf);
+            if (!schedule) return detail::broken("a legal leaf was not realised: " + schedule.error().detail, leaf);
             auto again = space.realise(leaf);
-            if (!again) return detail::broken("a leaf was realised once and then not: " + again.why().detail, leaf);
+            if (!again) return detail::broken("a leaf was realised once and then not: " + again.error().detail, leaf);
             recording_sink first;
             recording_sink second;
             schedule_traits<S>::visit(*schedule, first);

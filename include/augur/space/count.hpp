@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/walk.hpp>
 
@@ -54,7 +54,7 @@ bool for_each_leaf(const P& space, std::uint64_t limit, F&& visit) {
 ///
 /// pre: probes >= 2
 template <decision_tree P>
-[[nodiscard]] leaf_count count_leaves(const P& space, random& rng, std::uint64_t limit = 100000, std::size_t probes = 2000) {
+[[nodiscard]] leaf_count count_leaves(const P& space, random_engine& rng, std::uint64_t limit = 100000, std::size_t probes = 2000) {
     AUGUR_ASSERT(probes >= 2, "count_leaves: a standard error needs two probes");
     double seen = 0;
     if (for_each_leaf(space, limit, [&](std::span<const std::uint64_t>) { return ++seen, true; })) return {seen, 0, true};

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <augur/core/config.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 
 namespace augur::inline v0 {
 
@@ -99,13 +99,13 @@ public:
     }
 
     /// Uniform over all of them.
-    [[nodiscard]] std::uint64_t uniform(random& rng) const { return rng.below(count()); }
+    [[nodiscard]] std::uint64_t uniform(random_engine& rng) const { return rng.below(count()); }
 
     /// Ansor's tile mutation (MutateTileSize in sketch_policy_rules.cc): a random divisor > 1 moves from one level, the outermost included, to the
     /// next one in a random permutation of the levels, and the innermost stays within its limit. Gives `index` back when nothing can move.
     ///
     /// pre: index < count()
-    [[nodiscard]] std::uint64_t neighbour(std::uint64_t index, random& rng) const {
+    [[nodiscard]] std::uint64_t neighbour(std::uint64_t index, random_engine& rng) const {
         std::vector<std::int64_t> level(lengths_ + 1);
         lengths_of(index, std::span<std::int64_t>(level).subspan(1));
         level[0] = extent_;

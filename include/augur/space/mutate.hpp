@@ -13,7 +13,7 @@
 #include <span>
 #include <utility>
 
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/walk.hpp>
 
@@ -73,7 +73,7 @@ private:
 inline constexpr std::size_t no_decision = (std::numeric_limits<std::size_t>::max)();
 
 /// Which decision a mutation moves; `no_decision` when none has two options.
-inline std::size_t choose_decision(std::span<const decision> decisions, const mutation_weights& weights, random& rng) {
+inline std::size_t choose_decision(std::span<const decision> decisions, const mutation_weights& weights, random_engine& rng) {
     std::array<std::size_t, decision_kinds> movable{};
     std::size_t any = 0;
     for (const decision& d : decisions) {
@@ -114,7 +114,7 @@ inline std::size_t choose_decision(std::span<const decision> decisions, const mu
 ///
 /// pre: `parent` is a complete walk of this space.   Returns the parent when no decision has two options.
 template <decision_tree P>
-[[nodiscard]] decision_path mutate_path(const P& space, decision_path_view parent, const mutation_weights& weights, random& rng) {
+[[nodiscard]] decision_path mutate_path(const P& space, decision_path_view parent, const mutation_weights& weights, random_engine& rng) {
     const std::size_t moved = detail::choose_decision(parent.decisions, weights, rng);
     detail::value_donor donor(parent);
     std::size_t i = 0;
@@ -138,7 +138,7 @@ template <decision_tree P>
 ///
 /// pre: both are complete walks of this space
 template <decision_tree P>
-[[nodiscard]] decision_path cross_paths(const P& space, decision_path_view a, decision_path_view b, random& rng) {
+[[nodiscard]] decision_path cross_paths(const P& space, decision_path_view a, decision_path_view b, random_engine& rng) {
     detail::value_donor first(a);
     detail::value_donor second(b);
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) -> std::uint64_t {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/schedule/concepts.hpp>
 #include <augur/space/concepts.hpp>
 
@@ -51,7 +51,7 @@ concept offers_cursor = requires(const P& p) {
 };
 
 template <class P>
-concept offers_neighbour = requires(const P& p, std::span<const std::uint64_t> prefix, std::uint64_t value, random& rng) {
+concept offers_neighbour = requires(const P& p, std::span<const std::uint64_t> prefix, std::uint64_t value, random_engine& rng) {
     { p.neighbour(prefix, value, rng) } -> std::convertible_to<std::uint64_t>;
 };
 
@@ -80,7 +80,7 @@ template <decision_tree P>
 }
 
 /// What a uniform sample takes at one decision.
-inline std::uint64_t draw(const decision& d, random& rng) {
+inline std::uint64_t draw(const decision& d, random_engine& rng) {
     AUGUR_ASSERT(d.options > 0 && d.preferred < d.options, "decision: no options, or an illegal preferred value");
     return d.sampled ? rng.below(d.options) : d.preferred;
 }
@@ -105,7 +105,7 @@ template <decision_tree P, class F>
 /// One walk down the tree, each decision uniform over its options; `preferred` where the space does not want it sampled.
 /// Leaves are not equally likely when the options depend on the prefix: this is Ansor's sampling, which draws a sketch first.
 template <decision_tree P>
-[[nodiscard]] decision_path sample_path(const P& space, random& rng) {
+[[nodiscard]] decision_path sample_path(const P& space, random_engine& rng) {
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) { return detail::draw(d, rng); });
 }
 

@@ -128,7 +128,7 @@ struct machine {
     main_memory memory;
     core_front core;
     std::vector<execution_unit> units;
-    std::vector<instruction_cost> costs; ///< what is not listed costs a default (program/pipeline_costs.hpp)
+    std::vector<instruction_cost> costs; ///< what is not listed costs a default (program/pipeline/costs.hpp)
 
     friend bool operator==(const machine&, const machine&) = default;
 

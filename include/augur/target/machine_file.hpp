@@ -13,10 +13,10 @@
 #include <vector>
 
 #include <augur/core/json.hpp>
+#include <augur/core/json_object.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/core/whole_file.hpp>
 #include <augur/target/machine_check.hpp>
-#include <augur/target/machine_json.hpp>
 
 namespace augur::inline v0 {
 
@@ -165,8 +165,8 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
         }
         members.need(0b0011111101111);
     }
-    if (!in.finish()) return error{in.why().code, "machine file: " + in.why().detail};
-    if (auto fits = check_machine(m); !fits) return fits.why();
+    if (!in.finish()) return error{in.error().code, "machine file: " + in.error().detail};
+    if (auto fits = check_machine(m); !fits) return fits.error();
     return m;
 }
 
@@ -238,9 +238,9 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
 /// Reads a machine file of at most 4 MiB. @note errors: io (no regular file, ...), limit, and those of machine_from_json, behind the path
 [[nodiscard]] inline result<machine> read_machine(const std::string& path) {
     const auto text = read_whole_file(path, std::size_t{4} << 20U);
-    if (!text) return text.why();
+    if (!text) return text.error();
     auto m = machine_from_json(*text);
-    if (!m) return error{m.why().code, path + ": " + m.why().detail};
+    if (!m) return error{m.error().code, path + ": " + m.error().detail};
     return m;
 }
 

@@ -278,7 +278,7 @@ inline result<uops_entries> read_uops_table(std::string_view text, std::vector<u
         }
     }
     if (in.ok() && !costs) in.fail(errc::parse, "expected \"instrData\" and \"perfData\"");
-    if (!in.finish()) return error{in.why().code, "uops.info: " + in.why().detail};
+    if (!in.finish()) return error{in.error().code, "uops.info: " + in.error().detail};
     return entries;
 }
 
@@ -352,7 +352,7 @@ inline double uops_store_forward(const uops_core& core, const std::vector<uops_w
     }
     auto list = detail::uops_wanted_of(*core);
     const auto entries = detail::read_uops_table(text, list);
-    if (!entries) return entries.why();
+    if (!entries) return entries.error();
     machine m = detail::uops_machine(*core);
     for (const auto& w : list) {
         const auto at = entries->find(w.place);

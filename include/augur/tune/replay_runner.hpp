@@ -16,10 +16,10 @@
 #include <vector>
 
 #include <augur/core/hash.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/concepts.hpp>
-#include <augur/tune/schedule_hash.hpp>
+#include <augur/schedule/hash.hpp>
 #include <augur/workload/concepts.hpp>
 
 namespace augur::inline v0 {
@@ -28,7 +28,7 @@ namespace augur::inline v0 {
 class replay_runner {
 public:
     /// The first record of a schedule counts.
-    /// @param task  its `task_identity`, as a `recorded_trial` has it
+    /// @param task  its `task_identity`, as a `trial` has it
     template <schedule S>
     void add(std::string_view task, const S& s, measurement m) {
         table_.emplace(key_of(fnv1a64(task), s), std::move(m));

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/record/log.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/record/logged_schedule.hpp>
 #include <augur/record/record.hpp>
+#include <augur/schedule/hash.hpp>
 #include <augur/schedule/steps.hpp>
-#include <augur/tune/schedule_hash.hpp>
 #include <augur/tune/tuner.hpp>
 #include <augur/workload/concepts.hpp>
 
@@ -59,19 +59,19 @@ public:
 
     template <task Task, loggable_schedule<Task> S>
     result<void> operator()(const Task& t, const S& s, const measurement& m) {
-        tuning_record r;
+        record r;
         r.task = to_logged(t);
         r.schedule = to_logged(s);
         if constexpr (!std::same_as<S, step_list>) { // a resumed run looks for it by this hash
             const auto again = from_logged<S>(t, r.schedule);
             if (!again || hash_schedule(*again) != hash_schedule(s))
                 return error{errc::invalid_argument, "log: expected a schedule that is rebuilt as it was, with names in UTF-8, got " +
-                                                         (again ? std::string("another one back") : again.why().detail)};
+                                                         (again ? std::string("another one back") : again.error().detail)};
         }
         r.measured = m;
         r.compiler = made_with_.compiler;
         r.flags = made_with_.flags;
-        if (auto written = to_->append(std::move(r)); !written) return written.why();
+        if (auto written = to_->append(std::move(r)); !written) return written.error();
         return {};
     }
 
@@ -82,8 +82,8 @@ private:
 
 /// What a log holds for a run. What is left out is counted, never silently dropped.
 template <schedule S = step_list>
-struct logged_trials {
-    std::vector<recorded_trial<S>> trials; ///< in the order of the log
+struct trials_in_log {
+    std::vector<logged_trial<S>> trials; ///< in the order of the log
     log_summary log;                       ///< records, bad lines, a torn end
     std::size_t other_task = 0;            ///< of kernels that are not asked for
     std::size_t other_target = 0;          ///< of a task, but on another target, another number of cores or other vectors
@@ -97,17 +97,17 @@ struct logged_trials {
 /// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is none: `options.on_bad_line` hears of it
 template <schedule S = step_list, task Task>
 requires loggable_schedule<S, Task>
-[[nodiscard]] result<logged_trials<S>> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
+[[nodiscard]] result<trials_in_log<S>> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
                                                    log_read_options options = {}) {
     auto reader = log_reader::open(path, std::move(options));
-    if (!reader) return reader.why();
+    if (!reader) return reader.error();
     std::vector<logged_task> wanted;
     wanted.reserve(tasks.size());
     for (const Task& t : tasks) wanted.push_back(to_logged(t));
-    logged_trials<S> out;
-    for (tuning_record r;;) {
+    trials_in_log<S> out;
+    for (record r;;) {
         const auto more = reader->next(r);
-        if (!more) return more.why();
+        if (!more) return more.error();
         if (!*more) break;
         bool asked = false;
         std::size_t same = 0; // key, target and hardware
@@ -122,7 +122,7 @@ requires loggable_schedule<S, Task>
         else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
         else if (auto s = from_logged<S>(tasks[same], std::move(r.schedule))) {
             out.trials.push_back({task_identity(tasks[same]), *std::move(s), std::move(r.measured)});
-        } else if (out.other_schedule++ == 0) out.first_other_schedule = s.why().detail;
+        } else if (out.other_schedule++ == 0) out.first_other_schedule = s.error().detail;
     }
     out.log = reader->summary();
     return out;

@@ -22,16 +22,16 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
-#include <augur/core/marks.hpp>
-#include <augur/core/random.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/core/retraining_schedule.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/record/measurement.hpp>
+#include <augur/schedule/hash.hpp>
 #include <augur/search/bound_scorer.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/task_scheduler.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tune/concepts.hpp>
-#include <augur/tune/schedule_hash.hpp>
 #include <augur/tune/summary.hpp>
 #include <augur/workload/concepts.hpp>
 
@@ -42,7 +42,7 @@ struct no_model {};
 
 /// A trial as a log gives it back.
 template <schedule S>
-struct recorded_trial {
+struct logged_trial {
     std::string task; ///< its `task_identity`
     S schedule;
     measurement outcome;
@@ -76,7 +76,7 @@ concept offers_decide = requires(const P& p, const S& s) {
 /// Tunes tasks: the task scheduler chooses one, its strategy proposes candidates, the runner measures them, every record goes to the sink, the model
 /// learns, and so on until the budget is used up.
 ///
-///     augur::tuner<step_list, loopnest_task, ansor_space, evolutionary<>, tlp_scorer<>> t(tasks, spaces, strategies, model, options);
+///     augur::tuner<step_list, kernel_task, ansor_space, evolutionary<>, tlp::scorer<>> t(tasks, spaces, strategies, model, options);
 ///     t.resume(records);                  // where there is a log
 ///     auto summary = t.run(runner, sink);
 ///
@@ -122,7 +122,7 @@ public:
     /// first proposal that was not recorded, the records that were not met (another seed, other options, a log of somebody else) are taken in at
     /// once: they count for the budget, the best, the scheduler and the model; the strategies cannot know them as points. Without `options.replay`
     /// all records are taken in so, before the first round: quick, but the run continues otherwise than it would have.
-    resume_report resume(std::vector<recorded_trial<S>> records) {
+    resume_report resume(std::vector<logged_trial<S>> records) {
         resume_report report;
         for (auto& r : records) {
             const auto of = numbers_.find(r.task);
@@ -153,7 +153,7 @@ public:
     ///         sink says; `trials()` then still has all that was measured
     template <runner<S, Task> R, record_sink<S, Task> Sink, class Progress = ignore_progress, class Stop = never_stop, class Clock = steady_seconds>
     [[nodiscard]] result<tuning_summary> run(R& runner, Sink&& sink, Progress&& progress = {}, Stop&& stop = {}, Clock&& clock = {}) {
-        if (auto ok = check(); !ok) return ok.why();
+        if (auto ok = check(); !ok) return ok.error();
         const std::size_t round = (std::min)(options_.round, options_.trials / tasks_.size());
         const double begin = clock();
         tools<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
@@ -169,7 +169,7 @@ public:
                 continue;
             }
             auto ok = run_round(*task, (std::min)(round, options_.trials - trials_.size()), t);
-            if (!ok) return ok.why();
+            if (!ok) return ok.error();
             if (summary_.interrupted) break;
         }
         if (left_ > 0) take_all(t); // stopped during the replay: the summary knows them all the same
@@ -200,7 +200,7 @@ private:
     struct proposal { ///< one round's candidates, and the proposals that turned out to be known
         std::vector<candidate> fresh;
         std::vector<std::pair<decision_vector, std::uint64_t>> known;
-        std::vector<measured_point> unrealised;
+        std::vector<measured_decisions> unrealised;
     };
     template <class R, class Sink, class Progress, class Stop, class Clock>
     struct tools {
@@ -244,7 +244,7 @@ private:
         if (options_.round == 0 || options_.batch == 0 || options_.attempts == 0)
             return error{errc::invalid_argument, "tuning: expected round, batch and attempts of at least 1, " + std::to_string(options_.round) +
                                                      ", " + std::to_string(options_.batch) + " and " + std::to_string(options_.attempts) + " came"};
-        if (!(options_.train_growth == 1 || options_.train_growth >= least_growth))
+        if (!(options_.train_growth == 1 || options_.train_growth >= least_retraining_growth))
             return error{errc::invalid_argument,
                          "tuning: expected train_growth of 1, or of at least 1.01, " + std::to_string(options_.train_growth) + " came"};
         for (const Task& t : tasks_)
@@ -255,15 +255,15 @@ private:
     }
 
     /// Asks the strategy; with the model's scores, or without when it gives an error.
-    [[nodiscard]] result<std::vector<decision_vector>> ask(std::size_t task, std::size_t n, random& rng) {
+    [[nodiscard]] result<std::vector<decision_vector>> ask(std::size_t task, std::size_t n, random_engine& rng) {
         if constexpr (!std::same_as<Model, no_model>) {
             using scorer = bound_scorer<S, Space, Model, Task, E>;
             scorer score =
                 executor_ != nullptr ? scorer(spaces_[task], tasks_[task], *model_, *executor_) : scorer(spaces_[task], tasks_[task], *model_);
-            random again = rng;
+            random_engine again = rng;
             auto points = strategies_[task].propose(spaces_[task], score, n, rng);
             if (points) return points;
-            note_model_error(points.why());
+            note_model_error(points.error());
             rng = again;
         }
         detail::constant_scorer flat;
@@ -277,11 +277,11 @@ private:
     [[nodiscard]] result<proposal> propose(std::size_t task, std::size_t n) {
         proposal out;
         std::unordered_set<std::uint64_t> here;
-        const random round = random(options_.seed).stream(task).stream(scheduler_.rounds(task));
+        const random_engine round = random_engine(options_.seed).stream(task).stream(scheduler_.rounds(task));
         for (std::size_t attempt = 0; attempt < options_.attempts && out.fresh.size() < n; ++attempt) {
-            random rng = round.stream(attempt);
+            random_engine rng = round.stream(attempt);
             auto points = ask(task, n - out.fresh.size(), rng);
-            if (!points) return points.why();
+            if (!points) return points.error();
             if (points->empty()) break;
             for (decision_vector& d : *points) {
                 auto made = spaces_[task].realise(d);
@@ -307,10 +307,10 @@ private:
         const double asked = t.clock();
         auto proposed = propose(task, n);
         summary_.propose_seconds += t.clock() - asked;
-        if (!proposed) return proposed.why();
+        if (!proposed) return proposed.error();
 
         const std::size_t before = trials_.size();
-        std::vector<measured_point> points = std::move(proposed->unrealised);
+        std::vector<measured_decisions> points = std::move(proposed->unrealised);
         std::vector<candidate> batch;
         for (candidate& c : proposed->fresh) {
             if (const auto at = pending_[task].find(c.hash); at != pending_[task].end()) {
@@ -331,9 +331,9 @@ private:
         for (auto& [decisions, hash] : proposed->known)
             if (const auto at = known_[task].find(hash); at != known_[task].end())
                 points.push_back({std::move(decisions), trials_[at->second].outcome.latency()});
-        strategies_[task].observe(std::span<const measured_point>(points));
+        strategies_[task].observe(std::span<const measured_decisions>(points));
         double best = infinity;
-        for (const measured_point& p : points) best = (std::min)(best, p.latency);
+        for (const measured_decisions& p : points) best = (std::min)(best, p.latency);
         scheduler_.report(task, own + trials_.size() - measured_from, best);
         train(t);
         return {};
@@ -341,7 +341,7 @@ private:
 
     /// Measures in batches and writes what comes; stops between them when asked to, or when the budget is used up.
     template <class Tools>
-    [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_point>& points, Tools& t) {
+    [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Tools& t) {
         for (std::size_t from = 0; from < all.size() && trials_.size() < options_.trials;) {
             summary_.interrupted = static_cast<bool>(t.stop());
             if (summary_.interrupted) return {};
@@ -386,14 +386,14 @@ private:
         if constexpr (trainable_cost_model<Model, S, Task>) {
             const std::size_t first = (std::max)(options_.train_first, std::size_t{1});
             std::size_t mark = trials_.size() < first ? 0 : trials_.size();
-            if (options_.train_growth > 1) mark = last_mark(trials_.size(), first, options_.train_growth);
+            if (options_.train_growth > 1) mark = last_retraining(trials_.size(), first, options_.train_growth);
             if (mark <= trained_at_) return;
             trained_at_ = mark;
             const double begin = t.clock();
             std::vector<observation<S, Task>> records;
             records.reserve(trials_.size());
             for (const trial& x : trials_) records.push_back({&tasks_[x.task], &x.schedule, &x.outcome});
-            if (auto ok = model_->update(std::span<const observation<S, Task>>(records)); !ok) note_model_error(ok.why());
+            if (auto ok = model_->update(std::span<const observation<S, Task>>(records)); !ok) note_model_error(ok.error());
             summary_.train_seconds += t.clock() - begin;
         }
     }
@@ -440,8 +440,8 @@ private:
             best[task] = (std::min)(best[task], r.outcome.latency());
             if constexpr (detail::offers_decide<Space, S>) {
                 if (auto d = spaces_[task].decide(r.schedule)) {
-                    const measured_point point{std::move(*d), r.outcome.latency()};
-                    strategies_[task].observe(std::span<const measured_point>(&point, 1));
+                    const measured_decisions point{std::move(*d), r.outcome.latency()};
+                    strategies_[task].observe(std::span<const measured_decisions>(&point, 1));
                 }
             }
             take(r);

@@ -109,8 +109,8 @@ public:
     /// what XGBoost refuses, e.g. infinite features, in its words).
     /// Cost: 12 bytes a feature at the peak, besides the caller's; O(rounds * depth * N * C).
     [[nodiscard]] static result<boosted_trees> train(const tree_samples& samples, const boosted_trees_options& options = {}) {
-        if (auto fits = options.check(); !fits) return fits.why();
-        if (auto fits = check(samples); !fits) return fits.why();
+        if (auto fits = options.check(); !fits) return fits.error();
+        if (auto fits = check(samples); !fits) return fits.error();
         const std::size_t count = samples.labels.size();
         const bool ranks = options.objective == tree_objective::rank_pairwise;
         const std::uint32_t threads = ranks ? 1 : options.threads;
@@ -153,7 +153,7 @@ public:
             {"nthread", std::to_string(threads)},
         };
         for (const auto& [name, value] : parameters)
-            if (auto done = detail::xgb_set(handle, name, value); !done) return done.why();
+            if (auto done = detail::xgb_set(handle, name, value); !done) return done.error();
         for (std::uint32_t round = 0; round < options.rounds; ++round)
             if (XGBoosterUpdateOneIter(handle, static_cast<int>(round), raw) != 0) return refused("round " + std::to_string(round));
 
@@ -178,7 +178,7 @@ public:
 
     /// The trees as bytes: magic and version, `features`, columns, length and checksum (five 64-bit words, little-endian), then XGBoost's UBJSON.
     ///
-    /// @param features  what the columns mean, e.g. `tlp_schema::hash()`
+    /// @param features  what the columns mean, e.g. `tlp::schema::hash()`
     [[nodiscard]] std::string save(std::uint64_t features = 0) const {
         std::string out(header_bytes, '\0');
         put(out, 0, magic);
@@ -247,17 +247,17 @@ private:
         BoosterHandle handle = nullptr;
         if (XGBoosterCreate(nullptr, 0, &handle) != 0) return detail::xgb_error(errc::invalid_argument, "booster");
         std::shared_ptr<void> booster(handle, detail::xgb_booster_free());
-        if (auto done = detail::xgb_set(handle, "verbosity", "0"); !done) return done.why();
+        if (auto done = detail::xgb_set(handle, "verbosity", "0"); !done) return done.error();
         if (XGBoosterLoadModelFromBuffer(handle, model.data(), model.size()) != 0) return detail::xgb_error(errc::parse, "boosted trees");
         bst_ulong has = 0;
         if (XGBoosterGetNumFeature(handle, &has) != 0) return detail::xgb_error(errc::parse, "boosted trees");
         if (has != columns)
             return error{errc::parse,
                          "boosted trees: " + std::to_string(columns) + " columns in the header, " + std::to_string(has) + " in the trees"};
-        if (auto done = detail::xgb_set(handle, "nthread", std::to_string(threads)); !done) return done.why();
+        if (auto done = detail::xgb_set(handle, "nthread", std::to_string(threads)); !done) return done.error();
         const std::vector<float> row(columns);
         float value = 0;
-        if (auto done = predict(handle, row, {&value, 1}, columns); !done) return done.why();
+        if (auto done = predict(handle, row, {&value, 1}, columns); !done) return done.error();
         return boosted_trees(std::make_shared<const std::string>(model), std::move(booster), columns);
     }
 

@@ -20,8 +20,8 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/feature/concepts.hpp>
 #include <augur/model/concepts.hpp>
+#include <augur/model/row_features.hpp>
 #include <augur/workload/concepts.hpp>
 #include <augur/xgboost/boosted_trees.hpp>
 
@@ -107,7 +107,7 @@ public:
         }
         if (labels.empty()) return {};
         auto trees = boosted_trees::train({x, row.size(), labels, {}}, options_);
-        if (!trees) return trees.why();
+        if (!trees) return trees.error();
         trees_.emplace(*std::move(trees));
         trained_on_ = labels.size();
         means_.clear();

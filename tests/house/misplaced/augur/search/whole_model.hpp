@@ -5,7 +5,7 @@
 /// @file
 /// Out of place, on purpose.
 
-#include <augur/model/tlp.hpp>
+#include <augur/tlp/model.hpp>
 
 #endif
-// expect: search must not include model
+// expect: search must not include tlp

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_CORE_DETAIL_JSON_STRING_HPP
+#define AUGUR_CORE_DETAIL_JSON_STRING_HPP
+
+/// @file
+/// The bytes of a JSON string: which of them are plain, and characters in UTF-8.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace augur::inline v0::detail {
+
+/// What a byte is inside a string.
+enum class string_byte : std::uint8_t { plain, quote, escape, control, multibyte };
+
+constexpr std::array<string_byte, 256> string_byte_table() noexcept {
+    std::array<string_byte, 256> table{};
+    for (std::size_t c = 0; c < 256; ++c) table[c] = c < 0x20 ? string_byte::control : c >= 0x80 ? string_byte::multibyte : string_byte::plain;
+    table['"'] = string_byte::quote;
+    table['\\'] = string_byte::escape;
+    return table;
+}
+inline constexpr std::array<string_byte, 256> string_bytes = string_byte_table();
+
+/// How many bytes the UTF-8 character at `at` has; 0 when it is none (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
+inline std::size_t utf8_length(const char* at, const char* end) noexcept {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(at[i]); };
+    const auto in = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
+    const auto left = static_cast<std::size_t>(end - at);
+    if (left == 0) return 0;
+    const unsigned lead = byte(0);
+    if (lead < 0x80) return 1;
+    if (in(lead, 0xC2, 0xDF)) return left >= 2 && in(byte(1), 0x80, 0xBF) ? 2 : 0;
+    if (in(lead, 0xE0, 0xEF)) {
+        const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
+        const unsigned high = lead == 0xED ? 0x9F : 0xBF;
+        return left >= 3 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) ? 3 : 0;
+    }
+    if (in(lead, 0xF0, 0xF4)) {
+        const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
+        const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
+        return left >= 4 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) && in(byte(3), 0x80, 0xBF) ? 4 : 0;
+    }
+    return 0;
+}
+
+inline void append_utf8(std::string& out, std::uint32_t code) {
+    const auto put = [&](std::uint32_t b) { out += static_cast<char>(static_cast<unsigned char>(b)); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xC0U | (code >> 6U));
+        put(0x80U | (code & 0x3FU));
+    } else if (code < 0x10000) {
+        put(0xE0U | (code >> 12U));
+        put(0x80U | ((code >> 6U) & 0x3FU));
+        put(0x80U | (code & 0x3FU));
+    } else {
+        put(0xF0U | (code >> 18U));
+        put(0x80U | ((code >> 12U) & 0x3FU));
+        put(0x80U | ((code >> 6U) & 0x3FU));
+        put(0x80U | (code & 0x3FU));
+    }
+}
+
+/// Are the eight bytes at `at` all plain inside a string? (The usual has-zero-byte trick, once for each bad class.)
+inline bool eight_plain(const char* at) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    std::uint64_t x = 0;
+    std::memcpy(&x, at, 8);
+    const auto has_zero = [](std::uint64_t v) { return (v - ones) & ~v; };
+    const std::uint64_t bad = x | ((x - ones * 0x20) & ~x) | has_zero(x ^ (ones * '"')) | has_zero(x ^ (ones * '\\'));
+    return (bad & (ones * 0x80)) == 0;
+}
+
+} // namespace augur::inline v0::detail
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_CROP_COST_MODEL_HPP
+#define AUGUR_CROP_COST_MODEL_HPP
+
+/// @file
+/// Crop as a cost model: it ranks schedules with no data at all. What a schedule does comes from a function of the user's, which makes its features.
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <augur/core/error.hpp>
+#include <augur/crop/predictor.hpp>
+#include <augur/model/concepts.hpp>
+
+namespace augur::inline v0::crop {
+
+/// Makes the features of a schedule's program.
+///
+/// Syntax      `f(task, schedule) -> result<program_features>`
+/// Semantics   the same features for the same task and schedule, whatever else was asked
+template <class F, class S, class Task>
+concept feature_extractor = requires(F& f, const Task& t, const S& s) {
+    { f(t, s) } -> std::same_as<result<program_features>>;
+};
+
+/// Scores schedules by the time that Crop predicts for their programs: a cost model that needs neither training nor the machine that it predicts.
+///
+///     model model(machine, 2, [&](const task& t, const schedule& s) { return features_of(t, s); });
+///     model.score(task, schedules, scores); // -ln(seconds); -infinity where there are no features, last_failure() says why
+///
+/// Threads    one thread a model
+template <class F>
+class model {
+public:
+    static constexpr auto meaning = score_meaning::negative_log_latency;
+
+    /// pre: check_machine(m), threads >= 1
+    model(machine m, int threads, F features_of, crop::options o = {.breakdown = false})
+        : predictor_(std::move(m), o), threads_(threads), features_of_(std::move(features_of)) {}
+
+    /// @note errors: shape_mismatch, spans of different length
+    template <schedule S, task Task>
+    requires feature_extractor<F, S, Task>
+    [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
+        if (batch.size() != scores.size())
+            return error{errc::shape_mismatch,
+                         "crop: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
+        failure_.reset();
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            scores[i] = -std::numeric_limits<float>::infinity();
+            const auto features = features_of_(t, batch[i]);
+            if (!features) {
+                failure_ = features.error();
+                continue;
+            }
+            const auto p = predictor_.predict(*features, threads_);
+            if (!p) failure_ = p.error();
+            else if (p->seconds > 0 && std::isfinite(p->seconds)) scores[i] = static_cast<float>(-std::log(p->seconds));
+            else failure_ = error{errc::limit, "crop: expected a finite time above 0, " + std::to_string(p->seconds) + " s came"};
+        }
+        return {};
+    }
+
+    /// Why the last schedule of the last batch that could not be scored could not.
+    [[nodiscard]] const std::optional<error>& last_failure() const noexcept { return failure_; }
+    [[nodiscard]] crop::predictor& predictor() noexcept { return predictor_; }
+
+private:
+    crop::predictor predictor_;
+    int threads_;
+    F features_of_;
+    std::optional<error> failure_;
+};
+
+} // namespace augur::inline v0::crop
+
+#endif

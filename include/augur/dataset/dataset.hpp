@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_DATASET_DATASET_HPP
+#define AUGUR_DATASET_DATASET_HPP
+
+/// @file
+/// Measured schedules of many tasks, to train on and to judge by: a record is the list of ids of its primitives, a latency and an outcome.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/dataset/detail/packed_ids.hpp>
+#include <augur/dataset/primitive_table.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/schedule/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// One task of a data set. Views last as long as the data set.
+struct dataset_task {
+    std::string_view key;                   ///< of the workload
+    std::string_view target;                ///< as the logs name it
+    std::array<std::int64_t, 8> hardware{}; ///< Ansor's eight numbers
+    std::uint64_t first = 0, last = 0;      ///< its records are [first, last)
+    std::span<const std::uint32_t> sources; ///< where it occurs (networks, say), rising
+};
+
+/// What was taken and what was not.
+struct dataset_report {
+    std::uint64_t added = 0;        ///< records offered, refused ones not among them
+    std::uint64_t records = 0;      ///< kept
+    std::uint64_t failed = 0;       ///< kept, without a latency
+    std::uint64_t not_finite = 0;   ///< refused: called ok, with a latency that is NaN, infinite or not there
+    std::uint64_t not_positive = 0; ///< refused: called ok, with a latency that is zero or negative
+    std::uint64_t merged = 0;       ///< gone into an earlier record of the same task with the same primitives
+    std::uint64_t capped = 0;       ///< left out by `dataset_options::cap`
+    std::uint64_t dropped = 0;      ///< failed ones, left out by `dataset_options::failures`
+    std::uint64_t primitives = 0;   ///< distinct ones in the table
+    std::uint64_t ids = 0;          ///< primitives in all records kept
+    std::uint64_t bytes = 0;        ///< all arrays of the data set
+
+    [[nodiscard]] double bytes_a_record() const { return records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(records); }
+    friend bool operator==(const dataset_report&, const dataset_report&) = default;
+};
+
+namespace detail {
+
+/// A task as it is stored.
+struct task_row {
+    std::array<std::int64_t, 8> hardware{};
+    std::uint64_t first = 0, last = 0;               ///< records
+    std::uint64_t first_source = 0, last_source = 0; ///< in the list of all tasks' sources
+    std::uint32_t key = 0, target = 0;               ///< names
+};
+
+/// What a data set holds. The arrays are owned, or lie in the file that `mapping` keeps open; the ids lie in `blocks` or at `mapped_ids`.
+struct dataset_store {
+    primitive_table primitives;
+    text_pool names;
+    text_pool sources;
+    column<task_row> tasks;
+    column<std::uint32_t> task_sources;
+    column<id_list> lists;
+    column<double> seconds;
+    column<outcome> status;
+    id_blocks blocks;
+    const packed_id* mapped_ids = nullptr;
+    std::shared_ptr<const void> mapping;
+    dataset_report report;
+};
+
+} // namespace detail
+
+/// A record as a schedule. The table must outlive it.
+struct recorded_schedule {
+    const primitive_table* table;
+    primitive_ids ids;
+
+    template <schedule_sink K>
+    void replay(K& sink) const {
+        interned_schedule{table, ids}.replay(sink);
+    }
+};
+static_assert(schedule<recorded_schedule>);
+
+/// Records by task, never changed. A handle: copies share what it holds, in memory or in a mapped file (dataset/file.hpp).
+///
+/// Order       tasks as they first appeared, each one's records together in the order in which they were added
+/// Cost        17 bytes a record and 3 for each primitive of it; every call is O(1), those for a schedule linear in it
+/// Threads     all calls are safe together
+class dataset {
+public:
+    dataset() : store_(std::make_shared<const detail::dataset_store>()) {}
+    explicit dataset(std::shared_ptr<const detail::dataset_store> store) : store_(std::move(store)) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return store_->lists.size(); }
+    [[nodiscard]] std::size_t tasks() const noexcept { return store_->tasks.size(); }
+    [[nodiscard]] dataset_task task(std::size_t t) const {
+        const detail::task_row& row = store_->tasks[t];
+        return {store_->names[row.key],
+                store_->names[row.target],
+                row.hardware,
+                row.first,
+                row.last,
+                store_->task_sources.view().subspan(static_cast<std::size_t>(row.first_source),
+                                                    static_cast<std::size_t>(row.last_source - row.first_source))};
+    }
+    /// The primitives of a record in order.
+    [[nodiscard]] primitive_ids schedule(std::size_t record) const { return primitive_ids(packed(record)); }
+    /// Mean of the repeats in seconds, as the authors take it; infinity for a failure.
+    [[nodiscard]] double seconds(std::size_t record) const noexcept { return store_->seconds[record]; }
+    [[nodiscard]] outcome status(std::size_t record) const noexcept { return store_->status[record]; }
+
+    [[nodiscard]] const primitive_table& primitives() const noexcept { return store_->primitives; }
+    /// The record as a schedule, for whatever reads schedules.
+    [[nodiscard]] recorded_schedule visit(std::size_t record) const { return {&store_->primitives, schedule(record)}; }
+
+    [[nodiscard]] std::size_t sources() const noexcept { return store_->sources.size(); }
+    [[nodiscard]] std::string_view source(std::uint32_t s) const { return store_->sources[s]; }
+    [[nodiscard]] const dataset_report& report() const noexcept { return store_->report; }
+
+private:
+    friend struct dataset_file_access;
+    [[nodiscard]] std::span<const detail::packed_id> packed(std::size_t record) const {
+        const detail::id_list list = store_->lists[record];
+        return {store_->mapped_ids != nullptr ? store_->mapped_ids + list.place() : store_->blocks.at(list.place()), list.length()};
+    }
+    std::shared_ptr<const detail::dataset_store> store_;
+};
+
+/// What `dataset_builder::finish` keeps.
+struct dataset_options {
+    bool merge_equal = true; ///< records of one task with the same primitives become one, with the best latency (paper, 4.3)
+    bool failures = true;    ///< failed records stay
+    std::size_t cap = 0;     ///< most records a task, drawn at random; 0 is no limit
+    std::uint64_t seed = 0;  ///< of that draw
+};
+
+/// Collects records. Several threads each fill their own; `merge` in the order of the sources then gives what one thread would have got.
+///
+/// Cost        24 bytes a record and 3 a primitive; an add is linear in its primitives
+/// Threads     one thread a builder
+class dataset_builder {
+public:
+    /// The number of a task, a new one when it was not there. Error: limit (2^32 tasks or names).
+    [[nodiscard]] result<std::uint32_t> task(std::string_view key, std::string_view target, const std::array<std::int64_t, 8>& hardware) {
+        if (tasks_.size() >= most || store_.names.size() >= most - 1) return error{errc::limit, "more than 2^32 - 2 tasks or names in one data set"};
+        const std::uint32_t k = store_.names.intern(key);
+        const std::uint32_t t = store_.names.intern(target);
+        std::uint64_t h = mix64((std::uint64_t{k} << 32U) | t);
+        for (const std::int64_t n : hardware) h = mix64(h ^ static_cast<std::uint64_t>(n));
+        auto at = task_index_.find(h, [&](std::uint32_t i) {
+            const auto& row = tasks_[i].row;
+            return row.key == k && row.target == t && row.hardware == hardware;
+        });
+        if (at == detail::hash_index::none) {
+            at = static_cast<std::uint32_t>(tasks_.size());
+            auto& row = tasks_.emplace_back().row;
+            row.key = k;
+            row.target = t;
+            row.hardware = hardware;
+            task_index_.insert(h, at);
+        }
+        return at;
+    }
+
+    /// The number of a source: a network, a file.
+    [[nodiscard]] std::uint32_t source(std::string_view name) { return store_.sources.intern(name); }
+
+    /// Where the ids of `add` come from.
+    [[nodiscard]] primitive_table& primitives() noexcept { return store_.primitives; }
+
+    /// Adds a record of ids from `primitives()`.
+    ///
+    /// A latency that is NaN, infinite, zero or negative although the status is ok sets the record aside and is counted; the latency of a failed
+    /// record is not read.
+    /// Errors: limit (2^32 records, 2^44 ids, 2^24 distinct ones, a schedule of 2^20 primitives). pre: task, source and ids are this builder's
+    [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, std::span<const primitive_id> ids, double seconds, outcome status) {
+        AUGUR_ASSERT(task < tasks_.size() && source < store_.sources.size(), "dataset_builder::add: task or source of another builder");
+        // also of a record that is refused below: a network is where its kernels were tuned, however that ended
+        auto& sources = tasks_[task].sources;
+        if (const auto at = std::lower_bound(sources.begin(), sources.end(), source); at == sources.end() || *at != source)
+            sources.insert(at, source);
+        if (status == outcome::ok && !std::isfinite(seconds)) return ++report_.not_finite, result<void>();
+        if (status == outcome::ok && !(seconds > 0)) return ++report_.not_positive, result<void>();
+        if (ids.size() > detail::id_list::longest)
+            return error{errc::limit,
+                         "a schedule of " + std::to_string(ids.size()) + " primitives, the limit is " + std::to_string(detail::id_list::longest)};
+        if (rows_.size() >= most) return error{errc::limit, "more than 2^32 - 2 records in one data set"};
+        if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
+        const std::uint64_t place = store_.blocks.reserve(ids.size());
+        if (place + ids.size() > detail::id_list::farthest) return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
+        std::transform(ids.begin(), ids.end(), store_.blocks.at(place), detail::packed_id::of);
+        rows_.push_back({detail::id_list::of(place, ids.size()), status == outcome::ok ? seconds : infinity, task, status});
+        ++report_.added;
+        return {};
+    }
+
+    /// Adds a schedule and what came of it: the mean of its repeats, or the first that is no finite time above zero. Errors: as above, and those of
+    /// `intern`.
+    template <augur::schedule S>
+    [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, const S& s, const measurement& measured) {
+        scratch_.clear();
+        if (auto done = intern(store_.primitives, s, scratch_); !done) return done;
+        double sum = 0;
+        for (const double t : measured.seconds) sum += t;
+        const double* const bad = measured.unsound();
+        return add(task, source, scratch_, bad != nullptr ? *bad : sum / static_cast<double>(measured.seconds.size()), measured.status);
+    }
+
+    /// Appends what another builder collected, as if its records had been added here, and empties it.
+    /// Error: limit; then this one is of no more use.
+    [[nodiscard]] result<void> merge(dataset_builder&& from) {
+        dataset_builder other = std::exchange(from, dataset_builder());
+        std::vector<primitive_id> ids;
+        ids.reserve(other.store_.primitives.size());
+        primitive_interner sink(store_.primitives, ids);
+        for (primitive_id id = 0; id < other.store_.primitives.size(); ++id) other.store_.primitives.replay(id, sink);
+        if (auto done = sink.finish(); !done) return done;
+        if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
+
+        std::vector<std::uint32_t> sources(other.store_.sources.size());
+        for (std::uint32_t s = 0; s < sources.size(); ++s) sources[s] = source(other.store_.sources[s]);
+        std::vector<std::uint32_t> tasks(other.tasks_.size());
+        for (std::size_t t = 0; t < tasks.size(); ++t) {
+            const open_task& theirs = other.tasks_[t];
+            const auto mine = task(other.store_.names[theirs.row.key], other.store_.names[theirs.row.target], theirs.row.hardware);
+            if (!mine) return mine.error();
+            tasks[t] = *mine;
+            auto& list = tasks_[*mine].sources;
+            for (const std::uint32_t s : theirs.sources)
+                if (const auto at = std::lower_bound(list.begin(), list.end(), sources[s]); at == list.end() || *at != sources[s])
+                    list.insert(at, sources[s]);
+        }
+        for (; !other.rows_.empty(); other.rows_.pop_front()) {
+            const entry& r = other.rows_.front();
+            if (rows_.size() >= most) return error{errc::limit, "more than 2^32 - 2 records in one data set"};
+            const std::uint64_t place = store_.blocks.reserve(r.ids.length());
+            if (place + r.ids.length() > detail::id_list::farthest)
+                return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
+            const detail::packed_id* const theirs = other.store_.blocks.at(r.ids.place());
+            std::transform(theirs, theirs + r.ids.length(), store_.blocks.at(place),
+                           [&](detail::packed_id id) { return detail::packed_id::of(ids[id.get()]); });
+            rows_.push_back({detail::id_list::of(place, r.ids.length()), r.seconds, tasks[r.task], r.status});
+        }
+        report_.added += other.report_.added;
+        report_.not_finite += other.report_.not_finite;
+        report_.not_positive += other.report_.not_positive;
+        return {};
+    }
+
+    /// The data set. Tasks that keep no record are left out. O(n log n) in the records of a task, all in all about what adding them cost.
+    [[nodiscard]] dataset finish(const dataset_options& options = {}) && {
+        const std::vector<std::uint32_t> order = by_task();
+        std::vector<bool> gone(rows_.size());
+        for (std::size_t t = 0; t < tasks_.size(); ++t) {
+            const std::span<const std::uint32_t> records(order.data() + tasks_[t].row.first, tasks_[t].row.last - tasks_[t].row.first);
+            if (options.merge_equal) merge_equal(records, gone);
+            if (!options.failures)
+                for (const std::uint32_t r : records)
+                    if (!gone[r] && rows_[r].status != outcome::ok) gone[r] = true, ++report_.dropped;
+            if (options.cap > 0) cap(tasks_[t].row, records, options, gone);
+        }
+        close_gaps(gone);
+        arrange(order, gone);
+        return dataset(std::make_shared<const detail::dataset_store>(std::move(store_)));
+    }
+
+private:
+    static constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max() - 1;
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+    static error too_many_distinct() { return {errc::limit, "more than 2^24 distinct primitives in one data set"}; }
+
+    struct entry {
+        detail::id_list ids;
+        double seconds;
+        std::uint32_t task;
+        outcome status;
+    };
+    struct open_task {
+        detail::task_row row;
+        std::vector<std::uint32_t> sources;
+    };
+
+    /// The records sorted by task, stable; sets the tasks' [first, last) in that order.
+    [[nodiscard]] std::vector<std::uint32_t> by_task() {
+        for (auto& t : tasks_) t.row.last = 0;
+        for (const entry& r : rows_) ++tasks_[r.task].row.last;
+        std::uint64_t at = 0;
+        for (auto& t : tasks_) {
+            t.row.first = at;
+            at += std::exchange(t.row.last, at);
+        }
+        std::vector<std::uint32_t> order(rows_.size());
+        std::uint32_t i = 0;
+        for (const entry& r : rows_) order[static_cast<std::size_t>(tasks_[r.task].row.last++)] = i++;
+        return order;
+    }
+
+    [[nodiscard]] std::span<const detail::packed_id> ids(const entry& r) const { return {store_.blocks.at(r.ids.place()), r.ids.length()}; }
+
+    void merge_equal(std::span<const std::uint32_t> records, std::vector<bool>& gone) {
+        std::vector<std::pair<std::uint64_t, std::uint32_t>> hashed;
+        hashed.reserve(records.size());
+        for (const std::uint32_t r : records) {
+            std::uint64_t h = 0;
+            for (const detail::packed_id id : ids(rows_[r])) h = mix64(h ^ id.get());
+            hashed.emplace_back(h, r);
+        }
+        std::sort(hashed.begin(), hashed.end());
+        for (std::size_t i = 0; i < hashed.size(); ++i) {
+            entry& first = rows_[hashed[i].second];
+            if (gone[hashed[i].second]) continue;
+            for (std::size_t j = i + 1; j < hashed.size() && hashed[j].first == hashed[i].first; ++j) {
+                const entry& later = rows_[hashed[j].second];
+                const auto a = ids(first), b = ids(later);
+                if (gone[hashed[j].second] || !std::equal(a.begin(), a.end(), b.begin(), b.end())) continue;
+                if (later.seconds < first.seconds) {
+                    first.seconds = later.seconds;
+                    first.status = later.status;
+                }
+                gone[hashed[j].second] = true;
+                ++report_.merged;
+            }
+        }
+    }
+
+    /// Draws what stays; what is drawn for a task depends on the task and the seed, not on the other tasks.
+    void cap(const detail::task_row& task, std::span<const std::uint32_t> records, const dataset_options& options, std::vector<bool>& gone) {
+        std::vector<std::uint32_t> left;
+        for (const std::uint32_t r : records)
+            if (!gone[r]) left.push_back(r);
+        if (left.size() <= options.cap) return;
+        std::uint64_t h = fnv1a64(store_.names[task.target], fnv1a64(store_.names[task.key]));
+        for (const std::int64_t n : task.hardware) h = mix64(h ^ static_cast<std::uint64_t>(n));
+        random_engine(options.seed).stream(h).shuffle(std::span(left));
+        for (std::size_t i = options.cap; i < left.size(); ++i) gone[left[i]] = true;
+        report_.capped += left.size() - options.cap;
+    }
+
+    /// Moves the ids of the records that stay to the front: never past where they were.
+    void close_gaps(const std::vector<bool>& gone) {
+        store_.blocks.rewind();
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            if (gone[i]) continue;
+            const detail::id_list from = rows_[i].ids;
+            const std::uint64_t place = store_.blocks.reserve(from.length());
+            if (place != from.place()) std::copy_n(store_.blocks.at(from.place()), from.length(), store_.blocks.at(place));
+            rows_[i].ids = detail::id_list::of(place, from.length());
+        }
+        store_.blocks.shrink();
+    }
+
+    /// Fills the arrays of the store, in the order of the tasks.
+    void arrange(std::span<const std::uint32_t> order, const std::vector<bool>& gone) {
+        std::size_t n = 0;
+        for (const bool g : gone) n += g ? 0 : 1;
+        auto& lists = store_.lists.own();
+        auto& seconds = store_.seconds.own();
+        auto& status = store_.status.own();
+        lists.reserve(n);
+        seconds.reserve(n);
+        status.reserve(n);
+        for (const open_task& t : tasks_) {
+            detail::task_row kept = t.row;
+            kept.first = lists.size();
+            for (std::size_t i = t.row.first; i < t.row.last; ++i) {
+                if (gone[order[i]]) continue;
+                const entry& r = rows_[order[i]];
+                lists.push_back(r.ids);
+                seconds.push_back(r.seconds);
+                status.push_back(r.status);
+                report_.failed += r.status == outcome::ok ? 0 : 1;
+                report_.ids += r.ids.length();
+            }
+            kept.last = lists.size();
+            if (kept.first == kept.last) continue;
+            kept.first_source = store_.task_sources.size();
+            store_.task_sources.own().insert(store_.task_sources.own().end(), t.sources.begin(), t.sources.end());
+            kept.last_source = store_.task_sources.size();
+            store_.tasks.own().push_back(kept);
+        }
+        rows_.clear();
+        report_.records = n;
+        report_.primitives = store_.primitives.size();
+        report_.bytes = n * (sizeof(detail::id_list) + sizeof(double) + sizeof(outcome)) + report_.ids * sizeof(detail::packed_id) +
+                        store_.primitives.bytes() + store_.tasks.view().size_bytes() + store_.task_sources.view().size_bytes() +
+                        store_.names.first().size_bytes() + store_.names.bytes().size_bytes() + store_.sources.first().size_bytes() +
+                        store_.sources.bytes().size_bytes();
+        store_.report = report_;
+    }
+
+    detail::dataset_store store_;
+    std::vector<open_task> tasks_;
+    detail::hash_index task_index_;
+    std::deque<entry> rows_;
+    std::vector<primitive_id> scratch_;
+    dataset_report report_;
+};
+
+/// What a label says of a failed record.
+enum class label_rule : std::uint8_t {
+    zero,     ///< 0: it is worth nothing. A task without a valid record has zeros only
+    faithful, ///< as the authors' code: a failure took 1e10 s, and the least latency begins at 1e6 s
+};
+
+/// The labels of one task's records, in their order: least latency over latency, in [0, 1].
+struct task_labels {
+    double min_seconds = 0; ///< the least latency; infinity (faithful: 1e6) when every record failed
+    std::vector<double> values;
+};
+
+/// Labels of a task. Linear in its records.
+[[nodiscard]] inline task_labels labels(const dataset& data, std::size_t task, label_rule rule = label_rule::zero) {
+    const dataset_task t = data.task(task);
+    const bool faithful = rule == label_rule::faithful;
+    const auto cost = [&](std::uint64_t r) { return faithful && data.status(r) != outcome::ok ? 1e10 : data.seconds(r); };
+    task_labels out;
+    out.min_seconds = faithful ? 1e6 : std::numeric_limits<double>::infinity();
+    for (std::uint64_t r = t.first; r < t.last; ++r) out.min_seconds = (std::min)(out.min_seconds, cost(r));
+    out.values.reserve(t.last - t.first);
+    for (std::uint64_t r = t.first; r < t.last; ++r) out.values.push_back(std::isinf(cost(r)) ? 0 : out.min_seconds / cost(r));
+    return out;
+}
+
+} // namespace augur::inline v0
+
+#endif

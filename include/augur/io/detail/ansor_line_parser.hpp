@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_IO_DETAIL_ANSOR_LINE_PARSER_HPP
+#define AUGUR_IO_DETAIL_ANSOR_LINE_PARSER_HPP
+
+/// @file
+/// The records of Ansor logs, the sinks that take them, and the parser of lines for io/ansor_log.hpp: what was read before is known by its bytes.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/number.hpp>
+#include <augur/io/detail/text_cache.hpp>
+#include <augur/record/ansor_line.hpp>
+#include <augur/record/log_reader.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/record/record.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/schedule/steps_json.hpp>
+
+namespace augur::inline v0 {
+
+/// One record of a log. Views last as long as the call that gives it.
+struct logged_trial {
+    const logged_task& task;
+    std::uint32_t task_number;            ///< what the sink said of the task
+    std::span<const std::uint32_t> steps; ///< what the sink said of each step
+    const measurement& measured;
+    std::string_view compiler, flags, version;
+    std::int64_t sequence;
+    bool foreign; ///< written by TVM; see record
+};
+
+/// What a reader gives its trials to.
+///
+/// Syntax      `k.task(const logged_task&)` and `k.step(const step_list&)`, a list of one step, give the numbers by which trials name them;
+///             `k.add(const logged_trial&) -> result<void>`
+/// Semantics   a task or step is shown before the first trial that has it, and perhaps again later: equal ones should get equal numbers.
+///             One may be shown whose trial then turns out damaged. An error of `add` ends the reading
+/// Cost        a task or step is shown about once for each spelling of it, `add` is called for each record
+/// Threads     one thread a sink
+template <class K>
+concept trial_sink = requires(K& k, const logged_task& task, const step_list& step, const logged_trial& trial) {
+    { k.task(task) } -> std::same_as<std::uint32_t>;
+    { k.step(step) } -> std::same_as<std::uint32_t>;
+    { k.add(trial) } -> std::same_as<result<void>>;
+};
+
+namespace detail {
+
+/// In each byte of a word: is it zero? The lowest high bit that is set is right, those above it may not be.
+inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    return (word - ones) & ~word & (ones * 0x80);
+}
+
+/// The number that eight digits spell, if these are eight digits; else a number of more than eight.
+inline std::uint64_t eight_digits(std::uint64_t text) noexcept {
+    constexpr std::uint64_t high = 0xF0F0F0F0F0F0F0F0ULL;
+    if ((text & high) != 0x3030303030303030ULL || ((text + 0x0606060606060606ULL) & high) != 0x3030303030303030ULL) return 100'000'000;
+    text = (text & 0x0F0F0F0F0F0F0F0FULL) * 2561U >> 8U; // pairs: 10 a + b
+    text = (text & 0x00FF00FF00FF00FFULL) * 6553601U >> 16U;
+    return (text & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32U;
+}
+
+/// Where the step that begins at `at` seems to end, and the hash of what lies between: in front of `, ["`, or of the brackets that close the lists
+/// around it. A guess, to be looked up among texts that have been read: a wrong one costs time, no more.
+/// Behind `end` there are 16 bytes that can be read.
+struct step_guess {
+    const char* end = nullptr;
+    std::uint64_t hash = 0;
+
+    step_guess(const char* const at, const char* const line_end) noexcept {
+        constexpr std::uint64_t ones = 0x0101010101010101ULL;
+        word_hash words;
+        const char* const farthest = at + (std::min)(line_end - at, static_cast<std::ptrdiff_t>(text_cache::longest));
+        for (const char* p = at; p < farthest; p += 8) {
+            const std::uint64_t word = eight_bytes(p);
+            const std::uint64_t second = eight_bytes(p + 1);
+            const std::uint64_t third = eight_bytes(p + 2);
+            // offset by two, so that the end lies in this word: `, ["` is seen where its comma is
+            const std::uint64_t next = zero_bytes((third ^ (ones * '[')) | (eight_bytes(p + 3) ^ (ones * '"')));
+            const std::uint64_t last = zero_bytes((word ^ (ones * ']')) | (second ^ (ones * ']')) | (third ^ (ones * ']')));
+            const std::uint64_t found = next | last;
+            if (found == 0) {
+                words.add(word);
+                continue;
+            }
+            const char* const seen = p + (std::countr_zero(found) >> 3U);
+            if ((next & found & (~found + 1)) != 0) {
+                end = seen + (*seen == ']' ? 1 : 0); // `,["` in a log without spaces
+            } else {
+                const char* close = seen + 3;
+                while (*close == ']') ++close;
+                end = close - 3;
+            }
+            if (end > line_end) {
+                end = nullptr;
+                return;
+            }
+            for (; end - p >= 8; p += 8) words.add(eight_bytes(p));
+            hash = words.finish(eight_bytes(p), static_cast<std::size_t>(end - p));
+            return;
+        }
+    }
+};
+
+/// Steps through the text of a line that ends with a byte which is no part of a value, such as its newline.
+struct text_cursor {
+    const char* at;
+
+    bool eat(char c) noexcept {
+        while (*at == ' ') ++at;
+        if (*at != c) return false;
+        ++at;
+        return true;
+    }
+    bool eat_name(char c) noexcept { // a key of one letter
+        if (!eat('"') || at[0] != c || at[1] != '"') return false;
+        at += 2;
+        return eat(':');
+    }
+    /// The integer here, when it has at most 18 digits.
+    bool integer(std::int64_t& out) noexcept {
+        while (*at == ' ') ++at;
+        const char* p = at;
+        const bool negative = *p == '-';
+        if (negative) ++p;
+        const char* const first = p;
+        std::int64_t n = 0;
+        for (; is_digit(*p) && p - first < 18; ++p) n = n * 10 + (*p - '0');
+        if (p == first || is_digit(*p) || (*first == '0' && p - first > 1) || *p == '.' || *p == 'e' || *p == 'E') return false;
+        out = negative ? -n : n;
+        at = p;
+        return true;
+    }
+    /// The number here, when one rounding gives it exactly (as in json_reader).
+    bool real(double& out) noexcept {
+        while (*at == ' ') ++at;
+        const char* p = at;
+        const bool negative = *p == '-';
+        if (negative) ++p;
+        const char* const first = p;
+        std::uint64_t mantissa = 0;
+        std::int64_t scale = 0;
+        for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
+        std::int64_t digits = p - first;
+        if (digits == 0 || (*first == '0' && digits > 1)) return false;
+        if (*p == '.') {
+            const char* const point = ++p;
+            if (const auto eight = eight_digits(eight_bytes(p)); eight < 100'000'000) {
+                mantissa = mantissa * 100'000'000 + eight;
+                p += 8;
+            }
+            for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
+            scale = point - p;
+            if (scale == 0) return false;
+            digits -= scale;
+        }
+        if (*p == 'e' || *p == 'E') {
+            ++p;
+            const bool down = *p == '-';
+            if (*p == '-' || *p == '+') ++p;
+            if (!is_digit(*p)) return false;
+            std::int64_t e = 0;
+            for (; is_digit(*p); ++p)
+                if (e < 1000) e = e * 10 + (*p - '0');
+            scale += down ? -e : e;
+        }
+        if (digits > 19 || mantissa > (std::uint64_t{1} << 53U) || scale < -22 || scale > 22) return false;
+        const auto m = static_cast<double>(mantissa);
+        const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
+        const double magnitude = scale < 0 ? m / power : m * power;
+        out = negative ? -magnitude : magnitude;
+        at = p;
+        return true;
+    }
+};
+
+/// Reads lines with records in them, TVM's first line of the two of ours included, and remembers tasks and steps.
+template <trial_sink K>
+class ansor_line_parser {
+public:
+    /// A record and what the sink said of its parts. `rest` has no task and no schedule of its own.
+    struct entry {
+        std::shared_ptr<const logged_task> task;
+        std::uint32_t task_number = 0;
+        std::vector<std::uint32_t> steps;
+        record rest;
+    };
+
+    ansor_line_parser(K& sink, const log_read_options& options) : sink_(&sink), limits_(options.limits), most_steps_(options.steps) {
+        step_limits_ = limits_;
+        step_limits_.depth = (std::min)(limits_.depth, 1024) - 4; // a step lies in four containers
+    }
+
+    /// Behind the line there is one byte that is no part of a value, and 16 more that can be read.
+    /// Like parse_ansor_line, errors included, which then are in `why`.
+    [[nodiscard]] bool parse(std::string_view line, std::size_t number, entry& out, bad_line& why) {
+        if (!out.rest.foreign) out.rest = {}; // else it has nothing that is not overwritten
+        out.rest.foreign = true;
+        if (quick(line, out)) return true;
+        return strict(line, number, out, why);
+    }
+    [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+
+private:
+    struct known_task {
+        std::shared_ptr<const logged_task> task;
+        std::uint32_t number;
+    };
+    struct new_step { ///< to be shown to the sink when its line has turned out good
+        std::size_t place;
+        std::uint64_t hash;
+        std::string_view text;
+        step_list step;
+    };
+
+    bool quick(std::string_view line, entry& out) {
+        const char* const end = line.data() + line.size();
+        new_steps_.clear();
+        new_task_ = nullptr;
+        text_cursor at{line.data()};
+        if (!task(line, at, out) || !steps(at, end, out) || !at.eat(']') || !at.eat(']') || !at.eat(',') || !measured(at, out) || !at.eat(',') ||
+            !at.eat_name('v') || !version(at, end, out) || !at.eat('}'))
+            return false;
+        while (*at.at == ' ' || *at.at == '\r') ++at.at;
+        if (at.at != end) return false;
+        commit(out);
+        return true;
+    }
+
+    /// `{"i": [[task], [[], [`, up to and with the bracket of the steps.
+    bool task(std::string_view line, text_cursor& at, entry& out) {
+        if (is_last_task(line) || recall_task(line)) {
+            at.at += last_task_.size();
+            if (out.task != last_known_.task) out.task = last_known_.task;
+            out.task_number = last_known_.number;
+            return true;
+        }
+        json_reader in(line, limits_);
+        auto made = std::make_shared<logged_task>();
+        if (!in.begin_object() || !member(in, "i") || !in.begin_array() || !more(in, "") || !read_task(in, *made)) return false;
+        if (!more(in, "") || !in.begin_array() || !more(in, "") || !in.begin_array() || !no_more(in, "") || !more(in, "") || !in.begin_array())
+            return false;
+        new_task_ = made;
+        new_task_text_ = line.substr(0, in.offset());
+        out.task = std::move(made);
+        at.at += in.offset();
+        return true;
+    }
+
+    [[nodiscard]] bool is_last_task(std::string_view line) const noexcept { return !last_task_.empty() && line.starts_with(last_task_); }
+    bool recall_task(std::string_view line) {
+        constexpr std::string_view stages = "[[], ["; // most likely they end it; if they stand elsewhere the text is not found
+        const auto guess = line.find(stages);
+        if (guess == std::string_view::npos) return false;
+        const std::string_view text = line.substr(0, guess + stages.size());
+        const auto known = task_texts_.find(hash_words(text), text);
+        if (known == text_cache::none) return false;
+        last_task_ = text;
+        last_known_ = known_tasks_[known];
+        return true;
+    }
+
+    bool steps(text_cursor& at, const char* end, entry& out) {
+        out.steps.clear();
+        do {
+            while (*at.at == ' ') ++at.at;
+            if (*at.at != '[' || out.steps.size() == most_steps_) return false;
+            const step_guess guess(at.at, end);
+            if (guess.end != nullptr) {
+                const auto known = step_texts_.find(guess.hash, {at.at, static_cast<std::size_t>(guess.end - at.at)});
+                if (known != text_cache::none) {
+                    out.steps.push_back(known);
+                    at.at = guess.end;
+                    continue;
+                }
+            }
+            json_reader in({at.at, static_cast<std::size_t>(end - at.at)}, step_limits_);
+            new_step made{out.steps.size(), 0, {}, {}};
+            if (!read_step(in, made.step.steps.emplace_back(), scratch_)) return false;
+            made.text = in.since(0);
+            made.hash = hash_words(made.text);
+            at.at += made.text.size();
+            new_steps_.push_back(std::move(made));
+            out.steps.push_back(0);
+        } while (at.eat(','));
+        return at.eat(']');
+    }
+
+    bool measured(text_cursor& at, entry& out) {
+        measurement& m = out.rest.measured;
+        std::int64_t error = 0;
+        m.seconds.clear();
+        if (!at.eat_name('r') || !at.eat('[') || !at.eat('[')) return false;
+        do
+            if (!at.real(m.seconds.emplace_back())) return false;
+        while (at.eat(','));
+        if (!at.eat(']') || !at.eat(',') || !at.integer(error) || !at.eat(',') || !at.real(m.total_seconds) || !at.eat(',')) return false;
+        if (!at.integer(m.timestamp) || !at.eat(']')) return false;
+        judge(m, error);
+        return true;
+    }
+
+    /// As to_record does it, in place.
+    static void judge(measurement& m, std::int64_t error) {
+        m.status = outcome_of_ansor_error(error);
+        m.reason.clear();
+        if (!m.ok()) {
+            m.seconds.clear();
+            m.reason = "error_no " + std::to_string(error);
+            return;
+        }
+        for (const double s : m.seconds)
+            if (!(s > 0 && s < ansor_failed_cost)) m.status = outcome::unstable;
+        if (!m.ok()) m.reason = "no error, but not a positive time";
+    }
+
+    bool version(text_cursor& at, const char* end, entry& out) {
+        while (*at.at == ' ') ++at.at;
+        const auto left = static_cast<std::size_t>(end - at.at);
+        if (last_version_.empty() || left < last_version_.size() || std::memcmp(at.at, last_version_.data(), last_version_.size()) != 0) {
+            json_reader in({at.at, left}, limits_);
+            if (!in.read(version_)) return false;
+            last_version_ = in.since(0);
+        }
+        if (out.rest.version != version_) out.rest.version = version_;
+        at.at += last_version_.size();
+        return true;
+    }
+
+    /// The line is good: what is new on it gets its number, and is remembered.
+    void commit(entry& out) {
+        if (new_task_ != nullptr) {
+            out.task_number = sink_->task(*new_task_);
+            last_task_ = new_task_text_;
+            last_known_ = {new_task_, out.task_number};
+            if (known_tasks_.size() >= most_tasks) {
+                task_texts_.clear();
+                known_tasks_.clear();
+            }
+            if (last_task_.size() <= text_cache::longest) {
+                task_texts_.insert(hash_words(new_task_text_), new_task_text_, static_cast<std::uint32_t>(known_tasks_.size()));
+                known_tasks_.push_back(last_known_);
+            }
+        }
+        for (const new_step& made : new_steps_) {
+            out.steps[made.place] = sink_->step(made.step);
+            if (out.steps[made.place] != text_cache::none) step_texts_.insert(made.hash, made.text, out.steps[made.place]);
+        }
+    }
+
+    bool strict(std::string_view line, std::size_t number, entry& out, bad_line& why) {
+        json_reader in(line, limits_, number);
+        ansor_line parsed;
+        if (!read_ansor_line(in, parsed, most_steps_) || !in.finish()) {
+            reason_ = in.reason();
+            why.line = in.where().line;
+            why.column = in.where().column;
+            why.code = in.code();
+            why.reason = reason_;
+            return false;
+        }
+        out.rest = to_record(std::move(parsed));
+        out.task = std::make_shared<logged_task>(std::move(out.rest.task));
+        out.task_number = sink_->task(*out.task);
+        out.steps.clear();
+        step_list one;
+        for (auto& step : out.rest.schedule.steps) {
+            one.steps.assign(1, std::move(step));
+            out.steps.push_back(sink_->step(one));
+        }
+        out.rest.task = {};
+        out.rest.schedule.steps.clear();
+        return true;
+    }
+
+    static constexpr std::size_t most_tasks = 4096;
+
+    K* sink_;
+    json_limits limits_, step_limits_;
+    std::size_t most_steps_;
+    text_cache task_texts_, step_texts_;
+    std::vector<known_task> known_tasks_; ///< by the number in task_texts_
+    std::string last_task_;               ///< the text of the task read last
+    known_task last_known_{};
+    std::string last_version_, version_; ///< its text, its value
+    std::shared_ptr<logged_task> new_task_;
+    std::string_view new_task_text_;
+    std::vector<new_step> new_steps_;
+    std::vector<std::int64_t> scratch_;
+    std::string reason_;
+};
+
+} // namespace detail
+
+} // namespace augur::inline v0
+
+#endif

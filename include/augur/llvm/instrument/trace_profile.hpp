@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LLVM_INSTRUMENT_TRACE_PROFILE_HPP
+#define AUGUR_LLVM_INSTRUMENT_TRACE_PROFILE_HPP
+
+/// @file
+/// Profiles of a trace that is never held: exact as far as it is short, sampled from there on, by parts of the program.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/llvm/options.hpp>
+#include <augur/program/reuse/associativity_profile.hpp>
+#include <augur/program/reuse/profile.hpp>
+#include <augur/program/reuse/stream.hpp>
+
+namespace augur::inline v0::detail {
+
+/// The accesses of one thread, or of several interleaved, as they come. A part is a function whose accesses are counted apart.
+///
+/// Behind the first `exact` accesses distances below 1024 are those of bursts (from every 2^20 accesses 49152 are looked at, when 16384 before them
+/// have been), and the others those among some of the lines (SHARDS: Waldspurger, Park, Garthwaite, Ahmad 2015), in one stream for all parts: a
+/// sample of lines is poor at the small distances that decide about a first cache, and a burst does not see the large ones.
+/// Cost       10 ns an access as far as it is exact, some 2 ns from there on
+/// Memory     that of a reuse_stream
+class trace_profile {
+public:
+    trace_profile(const trace_options& o, std::uint64_t exact)
+        : options_(o), left_(exact), last_(o.rate < 1 ? static_cast<std::uint64_t>(o.rate * 0x1p64) - 1 : ~std::uint64_t{0}), seed_(mix64(o.seed)) {
+        for (const auto n : o.sets) {
+            sets_.push_back(*associativity_stream::create(n, associativity_stream::deepest, o.line_bytes));
+            no_sets_.push_back(sets_.back().profile());
+        }
+    }
+
+    void feed(std::span<const std::uint64_t> lines, std::size_t part) {
+        while (parts_.size() <= part) parts_.emplace_back(options_.line_bytes, no_sets_);
+        for (std::size_t s = 0; s < sets_.size(); ++s) sets_[s].feed(lines, parts_[part].sets[s]);
+        const auto now = lines.first(static_cast<std::size_t>((std::min)(left_, std::uint64_t{lines.size()})));
+        if (!now.empty()) {
+            left_ -= now.size();
+            stream_.feed(now, parts_[part].exact, options_.warm ? &first_uses_ : nullptr);
+            if (options_.warm && (marks_.empty() || first_uses_.size() > marks_.back().first)) marks_.emplace_back(first_uses_.size(), part);
+            choose(now, scratch_);
+        }
+        if (now.size() < lines.size()) sample(lines.subspan(now.size()), parts_[part]);
+    }
+
+    /// Of a part of the program.
+    struct profiles {
+        reuse_profile reuse;
+        std::vector<associativity_profile> sets;
+    };
+    /// (parts + 1) the profiles of each part, and of all. Once.
+    std::vector<profiles> finish() {
+        const bool sampled = std::any_of(parts_.begin(), parts_.end(), [](const part_profile& p) { return p.accesses > 0; });
+        if (options_.warm) warm(sampled);
+        std::vector<profiles> all(parts_.size() + 1, {reuse_profile(options_.line_bytes), no_sets_});
+        const auto lines = static_cast<std::uint64_t>(std::llround(static_cast<double>(far_.lines()) / options_.rate));
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            all[i] = {parts_[i].exact, std::move(parts_[i].sets)};
+            if (sampled) add_sample(parts_[i], lines, all[i].reuse);
+            [[maybe_unused]] bool same = static_cast<bool>(all.back().reuse.merge(all[i].reuse));
+            for (std::size_t s = 0; s < sets_.size(); ++s) same = static_cast<bool>(all.back().sets[s].merge(all[i].sets[s]));
+        }
+        return all;
+    }
+
+private:
+    static constexpr std::size_t period = std::size_t{1} << 20U, settle = std::size_t{1} << 14U, burst = std::size_t{1} << 16U;
+
+    struct part_profile {
+        part_profile(std::int64_t line_bytes, std::vector<associativity_profile> none)
+            : exact(line_bytes), near(line_bytes), far(line_bytes), sets(std::move(none)) {}
+        reuse_profile exact;
+        std::uint64_t accesses = 0; ///< that are sampled
+        reuse_profile near;         ///< of bursts, whatever the distance
+        reuse_profile far;          ///< among chosen lines
+        std::vector<associativity_profile> sets;
+    };
+
+    /// Accesses to chosen lines go into the one stream.
+    void choose(std::span<const std::uint64_t> lines, reuse_profile& into) {
+        std::array<std::uint64_t, 1024> kept;
+        for (; !lines.empty(); lines = lines.subspan((std::min)(kept.size(), lines.size()))) {
+            std::size_t n = 0;
+            for (const auto line : lines.first((std::min)(kept.size(), lines.size()))) {
+                kept[n] = line;
+                n += mix64(line ^ seed_) <= last_ ? 1 : 0;
+            }
+            far_.feed({kept.data(), n}, into);
+        }
+    }
+    void sample(std::span<const std::uint64_t> lines, part_profile& p) {
+        p.accesses += lines.size();
+        choose(lines, p.far);
+        while (!lines.empty()) {
+            const std::size_t until = at_ < settle ? settle : at_ < burst ? burst : period;
+            const auto now = lines.first((std::min)(lines.size(), until - at_));
+            if (at_ < burst) near_.feed(now, at_ < settle ? scratch_ : p.near);
+            at_ += now.size();
+            lines = lines.subspan(now.size());
+            if (at_ == period) near_ = reuse_stream(), at_ = 0;
+        }
+    }
+    /// The first accesses of a further run, with all that the first one used behind them: their distances are known without running again, and so are
+    /// their places in the sets, as far as first accesses were noted (they are not behind the first `exact` accesses).
+    void warm(bool sampled) {
+        std::vector<std::uint32_t> distances(first_uses_.size());
+        if (!sampled) {
+            const reuse_stream again = stream_;
+            stream_.append(again, first_uses_, distances);
+        }
+        std::size_t from = 0;
+        for (const auto& [to, part] : marks_) {
+            auto& p = parts_[part];
+            if (!sampled) p.exact.replace_cold(std::span(distances).subspan(from, to - from));
+            for (std::size_t s = 0; s < sets_.size(); ++s) {
+                const auto [fills, crowded] = std::pair(p.sets[s].fills, p.sets[s].crowded);
+                sets_[s].feed(std::span(first_uses_).subspan(from, to - from), p.sets[s]);
+                p.sets[s].accesses -= to - from; // they were counted, as misses,
+                p.sets[s].fills = fills;         // and as fills, between the accesses where they belong
+                p.sets[s].crowded = crowded;
+            }
+            from = to;
+        }
+    }
+    void add_sample(const part_profile& p, std::uint64_t lines, reuse_profile& into) const {
+        const auto again = lines > 0 ? lines - 1 : 0;
+        if (options_.warm) { // a line's first use in a further run finds about all others between
+            const std::uint64_t cold = into.cold();
+            reuse_profile warmed(options_.line_bytes);
+            for (std::size_t b = 0; b < reuse_profile::bins; ++b)
+                if (into.count(b) > 0) warmed.add(reuse_profile::low(b), into.count(b));
+            warmed.add(again, cold);
+            into = std::move(warmed);
+        }
+        constexpr auto limit = reuse_profile::exact;
+        double near = 0, near_all = static_cast<double>(p.near.total()), far = 0;
+        for (std::size_t b = 0; b < limit; ++b) near += static_cast<double>(p.near.count(b));
+        const auto distance = [&](std::size_t b) {
+            return (static_cast<double>(reuse_profile::low(b)) + static_cast<double>(reuse_profile::width(b) - 1) / 2) / options_.rate;
+        };
+        for (std::size_t b = 0; b < reuse_profile::bins; ++b)
+            if (distance(b) >= static_cast<double>(limit)) far += static_cast<double>(p.far.count(b));
+        far += static_cast<double>(p.far.cold());
+        const auto all = static_cast<double>(p.accesses);
+        const double near_share = near_all > 0 ? near / near_all : 1; // a part too short for a burst reuses what it just used
+        double given = 0;
+        std::uint64_t gave = 0; // rounded so that the sum is right
+        const auto give = [&](double share, double of) {
+            given += of > 0 ? all * share / of : 0;
+            const auto n = (std::min)(static_cast<std::uint64_t>(std::llround(given)), p.accesses) - gave;
+            gave += n;
+            return n;
+        };
+        for (std::size_t b = 0; b < limit; ++b)
+            if (p.near.count(b) > 0) into.add(b, give(near_share * static_cast<double>(p.near.count(b)), near));
+        for (std::size_t b = 0; b < reuse_profile::bins; ++b)
+            if (p.far.count(b) > 0 && distance(b) >= static_cast<double>(limit))
+                into.add(static_cast<std::uint64_t>((std::min)(distance(b), 0x1p62)),
+                         give((1 - near_share) * static_cast<double>(p.far.count(b)), far));
+        const auto cold = give((1 - near_share) * static_cast<double>(p.far.cold()), far);
+        if (options_.warm) into.add(again, cold);
+        else into.add_cold(cold);
+        into.add(near_share < 1 ? limit : 0, p.accesses - gave);
+    }
+
+    trace_options options_;
+    std::uint64_t left_;
+    std::uint64_t last_; ///< the largest hash of a line that is chosen
+    std::uint64_t seed_;
+    reuse_stream stream_, near_, far_;
+    std::vector<part_profile> parts_;
+    reuse_profile scratch_{64};
+    std::vector<std::uint64_t> first_uses_;
+    std::vector<std::pair<std::size_t, std::size_t>> marks_; ///< up to which first use, which part
+    std::size_t at_ = 0;                                     ///< in the period
+    std::vector<associativity_stream> sets_;
+    std::vector<associativity_profile> no_sets_; ///< of each, before anything came
+};
+
+} // namespace augur::inline v0::detail
+
+#endif

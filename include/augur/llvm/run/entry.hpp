@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LLVM_RUN_ENTRY_HPP
+#define AUGUR_LLVM_RUN_ENTRY_HPP
+
+/// @file
+/// How a program is called: with bare pointers and numbers, or with tensors in TVM's packed conventions. And how many iterations a parallel body has.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <augur/llvm/run/watched_run.hpp>
+
+namespace augur::inline v0::detail {
+
+/// A tensor as DLPack has it (dlpack.h, DLTensor).
+struct dl_tensor {
+    void* data;
+    std::int32_t device_type, device_id;
+    std::int32_t ndim;
+    std::uint8_t code, bits;
+    std::uint16_t lanes;
+    std::int64_t* shape;
+    std::int64_t* strides;
+    std::uint64_t byte_offset;
+};
+
+/// The conventions of TVM's packed functions.
+enum class packed_form : std::uint8_t {
+    none,
+    c,   ///< int f(TVMValue* args, int* type_codes, int num_args, TVMValue* ret, int* ret_code, void* handle)
+    ffi, ///< int f(void* handle, TVMFFIAny* args, int num_args, TVMFFIAny* ret)
+};
+inline packed_form packed_form_of(const ::llvm::Function& f) {
+    const auto is = [&](std::initializer_list<bool> pointers) {
+        if (f.arg_size() != pointers.size() || !f.getReturnType()->isIntegerTy(32)) return false;
+        auto p = pointers.begin();
+        for (const auto& a : f.args())
+            if (*p++ ? !a.getType()->isPointerTy() : !a.getType()->isIntegerTy(32)) return false;
+        return true;
+    };
+    if (is({true, true, false, true, true, true})) return packed_form::c;
+    if (is({true, true, false, true})) return packed_form::ffi;
+    return packed_form::none;
+}
+
+/// What a call's arguments point to, kept while the program runs.
+struct call_memory {
+    struct any {
+        std::int32_t type_index = 0, zero = 0;
+        void* pointer = nullptr;
+    };
+    std::vector<std::unique_ptr<dl_tensor>> tensors;
+    std::vector<std::vector<std::int64_t>> shapes;
+    std::vector<void*> values;
+    std::vector<std::int32_t> codes;
+    std::vector<any> anys;
+    std::int64_t result[4] = {};
+    std::int32_t result_code = 0;
+};
+
+/// Adds `i32 augur.entry()`, which calls the program with its arguments, and gives its name.
+/// @note errors: invalid_argument, naming the parameter; io
+inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, const ir_options& o, fenced_memory& memory, call_memory& kept) {
+    namespace ir = ::llvm;
+    auto& context = m.getContext();
+    const std::string name = "augur.entry";
+    auto* const type = ir::FunctionType::get(ir::Type::getInt32Ty(context), false);
+    auto* const made = ir::Function::Create(type, ir::GlobalValue::ExternalLinkage, name, m);
+    ir::IRBuilder<> at(ir::BasicBlock::Create(context, "", made));
+    const auto pointer = [&](const void* p, ir::Type* t) { return at.CreateIntToPtr(at.getInt64(reinterpret_cast<std::uint64_t>(p)), t); };
+    const auto buffer = [&](const ir_buffer* b, std::size_t i) {
+        const std::uint64_t bytes = b != nullptr && b->bytes > 0 ? b->bytes : o.reserve_bytes;
+        return memory.map(bytes, "argument " + std::to_string(i) + (b != nullptr && b->bytes > 0 ? "" : " (its size was not told)"));
+    };
+    const auto refuse = [&](std::size_t i, const std::string& text) {
+        return error{errc::invalid_argument, "argument " + std::to_string(i) + " of '" + f.getName().take_front(80).str() + "': " + text};
+    };
+    std::vector<ir::Value*> arguments;
+    bool all_tensors = !o.arguments.empty();
+    for (const auto& a : o.arguments) {
+        const auto* const b = std::get_if<ir_buffer>(&a);
+        all_tensors = all_tensors && b != nullptr && !b->shape.empty();
+    }
+    const auto form = packed_form_of(f);
+    if (form != packed_form::none && all_tensors) {
+        for (std::size_t i = 0; i < o.arguments.size(); ++i) {
+            const auto& b = std::get<ir_buffer>(o.arguments[i]);
+            const auto data = buffer(&b, i);
+            if (!data) return data.error();
+            const bool real = is_float(b.type);
+            kept.shapes.push_back(b.shape);
+            const auto bits = b.type == element_type::i1 ? std::int64_t{1} : bytes_of(b.type) * 8;
+            const std::uint8_t code = b.type == element_type::bf16 ? 4 : b.type == element_type::i1 ? 1 : real ? 2 : 0;
+            kept.tensors.push_back(
+                std::make_unique<dl_tensor>(dl_tensor{reinterpret_cast<void*>(*data), 1, 0, static_cast<std::int32_t>(b.shape.size()), code,
+                                                      static_cast<std::uint8_t>(bits), 1, nullptr, nullptr, 0}));
+        }
+        for (std::size_t i = 0; i < kept.tensors.size(); ++i) {
+            auto& t = *kept.tensors[i];
+            t.shape = kept.shapes[i].data();
+            kept.values.push_back(&t);
+            kept.codes.push_back(7); // kTVMDLTensorHandle
+            kept.anys.push_back({7, 0, &t});
+        }
+        const auto n = at.getInt32(static_cast<std::uint32_t>(kept.tensors.size()));
+        const auto* const p = f.getFunctionType();
+        if (form == packed_form::c)
+            arguments = {pointer(kept.values.data(), p->getParamType(0)),
+                         pointer(kept.codes.data(), p->getParamType(1)),
+                         n,
+                         pointer(kept.result, p->getParamType(3)),
+                         pointer(&kept.result_code, p->getParamType(4)),
+                         ir::Constant::getNullValue(p->getParamType(5))};
+        else
+            arguments = {ir::Constant::getNullValue(p->getParamType(0)), pointer(kept.anys.data(), p->getParamType(1)), n,
+                         pointer(kept.result, p->getParamType(3))};
+    } else {
+        const bool tvm = to_view(f.getName()).ends_with("_compute_"); // its numbers, the device, are not among the tensors
+        std::size_t next = 0;
+        for (const auto& a : f.args()) {
+            auto* const t = a.getType();
+            const ir_argument* given = nullptr;
+            if (!(tvm && t->isIntegerTy()) && next < o.arguments.size()) given = &o.arguments[next];
+            const std::size_t number = tvm ? next : a.getArgNo();
+            if (!(tvm && t->isIntegerTy())) ++next;
+            if (t->isPointerTy()) {
+                if (given != nullptr && !std::holds_alternative<ir_buffer>(*given)) return refuse(number, "expected a buffer, got a number");
+                const auto data = buffer(given != nullptr ? std::get_if<ir_buffer>(given) : nullptr, number);
+                if (!data) return data.error();
+                arguments.push_back(pointer(reinterpret_cast<void*>(*data), t));
+            } else if (t->isIntegerTy() && t->getIntegerBitWidth() <= 64) {
+                const auto* const value = given != nullptr ? std::get_if<std::int64_t>(given) : nullptr;
+                if (value == nullptr && !tvm) return refuse(number, "expected an integer, and only you know which");
+                arguments.push_back(ir::ConstantInt::getSigned(t, value != nullptr ? *value : 0));
+            } else if (t->isFloatingPointTy()) {
+                const auto* const value = given != nullptr ? std::get_if<double>(given) : nullptr;
+                arguments.push_back(ir::ConstantFP::get(t, value != nullptr ? *value : 1.0));
+            } else {
+                return refuse(number, "neither a pointer nor a number");
+            }
+        }
+        if (next < o.arguments.size())
+            return error{errc::invalid_argument, "'" + f.getName().take_front(80).str() + "' takes " + std::to_string(next) + " arguments, got " +
+                                                     std::to_string(o.arguments.size())};
+    }
+    auto* const call = at.CreateCall(&f, arguments);
+    call->setCallingConv(f.getCallingConv());
+    const bool status = form != packed_form::none || to_view(f.getName()).ends_with("_compute_");
+    if (status && f.getReturnType()->isIntegerTy(32)) at.CreateRet(call);
+    else at.CreateRet(at.getInt32(0));
+    return name;
+}
+
+/// The iterations of the loop that a body deals out by its first parameter, the number of the task: TVM's limits them by a constant (a minimum, or a
+/// comparison of the induction variable). 0: none was found, or two that differ.
+inline std::uint64_t loop_extent(const ::llvm::Function& f) {
+    namespace ir = ::llvm;
+    if (f.arg_size() < 1 || !f.getArg(0)->getType()->isIntegerTy()) return 0;
+    std::vector<const ir::Value*> work{f.getArg(0)};
+    ir::SmallPtrSet<const ir::Value*, 32> seen{f.getArg(0)};
+    std::uint64_t found = 0;
+    bool one = true;
+    const auto limit = [&](const ir::Value* v) {
+        const auto* const n = ir::dyn_cast<ir::ConstantInt>(v);
+        if (n == nullptr || n->isNegative() || n->isZero()) return;
+        one = one && (found == 0 || found == n->getZExtValue());
+        found = n->getZExtValue();
+    };
+    while (!work.empty()) {
+        const auto* const v = work.back();
+        work.pop_back();
+        for (const auto* const u : v->users()) {
+            const auto* const i = ir::dyn_cast<ir::Instruction>(u);
+            if (i == nullptr) continue;
+            switch (i->getOpcode()) {
+            case ir::Instruction::Call:
+                if (const auto* const call = ir::dyn_cast<ir::IntrinsicInst>(i);
+                    call != nullptr && (call->getIntrinsicID() == ir::Intrinsic::smin || call->getIntrinsicID() == ir::Intrinsic::umin))
+                    limit(call->getArgOperand(1));
+                break;
+            case ir::Instruction::ICmp: {
+                const auto how = ir::cast<ir::ICmpInst>(i)->getPredicate();
+                if (i->getOperand(0) == v && (how == ir::CmpInst::ICMP_SLT || how == ir::CmpInst::ICMP_ULT)) limit(i->getOperand(1));
+                break;
+            }
+            case ir::Instruction::Add:
+            case ir::Instruction::Mul:
+            case ir::Instruction::Shl:
+            case ir::Instruction::SExt:
+            case ir::Instruction::ZExt:
+            case ir::Instruction::Trunc:
+            case ir::Instruction::PHI:
+                if (seen.insert(i).second) work.push_back(i);
+                break;
+            default: break;
+            }
+        }
+    }
+    return one && found < std::uint64_t{1} << 31U ? found : 0;
+}
+
+} // namespace augur::inline v0::detail
+
+#endif

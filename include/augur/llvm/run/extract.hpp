@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LLVM_RUN_EXTRACT_HPP
+#define AUGUR_LLVM_RUN_EXTRACT_HPP
+
+/// @file
+/// From a module to its features, in the process at hand: analyse, instrument, compile, run, put together. And what is said when it goes wrong.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <signal.h>
+#include <sys/time.h>
+
+#include <llvm/Support/ErrorHandling.h>
+
+#include <augur/llvm/run/entry.hpp>
+#include <augur/llvm/run/jit.hpp>
+#include <augur/llvm/run/prepare.hpp>
+#include <augur/program/features.hpp>
+
+namespace augur::inline v0::detail {
+
+/// Signals and LLVM's fatal errors, told before the child ends.
+struct ir_failures {
+    static inline const child_report* report = nullptr;
+    static inline const char* step = "read";
+    static inline double seconds = 0;
+    static inline std::vector<std::pair<std::size_t, std::string>>* names = nullptr; ///< counters, and what they count
+    static inline std::vector<::llvm::Function*>* foreign = nullptr;
+
+    static void install(const child_report& to, const ir_options& o) {
+        report = &to;
+        seconds = o.time_limit_seconds;
+        struct sigaction act {};
+        act.sa_sigaction = &handle;
+        act.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigfillset(&act.sa_mask);
+        for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGALRM, SIGXCPU}) ::sigaction(s, &act, nullptr);
+        itimerval timer{};
+        timer.it_value.tv_sec = static_cast<time_t>(seconds);
+        timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+        ::setitimer(ITIMER_REAL, &timer, nullptr);
+        ::llvm::install_fatal_error_handler([](void*, const char* why, bool) { say(errc::unsupported, "LLVM gave up", why); });
+        std::set_new_handler([] { say(errc::limit, "there is no more memory", ""); });
+    }
+    static void no_such_function(std::uint64_t i) {
+        report->fail(errc::not_found,
+                     "the program calls '" + (*foreign)[i]->getName().take_front(80).str() + "', which is not here (ir_options.symbols)");
+    }
+
+private:
+    [[noreturn]] static void say(errc code, const char* what, const char* more) {
+        std::array<char, 512> text;
+        const int n =
+            std::snprintf(text.data(), text.size(), "%s while it was to %s%s%s%s", what, step, *more != '\0' ? ": " : "", more, where().data());
+        report->fail(code, {text.data(), (std::min)(static_cast<std::size_t>(n), text.size() - 1)});
+    }
+    /// The place in the program that ran most often so far.
+    static std::array<char, 256> where() {
+        std::array<char, 256> text{};
+        if (ir_run::now == nullptr || names == nullptr) return text;
+        const std::string* most = nullptr;
+        std::uint64_t times = 0;
+        for (const auto& [counter, name] : *names)
+            if (const auto n = ir_run::now->counters[counter]; n > times) times = n, most = &name;
+        if (most != nullptr)
+            std::snprintf(text.data(), text.size(), "; most often, %llu times, it had come to %s", static_cast<unsigned long long>(times),
+                          most->c_str());
+        return text;
+    }
+    static void handle(int signal, siginfo_t* info, void*) {
+        std::array<char, 256> text{};
+        if (signal == SIGALRM) {
+            std::snprintf(text.data(), text.size(), "stopped at its time limit of %g seconds", seconds);
+            say(errc::limit, text.data(), "");
+        }
+        if (signal == SIGXCPU) say(errc::limit, "stopped at its limit of processor time", "");
+        const bool running = ir_run::now != nullptr;
+        if (running && (signal == SIGSEGV || signal == SIGBUS))
+            ir_run::now->memory.describe(reinterpret_cast<std::uint64_t>(info->si_addr), text.data(), text.size());
+        if (running && ir_run::now->heap.refused() > 0) {
+            const auto used = std::char_traits<char>::length(text.data());
+            std::snprintf(text.data() + used, text.size() - used, "; before that it asked for %llu bytes, more than the memory limit has left",
+                          static_cast<unsigned long long>(ir_run::now->heap.refused()));
+        }
+        const char* const what = signal == SIGSEGV || signal == SIGBUS ? "wild access to memory"
+                                 : signal == SIGFPE                    ? "division by zero or without a result"
+                                 : signal == SIGILL  ? "an instruction that this processor does not have, or code that must not be reached"
+                                 : signal == SIGABRT ? "it was aborted"
+                                                     : "it was ended by a signal";
+        say(running ? errc::illegal_schedule : errc::unsupported, what, text.data());
+    }
+};
+
+/// The counts of a function's edges and blocks, from those of the ways that had a choice: a block runs as often as it is come to, and a way without a
+/// choice is taken as often as its block runs.
+inline void settle_counts(ir_function& f, const ir_counters& c, const std::vector<std::uint64_t>& counters) {
+    const std::size_t n = f.blocks.size();
+    std::vector<std::size_t> open(n, 0), only(n, f.flow.size());
+    for (std::size_t e = 0; e < f.flow.size(); ++e) {
+        ++open[f.flow[e].target];
+        if (c.ways[e] < 0) only[f.flow[e].source] = e;
+    }
+    f.blocks[0].count = counters[c.calls];
+    std::vector<std::uint32_t> ready;
+    const auto come = [&](std::size_t e, std::uint64_t count) {
+        f.flow[e].label.count = count;
+        const auto to = f.flow[e].target;
+        f.blocks[to].count += count;
+        if (--open[to] == 0) ready.push_back(to);
+    };
+    for (std::uint32_t b = 0; b < n; ++b)
+        if (open[b] == 0) ready.push_back(b);
+    for (std::size_t e = 0; e < f.flow.size(); ++e)
+        if (c.ways[e] >= 0) come(e, counters[static_cast<std::size_t>(c.ways[e])]);
+    while (!ready.empty()) {
+        const auto b = ready.back();
+        ready.pop_back();
+        if (only[b] < f.flow.size()) come(only[b], f.blocks[b].count);
+    }
+}
+
+inline result<program_features> extract_features(::llvm::Module& m, const ir_options& o, const child_report& report) {
+    namespace ir = ::llvm;
+    const auto step = [&](const char* name) {
+        ir_failures::step = name;
+        report.send(0, name);
+    };
+    // --- what it is
+    step("analyse");
+    std::string broken;
+    ir::raw_string_ostream sink(broken);
+    if (ir::verifyModule(m, &sink)) {
+        std::replace(broken.begin(), broken.end(), '\n', ' ');
+        return error{errc::parse, "the module is not valid: " + broken.substr(0, 300)};
+    }
+    auto target = ir_jit::create();
+    if (!target) return target.error();
+    const auto entry = find_entry(m, o.entry);
+    if (!entry) return entry.error();
+    const std::string name = (*entry)->getName().str();
+    auto prepared = prepare_module(m, **entry, o);
+    if (!prepared) return prepared.error();
+    (*target)->adopt(m);
+
+    std::vector<ir_function> functions;
+    std::size_t instructions = 0;
+    {
+        ir::PassBuilder passes;
+        ir::LoopAnalysisManager loops;
+        ir::FunctionAnalysisManager analyses;
+        ir::CGSCCAnalysisManager calls;
+        ir::ModuleAnalysisManager modules;
+        analyses.registerPass([&] { return passes.buildDefaultAAPipeline(); });
+        passes.registerModuleAnalyses(modules);
+        passes.registerCGSCCAnalyses(calls);
+        passes.registerFunctionAnalyses(analyses);
+        passes.registerLoopAnalyses(loops);
+        passes.crossRegisterProxies(loops, analyses, calls, modules);
+        const features_limits limits;
+        for (auto* const f : prepared->functions) {
+            instructions += f->getInstructionCount();
+            if (f->size() > limits.blocks || instructions > limits.instructions / 2)
+                return error{errc::limit, "function '" + f->getName().take_front(80).str() + "': more than " + std::to_string(limits.blocks) +
+                                              " blocks, or the program has more than " + std::to_string(limits.instructions / 2) + " instructions"};
+            functions.push_back(ir_graphlets(*f, analyses, o.contract).make());
+        }
+    }
+    // Bodies of parallel regions are functions whose address goes somewhere. What only they reach is parallel with them.
+    std::vector<parallel_part> parts;
+    std::vector<std::size_t> part_functions; // (parts) which function
+    std::vector<std::string> part_names;
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        auto& code = *functions[i].code;
+        if (i == 0 || !code.hasAddressTaken()) continue;
+        parts.push_back({0, loop_extent(code), 0});
+        part_functions.push_back(i);
+        part_names.push_back("augur.body." + std::to_string(i));
+    }
+    std::vector<std::vector<std::size_t>> reached_by(functions.size()); // (functions) parts
+    const auto serial = reached_from(**entry, false);
+    for (std::size_t p = 0; p < parts.size(); ++p)
+        for (auto* const f : reached_from(*functions[part_functions[p]].code, false))
+            for (std::size_t i = 0; i < functions.size(); ++i)
+                if (functions[i].code == f && std::find(serial.begin(), serial.end(), f) == serial.end()) reached_by[i].push_back(p);
+
+    // --- counters and trace into it
+    step("compile");
+    std::vector<std::string> function_names;
+    for (std::size_t i = 0; i < functions.size(); ++i) function_names.push_back(functions[i].code->getName().str());
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        functions[part_functions[p]].code->setName(part_names[p]);
+        functions[part_functions[p]].code->setLinkage(ir::GlobalValue::ExternalLinkage);
+        functions[part_functions[p]].code->setVisibility(ir::GlobalValue::DefaultVisibility);
+    }
+    ir_run run(o, report, std::move(parts));
+    ir_instrumenter instrumenter(m, {&ir_run::cell, ir_run::flush_hook, ir_run::range_hook, ir_run::copy_hook, run.line_bits()});
+    std::vector<ir_counters> numbers;
+    std::vector<std::pair<std::size_t, std::string>> names; // of counters, for a run that does not end
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        const auto& f = functions[i];
+        numbers.push_back(instrumenter.number(f));
+        const std::string in = "function '" + function_names[i].substr(0, 80) + "'";
+        names.emplace_back(numbers[i].calls, in);
+        for (std::size_t e = 0; e < f.flow.size(); ++e)
+            if (numbers[i].ways[e] >= 0)
+                names.emplace_back(numbers[i].ways[e], in + ", block '" + f.blocks[f.flow[e].target].name.substr(0, 80) + "'");
+    }
+    run.counters.assign(instrumenter.counters(), 0);
+    for (std::size_t i = 0; i < functions.size(); ++i) instrumenter.instrument(functions[i], numbers[i], run.counters.data());
+    auto foreign = prepared->foreign;
+    stub_foreign(foreign, ir_failures::no_such_function, m);
+    call_memory arguments;
+    // of the limit not all, so that a program that looks at what it gets hears of it before it is ended
+    if (auto opened = run.heap.open(run.memory, o.memory_limit_bytes / 4 * 3); !opened) return opened.error();
+    const auto start = add_entry(m, **entry, o, run.memory, arguments);
+    if (!start) return start.error();
+    if (auto compiled = (*target)->compile(m, o.symbols); !compiled) return compiled.error();
+    const auto address = (*target)->address(*start);
+    if (!address) return address.error();
+    std::vector<std::uint64_t> bodies;
+    for (const auto& part_name : part_names) {
+        const auto body = (*target)->address(part_name);
+        if (!body) return body.error();
+        bodies.push_back(*body);
+    }
+    run.place_parts(bodies);
+
+    // --- once
+    step("run");
+    ir_failures::names = &names;
+    ir_failures::foreign = &foreign;
+    std::int32_t status = 0;
+    if (auto ran = run.run([&] { status = reinterpret_cast<std::int32_t (*)()>(*address)(); }); !ran) return ran.error();
+    ir_failures::step = "put together what it found";
+    if (status != 0)
+        return error{errc::illegal_schedule,
+                     "the program failed with " + std::to_string(status) + (run.last_error.empty() ? "" : ": " + run.last_error.substr(0, 200)) +
+                         (run.heap.refused() > 0 ? "; there was no room for " + std::to_string(run.heap.refused()) + " bytes" : "")};
+
+    // --- what it did
+    program_features out;
+    out.name = name;
+    out.source =
+        "LLVM IR, run with LLVM " LLVM_VERSION_STRING "; " + std::to_string(run.accesses()) + " accesses to memory, " +
+        (run.trace_ended_early()          ? "the trace ends early, after " + std::to_string(o.trace.most)
+         : run.accesses() > o.trace.exact ? "of which the first " + std::to_string(o.trace.exact) + " were counted one by one and the others sampled"
+                                          : "counted one by one");
+    auto memory = run.finish();
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        auto& f = functions[i];
+        if (run.counters[numbers[i].calls] == 0) continue;
+        settle_counts(f, numbers[i], run.counters);
+        for (std::size_t c = 0; c < f.copies.size(); ++c) { // as long as they are on the average
+            const auto times = f.blocks[f.copies[c].block].count;
+            const auto bytes = times > 0 ? run.counters[numbers[i].copied[c]] / times : 1;
+            for (const auto v : f.copies[c].vertices)
+                f.blocks[f.copies[c].block].code[v].lanes = static_cast<std::uint32_t>(std::clamp(bytes, std::uint64_t{1}, std::uint64_t{65536}));
+        }
+        auto& made = out.functions.emplace_back();
+        made.name = function_names[i];
+        made.count = run.counters[numbers[i].calls];
+        const auto body = std::find(part_functions.begin(), part_functions.end(), i);
+        if (body != part_functions.end()) made.launches = run.parts()[static_cast<std::size_t>(body - part_functions.begin())].launches;
+        else made.launches = 0;
+        for (const auto p : reached_by[i])
+            if (part_functions[p] != i) made.launches += run.parts()[p].launches;
+        made.parallel = made.launches > 0;
+        made.launches = made.parallel ? (std::min)(made.launches, made.count) : 1;
+        if (body != part_functions.end() && made.parallel)
+            made.memory = {std::move(memory[static_cast<std::size_t>(body - part_functions.begin()) + 2])};
+        made.flow = control_flow_graph(std::move(f.blocks), std::move(f.flow));
+    }
+    for (auto& f : out.functions) // the entry's is what was not parallel
+        if (!f.parallel && !part_functions.empty() && f.memory.empty() && f.name == name) f.memory = {memory[1]};
+    out.memory = {std::move(memory[0])};
+    if (auto fits = check_features(out); !fits) return error{fits.error().code, "the counts do not fit together: " + fits.error().detail};
+    return out;
+}
+
+} // namespace augur::inline v0::detail
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_CODEGEN_C_WRITER_HPP
+#define AUGUR_LOOPNEST_CODEGEN_C_WRITER_HPP
+
+/// @file
+/// Lowered kernels as C with GNU vector types.
+///
+/// The space loops behind the last reduce loop are a register tile: their results live in local vectors while the reduce loops around them run,
+/// whatever the schedule's unroll pragma says (LLVM does the same for TVM). A tile larger than the register file is cut, evenly or not, into the
+/// shape that is computed fastest, and the outer part of the cut moves outside the reduce loops, which is legal since no two elements of a space loop
+/// meet. Where a tile has too few sums to hide their latency, several partial ones of each take turns. Where its results read overlapping windows,
+/// they share loads and sums.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/codegen/generated_program.hpp>
+#include <augur/loopnest/detail/c_tile.hpp>
+#include <augur/loopnest/detail/loop_choice.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+class c_writer : private c_tile {
+public:
+    c_writer(lowered_kernel k, const c_options& o) : c_tile(std::move(k), o) {}
+
+    generated_program run() {
+        generated_program p;
+        p.flops = kernel_.flops;
+        p.entry = "aug_kernel_" + std::to_string(options_.id);
+        std::string body = function(p.entry, kernel_.roots, true);
+        if (!kernel_.packing.empty()) {
+            p.pack_entry = "aug_pack_" + std::to_string(options_.id);
+            body += function(p.pack_entry, kernel_.packing, false);
+        }
+        if (!too_long() && functions_.size() + body.size() <= options_.max_source_bytes) p.source = std::move(functions_) + body;
+        for (const auto& b : kernel_.buffers) {
+            using role = program_buffer::role;
+            if (b.what == lowered_buffer::kind::local) continue; // they come last
+            const auto what = b.what == lowered_buffer::kind::input    ? (b.constant ? role::weight : role::input)
+                              : b.what == lowered_buffer::kind::output ? role::output
+                              : b.what == lowered_buffer::kind::packed ? role::packed
+                                                                       : role::scratch;
+            p.buffers.push_back({what, b.elements, static_cast<std::uint64_t>(b.tensor)});
+        }
+        return p;
+    }
+
+private:
+    std::string function(const std::string& name, const std::vector<std::size_t>& nests, bool launch) {
+        open({});
+        declare_buffers();
+        for (const auto n : nests) block([&] { emit(kernel_.nests[n], 0); });
+        const auto body = close();
+        return "void " + name + (launch ? "(float *const *b, aug_launch launch) {\n(void)launch;\n" : "(float *const *b) {\n") + body + "}\n";
+    }
+
+    /// The loops that carry attached stages, then the rest as a core.
+    void emit(const lowered_nest& n, std::size_t depth) {
+        std::size_t core_begin = 0;
+        for (std::size_t i = 0; i < n.loops.size(); ++i)
+            if (!n.loops[i].attached.empty()) core_begin = i + 1;
+        if (depth >= core_begin) return core(n, depth);
+        if (n.combine != reducer::none && depth == n.first_reduce()) neutral(n, depth);
+        const auto& l = n.loops[depth];
+        loop(l.term, l.extent, l.annotation == loop_annotation::parallel, [&] {
+            for (const auto a : l.attached) {
+                const auto& nest = kernel_.nests[a];
+                declare_local(nest.buffer);
+                block([&] { emit(nest, 0); });
+            }
+            block([&] { emit(n, depth + 1); });
+            locals_.resize(locals_.size() - l.attached.size());
+        });
+    }
+
+    /// Sets the results below `depth` to the neutral value, in memory.
+    void neutral(const lowered_nest& n, std::size_t depth) {
+        lowered_nest clear = n;
+        clear.combine = reducer::none;
+        clear.value = {};
+        clear.value.op = expr_op::constant;
+        clear.value.value = identity_of(n.combine);
+        clear.loops.clear();
+        clear.guards.clear();
+        std::vector<int> reduce;
+        for (std::size_t i = 0; i < n.loops.size(); ++i) {
+            if (n.loops[i].reduce) reduce.push_back(n.loops[i].term);
+            else if (i >= depth) clear.loops.push_back({n.loops[i].term, n.loops[i].extent, false, loop_annotation::none, {}});
+        }
+        for (const auto& g : n.guards)
+            if (!depends_on(g, reduce)) clear.guards.push_back(g);
+        block([&] { core(clear, 0); });
+    }
+
+    /// Writes the loops from `depth` on; none of them carries attached stages.
+    void core(const lowered_nest& n, std::size_t depth) {
+        std::vector<lowered_loop> loops;
+        for (std::size_t i = depth; i < n.loops.size(); ++i)
+            if (n.loops[i].term >= 0) loops.push_back(n.loops[i]);
+        bool begun = false; // the first reduce loop is outside: the results hold partial sums
+        for (std::size_t i = 0; i < depth; ++i) begun = begun || n.loops[i].reduce;
+
+        auto v = vector_loop(n, loops);
+        plan p;
+        if (const auto r = sum_loop(kernel_.terms, n, loops, v); r < loops.size()) {
+            p.sum_lanes = loops[r];
+            loops.erase(loops.begin() +
+                        static_cast<std::ptrdiff_t>(r)); // it is written inside the others, wherever it stood: a reduction has no order here
+            v = loops.size();
+        }
+        std::size_t behind = 0; // the first loop behind the last reduce loop
+        for (std::size_t i = 0; i < loops.size(); ++i)
+            if (loops[i].reduce) behind = i + 1;
+        std::size_t group = behind; // the first of the reduce loops that end there
+        while (group > 0 && loops[group - 1].reduce) --group;
+
+        p.nest = n;
+        const bool tiled = behind > 0 && p.sum_lanes.term < 0;
+        std::vector<std::int64_t> extents;
+        std::vector<lowered_loop> rows;
+        for (std::size_t i = behind; tiled && i < loops.size(); ++i) {
+            if (i == v || loops[i].annotation == loop_annotation::parallel) continue;
+            rows.push_back(loops[i]);
+            extents.push_back(loops[i].extent);
+        }
+        tile_shape shape;
+        if (tiled) {
+            std::int64_t steps = 1;
+            for (std::size_t i = group; i < behind; ++i) steps *= loops[i].extent;
+            const auto across = v < loops.size() ? loops[v].extent : 1;
+            const auto windows = windows_of(n, rows, std::span(loops).subspan(group, behind - group));
+            shape = overlap(windows) ? choose_.of_windows(across, extents, windows, steps) : choose_.of_products(across, extents, steps);
+        } else if (v < loops.size()) {
+            const auto W = static_cast<std::int64_t>(options_.vector_floats);
+            const auto e = loops[v].extent;
+            shape.lanes = (std::min)(e, 4 * W);
+            if (e > 4 * W && e % W == 0 && largest_divisor(e / W, 4) > 1) shape.lanes = W * largest_divisor(e / W, 4);
+        }
+
+        if (v < loops.size()) {
+            p.lanes = loops[v];
+            p.lanes.attached.clear();
+        }
+        auto next = shape.parts.begin();
+        for (std::size_t i = 0; i < loops.size(); ++i) {
+            const auto& l = loops[i];
+            if (i == v) {
+                if (shape.lanes < l.extent) p.cuts.push_back({p.lanes, shape.lanes, p.outer.size()});
+            } else if (i >= group && i < behind) {
+                p.around.push_back(l);
+            } else if (const bool inside = tiled && i >= behind && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
+                p.tile.push_back(l);
+                if (next[-1] < l.extent) p.cuts.push_back({l, next[-1], p.outer.size()});
+            } else {
+                p.outer.push_back(l);
+            }
+        }
+        if (tiled) unroll(p, shape);
+        p.neutral_in_registers =
+            n.combine != reducer::none && !begun &&
+            std::none_of(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(group), [](const lowered_loop& l) { return l.reduce; });
+        write(p, 0);
+    }
+
+    /// Splits the innermost reduce loop when it is too long to be written out as a whole, so that some of its steps are.
+    void unroll(plan& p, const tile_shape& shape) {
+        auto sums = static_cast<std::int64_t>(segments(shape.lanes).size());
+        for (const auto part : shape.parts) sums *= part;
+        if (p.around.empty() || p.around.back().extent * sums <= most_written_out(p.nest)) return;
+        const auto whole = p.around.back();
+        auto inner = whole;
+        inner.extent = largest_divisor(whole.extent, std::clamp(most_written_out(p.nest) / sums, std::int64_t{1}, std::int64_t{8}));
+        if (inner.extent == 1) return;
+        auto& outer = p.around.back();
+        outer.extent = whole.extent / inner.extent;
+        outer.term = kernel_.terms.loop(outer.extent);
+        inner.term = kernel_.terms.loop(inner.extent);
+        substitute(p.nest, whole.term, term_table::value(outer.term) * inner.extent + term_table::value(inner.term));
+        p.around.push_back(inner);
+    }
+
+    /// `count` parts of `size` iterations of a loop that was cut, from iteration `first` on.
+    void write_parts(plan p, const lowered_loop& whole, std::int64_t first, std::int64_t count, std::int64_t size, std::size_t depth) {
+        const int outer = count > 1 ? kernel_.terms.loop(count) : -1;
+        auto inner = whole;
+        inner.extent = size;
+        inner.term = kernel_.terms.loop(size);
+        substitute(p.nest, whole.term, affine(first) + (outer >= 0 ? term_table::value(outer) * size : affine()) + term_table::value(inner.term));
+        if (p.lanes.term == whole.term) p.lanes = inner;
+        for (auto& l : p.tile)
+            if (l.term == whole.term) l = inner;
+        loop(outer, count, whole.annotation == loop_annotation::parallel, [&] { write(p, depth); });
+    }
+
+    void write(const plan& p, std::size_t depth) {
+        if (!p.cuts.empty() && p.cuts.front().at == depth) {
+            auto q = p;
+            q.cuts.erase(q.cuts.begin());
+            const auto& c = p.cuts.front();
+            const auto left = c.loop.extent % c.part;
+            write_parts(q, c.loop, 0, c.loop.extent / c.part, c.part, depth);
+            if (left > 0) write_parts(q, c.loop, c.loop.extent - left, 1, left, depth);
+            return;
+        }
+        if (depth == p.outer.size()) return tile(p);
+        const auto& l = p.outer[depth];
+        const bool reduced_before =
+            std::any_of(p.outer.begin(), p.outer.begin() + static_cast<std::ptrdiff_t>(depth), [](const lowered_loop& x) { return x.reduce; });
+        const bool begun = std::any_of(p.nest.loops.begin(), p.nest.loops.end(), [&](const lowered_loop& x) {
+            return x.reduce && std::any_of(scopes_.begin(), scopes_.end(),
+                                           [&](const scope& s) { return std::find(s.loops.begin(), s.loops.end(), x.term) != s.loops.end(); });
+        });
+        if (l.reduce && !reduced_before && !begun && p.nest.combine != reducer::none) {
+            lowered_nest rest = p.nest;
+            rest.loops.assign(p.outer.begin() + static_cast<std::ptrdiff_t>(depth), p.outer.end());
+            rest.loops.insert(rest.loops.end(), p.around.begin(), p.around.end());
+            rest.loops.insert(rest.loops.end(), p.tile.begin(), p.tile.end());
+            if (p.lanes.term >= 0) rest.loops.push_back(p.lanes);
+            neutral(rest, 0);
+        }
+        loop(l.term, l.extent, l.annotation == loop_annotation::parallel, [&] { write(p, depth + 1); });
+    }
+};
+
+} // namespace detail
+
+/// Writes a lowered kernel as C.
+/// Nothing of the DAG's text reaches the source: names are made from numbers. The source is empty where it would pass `max_source_bytes`.
+[[nodiscard]] inline generated_program write_c(const lowered_kernel& kernel, const c_options& options = {}) { return detail::c_writer(kernel, options).run(); }
+
+} // namespace augur::inline v0::loopnest
+
+#endif

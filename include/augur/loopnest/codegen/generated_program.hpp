@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_CODEGEN_GENERATED_PROGRAM_HPP
+#define AUGUR_LOOPNEST_CODEGEN_GENERATED_PROGRAM_HPP
+
+/// @file
+/// A lowered candidate: C source and the buffers it runs on. What code generation gives and the runner takes.
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// One float32 buffer of a kernel, in the order of its argument.
+struct program_buffer {
+    enum class role : std::uint8_t {
+        input,   ///< filled with pseudo-random numbers before the first call
+        weight,  ///< as input, but constant over calls: read by the packing function only when `packed` buffers exist
+        packed,  ///< a weight in the layout of this schedule; written by the packing function once
+        scratch, ///< an intermediate at root level
+        output,  ///< compared with the reference
+    };
+    role what{};
+    std::int64_t elements = 0;
+    std::uint64_t fill = 0; ///< which pseudo-random stream; equal numbers give equal contents in every program of the task
+    double low = -1;        ///< inputs are uniform in [low, high)
+    double high = 1;
+};
+
+/// One kernel as C. `source` defines, with names that code generation chose,
+///
+///     void <entry>(float *const *buffers, void (*launch)(void (*body)(void *, int64_t, int64_t), void *context, int64_t n));
+///     void <pack_entry>(float *const *buffers);                                  // when pack_entry is not empty
+///
+/// `launch` runs body(context, begin, end) over a partition of [0, n) on the runner's threads and returns when all is done.
+/// `buffers` are distinct, 64-byte aligned, in the order of `buffers` below. The source needs no header but <stdint.h> and <math.h>; several
+/// programs with different entries can be concatenated into one translation unit behind one `program_prelude`.
+struct generated_program {
+    std::string source;
+    std::string entry;
+    std::string pack_entry;
+    std::vector<program_buffer> buffers;
+    double flops = 0; ///< floating-point operations of the workload, for reports
+};
+
+/// What stands before the sources of one translation unit.
+inline constexpr std::string_view program_prelude = R"(#include <stdint.h>
+#include <math.h>
+typedef void (*aug_body)(void *, int64_t, int64_t);
+typedef void (*aug_launch)(aug_body, void *, int64_t);
+#define AUG_INLINE static inline __attribute__((always_inline, unused))
+AUG_INLINE int64_t aug_div(int64_t a, int64_t b) { int64_t q = a / b; return a % b < 0 ? q - 1 : q; }
+AUG_INLINE int64_t aug_mod(int64_t a, int64_t b) { int64_t r = a % b; return r < 0 ? r + b : r; }
+AUG_INLINE float aug_max1(float a, float b) { return a > b ? a : b; }
+AUG_INLINE float aug_min1(float a, float b) { return a < b ? a : b; }
+AUG_INLINE float aug_sqrt1(float a) { return sqrtf(a); }
+AUG_INLINE float aug_exp1(float x) {
+    x = aug_min1(aug_max1(x, -87.3f), 88.7f);
+    float n = x * 1.44269504f + 12582912.0f; int32_t k; __builtin_memcpy(&k, &n, 4); n -= 12582912.0f;
+    x = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = ((1.9875691500e-4f * x + 1.3981999507e-3f) * x + 8.3334519073e-3f) * x + 4.1665795894e-2f;
+    p = (p * x + 1.6666665459e-1f) * x + 5.0000001201e-1f;
+    p = p * x * x + x + 1.0f;
+    int32_t bits; __builtin_memcpy(&bits, &p, 4); bits += k << 23; __builtin_memcpy(&p, &bits, 4); return p;
+}
+AUG_INLINE float aug_tanh1(float x) {
+    float a = x < 0 ? -x : x, e = aug_exp1(-2.0f * a);
+    float t = a < 0.02f ? a - a * a * a * 0.33333333f : (1.0f - e) / (1.0f + e);
+    return x < 0 ? -t : t;
+}
+AUG_INLINE float aug_erf1(float x) {
+    float a = x < 0 ? -x : x; float t = 1.0f / (1.0f + 0.3275911f * a);
+    float y = 1.0f - ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t * aug_exp1(-a * a);
+    return x < 0 ? -y : y;
+}
+static float aug_zero[4096] __attribute__((unused));
+static const float aug_lowest[4096] __attribute__((unused)) = {[0 ... 4095] = -3.402823466e+38f};
+#if defined(__x86_64__) && !defined(__clang__) /* gcc would read it from memory again for each use; only what one register holds */
+#define AUG_HOLD(x) __asm__("" : "+v"(x))
+#else
+#define AUG_HOLD(x) ((void)0)
+#endif
+#define aug_hold4 AUG_HOLD
+#ifdef __AVX__
+#define aug_hold8 AUG_HOLD
+#else
+#define aug_hold8(x) ((void)0)
+#endif
+#ifdef __AVX512F__
+#define aug_hold16 AUG_HOLD
+#else
+#define aug_hold16(x) ((void)0)
+#endif
+#define AUG_MAX2(a, b) aug_pick2(a > b, a, b)
+#define AUG_MIN2(a, b) aug_pick2(a < b, a, b)
+#if defined(__AVX__) && !defined(__clang__) /* gcc compares and blends where one instruction does; clang sees it */
+#define AUG_MAX4(a, b) __builtin_ia32_maxps(a, b)
+#define AUG_MIN4(a, b) __builtin_ia32_minps(a, b)
+#define AUG_MAX8(a, b) __builtin_ia32_maxps256(a, b)
+#define AUG_MIN8(a, b) __builtin_ia32_minps256(a, b)
+#else
+#define AUG_MAX4(a, b) aug_pick4(a > b, a, b)
+#define AUG_MIN4(a, b) aug_pick4(a < b, a, b)
+#define AUG_MAX8(a, b) aug_pick8(a > b, a, b)
+#define AUG_MIN8(a, b) aug_pick8(a < b, a, b)
+#endif
+#if defined(__AVX512F__) && !defined(__clang__)
+#define AUG_MAX16(a, b) __builtin_ia32_maxps512_mask(a, b, a, (uint16_t)-1, 4)
+#define AUG_MIN16(a, b) __builtin_ia32_minps512_mask(a, b, a, (uint16_t)-1, 4)
+#else
+#define AUG_MAX16(a, b) aug_pick16(a > b, a, b)
+#define AUG_MIN16(a, b) aug_pick16(a < b, a, b)
+#endif
+#define AUG_VECTOR(N, B) \
+    typedef float aug_v##N __attribute__((vector_size(B), may_alias)); \
+    typedef float aug_u##N __attribute__((vector_size(B), aligned(4), may_alias)); \
+    typedef int32_t aug_i##N __attribute__((vector_size(B))); \
+    AUG_INLINE aug_v##N aug_load##N(const float *p) { return *(const aug_u##N *)p; } \
+    AUG_INLINE void aug_store##N(float *p, aug_v##N x) { *(aug_u##N *)p = x; } \
+    AUG_INLINE aug_v##N aug_pick##N(aug_i##N m, aug_v##N a, aug_v##N b) { return (aug_v##N)((m & (aug_i##N)a) | (~m & (aug_i##N)b)); } \
+    AUG_INLINE aug_v##N aug_set##N(float x) { return x - (aug_v##N){}; } \
+    AUG_INLINE aug_v##N aug_max##N(aug_v##N a, aug_v##N b) { return AUG_MAX##N(a, b); } \
+    AUG_INLINE aug_v##N aug_min##N(aug_v##N a, aug_v##N b) { return AUG_MIN##N(a, b); } \
+    AUG_INLINE aug_v##N aug_sqrt##N(aug_v##N a) { for (int i = 0; i < N; ++i) a[i] = sqrtf(a[i]); return a; } \
+    AUG_INLINE aug_v##N aug_exp##N(aug_v##N x) { \
+        x = aug_min##N(aug_max##N(x, aug_set##N(-87.3f)), aug_set##N(88.7f)); \
+        aug_v##N n = x * 1.44269504f + 12582912.0f; aug_i##N k = (aug_i##N)n; n -= 12582912.0f; \
+        x = x - n * 0.693359375f + n * 2.12194440e-4f; \
+        aug_v##N p = ((1.9875691500e-4f * x + 1.3981999507e-3f) * x + 8.3334519073e-3f) * x + 4.1665795894e-2f; \
+        p = (p * x + 1.6666665459e-1f) * x + 5.0000001201e-1f; \
+        p = p * x * x + x + 1.0f; \
+        return (aug_v##N)((aug_i##N)p + (k << 23)); } \
+    AUG_INLINE aug_v##N aug_tanh##N(aug_v##N x) { aug_v##N a = aug_max##N(x, -x), e = aug_exp##N(-2.0f * a); \
+        aug_v##N t = aug_pick##N(a < 0.02f, a - a * a * a * 0.33333333f, (1.0f - e) / (1.0f + e)); return aug_pick##N(x < 0.0f, -t, t); } \
+    AUG_INLINE aug_v##N aug_erf##N(aug_v##N x) { aug_v##N a = aug_max##N(x, -x), t = 1.0f / (1.0f + 0.3275911f * a); \
+        aug_v##N y = ((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f; \
+        y = 1.0f - (y * t + 0.254829592f) * t * aug_exp##N(-a * a); \
+        return aug_pick##N(x < 0.0f, -y, y); }
+AUG_VECTOR(2, 8)
+AUG_VECTOR(4, 16)
+AUG_VECTOR(8, 32)
+AUG_VECTOR(16, 64)
+#define AUG_FOLD(NAME, OP, N, H) \
+    AUG_INLINE float aug_fold_##NAME##N(aug_v##N a) { \
+        aug_v##H half[2]; __builtin_memcpy(half, &a, sizeof a); return aug_fold_##NAME##H(OP##H(half[0], half[1])); }
+#define AUG_FOLDS(NAME, OP) \
+    AUG_INLINE float aug_fold_##NAME##2(aug_v2 a) { return OP##1(a[0], a[1]); } \
+    AUG_FOLD(NAME, OP, 4, 2) AUG_FOLD(NAME, OP, 8, 4) AUG_FOLD(NAME, OP, 16, 8)
+#define aug_add1(a, b) ((a) + (b))
+#define aug_add2(a, b) ((a) + (b))
+#define aug_add4(a, b) ((a) + (b))
+#define aug_add8(a, b) ((a) + (b))
+AUG_FOLDS(sum, aug_add)
+AUG_FOLDS(max, aug_max)
+AUG_FOLDS(min, aug_min)
+)";
+
+/// Element i of an input or weight, as every runner fills it: a 32-bit mixer of the index and of the stream's key (the finaliser of MurmurHash3), its
+/// upper 24 bits as a fraction, one fused multiply-add. Equal on every machine.
+inline float program_input_value(const program_buffer& b, std::int64_t i) noexcept {
+    const auto at = static_cast<std::uint64_t>(i);
+    std::uint32_t x = static_cast<std::uint32_t>(at) ^ static_cast<std::uint32_t>(mix64(b.fill + (at >> 32U) * 0x100000001B3ULL));
+    x = (x ^ (x >> 16U)) * 0x85EBCA6BU;
+    x = (x ^ (x >> 13U)) * 0xC2B2AE35U;
+    x ^= x >> 16U;
+    return std::fma(static_cast<float>(b.high - b.low), static_cast<float>(x >> 8U) * 0x1p-24F, static_cast<float>(b.low));
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_CROP_DETAIL_CROP_STATEMENT_HPP
+#define AUGUR_LOOPNEST_CROP_DETAIL_CROP_STATEMENT_HPP
+
+/// @file
+/// What a lowered value does, in the words of `loop_nest`: accesses as digits of loops, functions as what the C prelude writes for them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/lower/lower.hpp>
+#include <augur/workload/loop_nest.hpp>
+
+namespace augur::inline v0::loopnest::detail {
+
+/// Sums for given values of their loops.
+class crop_values {
+public:
+    explicit crop_values(const term_table& terms) : terms_(terms), values_(terms.size(), 0) {}
+    void set(int term, std::int64_t value) { values_[static_cast<std::size_t>(term)] = value; }
+    [[nodiscard]] std::int64_t of(const affine& a) const {
+        std::int64_t v = a.constant;
+        for (const auto& [t, f] : a.terms) {
+            const auto& x = terms_[t];
+            if (x.what == term_table::term::kind::loop) {
+                v += f * values_[static_cast<std::size_t>(t)];
+                continue;
+            }
+            const auto inner = of(x.of), q = floor_div(inner, x.by);
+            v += f * (x.what == term_table::term::kind::quotient ? q : inner - q * x.by);
+        }
+        return v;
+    }
+
+private:
+    const term_table& terms_;
+    std::vector<std::int64_t> values_;
+};
+
+/// Builds a statement in the loops whose terms are `open`.
+class crop_statement {
+public:
+    crop_statement(const term_table& terms, const std::vector<int>& open) : terms_(terms), open_(open) {}
+
+    /// An element of a buffer. Quotients and remainders of a sum of several loops are taken of each alone, without what is carried.
+    [[nodiscard]] nest_access place(std::uint32_t buffer, const affine& index, bool begins = false) const {
+        nest_access a{buffer, element_type::f32, index.constant, {}, begins};
+        for (const auto& [t, f] : index.terms) digits(t, f, 1, 0, a);
+        return a;
+    }
+    std::uint32_t load(const nest_access& a) { return s_.load(a); }
+    void store(nest_access a, std::uint32_t v) {
+        a.begins = false;
+        s_.store(std::move(a), v == none ? add(instruction_class::move, {}) : v);
+    }
+    std::uint32_t combined(reducer r, std::uint32_t a, std::uint32_t b) {
+        return add(r == reducer::sum ? instruction_class::fadd : instruction_class::fminmax, {a, b});
+    }
+    [[nodiscard]] nest_statement take(double share) {
+        s_.share = share;
+        return std::move(s_);
+    }
+
+    /// The operation that gives a value; `none` for a constant.
+    std::uint32_t value(const lowered_expr& e) {
+        const auto at = [&](std::size_t i) { return value(e.operands[i]); };
+        const auto two = [&](instruction_class op) {
+            const auto a = at(0), b = at(1);
+            return a == none && b == none ? none : add(op, {a, b});
+        };
+        const auto one = [&](auto&& f) {
+            const auto a = at(0);
+            return a == none ? none : f(a);
+        };
+        switch (e.op) {
+        case expr_op::constant: return none;
+        case expr_op::axis: return add(instruction_class::convert, {});
+        case expr_op::read: return load(place(static_cast<std::uint32_t>(e.buffer), e.index));
+        case expr_op::add:
+        case expr_op::sub: return two(instruction_class::fadd);
+        case expr_op::mul: return two(instruction_class::fmul);
+        case expr_op::div: return two(instruction_class::fdiv);
+        case expr_op::min:
+        case expr_op::max: return two(instruction_class::fminmax);
+        case expr_op::sqrt: return one([&](std::uint32_t a) { return add(instruction_class::fsqrt, {a}); });
+        case expr_op::exp: return one([&](std::uint32_t a) { return exponential(a); });
+        case expr_op::tanh: return one([&](std::uint32_t a) { return hyperbolic(a); });
+        case expr_op::erf: return one([&](std::uint32_t a) { return error_function(a); });
+        case expr_op::select: { // padding: what is chosen mostly
+            const auto v = at(1), w = at(2);
+            return w == none ? v : add(instruction_class::select, {v, w});
+        }
+        default: return none;
+        }
+    }
+
+private:
+    static constexpr auto none = nest_operation::none;
+    const term_table& terms_;
+    const std::vector<int>& open_;
+    nest_statement s_;
+
+    std::uint32_t add(instruction_class op, std::initializer_list<std::uint32_t> operands) { return s_.add(op, element_type::f32, operands); }
+    std::uint32_t whole(std::initializer_list<std::uint32_t> operands) { return s_.add(instruction_class::ialu, element_type::i32, operands); }
+
+    /// Adds stride * (t / divide % modulo).
+    void digits(int t, std::int64_t stride, std::int64_t divide, std::int64_t modulo, nest_access& a) const {
+        const auto& x = terms_[t];
+        if (x.what == term_table::term::kind::loop) {
+            for (std::uint32_t i = 0; i < open_.size(); ++i)
+                if (open_[i] == t) a.digits.push_back({i, stride, divide, modulo});
+            return;
+        }
+        for (const auto& [inner, factor] : x.of.terms) { // (factor inner) / by and % by, of which factor divides by in all that tiling makes
+            const auto f = factor > 0 ? factor : 1;
+            if (x.what == term_table::term::kind::quotient) {
+                const auto by = (std::max)(x.by / f, std::int64_t{1}) * divide;
+                digits(inner, stride * (std::max)(f / x.by, std::int64_t{1}), by, modulo, a);
+            } else { // of a remainder below `by`, the digits that were asked for
+                const auto by = (std::max)(x.by / f, std::int64_t{1});
+                const auto room = (std::max)(by / divide, std::int64_t{1});
+                digits(inner, stride * f, divide, modulo > 0 ? (std::min)(modulo, room) : room, a);
+            }
+        }
+    }
+
+    // as in program_prelude, vector forms
+    std::uint32_t exponential(std::uint32_t x) {
+        using enum instruction_class;
+        x = add(fminmax, {add(fminmax, {x})});
+        const auto shifted = add(fma, {x});
+        const auto k = add(fadd, {shifted});
+        x = add(fma, {add(fma, {x, k}), k});
+        auto p = add(fma, {x});
+        for (int i = 0; i < 4; ++i) p = add(fma, {p, x});
+        p = add(fadd, {add(fma, {add(fmul, {p, x}), x})});
+        return whole({p, whole({shifted})});
+    }
+    std::uint32_t magnitude(std::uint32_t x) { return add(instruction_class::fminmax, {x, add(instruction_class::fadd, {x})}); }
+    std::uint32_t with_sign(std::uint32_t x, std::uint32_t y) {
+        using enum instruction_class;
+        return add(select, {add(compare, {x}), y, add(fadd, {y})});
+    }
+    std::uint32_t hyperbolic(std::uint32_t x) {
+        using enum instruction_class;
+        const auto a = magnitude(x), e = exponential(add(fmul, {a}));
+        const auto small = add(fma, {add(fmul, {add(fmul, {a, a}), a}), a});
+        const auto large = add(fdiv, {add(fadd, {e}), add(fadd, {e})});
+        return with_sign(x, add(select, {add(compare, {a}), small, large}));
+    }
+    std::uint32_t error_function(std::uint32_t x) {
+        using enum instruction_class;
+        const auto a = magnitude(x), t = add(fdiv, {add(fma, {a})});
+        auto y = add(fma, {t});
+        for (int i = 0; i < 3; ++i) y = add(fma, {y, t});
+        const auto e = exponential(add(fmul, {a, a}));
+        return with_sign(x, add(fadd, {add(fmul, {add(fmul, {y, t}), e})}));
+    }
+};
+
+} // namespace augur::inline v0::loopnest::detail
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_C_TILE_HPP
+#define AUGUR_LOOPNEST_DETAIL_C_TILE_HPP
+
+/// @file
+/// The register tile of a nest as C: in vectors, folded over lanes, or element by element where guards cut it.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/detail/c_windows.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+class c_tile : protected c_windows {
+protected:
+    c_tile(lowered_kernel k, const c_options& o) : c_windows(std::move(k), o), choose_(o.vector_floats, o.vector_registers) {}
+
+    tile_chooser choose_;
+
+    /// Vector operations of a reduction that may be written one behind the other.
+    [[nodiscard]] std::int64_t most_written_out(const lowered_nest& n) const {
+        return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
+    }
+
+    void tile(const plan& p) {
+        std::vector<int> inside;
+        for (const auto& l : p.tile) inside.push_back(l.term);
+        if (p.lanes.term >= 0) inside.push_back(p.lanes.term);
+        std::vector<int> reduce;
+        for (const auto& l : p.nest.loops)
+            if (l.reduce && l.term >= 0) reduce.push_back(l.term);
+        std::vector<int> around;
+        for (const auto& l : p.around) around.push_back(l.term);
+        if (p.sum_lanes.term >= 0) around.push_back(p.sum_lanes.term);
+
+        std::string whole; // the tile lies inside all guards
+        std::vector<affine> per_step;
+        bool slow_only = false;
+        for (const auto& g : p.nest.guards) {
+            const bool of_tile = depends_on(g, inside);
+            if (depends_on(g, around)) {
+                if (of_tile) slow_only = true;
+                else per_step.push_back(g);
+                continue;
+            }
+            const auto worst = kernel_.terms.sweep(g, [&](int t) { return std::find(inside.begin(), inside.end(), t) != inside.end(); }).first;
+            const auto text = "(" + sum_text(worst) + ") >= 0";
+            whole += (whole.empty() ? "" : " && ") + text;
+        }
+        const bool partial = std::any_of(p.nest.guards.begin(), p.nest.guards.end(), [&](const affine& g) { return depends_on(g, inside); });
+        if (slow_only) return block([&] { points(p); });
+        if (whole.empty()) return block([&] { vectors(p, per_step); });
+        open({});
+        vectors(p, per_step);
+        const auto fast = close();
+        std::string slow;
+        if (partial) {
+            open({});
+            points(p);
+            slow = close();
+        }
+        line("if (" + whole + ") {\n" + fast + "}" + (slow.empty() ? "" : " else {\n" + slow + "}"));
+    }
+
+    /// The tile in registers.
+    void vectors(const plan& p, const std::vector<affine>& guards) {
+        loaded_.clear();
+        const auto& n = p.nest;
+        if (n.combine == reducer::none) {
+            each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, value(n.value, l)); });
+            loaded_.clear();
+            return;
+        }
+        std::int64_t length = 1;
+        for (const auto& l : p.around) length *= l.extent;
+        std::int64_t count = 0;
+        each_vector(p, 0, [&](const lanes&) { ++count; });
+        if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.around))) return shared(p);
+        std::vector<std::string> sums;
+        each_vector(p, 0, [&](const lanes& l) {
+            sums.push_back(fresh("a"));
+            const value_text start = p.neutral_in_registers ? value_text{number(identity_of(n.combine)), false} : read(n.buffer, n.index, l);
+            line(type_of(l.width) + " " + sums.back() + " = " + widened(start, l.width) + ";");
+        });
+        loaded_.clear();
+        if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
+        const auto results = sums.size();
+        const auto limit = most_written_out(n);
+        std::size_t first_written_out = p.around.size();
+        auto steps = static_cast<std::int64_t>(sums.size());
+        while (first_written_out > 0 && guards.empty() && steps * p.around[first_written_out - 1].extent <= limit)
+            steps *= p.around[--first_written_out].extent;
+        const auto width = p.lanes.term < 0 ? std::size_t{1} : segments(p.lanes.extent).size();
+        const auto wished = choose_.turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
+        const auto partial = (std::min)(static_cast<std::size_t>(wished), static_cast<std::size_t>(steps) / results);
+        for (std::size_t k = 1; k < partial; ++k)
+            each_vector(p, 0, [&](const lanes& l) {
+                sums.push_back(fresh("a"));
+                line(type_of(l.width) + " " + sums.back() + " = " + widened({number(identity_of(n.combine)), false}, l.width) + ";");
+            });
+        std::size_t turn = 0; // how many steps are written
+        const auto body = [&] {
+            std::size_t i = turn++ % partial * results;
+            tile_terms_.clear();
+            for (const auto& l : p.tile)
+                if (width > 1) tile_terms_.push_back(l.term);
+            each_vector(p, 0, [&](const lanes& l) {
+                const auto v = value(n.value, l);
+                line(combined(n.combine, sums[i++], v, l.width));
+            });
+            tile_terms_.clear();
+        };
+        const auto enter = [&](auto&& self, std::size_t depth) -> void {
+            if (depth == p.around.size()) {
+                if (guards.empty()) return body();
+                std::string inside;
+                for (const auto& g : guards) inside += (inside.empty() ? "(" : " && (") + sum_text(known(g)) + ") >= 0";
+                open({});
+                body();
+                const auto text = close();
+                loaded_.clear();
+                return line("if (" + inside + ") {\n" + text + "}");
+            }
+            const auto& l = p.around[depth];
+            if (depth < first_written_out) {
+                return loop(l.term, l.extent, false, [&] {
+                    loaded_.clear();
+                    self(self, depth + 1);
+                    loaded_.clear();
+                });
+            }
+            for (std::int64_t i = 0; i < l.extent; ++i) {
+                fixed_.emplace_back(l.term, i);
+                self(self, depth + 1);
+                fixed_.pop_back();
+            }
+        };
+        enter(enter, 0);
+        loaded_.clear();
+        std::size_t i = 0;
+        each_vector(p, 0, [&](const lanes& l) {
+            for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
+            store(n.buffer, n.index, l, {sums[i++], l.width > 1});
+        });
+        loaded_.clear();
+    }
+
+    /// The one element of a tile whose reduction runs over lanes: some independent vectors, what is left one by one, and the fold.
+    void folded(const plan& p, const std::vector<std::string>& sums, const std::vector<affine>& guards) {
+        const auto& n = p.nest;
+        const auto r = p.sum_lanes;
+        int width = options_.vector_floats;
+        while (width > r.extent) width /= 2;
+        const auto count = (std::min)(r.extent / width, std::int64_t{4});
+        const auto whole = r.extent / (width * count);
+        std::vector<std::string> parts;
+        for (std::int64_t i = 0; i < count; ++i) {
+            parts.push_back(fresh("a"));
+            line("aug_v" + std::to_string(width) + " " + parts.back() + " = aug_set" + std::to_string(width) + "(" + number(identity_of(n.combine)) +
+                 ");");
+        }
+        const auto outer = kernel_.terms.loop(whole);
+        const auto inner = kernel_.terms.loop(width);
+        lowered_expr moving = n.value;
+        const auto steps = [&] {
+            for (std::int64_t i = 0; i < count; ++i) {
+                moving = n.value;
+                const auto base = (whole > 1 ? term_table::value(outer) * (width * count) : affine()) + affine(i * width);
+                substitute(moving, r.term, base + term_table::value(inner));
+                const auto v = value(moving, lanes{inner, 0, width});
+                line(combined(n.combine, parts[static_cast<std::size_t>(i)], v, width));
+            }
+        };
+        const auto rest = [&] {
+            for (auto at = whole * width * count; at < r.extent;) {
+                const auto wide = at + width <= r.extent;
+                moving = n.value;
+                substitute(moving, r.term, affine(at) + (wide ? term_table::value(inner) : affine()));
+                const auto v = value(moving, wide ? lanes{inner, 0, width} : lanes{});
+                line(combined(n.combine, wide ? parts.front() : sums.front(), v, wide ? width : 1));
+                at += wide ? width : 1;
+            }
+        };
+        const auto enter = [&](auto&& self, std::size_t depth) -> void {
+            loaded_.clear();
+            if (depth < p.around.size()) return loop(p.around[depth].term, p.around[depth].extent, false, [&] { self(self, depth + 1); });
+            std::string inside;
+            for (const auto& g : guards) inside += (inside.empty() ? "if ((" : " && (") + sum_text(g) + ") >= 0";
+            open({});
+            loop(whole > 1 ? outer : -1, whole, false, [&] {
+                steps();
+                loaded_.clear();
+            });
+            rest();
+            loaded_.clear();
+            const auto text = close();
+            line(inside + (inside.empty() ? "{\n" : ") {\n") + text + "}");
+        };
+        enter(enter, 0);
+        const char* fold = n.combine == reducer::sum ? "aug_fold_sum" : n.combine == reducer::max ? "aug_fold_max" : "aug_fold_min";
+        for (std::size_t i = 1; i < parts.size(); ++i) line(combined(n.combine, parts.front(), {parts[i], true}, width));
+        line(combined(n.combine, sums.front(), {fold + std::to_string(width) + "(" + parts.front() + ")", false}, 1));
+        store(n.buffer, n.index, lanes{}, {sums.front(), false});
+        loaded_.clear();
+    }
+
+    /// The tile element by element, each behind its guards.
+    void points(const plan& p) {
+        auto loops = p.tile;
+        if (p.lanes.term >= 0) loops.push_back(p.lanes);
+        const auto& n = p.nest;
+        std::vector<int> around;
+        for (const auto& l : p.around) around.push_back(l.term);
+        auto steps = p.around;
+        if (p.sum_lanes.term >= 0) steps.push_back(p.sum_lanes);
+        const auto test = [&](bool moving) {
+            std::string text;
+            for (const auto& g : n.guards)
+                if (depends_on(g, around) == moving) text += (text.empty() ? "(" : " && (") + sum_text(g) + ") >= 0";
+            return text;
+        };
+        const auto under = [&](const std::string& condition, const auto& f) {
+            open({});
+            loaded_.clear();
+            f();
+            loaded_.clear();
+            const auto body = close();
+            line((condition.empty() ? "" : "if (" + condition + ") ") + std::string("{\n") + body + "}");
+        };
+        const auto element = [&] {
+            if (n.combine == reducer::none) return store(n.buffer, n.index, lanes{}, value(n.value, lanes{}));
+            const auto sum = fresh("a");
+            line("float " + sum + " = " + (p.neutral_in_registers ? number(identity_of(n.combine)) : read(n.buffer, n.index, lanes{}).text) + ";");
+            loaded_.clear();
+            const auto enter = [&](auto&& self, std::size_t depth) -> void {
+                if (depth < steps.size()) return loop(steps[depth].term, steps[depth].extent, false, [&] { self(self, depth + 1); });
+                under(test(true), [&] { line(combined(n.combine, sum, value(n.value, lanes{}), 1)); });
+            };
+            enter(enter, 0);
+            store(n.buffer, n.index, lanes{}, {sum, false});
+        };
+        const auto enter = [&](auto&& self, std::size_t depth) -> void {
+            if (depth < loops.size()) return loop(loops[depth].term, loops[depth].extent, false, [&] { self(self, depth + 1); });
+            under(test(false), element);
+        };
+        enter(enter, 0);
+    }
+};
+
+} // namespace detail
+
+} // namespace augur::inline v0::loopnest
+
+#endif

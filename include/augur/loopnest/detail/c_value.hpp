@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_C_VALUE_HPP
+#define AUGUR_LOOPNEST_DETAIL_C_VALUE_HPP
+
+/// @file
+/// Lowered expressions as C, for one element or for a vector of neighbours along one loop.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/detail/c_text.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+class c_value : protected c_text {
+protected:
+    using c_text::c_text;
+
+    struct lane_segment {
+        std::int64_t first;
+        int width;
+    };
+
+    struct lanes {
+        int term = -1; ///< the vector loop; -1: a scalar
+        std::int64_t first = 0;
+        int width = 1;
+    };
+    struct value_text {
+        std::string text;
+        bool vector = false;
+    };
+    std::vector<std::pair<std::string, value_text>> loaded_; ///< reads already in a local variable of the straight line being written
+    std::vector<int> tile_terms_;                            ///< loops whose iterations share what does not move with them; empty: do not care
+    bool in_place_ = false;                                  ///< reads stand where they are used, without a variable
+
+    affine at_lane(const affine& a, const lanes& l, int lane) {
+        if (l.term < 0) return known(a);
+        fixed_.emplace_back(l.term, l.first + lane);
+        auto out = known(a);
+        fixed_.pop_back();
+        return out;
+    }
+
+    bool moves_with_lanes(const affine& a, const lanes& l) {
+        return l.term >= 0 && kernel_.terms.depends(a, [&](int t) { return t == l.term; });
+    }
+
+    /// A vector whose lanes are computed one by one.
+    value_text gather(int width, const std::function<std::string(int)>& lane) {
+        std::string text = "(aug_v" + std::to_string(width) + "){";
+        for (int i = 0; i < width; ++i) text += (i > 0 ? ", " : "") + lane(i);
+        return {text + "}", true};
+    }
+
+    value_text read(int buffer, const affine& index, const lanes& l) {
+        const auto first = at_lane(index, l, 0);
+        const auto [name, offset] = address(buffer, first);
+        const auto scalar = [](const std::pair<std::string, std::int64_t>& a) { return a.first + "[" + std::to_string(a.second) + "]"; };
+        const auto keep = [&](std::string key, std::string text, bool vector) -> value_text {
+            if (in_place_) return {std::move(text), vector};
+            for (const auto& [k, v] : loaded_)
+                if (k == key) return v;
+            value_text v{fresh("x"), vector};
+            const bool held = vector && l.width > 2 && !tile_terms_.empty() && !depends_on(index, tile_terms_);
+            line((held ? "" : "const ") + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
+            if (held) line("aug_hold" + std::to_string(l.width) + "(" + v.text + ");");
+            loaded_.emplace_back(std::move(key), v);
+            return v;
+        };
+        if (l.width == 1 || !moves_with_lanes(index, l)) return keep(scalar({name, offset}), scalar({name, offset}), false);
+        std::vector<affine> each;
+        std::int64_t stride = 0;
+        bool regular = true;
+        for (int i = 0; i < l.width; ++i) {
+            each.push_back(at_lane(index, l, i));
+            const auto apart = each.back() - first;
+            regular = regular && apart.is_constant();
+            if (i == 1) stride = apart.constant;
+            regular = regular && apart.constant == stride * i;
+        }
+        if (regular && stride == 0) return keep(scalar({name, offset}), scalar({name, offset}), false);
+        if (regular && stride == 1) {
+            const auto text = "aug_load" + std::to_string(l.width) + "(" + name + " + " + std::to_string(offset) + ")";
+            return keep(text, text, true);
+        }
+        auto v = gather(l.width, [&](int i) { return scalar(address(buffer, each[static_cast<std::size_t>(i)])); });
+        return keep(v.text, v.text, true);
+    }
+
+    std::string condition(const lowered_expr& e, const lanes& l, int lane) {
+        switch (e.op) {
+        case expr_op::less_equal:
+        case expr_op::equal: {
+            const auto a = at_lane(e.index, l, lane);
+            const auto r = kernel_.terms.range(a);
+            if (e.op == expr_op::less_equal && r.low >= 0) return "1";
+            if (e.op == expr_op::less_equal && r.high < 0) return "0";
+            if (e.op == expr_op::equal && (r.low > 0 || r.high < 0)) return "0";
+            if (e.op == expr_op::equal && r.low == 0 && r.high == 0) return "1";
+            return "(" + sum_text(a) + (e.op == expr_op::equal ? " == 0)" : " >= 0)");
+        }
+        default: {
+            const bool conjunction = e.op == expr_op::logical_and;
+            const auto a = condition(e.operands[0], l, lane);
+            const auto b = condition(e.operands[1], l, lane);
+            const char* decides = conjunction ? "0" : "1";
+            const char* nothing = conjunction ? "1" : "0";
+            if (a == decides || b == decides) return decides;
+            if (a == nothing) return b;
+            if (b == nothing) return a;
+            return "(" + a + (conjunction ? " && " : " || ") + b + ")";
+        }
+        }
+    }
+
+    bool condition_moves(const lowered_expr& e, const lanes& l) {
+        if (e.op == expr_op::less_equal || e.op == expr_op::equal) return moves_with_lanes(e.index, l);
+        return condition_moves(e.operands[0], l) || condition_moves(e.operands[1], l);
+    }
+
+    /// The innermost block that a condition depends on.
+    std::size_t condition_home(const lowered_expr& e, const lanes& l) {
+        if (e.op == expr_op::less_equal || e.op == expr_op::equal) return home(at_lane(e.index, l, 0));
+        return (std::max)(condition_home(e.operands[0], l), condition_home(e.operands[1], l));
+    }
+
+    /// A read that a condition replaces by the padding's constant, where the condition is settled outside the innermost loops: a pointer to the
+    /// data or to a stretch of that constant is chosen there, and the loops inside read without a branch. Empty where that does not fit.
+    value_text padded_read(const lowered_expr& e, const lanes& l, const std::string& yes, std::size_t known_at) {
+        const auto& from = e.operands[1];
+        const auto& pad = e.operands[2];
+        constexpr std::int64_t stretch = 4096; // elements of aug_zero and aug_lowest
+        if (from.op != expr_op::read || pad.op != expr_op::constant) return {};
+        known_at = home(from.buffer, known_at);
+        const bool zero = pad.value == 0;
+        if (!zero && pad.value != identity_of(reducer::max)) return {};
+        const auto first = at_lane(from.index, l, 0);
+        const auto step = l.width > 1 ? at_lane(from.index, l, 1) - first : affine();
+        const auto last = l.width > 1 ? at_lane(from.index, l, l.width - 1) - first : affine();
+        const bool vector = l.width > 1 && moves_with_lanes(from.index, l);
+        if (vector && !(step == affine(1) && last == affine(l.width - 1))) return {};
+        // Neighbours share the pointer: all vectors of a tile, and what a constant sets apart where that fits.
+        const auto lane = vector ? l.first : 0;
+        affine outer, inner;
+        for (const auto& [t, f] : first.terms) (home(term_table::value(t)) > known_at ? inner : outer).terms.emplace_back(t, f);
+        if (inner.is_constant() && !vector) return {};
+        for (const auto apart : {stretch / 2, std::int64_t{1}}) {
+            outer.constant = floor_div(first.constant - lane, apart) * apart;
+            inner.constant = first.constant - outer.constant;
+            if (kernel_.terms.range(inner).high + l.width <= stretch) break;
+        }
+        if (const auto range = kernel_.terms.range(inner); range.low < 0 || range.high + l.width > stretch) return {};
+        const auto base = "b" + std::to_string(from.buffer) + " + (" + sum_text(outer) + ")";
+        const auto name = named(known_at, "const float *const", yes + " ? " + base + " : " + (zero ? "aug_zero" : "aug_lowest"));
+        const auto offset = sum_text(inner);
+        if (!vector) return {name + "[" + offset + "]", false};
+        return {"aug_load" + std::to_string(l.width) + "(" + name + " + " + offset + ")", true};
+    }
+
+    static std::string widened(const value_text& v, int width) {
+        return v.vector || width == 1 ? v.text : "aug_set" + std::to_string(width) + "(" + v.text + ")";
+    }
+
+    value_text call(const char* name, const std::vector<value_text>& v, int width) {
+        const bool vector = std::any_of(v.begin(), v.end(), [](const value_text& x) { return x.vector; });
+        const int w = vector ? width : 1;
+        std::string text = std::string("aug_") + name + std::to_string(w) + "(";
+        for (std::size_t i = 0; i < v.size(); ++i) text += (i > 0 ? ", " : "") + widened(v[i], w);
+        return {text + ")", vector};
+    }
+
+    /// `guarded`: under a condition, so nothing may be read ahead of it.
+    value_text value(const lowered_expr& e, const lanes& l, bool guarded = false) {
+        const auto at = [&](std::size_t i) { return value(e.operands[i], l, guarded); };
+        const auto infix = [&](const char* op) -> value_text {
+            const auto a = at(0);
+            const auto b = at(1);
+            return {"(" + a.text + op + b.text + ")", a.vector || b.vector};
+        };
+        switch (e.op) {
+        case expr_op::constant: return {number(e.value), false};
+        case expr_op::axis: {
+            if (l.width > 1 && moves_with_lanes(e.index, l))
+                return gather(l.width, [&](int i) { return "(float)(" + sum_text(at_lane(e.index, l, i)) + ")"; });
+            return {"(float)(" + sum_text(at_lane(e.index, l, 0)) + ")", false};
+        }
+        case expr_op::read: {
+            if (!guarded) return read(e.buffer, e.index, l);
+            const auto before = loaded_.size();
+            const auto code = scopes_.back().code.size();
+            const auto terms = std::exchange(tile_terms_, {});
+            auto v = read(e.buffer, e.index, l);
+            tile_terms_ = terms;
+            if (loaded_.size() > before) { // a new variable: use its text in place instead
+                loaded_.resize(before);
+                auto& text = scopes_.back().code;
+                const auto equals = text.find(" = ", code);
+                v.text = text.substr(equals + 3, text.size() - equals - 5);
+                text.resize(code);
+            }
+            return v;
+        }
+        case expr_op::add: return infix(" + ");
+        case expr_op::sub: return infix(" - ");
+        case expr_op::mul: return infix(" * ");
+        case expr_op::div: return infix(" / ");
+        case expr_op::min: return call("min", {at(0), at(1)}, l.width);
+        case expr_op::max: return call("max", {at(0), at(1)}, l.width);
+        case expr_op::exp: return call("exp", {at(0)}, l.width);
+        case expr_op::tanh: return call("tanh", {at(0)}, l.width);
+        case expr_op::erf: return call("erf", {at(0)}, l.width);
+        case expr_op::sqrt: return call("sqrt", {at(0)}, l.width);
+        case expr_op::select: {
+            const auto& c = e.operands[0];
+            if (l.width > 1 && condition_moves(c, l)) {
+                return gather(l.width, [&](int i) {
+                    const lanes one{l.term, l.first + i, 1};
+                    const auto yes = condition(c, one, 0);
+                    if (yes == "1" || yes == "0") return value(e.operands[yes == "1" ? 1 : 2], one, true).text;
+                    return "(" + yes + " ? " + value(e.operands[1], one, true).text + " : " + value(e.operands[2], one, true).text + ")";
+                });
+            }
+            auto yes = condition(c, l, 0);
+            if (yes == "1" || yes == "0") return value(e.operands[yes == "1" ? 1 : 2], l, guarded);
+            const auto known_at = condition_home(c, l);
+            if (auto padded = guarded ? value_text() : padded_read(e, l, yes, known_at); !padded.text.empty()) return padded;
+            if (known_at + 1 < scopes_.size()) yes = named(known_at, "const int", yes);
+            const auto a = value(e.operands[1], l, true);
+            const auto b = value(e.operands[2], l, true);
+            const bool vector = a.vector || b.vector;
+            const int w = vector ? l.width : 1;
+            return {"(" + yes + " ? " + widened(a, w) + " : " + widened(b, w) + ")", vector};
+        }
+        default: return {"0.0f", false};
+        }
+    }
+
+    static std::string combined(reducer r, const std::string& acc, const value_text& v, int width) {
+        if (r == reducer::sum) return acc + " += " + v.text + ";";
+        const char* name = r == reducer::max ? "aug_max" : "aug_min";
+        return acc + " = " + name + std::to_string(width) + "(" + acc + ", " + widened(v, width) + ");";
+    }
+
+    void store(int buffer, const affine& index, const lanes& l, const value_text& v) {
+        const auto first = at_lane(index, l, 0);
+        if (l.width == 1) {
+            const auto [name, offset] = address(buffer, first);
+            line(name + "[" + std::to_string(offset) + "] = " + v.text + ";");
+            return;
+        }
+        const auto text = widened(v, l.width);
+        bool dense = true;
+        std::vector<affine> each;
+        for (int i = 0; i < l.width; ++i) {
+            each.push_back(at_lane(index, l, i));
+            const auto apart = each.back() - first;
+            dense = dense && apart.is_constant() && apart.constant == i;
+        }
+        const auto width = std::to_string(l.width);
+        if (dense) {
+            const auto [name, offset] = address(buffer, first);
+            line("aug_store" + width + "(" + name + " + " + std::to_string(offset) + ", " + text + ");");
+            return;
+        }
+        const auto tmp = fresh("y");
+        line("const aug_v" + width + " " + tmp + " = " + text + ";");
+        for (int i = 0; i < l.width; ++i) {
+            const auto [name, offset] = address(buffer, each[static_cast<std::size_t>(i)]);
+            line(name + "[" + std::to_string(offset) + "] = " + tmp + "[" + std::to_string(i) + "];");
+        }
+    }
+
+    /// `count` lanes as power-of-two vectors, widest first. For lanes that are written out: the list is as long as there are vectors.
+    [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count) const {
+        std::vector<lane_segment> out;
+        std::int64_t at = 0;
+        for (int w = options_.vector_floats; w >= 1; w /= 2)
+            while (count - at >= w) {
+                out.push_back({at, w});
+                at += w;
+            }
+        return out;
+    }
+};
+
+} // namespace detail
+
+} // namespace augur::inline v0::loopnest
+
+#endif

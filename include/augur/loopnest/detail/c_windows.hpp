@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_C_WINDOWS_HPP
+#define AUGUR_LOOPNEST_DETAIL_C_WINDOWS_HPP
+
+/// @file
+/// Register tiles whose results read overlapping windows, as those of pooling do.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/detail/c_value.hpp>
+#include <augur/loopnest/detail/tile_shape.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+class c_windows : protected c_value {
+protected:
+    using c_value::c_value;
+
+    /// A loop of the tile too long for the registers: whole parts, then what is left.
+    struct cut {
+        lowered_loop loop;
+        std::int64_t part = 0;
+        std::size_t at = 0; ///< the place in `plan::outer` where the parts are counted
+    };
+
+    /// How a core is written: loops, then reduce loops around the tile, then the tile.
+    struct plan {
+        lowered_nest nest; ///< with cut loops substituted
+        std::vector<lowered_loop> outer;
+        std::vector<lowered_loop> around; ///< the reduce loops during which the tile stays in registers
+        std::vector<lowered_loop> tile;   ///< without the vector loop
+        lowered_loop lanes;               ///< term -1: scalars
+        lowered_loop sum_lanes;           ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
+        bool neutral_in_registers = false;
+        std::vector<cut> cuts; ///< still to be written, in the order of `at`; their loops have the whole extent until then
+    };
+
+    [[nodiscard]] static std::string type_of(int width) { return width == 1 ? "float" : "aug_v" + std::to_string(width); }
+
+    /// Calls `f(lanes)` for every vector of the tile, with the tile's loops fixed.
+    void each_vector(const plan& p, std::size_t depth, const std::function<void(const lanes&)>& f) {
+        if (depth < p.tile.size()) {
+            for (std::int64_t i = 0; i < p.tile[depth].extent; ++i) {
+                fixed_.emplace_back(p.tile[depth].term, i);
+                each_vector(p, depth + 1, f);
+                fixed_.pop_back();
+            }
+            return;
+        }
+        if (p.lanes.term < 0) return f(lanes{});
+        for (const auto& s : segments(p.lanes.extent)) f(lanes{p.lanes.term, s.first, s.width});
+    }
+
+    /// The one read that a reduction combines as it is, or where it is inside the padding; null when it combines something else.
+    [[nodiscard]] static const lowered_expr* only_read(const lowered_expr& e) {
+        if (e.op == expr_op::read) return &e;
+        if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
+        return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
+    }
+
+    /// How the reads of a reduction overlap along the loops of a tile; `reduce` are the loops that run within it.
+    [[nodiscard]] static std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile,
+                                                             std::span<const lowered_loop> reduce) {
+        std::vector<tile_window> out(tile.size());
+        const auto* read = only_read(n.value);
+        if (read == nullptr) return out;
+        std::vector<bool> taken(reduce.size(), false);
+        for (std::size_t i = 0; i < tile.size(); ++i) {
+            const auto step = read->index.factor(tile[i].term);
+            for (std::size_t k = 0; k < reduce.size(); ++k) {
+                const auto within = read->index.factor(reduce[k].term);
+                if (taken[k] || within <= 0 || step % within != 0 || step / within < 1 || step / within >= reduce[k].extent) continue;
+                taken[k] = true;
+                out[i] = {step / within, reduce[k].extent};
+                break;
+            }
+        }
+        return out;
+    }
+
+    [[nodiscard]] static bool overlap(const std::vector<tile_window>& windows) {
+        return std::any_of(windows.begin(), windows.end(), [](const tile_window& w) { return w.stride > 0; });
+    }
+
+    static constexpr std::int64_t most_shared = 512; ///< positions of all windows of a tile that is written out
+
+    /// What one reduce loop of a tile of windows adds to some results.
+    struct window_part {
+        std::vector<std::size_t> loads;  ///< combined over the other reduce loops
+        std::vector<std::size_t> takers; ///< results
+        int width = 1;
+        std::string name; ///< of the sum, where several results take it
+    };
+    /// A tile of windows as loads and parts.
+    struct window_tile {
+        std::vector<value_text> loads;
+        std::vector<std::vector<std::size_t>> users; ///< parts, of each load
+        std::vector<window_part> parts;
+
+        [[nodiscard]] std::size_t operations() const {
+            std::size_t n = 0;
+            for (const auto& p : parts) n += p.takers.size() > 1 ? p.loads.size() - 1 + p.takers.size() : p.loads.size();
+            return n;
+        }
+    };
+
+    /// The windows of a tile, taken apart along the reduce loop `along`.
+    [[nodiscard]] window_tile take_apart(const plan& p, std::size_t along) {
+        window_tile out;
+        std::map<std::string, std::size_t> load_of, part_of;
+        const auto inner = [&](auto&& self, std::size_t depth, const lanes& l, window_part& to, std::string& key) -> void {
+            if (depth == along) return self(self, depth + 1, l, to, key);
+            if (depth == p.around.size()) {
+                const auto v = value(p.nest.value, l);
+                const auto [at, is_new] = load_of.emplace(v.text, out.loads.size());
+                if (is_new) out.loads.push_back(v);
+                to.loads.push_back(at->second);
+                key += std::to_string(at->second) + ",";
+                return;
+            }
+            for (std::int64_t i = 0; i < p.around[depth].extent; ++i) {
+                fixed_.emplace_back(p.around[depth].term, i);
+                self(self, depth + 1, l, to, key);
+                fixed_.pop_back();
+            }
+        };
+        in_place_ = true;
+        for (std::int64_t i = 0; i < p.around[along].extent; ++i) {
+            fixed_.emplace_back(p.around[along].term, i);
+            std::size_t result = 0;
+            each_vector(p, 0, [&](const lanes& l) {
+                window_part made;
+                made.width = l.width;
+                std::string key;
+                inner(inner, 0, l, made, key);
+                const auto [at, is_new] = part_of.emplace(std::move(key), out.parts.size());
+                if (is_new) out.parts.push_back(std::move(made));
+                out.parts[at->second].takers.push_back(result++);
+            });
+            fixed_.pop_back();
+        }
+        in_place_ = false;
+        out.users.resize(out.loads.size());
+        for (std::size_t i = 0; i < out.parts.size(); ++i)
+            for (const auto l : out.parts[i].loads) out.users[l].push_back(i);
+        return out;
+    }
+
+    /// A tile of windows, all of it written out. What several windows have in common along one reduce loop is combined once, and a value that
+    /// several of these parts need is loaded once and goes to all of them at once, so that it needs no register for long. A result begins with its
+    /// first value and not with the neutral one.
+    void shared(const plan& p) {
+        const auto& n = p.nest;
+        auto t = take_apart(p, 0);
+        for (std::size_t k = 1; k < p.around.size(); ++k)
+            if (auto other = take_apart(p, k); other.operations() < t.operations()) t = std::move(other);
+        std::vector<std::string> sums;
+        std::vector<bool> begun;
+        each_vector(p, 0, [&](const lanes& l) {
+            sums.push_back(fresh("a"));
+            begun.push_back(!p.neutral_in_registers);
+            if (!p.neutral_in_registers) line(type_of(l.width) + " " + sums.back() + " = " + read(n.buffer, n.index, l).text + ";");
+        });
+        const auto add = [&](const std::string& to, bool again, const value_text& v, int width) {
+            line(again ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + widened(v, width) + ";");
+        };
+        const auto give = [&](const window_part& part, const value_text& v) {
+            for (const auto i : part.takers) {
+                add(sums[i], begun[i], v, part.width);
+                begun[i] = true;
+            }
+        };
+        std::vector<bool> done(t.parts.size(), false);
+        for (std::size_t first = 0; first < t.parts.size(); ++first) {
+            if (done[first]) continue;
+            std::vector<std::size_t> together{first}; // parts that have loads in common
+            std::set<std::size_t> loads;
+            done[first] = true;
+            for (std::size_t k = 0; k < together.size(); ++k)
+                for (const auto l : t.parts[together[k]].loads) {
+                    loads.insert(l);
+                    for (const auto other : t.users[l]) {
+                        if (done[other]) continue;
+                        done[other] = true;
+                        together.push_back(other);
+                    }
+                }
+            for (const auto l : loads) {
+                auto v = t.loads[l];
+                if (t.users[l].size() > 1) {
+                    const auto name = fresh("x");
+                    line("const " + type_of(v.vector ? t.parts[t.users[l].front()].width : 1) + " " + name + " = " + v.text + ";");
+                    v.text = name;
+                }
+                for (const auto i : t.users[l]) {
+                    auto& part = t.parts[i];
+                    if (part.takers.size() == 1) {
+                        give(part, v);
+                        continue;
+                    }
+                    const bool again = !part.name.empty();
+                    if (!again) part.name = fresh("s");
+                    add(part.name, again, v, part.width);
+                }
+            }
+            for (const auto i : together)
+                if (t.parts[i].takers.size() > 1) give(t.parts[i], {t.parts[i].name, t.parts[i].width > 1});
+        }
+        std::size_t i = 0;
+        each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {sums[i++], l.width > 1}); });
+        loaded_.clear();
+    }
+};
+
+} // namespace detail
+
+} // namespace augur::inline v0::loopnest
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_COMPUTE_LOCATION_HPP
+#define AUGUR_LOOPNEST_DETAIL_COMPUTE_LOCATION_HPP
+
+/// @file
+/// Where a stage may be computed (Ansor's GetComputeLocationCandidates, src/auto_scheduler/search_policy/utils.cc).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <augur/loopnest/schedule/access_analysis.hpp>
+#include <augur/loopnest/schedule/sketch.hpp>
+#include <augur/loopnest/schedule/state.hpp>
+
+namespace augur::inline v0::loopnest::detail {
+
+struct compute_location {
+    enum class kind : std::uint8_t { stay, inlined, root, at } what = kind::stay;
+    std::size_t stage = 0; ///< of `at`
+    std::size_t iter = 0;
+};
+
+/// The only stage that reads `s`, or the one inside which all readers are; npos when there is none.
+[[nodiscard]] inline std::size_t single_consumer(const loop_state& state, const access_analysis& accesses, std::size_t s) {
+    const auto consumers = accesses.consumers(state.stages(), s);
+    if (consumers.size() == 1) return consumers[0];
+    std::size_t common = loop_state::npos;
+    for (const auto c : consumers) {
+        const auto& st = state.stages()[c];
+        const auto root = st.where == stage::place::at ? st.at_stage : c;
+        if (common != loop_state::npos && common != root) return loop_state::npos;
+        common = root;
+    }
+    return common;
+}
+
+/// Adds the loops inside which `s` may be computed: those of its reader, then those around the reader.
+///
+/// A loop that runs once is the same place as the one around it. Ansor leaves it out where it knows the extent, and so loses some places and doubles
+/// others; here, unless `faithful`, the outermost loop stands for all of them.
+inline void add_loops(const loop_state& state, const access_analysis& accesses, std::size_t s, bool faithful, std::vector<compute_location>& out) {
+    const auto reader = single_consumer(state, accesses, s);
+    if (reader == loop_state::npos) return;
+    const auto& target = state.stages()[reader];
+    const bool attached = target.where == stage::place::at;
+
+    std::vector<compute_location> outside;
+    bool taken = !attached; // is there an option for the place before the first loop? For a root stage it is the root
+    if (attached) {
+        const auto& around = state.stages()[target.at_stage];
+        bool taken_around = around.where != stage::place::at;
+        for (std::size_t i = 0; i < around.iters.size(); ++i) {
+            const auto& v = around.var_of(i);
+            if (v.extent != 1) taken_around = false;
+            if (around.iters[i].var == target.at_var) taken = taken_around;
+            if (v.reduce || around.iters[i].annotation == loop_annotation::unroll || state.has_attached(target.at_stage, i)) break;
+            if (faithful ? v.extent == 1 : taken_around) continue;
+            outside.push_back({compute_location::kind::at, target.at_stage, i});
+            taken_around = true;
+        }
+    }
+
+    const auto outermost_part = [&](std::size_t var) {
+        return std::any_of(target.relations.begin(), target.relations.end(),
+                           [&](const loop_relation& r) { return r.what == loop_relation::kind::split && r.parts.front() == var; });
+    };
+    const bool tiled = is_tiled(state, reader);
+    bool in_reduction = false;
+    for (std::size_t i = 0; i < target.iters.size(); ++i) {
+        const auto& v = target.var_of(i);
+        if (v.reduce ? !tiled : in_reduction) break; // not into a plain reduction, and not into the inner tiles
+        in_reduction = in_reduction || v.reduce;
+        if (target.iters[i].annotation == loop_annotation::unroll) break;
+        if (v.extent != 1) taken = false;
+        if (faithful ? v.extent != 1 && !(attached && !v.reduce && outermost_part(target.iters[i].var)) : !taken) {
+            out.push_back({compute_location::kind::at, reader, i});
+            taken = true;
+        }
+        if (state.has_attached(reader, i)) break; // deeper, its reader there would come first
+    }
+    out.insert(out.end(), outside.begin(), outside.end());
+}
+
+/// The options of a stage: first where it is. `faithful`: an explicit root second, as Ansor draws it; else inlining, where that is legal.
+[[nodiscard]] inline std::vector<compute_location> compute_locations(const loop_state& state, const access_analysis& accesses, std::size_t s,
+                                                                     bool faithful) {
+    std::vector<compute_location> out{{}};
+    if (faithful) out.push_back({compute_location::kind::root, 0, 0});
+    else if (!accesses.output(s) && !has_reduce_loop(state.stages()[s]) && !state.has_attached(s))
+        out.push_back({compute_location::kind::inlined, 0, 0});
+    add_loops(state, accesses, s, faithful, out);
+    return out;
+}
+
+} // namespace augur::inline v0::loopnest::detail
+
+#endif

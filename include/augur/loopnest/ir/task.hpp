@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_IR_TASK_HPP
+#define AUGUR_LOOPNEST_IR_TASK_HPP
+
+/// @file
+/// A kernel to be tuned by the embedded compiler: models `task`.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/record/ansor_line.hpp>
+#include <augur/target/machine.hpp>
+#include <augur/workload/kernel.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// A kernel, what it computes, and where it is to run. Immutable; copying is cheap.
+class kernel_task {
+public:
+    /// @param uses  how often the network runs the kernel; its weight for the task scheduler
+    /// Errors: those of `build_dag`
+    [[nodiscard]] static result<kernel_task> create(const kernel& what, const hardware_params& hardware, double uses = 1) {
+        auto dag = build_dag(what);
+        if (!dag) return dag.error();
+        if (auto fine = dag->check(); !fine) return fine.error();
+        kernel_task t(what);
+        t.dag_ = std::make_shared<const compute_dag>(std::move(*dag));
+        t.hardware_ = hardware;
+        t.key_ = what.workload_key();
+        t.class_ = what.class_name();
+        t.uses_ = uses;
+        t.flops_ = t.dag_->flops();
+        return t;
+    }
+
+    [[nodiscard]] std::string_view key() const noexcept { return key_; }
+    [[nodiscard]] std::string_view target() const noexcept { return target_; }
+    [[nodiscard]] double weight() const noexcept { return uses_; }
+    [[nodiscard]] double flops() const noexcept { return flops_; }
+    [[nodiscard]] std::string_view kernel_class() const noexcept { return class_; }
+
+    [[nodiscard]] const kernel& what() const noexcept { return what_; }
+    [[nodiscard]] const std::shared_ptr<const compute_dag>& dag() const noexcept { return dag_; }
+    [[nodiscard]] const hardware_params& hardware() const noexcept { return hardware_; }
+
+    /// The task as a log line names it. Constants are laid out for their reader, which Ansor calls layout rewrite 2.
+    [[nodiscard]] logged_task logged() const {
+        logged_task out;
+        out.workload_key = key_;
+        out.target = target_;
+        out.hardware = hardware_.numbers();
+        out.layout_rewrite = 2;
+        return out;
+    }
+
+    /// Bytes that one run must read and write at least: every input once, every output once.
+    [[nodiscard]] double bytes() const {
+        double n = 0;
+        for (std::size_t i = 0; i < dag_->ops.size(); ++i)
+            if (dag_->ops[i].placeholder() || dag_->is_output(i)) n += 4 * static_cast<double>(dag_->ops[i].elements());
+        return n;
+    }
+
+private:
+    explicit kernel_task(kernel what) : what_(std::move(what)) {}
+
+    kernel what_;
+    std::shared_ptr<const compute_dag> dag_;
+    hardware_params hardware_;
+    std::string key_;
+    std::string target_ = native_target_text();
+    std::string class_;
+    double uses_ = 1;
+    double flops_ = 0;
+};
+
+} // namespace augur::inline v0::loopnest
+
+#endif

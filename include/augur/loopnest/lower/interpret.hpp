@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_LOWER_INTERPRET_HPP
+#define AUGUR_LOOPNEST_LOWER_INTERPRET_HPP
+
+/// @file
+/// Runs a lowered kernel step by step. Slow, and checks every access: the referee between schedules and generated code.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/lower/lower.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+class interpreter {
+public:
+    interpreter(const lowered_kernel& k, std::span<std::vector<float>> buffers, std::int64_t most)
+        : kernel_(k), buffers_(buffers), left_(most), terms_(k.terms.size(), 0) {}
+
+    result<void> run() {
+        for (const auto n : kernel_.packing) enter(kernel_.nests[n], 0);
+        for (const auto n : kernel_.roots) enter(kernel_.nests[n], 0);
+        if (!problem_.empty()) return error{errc::illegal_schedule, problem_};
+        return {};
+    }
+
+private:
+    const lowered_kernel& kernel_;
+    std::span<std::vector<float>> buffers_;
+    std::int64_t left_;               ///< iterations that may still be run
+    std::vector<std::int64_t> terms_; ///< current value of each loop
+    std::string problem_;
+
+    [[nodiscard]] std::int64_t eval(const affine& a) const {
+        std::int64_t v = a.constant;
+        for (const auto& [t, f] : a.terms) {
+            const auto& x = kernel_.terms[t];
+            if (x.what == term_table::term::kind::loop) {
+                v += f * terms_[static_cast<std::size_t>(t)];
+                continue;
+            }
+            const auto of = eval(x.of);
+            const auto q = floor_div(of, x.by);
+            v += f * (x.what == term_table::term::kind::quotient ? q : of - q * x.by);
+        }
+        return v;
+    }
+
+    float* element(int buffer, const affine& index) {
+        auto& b = buffers_[static_cast<std::size_t>(buffer)];
+        const auto i = eval(index);
+        if (i < 0 || static_cast<std::size_t>(i) >= b.size()) {
+            if (problem_.empty())
+                problem_ = "buffer " + std::to_string(buffer) + ": element " + std::to_string(i) + " of " + std::to_string(b.size());
+            return nullptr;
+        }
+        return &b[static_cast<std::size_t>(i)];
+    }
+
+    bool truth(const lowered_expr& e) {
+        switch (e.op) {
+        case expr_op::less_equal: return eval(e.index) >= 0;
+        case expr_op::equal: return eval(e.index) == 0;
+        case expr_op::logical_and: return truth(e.operands[0]) && truth(e.operands[1]);
+        case expr_op::logical_or: return truth(e.operands[0]) || truth(e.operands[1]);
+        default: return false;
+        }
+    }
+
+    float value(const lowered_expr& e) {
+        const auto at = [&](std::size_t i) { return value(e.operands[i]); };
+        switch (e.op) {
+        case expr_op::constant: return static_cast<float>(e.value);
+        case expr_op::axis: return static_cast<float>(eval(e.index));
+        case expr_op::read: {
+            const auto* p = element(e.buffer, e.index);
+            return p != nullptr ? *p : 0.0F;
+        }
+        case expr_op::add: return at(0) + at(1);
+        case expr_op::sub: return at(0) - at(1);
+        case expr_op::mul: return at(0) * at(1);
+        case expr_op::div: return at(0) / at(1);
+        case expr_op::min: return (std::fmin)(at(0), at(1));
+        case expr_op::max: return (std::fmax)(at(0), at(1));
+        case expr_op::exp: return std::exp(at(0));
+        case expr_op::tanh: return std::tanh(at(0));
+        case expr_op::erf: return std::erf(at(0));
+        case expr_op::sqrt: return std::sqrt(at(0));
+        case expr_op::select: return truth(e.operands[0]) ? at(1) : at(2);
+        default: return std::numeric_limits<float>::quiet_NaN();
+        }
+    }
+
+    static bool moves(const lowered_nest& n, const affine& g, const term_table& terms) {
+        return terms.depends(
+            g, [&](int t) { return std::any_of(n.loops.begin(), n.loops.end(), [&](const lowered_loop& l) { return l.reduce && l.term == t; }); });
+    }
+
+    bool may_go_on() {
+        if (left_-- <= 0 && problem_.empty()) problem_ = "more iterations than the limit of the interpreter";
+        return problem_.empty();
+    }
+
+    void enter(const lowered_nest& n, std::size_t depth) {
+        if (!problem_.empty()) return;
+        if (depth == n.first_reduce() && n.combine != reducer::none) neutral(n, depth);
+        if (depth == n.loops.size()) {
+            for (const auto& g : n.guards)
+                if (eval(g) < 0) return;
+            const auto v = value(n.value);
+            auto* p = element(n.buffer, n.index);
+            if (p == nullptr) return;
+            switch (n.combine) {
+            case reducer::none: *p = v; break;
+            case reducer::sum: *p += v; break;
+            case reducer::max: *p = (std::fmax)(*p, v); break;
+            case reducer::min: *p = (std::fmin)(*p, v); break;
+            }
+            return;
+        }
+        const auto& l = n.loops[depth];
+        for (std::int64_t i = 0; i < l.extent && may_go_on(); ++i) {
+            if (l.term >= 0) terms_[static_cast<std::size_t>(l.term)] = i;
+            for (const auto a : l.attached) {
+                // what an intermediate held before must not be read again
+                auto& b = buffers_[static_cast<std::size_t>(kernel_.nests[a].buffer)];
+                b.assign(b.size(), std::numeric_limits<float>::quiet_NaN());
+                enter(kernel_.nests[a], 0);
+            }
+            enter(n, depth + 1);
+        }
+    }
+
+    void neutral(const lowered_nest& n, std::size_t depth) {
+        if (depth == n.loops.size()) {
+            for (const auto& g : n.guards)
+                if (!moves(n, g, kernel_.terms) && eval(g) < 0) return;
+            if (auto* p = element(n.buffer, n.index)) *p = static_cast<float>(identity_of(n.combine));
+            return;
+        }
+        const auto& l = n.loops[depth];
+        for (std::int64_t i = 0; i < (l.reduce ? 1 : l.extent) && may_go_on(); ++i) {
+            if (l.term >= 0) terms_[static_cast<std::size_t>(l.term)] = i;
+            neutral(n, depth + 1);
+        }
+    }
+};
+
+} // namespace detail
+
+/// Iterations of all loops that `interpret` runs at most, unless it is told another number; some minutes.
+inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32U;
+
+/// Runs `k` on `inputs`, one vector a placeholder in the order of the DAG; gives one vector an output.
+/// Errors: shape_mismatch (an input of the wrong size), illegal_schedule (an access outside a buffer: a defect of lowering, never hidden; or more
+/// than `most` iterations).
+[[nodiscard]] inline result<std::vector<std::vector<float>>> interpret(const lowered_kernel& k, std::span<const std::vector<float>> inputs,
+                                                                       std::int64_t most = max_interpreted_iterations) {
+    std::vector<std::vector<float>> buffers;
+    for (const auto& b : k.buffers) {
+        const auto i = buffers.size();
+        if (b.what == lowered_buffer::kind::input) {
+            if (i >= inputs.size() || inputs[i].size() != static_cast<std::size_t>(b.elements))
+                return error{errc::shape_mismatch, "input " + std::to_string(i) + " must have " + std::to_string(b.elements) + " elements"};
+            buffers.push_back(inputs[i]);
+        } else {
+            const bool zero = b.what == lowered_buffer::kind::packed;
+            buffers.emplace_back(static_cast<std::size_t>(b.elements), zero ? 0.0F : std::numeric_limits<float>::quiet_NaN());
+        }
+    }
+    if (auto ran = detail::interpreter(k, buffers, most).run(); !ran) return ran.error();
+    std::vector<std::vector<float>> out;
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+        if (k.buffers[i].what == lowered_buffer::kind::output) out.push_back(std::move(buffers[i]));
+    return out;
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_LOWER_LOWER_HPP
+#define AUGUR_LOOPNEST_LOWER_LOWER_HPP
+
+/// @file
+/// Lowering: from a state to loop nests over flat buffers. The interpreter and the C writer both read this form.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/lower/bounds.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// A value to compute. As `expr`, with reads resolved to flat offsets and conditions to sums:
+/// `read` is buffer[index]; `less_equal` is 0 <= index; `equal` is index == 0; `axis` is index as a float.
+struct lowered_expr {
+    expr_op op{};
+    double value = 0;
+    int buffer = -1;
+    affine index;
+    std::vector<lowered_expr> operands;
+};
+
+/// A flat float32 buffer.
+struct lowered_buffer {
+    enum class kind : std::uint8_t {
+        input,   ///< a placeholder
+        output,  ///< a result
+        packed,  ///< a constant placeholder in the layout that its reader wants
+        scratch, ///< an intermediate of the whole kernel
+        local,   ///< an intermediate inside a loop of another stage; lives on the stack
+    } what{};
+    int tensor = 0; ///< the id of the operation it holds
+    std::int64_t elements = 0;
+    bool constant = false; ///< an input that stays the same over calls
+};
+
+/// A loop of a nest, outermost first.
+struct lowered_loop {
+    int term = -1; ///< -1: it runs once
+    std::int64_t extent = 1;
+    bool reduce = false;
+    loop_annotation annotation = loop_annotation::none;
+    std::vector<std::size_t> attached; ///< nests computed at the head of the body, in order
+};
+
+/// One stage as a loop nest around one store.
+///
+/// In a reduction the element is set to the neutral value before the first reduce loop, over the space loops inside that one; then
+/// `buffer[index] = combine(buffer[index], value)`. The store (and the neutral value) is skipped where some guard is negative; a guard that moves
+/// with reduce loops does not concern the neutral value.
+struct lowered_nest {
+    std::size_t stage = 0;
+    std::vector<lowered_loop> loops;
+    std::vector<affine> guards;
+    int buffer = -1;
+    affine index;
+    lowered_expr value;
+    reducer combine = reducer::none;
+    std::int64_t auto_unroll_max_step = -1;
+
+    /// The first reduce loop; loops.size() when there is none.
+    [[nodiscard]] std::size_t first_reduce() const {
+        return static_cast<std::size_t>(std::find_if(loops.begin(), loops.end(), [](const lowered_loop& l) { return l.reduce; }) - loops.begin());
+    }
+};
+
+/// A lowered kernel.
+struct lowered_kernel {
+    term_table terms;
+    std::vector<lowered_buffer> buffers; ///< inputs, outputs, packed, scratch, local: in this order
+    std::vector<lowered_nest> nests;
+    std::vector<std::size_t> roots;   ///< nests at the root, in the order of execution
+    std::vector<std::size_t> packing; ///< nests that fill the packed buffers; run once
+    double flops = 0;
+};
+
+struct lower_options {
+    bool rewrite_layout = true;                        ///< give constant placeholders the layout of their reader's tiles (Ansor's layout rewrite)
+    std::int64_t max_local_elements = 4 * 1024 * 1024; ///< of one intermediate inside a parallel or serial loop
+    std::int64_t max_scratch_elements = std::int64_t{1} << 31;
+};
+
+namespace detail {
+
+class lowering {
+public:
+    lowering(const loop_state& s, bounded_state b, const lower_options& o) : state_(s), bounds_(std::move(b)), options_(o) {}
+
+    result<lowered_kernel> run() {
+        const auto& ops = state_.dag().ops;
+        buffer_of_.assign(ops.size(), -1);
+        place_.resize(ops.size());
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            if (ops[i].placeholder()) make_buffer(i, lowered_buffer::kind::input, ops[i].elements());
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            if (bounds_.bodies[i] && state_.dag().is_output(i)) make_buffer(i, lowered_buffer::kind::output, ops[i].elements());
+        if (options_.rewrite_layout)
+            for (std::size_t i = 0; i < ops.size(); ++i)
+                if (ops[i].placeholder() && ops[i].constant) pack(i);
+        for (const auto where : {stage::place::root, stage::place::at}) {
+            for (std::size_t i = 0; i < ops.size(); ++i) {
+                if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].where != where) continue;
+                const bool root = where == stage::place::root;
+                std::int64_t n = 1;
+                for (const auto e : bounds_.stages[i].box.extent) {
+                    n *= e;
+                    if (n > (root ? options_.max_scratch_elements : options_.max_local_elements))
+                        return error{errc::limit, "stage " + std::to_string(i) + ": intermediate is too large"};
+                }
+                make_buffer(i, root ? lowered_buffer::kind::scratch : lowered_buffer::kind::local, n);
+            }
+        }
+        std::vector<std::size_t> nest_of(ops.size(), loop_state::npos);
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (!bounds_.bodies[i]) continue;
+            if (auto made = nest(i); !made) return refused("stage " + std::to_string(i) + ": " + made.error().detail);
+            nest_of[i] = out_.nests.size() - 1;
+        }
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (nest_of[i] == loop_state::npos) continue;
+            const auto& s = state_.stages()[i];
+            if (s.where == stage::place::root) out_.roots.push_back(nest_of[i]);
+            else out_.nests[nest_of[s.at_stage]].loops[state_.stages()[s.at_stage].iter_of(s.at_var)].attached.push_back(nest_of[i]);
+        }
+        out_.terms = std::move(bounds_.terms);
+        out_.flops = state_.dag().flops();
+        return std::move(out_);
+    }
+
+private:
+    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+
+    /// A packed layout: which piece of which axis each dimension is.
+    struct piece {
+        std::size_t axis;    ///< of the tensor
+        std::int64_t stride; ///< axis value / stride % extent
+        std::int64_t extent;
+    };
+    struct layout {
+        std::vector<piece> pieces; ///< outermost first; empty: row-major
+    };
+
+    const loop_state& state_;
+    bounded_state bounds_;
+    const lower_options& options_;
+    lowered_kernel out_;
+    std::vector<int> buffer_of_; ///< of each operation
+    std::vector<layout> place_;  ///< of each operation
+
+    int make_buffer(std::size_t op, lowered_buffer::kind what, std::int64_t elements) {
+        const auto& o = state_.dag().ops[op];
+        out_.buffers.push_back({what, o.id, elements, o.constant});
+        buffer_of_[op] = static_cast<int>(out_.buffers.size()) - 1;
+        return buffer_of_[op];
+    }
+
+    /// Lays a constant tensor out in the order in which the tiles of its only reader need it, when it is read by plain axes.
+    void pack(std::size_t w) {
+        const auto& ops = state_.dag().ops;
+        std::size_t reader = loop_state::npos;
+        const expr_node* access = nullptr;
+        int reads = 0;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (!bounds_.bodies[i]) continue;
+            walk(bounds_.bodies[i], [&](const expr_node& n) {
+                if (n.op != expr_op::read || n.integer != ops[w].id) return;
+                ++reads;
+                reader = i;
+                access = &n;
+            });
+        }
+        if (reads != 1) return;
+        const auto& s = state_.stages()[reader];
+        const auto& op = ops[reader];
+        if (s.relations.empty() || op.combine == reducer::none) return;
+        std::vector<std::size_t> tensor_axis(op.axis_count(), loop_state::npos); // of an axis of the reader
+        for (std::size_t a = 0; a < access->operands.size(); ++a) {
+            const auto& index = access->operands[a];
+            if (index->op != expr_op::axis) return;
+            auto& slot = tensor_axis[static_cast<std::size_t>(index->integer)];
+            if (slot != loop_state::npos) return;
+            slot = a;
+        }
+        layout l;
+        std::vector<bool> done(op.axis_count(), false);
+        const auto add = [&](auto&& self, std::size_t var) -> bool { // in the order of the loops, fusions taken apart
+            for (const auto& rel : s.relations) {
+                if (rel.what == loop_relation::kind::fuse && rel.parent == var) {
+                    return std::all_of(rel.parts.begin(), rel.parts.end(), [&](std::size_t p) { return self(self, p); });
+                }
+                if (rel.what != loop_relation::kind::split) continue;
+                const auto part = std::find(rel.parts.begin(), rel.parts.end(), var);
+                if (part == rel.parts.end()) continue;
+                if (rel.parent >= op.axis_count() || !rel.inner_to_outer) return false; // split twice
+                const auto a = tensor_axis[rel.parent];
+                if (a == loop_state::npos) return true;
+                std::int64_t stride = 1;
+                for (auto p = rel.lengths.size(); p-- > static_cast<std::size_t>(part - rel.parts.begin());) stride *= rel.lengths[p];
+                const auto k = static_cast<std::size_t>(part - rel.parts.begin());
+                l.pieces.push_back({a, stride, k == 0 ? (ops[w].axes[a].extent + stride - 1) / stride : rel.lengths[k - 1]});
+                return true;
+            }
+            if (var >= op.axis_count()) return false;
+            if (const auto a = tensor_axis[var]; a != loop_state::npos) l.pieces.push_back({a, 1, ops[w].axes[a].extent});
+            return true;
+        };
+        for (const auto& it : s.iters)
+            if (!add(add, it.var)) return;
+        std::int64_t elements = 1;
+        for (const auto& p : l.pieces) {
+            if (p.extent > (4 * ops[w].elements() + 1024) / elements) return; // splits far from dividing: padding would cost more than it gives
+            elements *= p.extent;
+        }
+
+        lowered_nest nest;
+        nest.stage = w;
+        const auto source = buffer_of_[w];
+        std::vector<affine> axis(ops[w].axes.size());
+        affine flat;
+        for (const auto& p : l.pieces) {
+            const int term = p.extent > 1 ? bounds_.terms.loop(p.extent) : -1;
+            nest.loops.push_back({term, p.extent, false, loop_annotation::none, {}});
+            flat = flat * p.extent;
+            if (term >= 0) {
+                axis[p.axis].add(term_table::value(term), p.stride);
+                flat.add(term_table::value(term));
+            }
+        }
+        lowered_expr read;
+        read.op = expr_op::read;
+        read.buffer = source;
+        for (std::size_t a = 0; a < axis.size(); ++a) {
+            read.index = read.index * ops[w].axes[a].extent + axis[a];
+            const auto room = affine(ops[w].axes[a].extent - 1) - axis[a];
+            if (bounds_.terms.range(room).low < 0) nest.guards.push_back(room); // padding stays as the runner made it: zero
+        }
+        nest.value = std::move(read);
+        nest.index = flat;
+        place_[w] = l;
+        nest.buffer = make_buffer(w, lowered_buffer::kind::packed, elements);
+        out_.packing.push_back(out_.nests.size());
+        out_.nests.push_back(std::move(nest));
+    }
+
+    /// The flat offset of an element of operation `at`.
+    std::optional<affine> offset(std::size_t at, const std::vector<affine>& index) {
+        const auto& ops = state_.dag().ops;
+        affine flat;
+        if (!place_[at].pieces.empty()) {
+            for (const auto& p : place_[at].pieces) {
+                auto v = bounds_.terms.quotient(index[p.axis], p.stride);
+                const bool outermost = p.stride * p.extent >= ops[at].axes[p.axis].extent;
+                flat = flat * p.extent + (outermost ? v : bounds_.terms.remainder(v, p.extent));
+            }
+            return flat;
+        }
+        if (ops[at].placeholder()) {
+            for (std::size_t a = 0; a < index.size(); ++a) flat = flat * ops[at].axes[a].extent + index[a];
+            return flat;
+        }
+        const auto& box = bounds_.stages[at].box;
+        for (std::size_t a = 0; a < index.size(); ++a) flat = flat * box.extent[a] + (index[a] - box.low[a]);
+        return flat;
+    }
+
+    std::optional<lowered_expr> lower(const expr& e, const std::vector<affine>& axes) {
+        lowered_expr out;
+        out.op = e->op;
+        out.value = e->value;
+        if (e->is_index()) {
+            const auto v = to_affine(e, axes, bounds_.terms);
+            if (!v) return std::nullopt;
+            out.op = expr_op::axis;
+            out.index = *v;
+            return out;
+        }
+        switch (e->op) {
+        case expr_op::read: {
+            const auto at = state_.dag().index_of(static_cast<int>(e->integer));
+            std::vector<affine> index;
+            for (const auto& o : e->operands) {
+                auto v = to_affine(o, axes, bounds_.terms);
+                if (!v) return std::nullopt;
+                index.push_back(std::move(*v));
+            }
+            const auto flat = offset(at, index);
+            if (!flat) return std::nullopt;
+            out.buffer = buffer_of_[at];
+            out.index = *flat;
+            return out;
+        }
+        case expr_op::less:
+        case expr_op::less_equal:
+        case expr_op::equal: {
+            const auto a = to_affine(e->operands[0], axes, bounds_.terms);
+            const auto b = to_affine(e->operands[1], axes, bounds_.terms);
+            if (!a || !b) return std::nullopt;
+            out.op = e->op == expr_op::equal ? expr_op::equal : expr_op::less_equal;
+            out.index = *b - *a;
+            if (e->op == expr_op::less) out.index.constant -= 1;
+            return out;
+        }
+        default: break;
+        }
+        for (const auto& o : e->operands) {
+            auto v = lower(o, axes);
+            if (!v) return std::nullopt;
+            out.operands.push_back(std::move(*v));
+        }
+        return simplified(std::move(out));
+    }
+
+    /// Is a condition settled by the ranges of its terms?
+    [[nodiscard]] std::optional<bool> settled(const lowered_expr& c) const {
+        switch (c.op) {
+        case expr_op::less_equal:
+        case expr_op::equal: {
+            const auto r = bounds_.terms.range(c.index);
+            if (c.op == expr_op::equal) {
+                if (r.low > 0 || r.high < 0) return false;
+                if (r.low == 0 && r.high == 0) return true;
+                return std::nullopt;
+            }
+            if (r.low >= 0) return true;
+            if (r.high < 0) return false;
+            return std::nullopt;
+        }
+        case expr_op::logical_and:
+        case expr_op::logical_or: {
+            const bool stop = c.op == expr_op::logical_or;
+            const auto a = settled(c.operands[0]);
+            const auto b = settled(c.operands[1]);
+            if ((a && *a == stop) || (b && *b == stop)) return stop;
+            if (a && b) return !stop;
+            return std::nullopt;
+        }
+        default: return std::nullopt;
+        }
+    }
+
+    lowered_expr simplified(lowered_expr e) const {
+        if (e.op == expr_op::logical_and || e.op == expr_op::logical_or) {
+            const bool keep = e.op == expr_op::logical_and; // the side that says nothing
+            if (settled(e.operands[0]) == keep) return std::move(e.operands[1]);
+            if (settled(e.operands[1]) == keep) return std::move(e.operands[0]);
+        }
+        if (e.op == expr_op::select) {
+            if (const auto c = settled(e.operands[0])) return std::move(e.operands[*c ? 1 : 2]);
+        }
+        return e;
+    }
+
+    result<void> nest(std::size_t i) {
+        const auto& op = state_.dag().ops[i];
+        const auto& s = state_.stages()[i];
+        const auto& b = bounds_.stages[i];
+        lowered_nest n;
+        n.stage = i;
+        n.combine = op.combine;
+        n.auto_unroll_max_step = s.auto_unroll_max_step;
+        for (std::size_t k = 0; k < s.iters.size(); ++k) {
+            const auto& v = s.vars[s.iters[k].var];
+            const auto annotation = s.iters[k].annotation;
+            if (v.space && v.reduce && b.loops[k] >= 0) return refused("a loop runs over space and reduce axes at once");
+            if (v.reduce && (annotation == loop_annotation::parallel || annotation == loop_annotation::vectorize) && b.loops[k] >= 0)
+                return refused("a reduce loop is parallel or vectorised");
+            n.loops.push_back({b.loops[k], b.extents[s.iters[k].var], v.reduce && !v.space, annotation, {}});
+        }
+        const auto guard = [&](affine room) {
+            if (bounds_.terms.range(room).low < 0 && std::find(n.guards.begin(), n.guards.end(), room) == n.guards.end())
+                n.guards.push_back(std::move(room));
+        };
+        for (const auto& room : b.room) guard(room); // stay in the box
+        for (std::size_t a = 0; a < op.axes.size() && s.where == stage::place::at; ++a) {
+            guard(affine(op.axes[a].extent - 1) - b.axes[a]); // and in the tensor
+            guard(b.axes[a]);
+        }
+        std::vector<affine> index(b.axes.begin(), b.axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
+        const auto flat = offset(i, index);
+        auto value = lower(bounds_.bodies[i], b.axes);
+        if (!flat || !value) return refused("an index is not a sum of loops");
+        n.buffer = buffer_of_[i];
+        n.index = *flat;
+        n.value = std::move(*value);
+        out_.nests.push_back(std::move(n));
+        return {};
+    }
+};
+
+} // namespace detail
+
+/// Lowers a state.   Errors: illegal_schedule (bounds, indices), limit (an intermediate too large).   Cost: about that of `bound`.
+[[nodiscard]] inline result<lowered_kernel> lower(const loop_state& s, const lower_options& options = {}) {
+    auto b = bound(s);
+    if (!b) return b.error();
+    return detail::lowering(s, std::move(*b), options).run();
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

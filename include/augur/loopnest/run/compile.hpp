@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_RUN_COMPILE_HPP
+#define AUGUR_LOOPNEST_RUN_COMPILE_HPP
+
+/// @file
+/// The system's C compiler as a child process: which one, with which flags, and C source to shared object.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/codegen/generated_program.hpp>
+#include <augur/loopnest/detail/runner_report.hpp>
+#include <augur/loopnest/detail/runner_source.hpp>
+#include <augur/loopnest/run/process.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// Which compiler, as the user chose it.
+struct compiler_options {
+    std::string command;            ///< program and leading arguments, separated by blanks; empty: the variable CC, else cc. No shell sees it
+    std::vector<std::string> flags; ///< instead of the default ones when not empty, one argument each
+};
+
+/// A compiler that was found, with what belongs into every record.
+struct compiler {
+    std::vector<std::string> command; ///< leading arguments
+    std::vector<std::string> flags;   ///< for every program
+    std::string identity;             ///< the first line of --version
+    [[nodiscard]] bool is_clang() const noexcept { return identity.find("clang") != std::string::npos; }
+};
+
+/// Limits of one compilation.
+struct compile_limits {
+    double wall_seconds = 20; ///< for one program; a batch of n gets n times as much
+    double cpu_seconds = 20;
+    std::uint64_t memory_bytes = std::uint64_t{4} << 30U; ///< address space of each compiler process
+    std::uint64_t file_bytes = std::uint64_t{256} << 20U; ///< of each file that it writes
+};
+
+/// The flags that are tried when the user names none; those that the compiler refuses are left out.
+///
+/// -O2 and not -O3: lowered programs bring their vector types and unrolling with them, and -O3 costs up to four times the compile time. Not -Ofast:
+/// sums must keep the order of the schedule, and a NaN must stay one, or the output check is blind.
+inline std::vector<std::string> default_compile_flags() {
+    return {
+        "-O2",
+#if defined(__aarch64__)
+            "-mcpu=native",
+#else
+            "-march=native", "-mprefer-vector-width=512",
+#endif
+            "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffp-contract=fast", "-fvect-cost-model=dynamic", "-w"
+    };
+}
+
+namespace detail {
+
+inline std::vector<std::string> split_blanks(std::string_view text) {
+    std::vector<std::string> words;
+    while (!text.empty()) {
+        const auto skip = text.find_first_not_of(" \t");
+        if (skip == std::string_view::npos) break;
+        text.remove_prefix(skip);
+        const auto end = (std::min)(text.find_first_of(" \t"), text.size());
+        words.emplace_back(text.substr(0, end));
+        text.remove_prefix(end);
+    }
+    return words;
+}
+
+/// Text of a compiler for a record: printable, one line, bounded.
+inline std::string one_line(std::string_view text, std::size_t limit = 400) {
+    std::string line;
+    for (const char c : text) {
+        if (line.size() >= limit) break;
+        const bool printable = c >= ' ' && c != 127;
+        if (printable) line.push_back(c);
+        else if (!line.empty() && line.back() != ' ') line.push_back(' ');
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    return line;
+}
+
+/// The text without a path that differs from run to run.
+inline std::string without_path(std::string text, std::string_view path, std::string_view instead) {
+    for (std::size_t at = 0; (at = text.find(path, at)) != std::string::npos; at += instead.size()) text.replace(at, path.size(), instead);
+    return text;
+}
+
+/// The interesting part of what a compiler printed: from its first error on.
+inline std::string compiler_complaint(std::string_view text) {
+    const auto at = text.find("error");
+    const auto line = at == std::string_view::npos ? 0 : text.rfind('\n', at);
+    return one_line(text.substr(line == std::string_view::npos ? 0 : line));
+}
+
+/// A report of the guard, read with all its checks.
+struct guard_answer {
+    bool valid = false;
+    guard_report report{};
+    std::string payload;
+};
+
+inline guard_answer read_guard(const process_result& r, std::uint64_t nonce) {
+    guard_answer a;
+    if (r.output.size() < sizeof a.report) return a;
+    std::memcpy(&a.report, r.output.data(), sizeof a.report);
+    if (a.report.nonce != nonce || r.output.size() - sizeof a.report != a.report.payload) return a;
+    a.payload = r.output.substr(sizeof a.report);
+    a.valid = a.payload.empty() || crc32(a.payload) == a.report.crc;
+    return a;
+}
+
+/// Numbers that a late message of another child cannot carry by accident.
+inline std::uint64_t fresh_nonce(std::uint64_t counter) {
+    const auto clock = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    return mix64(mix64(clock ^ static_cast<std::uint64_t>(::getpid()) << 32U) + counter);
+}
+
+struct guard_limits {
+    double wall_seconds, cpu_seconds;
+    std::uint64_t memory_bytes, file_bytes;
+};
+
+/// Why a program that the run itself needs could not be started.
+inline error no_start(std::string_view what, const std::string& program, int start_error, std::string_view help = {}) {
+    const auto code = no_descriptors(start_error) ? errc::limit : start_error == ENOENT || start_error == EACCES ? errc::not_found : errc::io;
+    std::string text(what);
+    text += ": cannot start '" + program + "': " + start_failure(start_error);
+    if (code == errc::not_found) text += help;
+    return {code, std::move(text)};
+}
+
+inline process_spec guarded(const std::string& runner, std::uint64_t nonce, const guard_limits& l) {
+    const auto whole = [](double x) { return std::to_string(static_cast<std::uint64_t>((std::max)(x, 1.0) + 0.5)); };
+    char hex[20];
+    std::snprintf(hex, sizeof hex, "%llx", static_cast<unsigned long long>(nonce));
+    process_spec s;
+    s.arguments = {runner, hex, whole(l.wall_seconds * 1e3), whole(l.cpu_seconds), std::to_string(l.memory_bytes), std::to_string(l.file_bytes)};
+    s.wall_seconds = l.wall_seconds + 10; // the guard keeps the time; this is for a guard that is stuck itself
+    s.grace_seconds = 5;
+    s.temporary = runner.substr(0, runner.rfind('/')); // the work folder: what a killed compiler leaves goes with it
+    return s;
+}
+
+} // namespace detail
+
+/// Finds the compiler and the default flags that it takes. Costs two or three runs of it (0.1 s).
+///
+/// @return errors: not_found (cannot be started), limit (no descriptors are left to start it), invalid_argument (fails on an empty file), io,
+///         interrupted
+inline result<compiler> find_compiler(const compiler_options& options, const work_folder& folder, stop_flag stop = nullptr) {
+    compiler found;
+    std::string command = options.command;
+    if (const char* cc = std::getenv("CC"); command.empty() && cc != nullptr) command = cc;
+    if (command.find_first_not_of(" \t") == std::string::npos) command = "cc";
+    found.command = detail::split_blanks(command);
+
+    process_spec ask;
+    ask.arguments = found.command;
+    ask.arguments.emplace_back("--version");
+    ask.wall_seconds = 20;
+    ask.temporary = folder.path();
+    const auto said = run_process(ask, stop);
+    if (said.stopped) return error{errc::interrupted, "stopped while asking the compiler for its version"};
+    if (said.start_error != 0) return detail::no_start("C compiler", found.command.front(), said.start_error, "; install gcc or clang, or name one");
+    if (!said.ok())
+        return error{errc::invalid_argument, "C compiler: '" + command + " --version' failed" + (said.timed_out ? " (time limit)" : "") + ": " +
+                                                 detail::one_line(said.errors)};
+    found.identity = detail::one_line(std::string_view(said.output).substr(0, said.output.find('\n')), 200);
+
+    const std::string source = folder.path() + "/probe.c";
+    (void)::unlink(source.c_str());
+    if (auto written = write_private_file(source, "int augur_probe;\n"); !written) return written.error();
+    const auto accepts = [&](const std::vector<std::string>& flags) {
+        process_spec probe;
+        probe.arguments = found.command;
+        probe.arguments.insert(probe.arguments.end(), flags.begin(), flags.end());
+        for (const char* a : {"-S", "-o", "/dev/null"}) probe.arguments.emplace_back(a);
+        probe.arguments.push_back(source);
+        probe.wall_seconds = 20;
+        probe.temporary = folder.path();
+        return run_process(probe, stop);
+    };
+    if (!options.flags.empty()) {
+        found.flags = options.flags;
+        return found;
+    }
+    found.flags = default_compile_flags();
+    if (!accepts(found.flags).ok()) {
+        std::vector<std::string> kept;
+        for (const auto& flag : found.flags)
+            if (accepts({flag}).ok()) kept.push_back(flag);
+        found.flags = std::move(kept);
+    }
+    if (detail::is_set(stop)) return error{errc::interrupted, "stopped while probing the compiler"};
+    return found;
+}
+
+/// Compiles the runner into the folder and returns its path. Costs about 0.5 s once.
+///
+/// @return errors: invalid_argument (the compiler fails on it, with what it says), limit (no descriptors are left to start it), interrupted, io
+inline result<std::string> build_runner(const compiler& cc, const work_folder& folder, stop_flag stop = nullptr) {
+    const std::string source = folder.path() + "/runner.c", binary = folder.path() + "/runner";
+    if (auto written = write_private_file(source, detail::runner_source()); !written) return written.error();
+    process_spec job;
+    job.arguments = cc.command;
+    // Only the instruction set of the user's flags: the fill and the comparison must not depend on the mathematics flags of candidates.
+    for (const auto& flag : cc.flags)
+        if (flag.rfind("-m", 0) == 0) job.arguments.push_back(flag);
+    for (const char* a : {"-O2", "-w", "-ffp-contract=off", "-pthread", "-o"}) job.arguments.emplace_back(a);
+    job.arguments.push_back(binary);
+    job.arguments.push_back(source);
+    for (const char* a : {"-Wl,--no-as-needed", "-ldl", "-lm"}) job.arguments.emplace_back(a);
+    job.wall_seconds = 60;
+    job.temporary = folder.path();
+    const auto r = run_process(job, stop);
+    if (r.stopped) return error{errc::interrupted, "stopped while compiling the runner"};
+    if (r.start_error != 0) return detail::no_start("C compiler", cc.command.front(), r.start_error);
+    if (!r.ok())
+        return error{errc::invalid_argument, "C compiler '" + cc.identity + "' cannot build the runner: " + detail::compiler_complaint(r.errors)};
+    return binary;
+}
+
+/// What came of compiling one batch of programs into one shared object.
+struct compile_outcome {
+    bool ok = false;
+    bool timed_out = false; ///< wall or CPU limit, or the memory limit of the compiler
+    bool stopped = false;
+    bool ours = false; ///< the failure is on our side: not the program's fault
+    double cpu_seconds = 0;
+    double wall_seconds = 0;
+    std::string object; ///< path
+    std::string reason;
+};
+
+/// Compiles batches, each one to a shared object named by `first_number` and its place, `concurrency` at a time.
+///
+/// The objects link nothing; what they need of libm and libc they find in the runner.
+inline std::vector<compile_outcome> compile_batches(const compiler& cc, const std::string& runner, const work_folder& folder,
+                                                    std::span<const std::vector<const generated_program*>> batches, std::uint64_t first_number,
+                                                    const compile_limits& limits, std::size_t concurrency, stop_flag stop = nullptr) {
+    std::vector<compile_outcome> done(batches.size());
+    std::vector<process_spec> jobs(batches.size());
+    std::vector<std::uint64_t> nonces(batches.size());
+    std::vector<std::string> sources(batches.size());
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        std::string text(program_prelude);
+        for (const generated_program* p : batches[i]) text += p->source;
+        const std::string stem = folder.path() + "/b" + std::to_string(first_number + i);
+        sources[i] = stem + ".c";
+        done[i].object = stem + ".so";
+        if (auto written = write_private_file(sources[i], text); !written) {
+            done[i].ours = true;
+            done[i].reason = written.error().detail;
+            continue;
+        }
+        const auto n = static_cast<double>((std::max)(batches[i].size(), std::size_t{1}));
+        nonces[i] = detail::fresh_nonce(first_number + i);
+        jobs[i] = detail::guarded(runner, nonces[i], {limits.wall_seconds * n, limits.cpu_seconds * n, limits.memory_bytes, limits.file_bytes});
+        auto& a = jobs[i].arguments;
+        a.emplace_back("exec");
+        a.insert(a.end(), cc.command.begin(), cc.command.end());
+        a.insert(a.end(), cc.flags.begin(), cc.flags.end());
+        for (const char* flag : {"-std=gnu11", "-shared", "-fPIC", "-nostdlib", "-o"}) a.emplace_back(flag);
+        a.push_back(done[i].object);
+        a.push_back(sources[i]);
+    }
+    const auto ended = run_processes(jobs, concurrency, stop);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        auto& d = done[i];
+        const auto& r = ended[i];
+        const auto complaint =
+            detail::compiler_complaint(detail::without_path(detail::without_path(r.errors, sources[i], "program.c"), d.object, "program.so"));
+        (void)::unlink(sources[i].c_str());
+        if (d.ours) continue;
+        d.cpu_seconds = r.cpu_seconds;
+        d.wall_seconds = r.wall_seconds;
+        d.stopped = r.stopped;
+        const auto a = detail::read_guard(r, nonces[i]);
+        if (r.stopped) d.reason = "interrupted";
+        else if (!a.valid || a.report.cause != 0) {
+            d.ours = true;
+            d.reason = "the compiler could not be started: ";
+            d.reason += r.start_error != 0 ? detail::start_failure(r.start_error) : std::strerror(a.valid ? a.report.cause : EPROTO);
+        } else if (a.report.timeout != 0 || (a.report.exited == 0 && a.report.code == SIGXCPU)) {
+            d.timed_out = true;
+            d.reason = "the compiler passed its time limit";
+        } else if (a.report.exited == 0) d.reason = "the compiler died by signal " + std::to_string(a.report.code) + " " + complaint;
+        else if (a.report.code != 0) d.reason = complaint;
+        else d.ok = true;
+        if (!d.ok) (void)::unlink(d.object.c_str());
+    }
+    return done;
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_RUN_ROOFLINE_HPP
+#define AUGUR_LOOPNEST_RUN_ROOFLINE_HPP
+
+/// @file
+/// The machine's limits, measured by programs that go the same way as candidates: fused multiply-adds per second and bytes read per second.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/codegen/generated_program.hpp>
+#include <augur/loopnest/run/program_runner.hpp>
+#include <augur/target/machine.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// What one thread and all threads of a runner reach.
+struct roofline {
+    int threads = 1;
+    double flops_one = 0; ///< floating-point operations a second, one thread; a fused multiply-add counts 2
+    double flops_all = 0;
+    double read_one = 0; ///< bytes a second out of a buffer of `read_bytes`, one thread
+    double read_all = 0;
+    std::int64_t read_bytes = 0;
+};
+
+/// The peak of fused multiply-adds: independent accumulators of full vectors in registers, so that neither latency nor memory limits, a <- a x + y,
+/// x < 1. About 1 ms a call, of which a launch is a thousandth.
+[[nodiscard]] inline generated_program fma_limit(const machine& on, int threads) {
+    constexpr std::int64_t steps = 100'000;
+    const int parts = threads;
+    const int chains = on.vector_bytes == 64 ? 24 : 12; // of 32 and of 16 registers
+    const auto vector_bytes = on.vector_bytes;
+    const auto lanes = vector_bytes / 4;
+    generated_program p;
+    p.entry = "aug_peak_fma" + std::to_string(parts);
+    const std::string body = p.entry + "_body", vec = p.entry + "_v";
+    std::string& s = p.source;
+    s = "typedef float " + vec + " __attribute__((vector_size(" + std::to_string(vector_bytes) + ")));\nstatic void " + body +
+        "(void *context, int64_t begin, int64_t end) {\n    float *const *b = context;\n    for (int64_t part = begin; part < end; ++part) {\n";
+    s += "        const " + vec + " x = *(const " + vec + " *)b[0], y = *(const " + vec + " *)b[1];\n        " + vec;
+    for (int c = 0; c < chains; ++c) s += (c > 0 ? ", a" : " a") + std::to_string(c) + " = y * " + std::to_string(c) + ".0f";
+    s += ";\n        for (int64_t i = 0; i < " + std::to_string(steps) + "; ++i) {\n";
+    for (int c = 0; c < chains; ++c) s += "            a" + std::to_string(c) + " = a" + std::to_string(c) + " * x + y;\n";
+    s += "        }\n        *(" + vec + " *)(b[2] + part * " + std::to_string(lanes) + ") = a0";
+    for (int c = 1; c < chains; ++c) s += " + a" + std::to_string(c);
+    s += ";\n    }\n}\nvoid " + p.entry + "(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) { launch(" + body +
+         ", (void *)b, " + std::to_string(parts) + "); }\n";
+    using role = program_buffer::role;
+    p.buffers = {{role::input, lanes, 1, 0.25, 0.75}, {role::input, lanes, 2, 0.25, 0.75}, {role::output, lanes * parts, 0, 0, 1}};
+    p.flops = 2.0 * static_cast<double>(lanes) * chains * static_cast<double>(steps) * parts;
+    return p;
+}
+
+/// The read bandwidth: each thread sums its own share of one array of `bytes` with eight accumulators. `flops` of the program is the bytes read.
+[[nodiscard]] inline generated_program read_limit(const machine& on, int threads, std::int64_t bytes) {
+    const int parts = threads;
+    const auto vector_bytes = on.vector_bytes;
+    const auto lanes = vector_bytes / 4;
+    const std::int64_t rounds = (std::max)(bytes / (vector_bytes * 8 * parts), std::int64_t{1}); // of eight vectors, in each part
+    generated_program p;
+    p.entry = "aug_peak_read" + std::to_string(parts);
+    const std::string body = p.entry + "_body", vec = p.entry + "_v";
+    std::string& s = p.source;
+    s = "typedef float " + vec + " __attribute__((vector_size(" + std::to_string(vector_bytes) + ")));\nstatic void " + body +
+        "(void *context, int64_t begin, int64_t end) {\n    float *const *b = context;\n    for (int64_t part = begin; part < end; ++part) {\n";
+    s += "        const " + vec + " *in = (const " + vec + " *)b[0] + part * " + std::to_string(rounds * 8) + ";\n        " + vec;
+    for (int c = 0; c < 8; ++c) s += (c > 0 ? ", a" : " a") + std::to_string(c) + " = {0}";
+    s += ";\n        for (int64_t i = 0; i < " + std::to_string(rounds) + "; ++i, in += 8) {\n";
+    for (int c = 0; c < 8; ++c) s += "            a" + std::to_string(c) + " += in[" + std::to_string(c) + "];\n";
+    s += "        }\n        *(" + vec + " *)(b[1] + part * " + std::to_string(lanes) + ") = a0";
+    for (int c = 1; c < 8; ++c) s += " + a" + std::to_string(c);
+    s += ";\n    }\n}\nvoid " + p.entry + "(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) { launch(" + body +
+         ", (void *)b, " + std::to_string(parts) + "); }\n";
+    using role = program_buffer::role;
+    p.buffers = {{role::input, rounds * 8 * parts * lanes, 1, 0, 1}, {role::output, lanes * parts, 0, 0, 1}};
+    p.flops = static_cast<double>(rounds * 8 * parts * vector_bytes);
+    return p;
+}
+
+namespace detail {
+
+/// Work per second of each program in its fastest repeat: a limit is a maximum. Many short repeats, so that some of them are undisturbed.
+inline result<std::vector<double>> fastest(program_runner& runner, std::span<const generated_program> programs, int repeats) {
+    const timing_options before = runner.options().timing;
+    timing_options fine = before;
+    fine.repeats = repeats;
+    fine.min_repeat_seconds = 0.003;
+    fine.cutoff = 1e30;
+    if (auto set = runner.set_timing(fine); !set) return set.error();
+    const auto all = runner.measure(programs, expected_outputs{});
+    if (auto set = runner.set_timing(before); !set) return set.error();
+    if (is_set(runner.options().stop)) return error{errc::interrupted, "stopped while measuring the machine's limits"};
+    std::vector<double> best;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!all[i].ok()) return error{errc::io, "peak: " + programs[i].entry + ": " + std::string(to_string(all[i].status)) + ": " + all[i].reason};
+        best.push_back(programs[i].flops / *std::min_element(all[i].seconds.begin(), all[i].seconds.end()));
+    }
+    return best;
+}
+
+} // namespace detail
+
+/// Bytes a second that one thread and all threads read out of a buffer that they go through again and again: of the cache that holds `bytes`, or of
+/// memory when none does. What a kernel that only streams can reach for a working set of that size.
+///
+/// @return {one thread, all threads}; errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without),
+///         interrupted
+inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runner, const machine& on, std::int64_t bytes) {
+    if (bytes < 1 || bytes > (std::int64_t{1} << 38U))
+        return error{errc::invalid_argument, "read bandwidth: expected 1 to 2^38 bytes, got " + std::to_string(bytes)};
+    std::vector<generated_program> programs{read_limit(on, 1, bytes)};
+    if (runner.options().threads > 1) programs.push_back(read_limit(on, runner.options().threads, bytes));
+    const bool is_long = bytes >= (std::int64_t{64} << 20U); // on a busy machine the runner's time limit would end 64 of these
+    const auto best = detail::fastest(runner, programs, is_long ? 16 : 64);
+    if (!best) return best.error();
+    return std::array<double, 2>{best->front(), best->back()};
+}
+
+/// Measures both limits with the runner's compiler, flags and threads. Costs about 3 s.
+///
+/// @param read_bytes  size of the buffer that is read; the default is beyond the caches of most machines
+/// @return errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without; says why), interrupted
+inline result<roofline> measure_roofline(program_runner& runner, const machine& on, std::int64_t read_bytes = std::int64_t{256} << 20U) {
+    roofline peak;
+    peak.threads = runner.options().threads;
+    peak.read_bytes = read_bytes;
+    std::vector<generated_program> programs{fma_limit(on, 1)};
+    if (peak.threads > 1) programs.push_back(fma_limit(on, peak.threads));
+    const auto flops = detail::fastest(runner, programs, 64);
+    if (!flops) return flops.error();
+    peak.flops_one = flops->front();
+    peak.flops_all = flops->back();
+    const auto read = measure_read_bandwidth(runner, on, read_bytes);
+    if (!read) return read.error();
+    peak.read_one = (*read)[0];
+    peak.read_all = (*read)[1];
+    return peak;
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

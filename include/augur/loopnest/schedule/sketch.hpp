@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_SCHEDULE_SKETCH_HPP
+#define AUGUR_LOOPNEST_SCHEDULE_SKETCH_HPP
+
+/// @file
+/// Sketches: the structures that a schedule of a kernel may have, tile sizes left open.
+///
+/// The rules and their order are Ansor's for a CPU (src/auto_scheduler/search_policy/sketch_policy_rules.cc): from the last stage to the first, each
+/// stage is inlined, factored, cached, tiled (SSRSRS) alone or fused into its consumer, or left alone; every choice is a sketch. One rule that Ansor
+/// does not have is an option.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/schedule/access_analysis.hpp>
+#include <augur/loopnest/schedule/state.hpp>
+#include <augur/schedule/steps.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// Which sketches.
+struct sketch_options {
+    std::int64_t num_cores = 1; ///< of the target: reductions are factored where the space loops alone would not keep them busy
+    std::size_t most = 4096;    ///< error above (their number grows with a power of the number of reductions)
+    /// Also tile a plain reduction, SRS, where data lies contiguous along the innermost space axis, as in pooling of channels-last images: then loops
+    /// over space are innermost and can be vectors. Ansor leaves that to LLVM.
+    bool tile_plain_reductions = false;
+};
+
+/// One structure of a kernel.
+struct sketch {
+    step_list steps;                                 ///< split lengths that are not chosen yet are 0
+    loop_state state;                                ///< after `steps`, but with the splits of an rfactor by 1, since open ones cannot be factored
+    std::shared_ptr<const access_analysis> accesses; ///< of `state.dag()`
+};
+
+namespace detail {
+
+[[nodiscard]] inline bool has_reduce_loop(const stage& s) {
+    return std::any_of(s.iters.begin(), s.iters.end(), [&](const loop_iter& i) { return s.vars[i.var].reduce; });
+}
+
+/// Has it other loops than its operation has axes?
+[[nodiscard]] inline bool is_tiled(const loop_state& s, std::size_t stage_index) {
+    return s.stages()[stage_index].iters.size() != s.dag().ops[stage_index].axis_count();
+}
+
+/// Applies the rules. One object makes the sketches of one kernel.
+class sketch_generator {
+public:
+    sketch_generator(std::shared_ptr<const compute_dag> dag, const sketch_options& options) : options_(options) {
+        auto accesses = std::make_shared<const access_analysis>(*dag);
+        const auto stages = static_cast<std::ptrdiff_t>(dag->ops.size());
+        now_.push_back({loop_state(std::move(dag)), std::move(accesses), stages - 1});
+    }
+
+    [[nodiscard]] result<std::vector<sketch>> run() {
+        std::vector<sketch> out;
+        while (!now_.empty() && why_.detail.empty()) {
+            next_.clear();
+            for (const auto& p : now_) {
+                if (p.at < 0) out.push_back({open_rfactor_splits(p.state.steps()), p.state, p.accesses});
+                else visit(p);
+                if (out.size() + next_.size() > options_.most) return error{errc::limit, "more than " + std::to_string(options_.most) + " sketches"};
+            }
+            std::swap(now_, next_);
+        }
+        if (!why_.detail.empty()) return why_;
+        return out;
+    }
+
+private:
+    /// A kernel whose stages above `at` are decided.
+    struct partial {
+        loop_state state;
+        std::shared_ptr<const access_analysis> accesses;
+        std::ptrdiff_t at;
+    };
+
+    sketch_options options_;
+    std::vector<partial> now_;
+    std::vector<partial> next_;
+    error why_; ///< of the first step that was refused: a rule went wrong
+
+    static std::int64_t number(std::size_t i) { return static_cast<std::int64_t>(i); }
+
+    void apply(partial& p, const transform_step& step) {
+        if (auto done = p.state.apply(step); !done && why_.detail.empty()) why_ = done.error();
+    }
+    /// As `apply`, for the steps that change the DAG.
+    void insert(partial& p, const transform_step& step) {
+        apply(p, step);
+        p.accesses = std::make_shared<const access_analysis>(p.state.dag());
+    }
+    void keep(partial p, std::ptrdiff_t at) {
+        p.at = at;
+        next_.push_back(std::move(p));
+    }
+
+    void visit(const partial& p) {
+        const auto at = static_cast<std::size_t>(p.at);
+        const auto& op = p.state.dag().ops[at];
+        if (op.placeholder()) return keep(p, p.at - 1);
+        const auto& st = p.state.stages()[at];
+
+        if (!p.accesses->output(at) && !has_reduce_loop(st) && (p.accesses->strictly_inlineable(at) || op.inline_always)) {
+            partial q = p;
+            apply(q, compute_inline_step{p.at});
+            return keep(std::move(q), p.at - 1);
+        }
+        if (!op.constant_index.empty()) return keep(unroll_constant_index(p), p.at - 1);
+
+        const bool tiled = p.accesses->needs_tiling(at);
+        const bool cached = has_cache_write(p.state.steps(), at);
+        const auto consumer = tiled ? fusion_consumer(p, at) : loop_state::npos;
+        if (!cached && needs_rfactor(st, tiled)) {
+            keep(rfactor(p, false), p.at - 1);
+            keep(rfactor(p, true), p.at - 1);
+        }
+        if (!tiled) {
+            if (options_.tile_plain_reductions && has_reduce_loop(st) && p.accesses->reads_contiguously(at)) keep(tile_plain_reduction(p), p.at - 1);
+            return keep(p, p.at - 1);
+        }
+        if (consumer == loop_state::npos) {
+            partial q = p;
+            insert(q, cache_write_step{p.at, "local"});
+            keep(std::move(q), p.at); // the stage that computes now is at the same place and comes next
+        } else {
+            std::vector<std::int64_t> splits;
+            partial base = p;
+            tile(base, at, splits);
+            for (const std::size_t level : {std::size_t{1}, std::size_t{2}}) {
+                partial q = base;
+                follow(q, consumer, splits, level);
+                apply(q, compute_at_step{p.at, number(consumer), number(level * splits.size()) - 1});
+                keep(std::move(q), p.at - 1);
+            }
+            if (cached) return;
+        }
+        partial q = p;
+        std::vector<std::int64_t> splits;
+        tile(q, at, splits);
+        keep(std::move(q), p.at - 1);
+    }
+
+    [[nodiscard]] bool needs_rfactor(const stage& s, bool tiled) const {
+        constexpr double most = 9e18;
+        double space = 1;
+        double reduce = 1;
+        for (const auto& it : s.iters) {
+            auto& length = s.vars[it.var].reduce ? reduce : space;
+            length = (std::min)(most, length * static_cast<double>(s.vars[it.var].extent));
+        }
+        const auto cores = static_cast<double>(options_.num_cores);
+        if (tiled) return has_reduce_loop(s) && space <= reduce && space <= cores * 16;
+        return reduce > 1 && reduce > cores;
+    }
+
+    /// Was the stage made by CHW? Steps name stages as they were numbered then.
+    static bool has_cache_write(const std::vector<transform_step>& steps, std::size_t stage_index) {
+        auto s = number(stage_index);
+        for (std::size_t i = steps.size(); i-- > 0;) {
+            std::int64_t inserted = -1;
+            if (const auto* w = std::get_if<cache_write_step>(&steps[i])) {
+                if (w->stage == s) return true;
+                inserted = w->stage;
+            } else if (const auto* r = std::get_if<cache_read_step>(&steps[i])) {
+                inserted = r->stage;
+            } else if (const auto* f = std::get_if<rfactor_step>(&steps[i])) {
+                inserted = f->stage;
+            }
+            if (inserted >= 0 && s > inserted) --s;
+        }
+        return false;
+    }
+
+    /// The stage into whose tiles this one can be fused: the only reader, element by element. Ansor would stop at a reader that reduces or that has
+    /// tiles of its own; here it is no candidate.
+    static std::size_t fusion_consumer(const partial& p, std::size_t at) {
+        const auto consumers = p.accesses->consumers(p.state.stages(), at);
+        if (consumers.size() != 1 || !p.accesses->matches_elementwise(at, consumers[0])) return loop_state::npos;
+        const auto& reader = p.state.stages()[consumers[0]];
+        if (has_reduce_loop(reader) || is_tiled(p.state, consumers[0])) return loop_state::npos;
+        return consumers[0];
+    }
+
+    /// SSRSRS: each space loop into four, each reduce loop into two. `space_splits` are the numbers of the steps that split space loops.
+    void tile(partial& p, std::size_t at, std::vector<std::int64_t>& space_splits) {
+        const auto st = p.state.stages()[at]; // as it was
+        std::vector<std::vector<std::int64_t>> space(4);
+        std::vector<std::vector<std::int64_t>> reduce(2);
+        std::int64_t loop = 0;
+        for (const auto& it : st.iters) {
+            auto& levels = st.vars[it.var].reduce ? reduce : space;
+            if (&levels == &space) space_splits.push_back(number(p.state.steps().size()));
+            apply(p, split_step{number(at), loop, st.vars[it.var].extent, std::vector<std::int64_t>(levels.size() - 1, 0), true});
+            for (auto& level : levels) level.push_back(loop++);
+        }
+        std::vector<std::int64_t> order;
+        for (const auto* level : {&space[0], &space[1], &reduce[0], &space[2], &reduce[1], &space[3]})
+            order.insert(order.end(), level->begin(), level->end());
+        apply(p, reorder_step{number(at), std::move(order)});
+    }
+
+    /// Splits the loops of `at` as `splits` did, into level+1 parts each, outer parts first.
+    void follow(partial& p, std::size_t at, const std::vector<std::int64_t>& splits, std::size_t level) {
+        std::vector<std::int64_t> order(splits.size() * (level + 1));
+        std::int64_t loop = 0;
+        for (std::size_t k = 0; k < splits.size(); ++k) {
+            apply(p, follow_split_step{number(at), loop, splits[k], number(level)});
+            for (std::size_t l = 0; l <= level; ++l) order[l * splits.size() + k] = loop++;
+        }
+        apply(p, reorder_step{number(at), std::move(order)});
+    }
+
+    /// The reduction in two stages: all reduce loops fused, split, and the outer part becomes a space axis; or the inner part, which then goes
+    /// innermost for vectors.
+    partial rfactor(partial p, bool inner) {
+        const auto at = static_cast<std::size_t>(p.at);
+        const auto st = p.state.stages()[at];
+        std::int64_t space = 0;
+        std::vector<std::int64_t> reduce;
+        for (std::size_t i = 0; i < st.iters.size(); ++i) {
+            if (st.var_of(i).reduce) reduce.push_back(number(i));
+            else ++space;
+        }
+        if (reduce.size() > 1) apply(p, fuse_step{p.at, reduce});
+        const auto extent = p.state.stages()[at].var_of(static_cast<std::size_t>(reduce[0])).extent;
+        apply(p, split_step{p.at, reduce[0], extent, {1}, true});
+        insert(p, rfactor_step{p.at, reduce[0] + (inner ? 1 : 0), space});
+        if (inner) {
+            std::vector<std::int64_t> order;
+            for (std::size_t i = 0; i < p.state.stages()[at].iters.size(); ++i)
+                if (number(i) != space) order.push_back(number(i));
+            order.push_back(space);
+            apply(p, reorder_step{p.at, std::move(order)});
+        }
+        return p;
+    }
+
+    /// SRS: each space loop in two, the reduction between them.
+    partial tile_plain_reduction(partial p) {
+        const auto st = p.state.stages()[static_cast<std::size_t>(p.at)];
+        std::vector<std::int64_t> outer;
+        std::vector<std::int64_t> reduce;
+        std::vector<std::int64_t> inner;
+        std::int64_t loop = 0;
+        for (const auto& it : st.iters) {
+            const auto& v = st.vars[it.var];
+            if (v.reduce) {
+                reduce.push_back(loop++);
+                continue;
+            }
+            apply(p, split_step{p.at, loop, v.extent, {0}, true});
+            outer.push_back(loop++);
+            inner.push_back(loop++);
+        }
+        outer.insert(outer.end(), reduce.begin(), reduce.end());
+        outer.insert(outer.end(), inner.begin(), inner.end());
+        apply(p, reorder_step{p.at, std::move(outer)});
+        return p;
+    }
+
+    /// Loops that index constant tensors are unrolled and go inside, the others are split in two.
+    partial unroll_constant_index(partial p) {
+        const auto at = static_cast<std::size_t>(p.at);
+        const auto st = p.state.stages()[at];
+        const auto& names = p.state.dag().ops[at].constant_index;
+        std::vector<std::int64_t> outer;
+        std::vector<std::int64_t> inner;
+        std::vector<std::int64_t> unrolled;
+        std::int64_t loop = 0;
+        for (std::size_t i = 0; i < st.iters.size(); ++i) {
+            const auto& v = st.var_of(i);
+            if (v.reduce || std::find(names.begin(), names.end(), v.name) != names.end()) {
+                apply(p, annotate_step{p.at, loop, loop_annotation::unroll});
+                unrolled.push_back(loop++);
+            } else {
+                apply(p, split_step{p.at, loop, v.extent, {0}, true});
+                outer.push_back(loop++);
+                inner.push_back(loop++);
+            }
+        }
+        outer.insert(outer.end(), inner.begin(), inner.end());
+        outer.insert(outer.end(), unrolled.begin(), unrolled.end());
+        apply(p, reorder_step{p.at, std::move(outer)});
+        return p;
+    }
+
+    static step_list open_rfactor_splits(std::vector<transform_step> steps) {
+        for (std::size_t i = 1; i < steps.size(); ++i)
+            if (std::holds_alternative<rfactor_step>(steps[i])) std::get_if<split_step>(&steps[i - 1])->lengths = {0};
+        return {std::move(steps)};
+    }
+};
+
+} // namespace detail
+
+/// All sketches of a kernel, in Ansor's order.
+///
+/// Errors: shape_mismatch from `dag->check()`, invalid_argument, limit.   pre: dag is not null
+[[nodiscard]] inline result<std::vector<sketch>> generate_sketches(std::shared_ptr<const compute_dag> dag, const sketch_options& options) {
+    AUGUR_ASSERT(dag != nullptr, "generate_sketches: no DAG");
+    if (options.num_cores < 1) return error{errc::invalid_argument, "number of cores: expected at least 1, got " + std::to_string(options.num_cores)};
+    if (auto sound = dag->check(); !sound) return sound.error();
+    return detail::sketch_generator(std::move(dag), options).run();
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

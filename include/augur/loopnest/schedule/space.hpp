@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_SCHEDULE_SPACE_HPP
+#define AUGUR_LOOPNEST_SCHEDULE_SPACE_HPP
+
+/// @file
+/// The schedules of a kernel as a tree of decisions: Ansor's space for a CPU (src/auto_scheduler/search_policy/sketch_policy_rules.cc, the rules that
+/// sample a population).
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/detail/compute_location.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/lower/bounds.hpp>
+#include <augur/loopnest/schedule/sketch.hpp>
+#include <augur/loopnest/schedule/state.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/space/concepts.hpp>
+#include <augur/space/factorisation.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// What bounds the space of a kernel.
+struct ansor_options {
+    std::int64_t num_cores = 1;      ///< decides where reductions are factored, and how many loops are made parallel
+    std::int64_t max_innermost = 64; ///< longest innermost part of a split
+    std::int64_t max_vectorize = 64; ///< longest loop, fused or not, that becomes a vector; Ansor: 16
+    std::size_t max_sketches = 4096;
+    /// Exactly Ansor's sketches, and the compute locations that it draws from: "as it is" and an explicit root are two options, nothing is inlined,
+    /// and a loop counts although it runs once. By default each option is another program, stages may be inlined, plain reductions tiled.
+    bool faithful = false;
+
+    /// TVM's numbers, so that the random programs in its logs are in the space.
+    [[nodiscard]] static ansor_options as_tvm(std::int64_t cores) noexcept {
+        ansor_options o;
+        o.num_cores = cores;
+        o.max_vectorize = 16;
+        o.faithful = true;
+        return o;
+    }
+};
+
+namespace detail {
+
+/// A split whose lengths are a decision.
+struct open_split {
+    std::size_t step = 0;
+    std::shared_ptr<const factorisation> tiles;
+};
+
+/// A sketch, and what is known of it before any tile size.
+struct sketch_plan {
+    step_list steps; ///< open lengths 0
+    std::vector<open_split> splits;
+    std::vector<std::size_t> movable; ///< stages whose compute location is a decision, last first
+    loop_state state;                 ///< as Ansor keeps it: loops of open splits have no extent
+    std::shared_ptr<const access_analysis> accesses;
+
+    /// The tile sizes with which the plan's steps become the first of `list`.
+    [[nodiscard]] std::optional<decision_vector> tiles_of(const std::vector<transform_step>& list) const {
+        if (list.size() < steps.steps.size()) return std::nullopt;
+        decision_vector out;
+        for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+            if (out.size() == splits.size() || splits[out.size()].step != i) {
+                if (list[i] != steps.steps[i]) return std::nullopt;
+                continue;
+            }
+            const auto* filled = std::get_if<split_step>(&list[i]);
+            if (filled == nullptr) return std::nullopt;
+            auto open = *filled;
+            open.lengths.assign(open.lengths.size(), 0);
+            const auto tile = splits[out.size()].tiles->index_of(filled->lengths);
+            if (transform_step(std::move(open)) != steps.steps[i] || !tile) return std::nullopt;
+            out.push_back(*tile);
+        }
+        return out;
+    }
+};
+
+} // namespace detail
+
+class ansor_cursor;
+
+/// All schedules that the sketches of one kernel can become. Models `decision_space<ansor_space, step_list>`.
+///
+/// Decisions, in this order:
+///
+///     sketch            one of `sketches()`
+///     tile_size         each open split, in the order of the steps; a value is the number of a `factorisation`
+///     compute_location  each stage that is neither inlined nor tiled nor to be tiled, last first: as it is, inlined, inside a loop of its reader
+///     parallel          each root stage whose outermost loop runs over space: value + 1 loops are fused and made parallel. `preferred` is Ansor's
+///                       rule, which sampling follows
+///     unroll            each stage with a reduce loop: the pragma auto_unroll_max_step with 0, 16, 64 or 512
+///     vectorize         each stage: the innermost space loops that are short enough become a vector; of n > 1 that could be fused, value + 1 < n are
+///
+/// Steps come in the order in which Ansor records them, so its logs can be read into decisions and written back (`decide`, `realise`). Different
+/// vectors give different steps, so the hash of a vector tells programs apart.
+///
+/// Threads  immutable once made; concurrent calls are allowed
+class ansor_space {
+public:
+    /// Errors: shape_mismatch (the DAG), invalid_argument (the options), limit (too many sketches).   pre: dag is not null
+    [[nodiscard]] static result<ansor_space> create(std::shared_ptr<const compute_dag> dag, ansor_options options = {}) {
+        AUGUR_ASSERT(dag != nullptr, "ansor_space: no DAG");
+        if (options.max_innermost < 1 || options.max_vectorize < 1)
+            return error{errc::invalid_argument, "innermost and vector lengths: expected at least 1, got " + std::to_string(options.max_innermost) +
+                                                     " and " + std::to_string(options.max_vectorize)};
+        auto sketches = generate_sketches(dag, {options.num_cores, options.max_sketches, !options.faithful});
+        if (!sketches) return sketches.error();
+        ansor_space out(std::move(dag), options);
+        for (auto& s : *sketches) out.plans_.push_back(out.make_plan(std::move(s)));
+        return out;
+    }
+
+    [[nodiscard]] const compute_dag& dag() const noexcept { return *dag_; }
+    [[nodiscard]] const ansor_options& options() const noexcept { return options_; }
+    [[nodiscard]] std::size_t sketches() const noexcept { return plans_.size(); }
+    /// A sketch, split lengths that are decisions 0.
+    [[nodiscard]] const step_list& sketch_steps(std::size_t i) const { return plans_[i].steps; }
+
+    /// Walks the tree without replaying the prefix at every decision. The space must outlive it.
+    [[nodiscard]] ansor_cursor cursor() const;
+    [[nodiscard]] std::optional<decision> next(std::span<const std::uint64_t> prefix) const;
+
+    /// The steps of a complete vector.   Errors: illegal_schedule, with the place of a value that is no option, or of too few or too many values
+    [[nodiscard]] result<step_list> realise(std::span<const std::uint64_t> decisions) const;
+    /// The kernel with those steps applied, for lowering.   Errors: as `realise`
+    [[nodiscard]] result<loop_state> state(std::span<const std::uint64_t> decisions) const;
+    /// The inverse of `realise`.   Errors: not_found, when no vector gives exactly these steps
+    [[nodiscard]] result<decision_vector> decide(const step_list& list) const;
+
+    /// A tile size with one divisor moved from a level to another (Ansor's MutateTileSize); other decisions as they are.
+    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t> prefix, std::uint64_t value, random_engine& rng) const {
+        if (prefix.empty() || prefix[0] >= plans_.size()) return value;
+        const auto& splits = plans_[static_cast<std::size_t>(prefix[0])].splits;
+        return prefix.size() <= splits.size() ? splits[prefix.size() - 1].tiles->neighbour(value, rng) : value;
+    }
+
+private:
+    friend class ansor_cursor;
+
+    std::shared_ptr<const compute_dag> dag_;
+    ansor_options options_;
+    std::vector<detail::sketch_plan> plans_;
+    std::map<std::pair<std::int64_t, std::size_t>, std::shared_ptr<const factorisation>> tiles_; ///< by extent and number of lengths
+
+    ansor_space(std::shared_ptr<const compute_dag> dag, ansor_options options) : dag_(std::move(dag)), options_(options) {}
+
+    [[nodiscard]] detail::sketch_plan make_plan(sketch s) {
+        detail::sketch_plan p;
+        for (std::size_t i = 0; i < s.steps.steps.size(); ++i) {
+            const auto* split = std::get_if<split_step>(&s.steps.steps[i]);
+            if (split == nullptr || split->lengths.front() != 0) continue;
+            auto& tiles = tiles_[{split->extent, split->lengths.size()}];
+            if (!tiles) tiles = std::make_shared<const factorisation>(split->extent, split->lengths.size(), options_.max_innermost);
+            p.splits.push_back({i, tiles});
+        }
+        for (std::size_t i = s.state.stages().size(); i-- > 0;) {
+            if (s.state.dag().ops[i].placeholder() || s.state.stages()[i].where == stage::place::inlined) continue;
+            if (!detail::is_tiled(s.state, i) && !s.accesses->needs_tiling(i)) p.movable.push_back(i);
+        }
+        p.steps = std::move(s.steps);
+        p.state = std::move(s.state);
+        p.accesses = std::move(s.accesses);
+        return p;
+    }
+
+    [[nodiscard]] result<ansor_cursor> walk(std::span<const std::uint64_t> decisions) const;
+};
+
+/// A place in the tree of an `ansor_space`.
+class ansor_cursor {
+public:
+    explicit ansor_cursor(const ansor_space& space) : space_(&space) { ask(decision_kind::sketch, space.plans_.size()); }
+
+    /// The open decision; nothing at a leaf.
+    [[nodiscard]] std::optional<decision> next() const noexcept { return pending_; }
+
+    /// Takes the open decision.   pre: there is one, and value < next()->options
+    void choose(std::uint64_t value) {
+        AUGUR_ASSERT(pending_ && value < pending_->options, "ansor_cursor::choose: no decision is open, or not one of its options");
+        if (phase_ == phase::sketch) {
+            plan_ = &space_->plans_[static_cast<std::size_t>(value)];
+            filled_ = plan_->steps.steps;
+            enter(phase::tiles);
+        } else if (phase_ == phase::tiles) {
+            const auto& open = plan_->splits[at_++];
+            open.tiles->lengths_of(value, std::get_if<split_step>(&filled_[open.step])->lengths);
+        } else {
+            for (const auto& step : emits(value)) {
+                apply(step);
+                if (phase_ == phase::locations && space_->options_.faithful) static_cast<void>(view_.apply(step));
+                moved_ = moved_ || phase_ == phase::locations;
+            }
+            ++at_;
+        }
+        advance();
+    }
+
+    /// The steps that `choose(value)` adds.   pre: as `choose`, and the open decision is neither the sketch nor a tile size
+    [[nodiscard]] std::vector<transform_step> emits(std::uint64_t value) const {
+        const auto v = static_cast<std::size_t>(value);
+        switch (phase_) {
+        case phase::locations: {
+            const auto s = static_cast<std::int64_t>(plan_->movable[at_]);
+            const auto& where = locations_[v];
+            switch (where.what) {
+            case detail::compute_location::kind::stay: return {};
+            case detail::compute_location::kind::inlined: return {compute_inline_step{s}};
+            case detail::compute_location::kind::root: return {compute_root_step{s}};
+            case detail::compute_location::kind::at: break;
+            }
+            return {compute_at_step{s, static_cast<std::int64_t>(where.stage), static_cast<std::int64_t>(where.iter)}};
+        }
+        case phase::parallel: return fused(0, v + 1, loop_annotation::parallel);
+        case phase::unroll: return {pragma_step{static_cast<std::int64_t>(at_), 0, "auto_unroll_max_step$" + std::to_string(unroll_steps[v])}};
+        case phase::vectorize:
+            if (short_loops_ == 0) return {};
+            return fused(state_.stages()[at_].iters.size() - v - 1, v + 1, loop_annotation::vectorize);
+        default: return {};
+        }
+    }
+
+    /// The kernel after the steps so far; those of the sketch are applied once all tile sizes are chosen.
+    [[nodiscard]] const loop_state& state() const& noexcept { return state_; }
+    [[nodiscard]] loop_state&& state() && noexcept { return std::move(state_); }
+
+    /// Why the walk ended early: a step did not fit, a defect of the space. Empty otherwise.
+    [[nodiscard]] const std::string& broken() const noexcept { return broken_; }
+
+private:
+    enum class phase : std::uint8_t { sketch, tiles, locations, parallel, unroll, vectorize, done };
+
+    static constexpr std::array<std::int64_t, 4> unroll_steps{0, 16, 64, 512};
+
+    const ansor_space* space_;
+    const detail::sketch_plan* plan_ = nullptr;
+    phase phase_ = phase::sketch;
+    std::size_t at_ = 0; ///< in the phase: a split, a place in `movable`, a stage
+    bool moved_ = false; ///< some extents are not known
+    std::vector<transform_step> filled_;
+    loop_state state_;
+    loop_state view_; ///< of a faithful space: the sketch with the locations chosen, extents as Ansor sees them
+    std::vector<detail::compute_location> locations_;
+    std::size_t short_loops_ = 0; ///< how many innermost loops could be one vector
+    std::optional<decision> pending_;
+    std::string broken_;
+
+    void ask(decision_kind kind, std::uint64_t options, std::uint64_t preferred = 0, bool sampled = true) {
+        pending_ = decision{kind, options, preferred, sampled};
+    }
+    void enter(phase p) {
+        phase_ = p;
+        at_ = 0;
+    }
+    void fail(const error& why) {
+        if (broken_.empty()) broken_ = why.detail;
+    }
+    void apply(const transform_step& step) {
+        if (auto done = state_.apply(step); !done) fail(done.error());
+    }
+    void bound() {
+        if (!moved_) return;
+        if (auto done = infer_bounds(state_); !done) fail(done.error());
+        moved_ = false;
+    }
+
+    /// Steps that fuse `n` loops of stage `at_` from `first` on and mark the result.
+    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, loop_annotation what) const {
+        const auto s = static_cast<std::int64_t>(at_);
+        const auto begin = static_cast<std::int64_t>(first);
+        std::vector<transform_step> out;
+        if (n > 1) {
+            std::vector<std::int64_t> loops(n);
+            for (std::size_t i = 0; i < n; ++i) loops[i] = static_cast<std::int64_t>(first + i);
+            out.emplace_back(fuse_step{s, std::move(loops)});
+        }
+        out.emplace_back(annotate_step{s, begin, what});
+        return out;
+    }
+
+    /// Opens the next decision from `at_` on, in this phase or a later one.
+    void advance() {
+        pending_.reset();
+        if (phase_ == phase::tiles) {
+            if (at_ < plan_->splits.size()) return ask(decision_kind::tile_size, plan_->splits[at_].tiles->count());
+            begin_locations();
+        }
+        if (phase_ == phase::locations && broken_.empty()) {
+            if (at_ < plan_->movable.size()) {
+                if (!space_->options_.faithful) bound(); // a faithful space looks at its view
+                if (broken_.empty()) return ask_location(plan_->movable[at_]);
+            } else {
+                bound();
+                enter(phase::parallel);
+            }
+        }
+        for (; broken_.empty() && phase_ != phase::done; enter(static_cast<phase>(static_cast<int>(phase_) + 1))) {
+            for (; at_ < state_.stages().size(); ++at_) {
+                if (state_.dag().ops[at_].placeholder() || state_.stages()[at_].where == stage::place::inlined) continue;
+                if (phase_ == phase::parallel ? ask_parallel() : phase_ == phase::unroll ? ask_unroll() : ask_vectorize()) return;
+            }
+        }
+        phase_ = phase::done;
+    }
+
+    void begin_locations() {
+        state_ = loop_state(space_->dag_);
+        for (const auto& step : filled_) apply(step);
+        filled_.clear();
+        moved_ = std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.where == stage::place::at; });
+        if (space_->options_.faithful && !plan_->movable.empty()) view_ = plan_->state;
+        enter(phase::locations);
+    }
+
+    void ask_location(std::size_t s) {
+        const auto& seen = space_->options_.faithful ? view_ : state_;
+        locations_ = detail::compute_locations(seen, *plan_->accesses, s, space_->options_.faithful);
+        ask(decision_kind::compute_location, locations_.size());
+    }
+
+    bool ask_parallel() {
+        const auto& st = state_.stages()[at_];
+        if (st.where != stage::place::root) return false;
+        std::size_t most = 0;
+        std::size_t preferred = 0;
+        std::int64_t degree = 1;
+        const auto enough = space_->options_.num_cores * 16;
+        for (std::size_t i = 0; i < st.iters.size(); ++i) {
+            const auto& v = st.var_of(i);
+            if (v.reduce || st.iters[i].annotation != loop_annotation::none) break;
+            if (degree <= enough) preferred = most;
+            degree = degree > enough ? degree : degree * v.extent;
+            ++most;
+            if (state_.has_attached(at_, i)) break;
+        }
+        if (most == 0) return false;
+        ask(decision_kind::parallel, most, preferred, false);
+        return true;
+    }
+
+    bool ask_unroll() {
+        if (!detail::has_reduce_loop(state_.stages()[at_])) return false;
+        ask(decision_kind::unroll, unroll_steps.size());
+        return true;
+    }
+
+    bool ask_vectorize() {
+        const auto& st = state_.stages()[at_];
+        if (st.iters.empty()) return false;
+        const bool tiled = detail::is_tiled(state_, at_); // then two loops are not next to each other in memory
+        short_loops_ = 0;
+        std::int64_t length = 1;
+        for (std::size_t i = st.iters.size(); i-- > 0;) {
+            const auto& v = st.var_of(i);
+            if (v.reduce || st.iters[i].annotation != loop_annotation::none || state_.has_attached(at_, i) || (tiled && short_loops_ > 0)) break;
+            if (v.extent < 1 || v.extent > space_->options_.max_vectorize / length) break;
+            length *= v.extent;
+            ++short_loops_;
+        }
+        ask(decision_kind::vectorize, short_loops_ > 1 ? short_loops_ - 1 : 1);
+        return true;
+    }
+};
+
+inline ansor_cursor ansor_space::cursor() const { return ansor_cursor(*this); }
+
+inline std::optional<decision> ansor_space::next(std::span<const std::uint64_t> prefix) const {
+    auto c = cursor();
+    for (const auto v : prefix) {
+        const auto d = c.next();
+        if (!d || v >= d->options) return std::nullopt;
+        c.choose(v);
+    }
+    return c.next();
+}
+
+inline result<ansor_cursor> ansor_space::walk(std::span<const std::uint64_t> decisions) const {
+    auto c = cursor();
+    for (std::size_t i = 0; i < decisions.size(); ++i) {
+        const auto d = c.next();
+        if (!d && c.broken().empty())
+            return error{errc::illegal_schedule, "expected " + std::to_string(i) + " decisions, got " + std::to_string(decisions.size())};
+        if (!d) break;
+        if (decisions[i] >= d->options)
+            return error{errc::illegal_schedule, "decision " + std::to_string(i) + ": expected a value below " + std::to_string(d->options) +
+                                                     ", got " + std::to_string(decisions[i])};
+        c.choose(decisions[i]);
+    }
+    if (!c.broken().empty()) return error{errc::illegal_schedule, c.broken()};
+    if (c.next()) return error{errc::illegal_schedule, "expected more than " + std::to_string(decisions.size()) + " decisions"};
+    return c;
+}
+
+inline result<loop_state> ansor_space::state(std::span<const std::uint64_t> decisions) const {
+    auto c = walk(decisions);
+    if (!c) return c.error();
+    return std::move(*c).state();
+}
+
+inline result<step_list> ansor_space::realise(std::span<const std::uint64_t> decisions) const {
+    auto c = walk(decisions);
+    if (!c) return c.error();
+    return c->state().schedule();
+}
+
+inline result<decision_vector> ansor_space::decide(const step_list& list) const {
+    for (std::size_t p = 0; p < plans_.size(); ++p) {
+        const auto tiles = plans_[p].tiles_of(list.steps);
+        if (!tiles) continue;
+        auto c = cursor();
+        decision_vector out{p};
+        c.choose(p);
+        for (const auto t : *tiles) {
+            c.choose(t);
+            out.push_back(t);
+        }
+        std::size_t done = plans_[p].steps.steps.size();
+        while (const auto d = c.next()) { // the option that says most of what comes; nothing to say is an option, too
+            std::optional<std::uint64_t> best;
+            std::size_t most = 0;
+            for (std::uint64_t v = 0; v < d->options; ++v) {
+                const auto steps = c.emits(v);
+                if ((best && steps.size() <= most) || steps.size() > list.steps.size() - done) continue;
+                if (!std::equal(steps.begin(), steps.end(), list.steps.begin() + static_cast<std::ptrdiff_t>(done))) continue;
+                best = v;
+                most = steps.size();
+            }
+            if (!best) break;
+            c.choose(*best);
+            out.push_back(*best);
+            done += most;
+        }
+        if (!c.next() && c.broken().empty() && done == list.steps.size()) return out;
+    }
+    return error{errc::not_found, "these " + std::to_string(list.steps.size()) + " steps are not in the space"};
+}
+
+static_assert(decision_space<ansor_space, step_list>);
+
+} // namespace augur::inline v0::loopnest
+
+#endif

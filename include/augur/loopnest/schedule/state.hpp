@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_SCHEDULE_STATE_HPP
+#define AUGUR_LOOPNEST_SCHEDULE_STATE_HPP
+
+/// @file
+/// A kernel with some transform steps applied: stages, their loops, and where each is computed (Ansor's State, src/auto_scheduler/loop_state.cc).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/schedule/steps.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// A loop variable of a stage: a root axis, a part of a split, or a fusion.
+struct loop_var {
+    std::string name;
+    std::int64_t extent = 0; ///< 0: not known before bound inference
+    bool space = true;       ///< runs over space axes (a fusion of both kinds has both flags)
+    bool reduce = false;
+};
+
+/// How some variables of a stage come from others.
+struct loop_relation {
+    enum class kind : std::uint8_t { split, fuse } what{};
+    std::size_t parent = 0;            ///< of a split: the variable cut; of a fuse: the result
+    std::vector<std::size_t> parts;    ///< outermost first
+    std::vector<std::int64_t> lengths; ///< of a split: of parts 1.. (inner_to_outer) or of parts ..n-2; 0: not yet chosen
+    bool inner_to_outer = true;
+};
+
+/// A loop of a stage, in the order of the nest.
+struct loop_iter {
+    std::size_t var = 0;
+    loop_annotation annotation = loop_annotation::none;
+};
+
+/// One operation and its loop nest.
+struct stage {
+    enum class place : std::uint8_t { root, inlined, at } where = place::root;
+    std::size_t at_stage = 0;   ///< of place::at
+    std::size_t at_var = 0;     ///< the variable of that stage inside whose loop this one is computed
+    std::vector<loop_var> vars; ///< the root axes of the operation first
+    std::vector<loop_relation> relations;
+    std::vector<loop_iter> iters;
+    std::int64_t auto_unroll_max_step = -1; ///< of the pragma; -1: none
+
+    /// The loop that runs over `var`; iters.size() when it is not a loop (split or fused away).
+    [[nodiscard]] std::size_t iter_of(std::size_t var) const {
+        return static_cast<std::size_t>(std::find_if(iters.begin(), iters.end(), [&](const loop_iter& i) { return i.var == var; }) - iters.begin());
+    }
+    [[nodiscard]] const loop_var& var_of(std::size_t iter) const { return vars[iters[iter].var]; }
+};
+
+/// What a stage may become. Steps come from logs: without limits a few of them, splits and fusions in turn, would take memory without bound.
+inline constexpr std::size_t max_stage_loops = 512;      ///< loops of one stage, at one time
+inline constexpr std::size_t max_loop_name = 4096;       ///< bytes of a loop's name, which grows with each split and fusion
+inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< iterations of the splits of a loop that rfactor cuts, as a multiple of its own
+inline constexpr std::int64_t rfactor_free_steps = 1024; ///< and so many above that
+
+/// The kernel after a list of steps. A value: copy it to branch.
+///
+/// `apply` checks what a step needs (spec of Ansor's State::DoStep and its ICHECKs) and leaves the state unchanged when it refuses.
+class loop_state {
+public:
+    loop_state() = default;
+    explicit loop_state(std::shared_ptr<const compute_dag> dag) : dag_(std::move(dag)) {
+        for (const auto& op : dag_->ops) stages_.push_back(fresh(op));
+    }
+
+    [[nodiscard]] const compute_dag& dag() const noexcept { return *dag_; }
+    [[nodiscard]] const std::vector<stage>& stages() const noexcept { return stages_; }
+    [[nodiscard]] const std::vector<transform_step>& steps() const noexcept { return steps_; }
+    /// The state's steps as a schedule.
+    [[nodiscard]] step_list schedule() const { return {steps_}; }
+
+    /// Is some stage computed inside a loop of `stage_index`, and inside `iter` (any loop when iter is npos)?
+    static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+    [[nodiscard]] bool has_attached(std::size_t stage_index, std::size_t iter = npos) const {
+        return std::any_of(stages_.begin(), stages_.end(), [&](const stage& s) {
+            return s.where == stage::place::at && s.at_stage == stage_index && (iter == npos || s.at_var == stages_[stage_index].iters[iter].var);
+        });
+    }
+
+    /// Does the step to this state and remembers it.   Errors: illegal_schedule, with the step's number and what is wrong with it.
+    result<void> apply(const transform_step& step) {
+        if (auto done = std::visit([&](const auto& s) { return run(s); }, step); !done) {
+            const auto kind = std::visit([](const auto& s) { return std::string_view(s.kind); }, step);
+            return refused("step " + std::to_string(steps_.size()) + " (" + std::string(kind) + "): " + done.error().detail);
+        }
+        steps_.push_back(step);
+        return {};
+    }
+
+    /// Applies the steps of `list` in order; stops at the first that is refused.
+    result<void> apply(const step_list& list) {
+        for (const auto& s : list.steps)
+            if (auto done = apply(s); !done) return done;
+        return {};
+    }
+
+    /// Writes the extents that bound inference found: one vector a stage, one extent a variable (loopnest/lower/bounds.hpp).
+    void set_extents(const std::vector<std::vector<std::int64_t>>& extents) {
+        for (std::size_t s = 0; s < stages_.size(); ++s)
+            for (std::size_t v = 0; v < stages_[s].vars.size() && v < extents[s].size(); ++v) stages_[s].vars[v].extent = extents[s][v];
+    }
+
+private:
+    std::shared_ptr<const compute_dag> dag_;
+    std::vector<stage> stages_;
+    std::vector<transform_step> steps_;
+
+    static stage fresh(const operation& op) {
+        stage s;
+        for (std::size_t i = 0; i < op.axis_count(); ++i) {
+            const bool reduce = i >= op.axes.size();
+            s.vars.push_back({op.axis(i).name, op.axis(i).extent, !reduce, reduce});
+            s.iters.push_back({i, loop_annotation::none});
+        }
+        return s;
+    }
+
+    [[nodiscard]] static bool in_range(std::int64_t i, std::size_t n) noexcept { return i >= 0 && static_cast<std::size_t>(i) < n; }
+    static std::size_t at(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+    static constexpr std::int64_t max_extent = std::int64_t{1} << 40;
+
+    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+
+    /// Whether a stage can be scheduled.
+    [[nodiscard]] result<void> check_stage(std::int64_t s) const {
+        if (!in_range(s, stages_.size())) return refused("stage " + std::to_string(s) + " of " + std::to_string(stages_.size()));
+        if (dag_->ops[at(s)].placeholder()) return refused("stage " + std::to_string(s) + " is a placeholder");
+        if (stages_[at(s)].where == stage::place::inlined) return refused("stage " + std::to_string(s) + " is inlined");
+        return {};
+    }
+    [[nodiscard]] result<void> check_iter(std::int64_t s, std::int64_t i) const {
+        if (auto good = check_stage(s); !good) return good;
+        if (!in_range(i, stages_[at(s)].iters.size()))
+            return refused("loop " + std::to_string(i) + " of " + std::to_string(stages_[at(s)].iters.size()) + " in stage " + std::to_string(s));
+        return {};
+    }
+
+    result<void> run(const annotate_step& x) {
+        if (auto good = check_iter(x.stage, x.iter); !good) return good;
+        auto& it = stages_[at(x.stage)].iters[at(x.iter)];
+        if (it.annotation != loop_annotation::none) return refused("the loop has an annotation already");
+        it.annotation = x.annotation;
+        return {};
+    }
+
+    result<void> run(const fuse_step& x) {
+        if (x.iters.empty()) return refused("nothing to fuse");
+        for (std::size_t k = 0; k < x.iters.size(); ++k) {
+            if (auto good = check_iter(x.stage, x.iters[k]); !good) return good;
+            if (k > 0 && x.iters[k] != x.iters[k - 1] + 1) return refused("loops to fuse must be consecutive");
+        }
+        auto& s = stages_[at(x.stage)];
+        loop_var fused;
+        fused.space = fused.reduce = false;
+        fused.extent = 1;
+        loop_relation rel;
+        rel.what = loop_relation::kind::fuse;
+        for (const auto i : x.iters) {
+            const auto& it = s.iters[at(i)];
+            if (it.annotation != loop_annotation::none) return refused("a loop to fuse has an annotation");
+            if (i != x.iters.back() && has_attached(at(x.stage), at(i))) return refused("a stage is attached to a loop to fuse that is not the last");
+            const auto& v = s.vars[it.var];
+            fused.name += v.name + "@";
+            if (fused.extent != 0 && v.extent > max_extent / fused.extent) return refused("fused extent beyond 2^40");
+            fused.extent *= v.extent; // 0, unknown, spreads
+            fused.space = fused.space || v.space;
+            fused.reduce = fused.reduce || v.reduce;
+            rel.parts.push_back(it.var);
+        }
+        if (fused.name.size() > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
+        const auto last = s.iters[at(x.iters.back())].var;
+        rel.parent = s.vars.size();
+        s.vars.push_back(std::move(fused));
+        for (auto& other : stages_)
+            if (other.where == stage::place::at && other.at_stage == at(x.stage) && other.at_var == last) other.at_var = rel.parent;
+        const auto first = s.iters.begin() + x.iters.front();
+        s.iters.erase(first + 1, first + static_cast<std::ptrdiff_t>(x.iters.size()));
+        s.iters[at(x.iters.front())] = {rel.parent, loop_annotation::none};
+        s.relations.push_back(std::move(rel));
+        return {};
+    }
+
+    result<void> run(const pragma_step& x) {
+        if (auto good = check_iter(x.stage, x.iter); !good) return good;
+        if (x.text == "debug_skip_region") return {};
+        constexpr std::string_view prefix = "auto_unroll_max_step$";
+        if (!x.text.starts_with(prefix) || x.text.size() == prefix.size() || x.text.size() > prefix.size() + 9) return refused("unknown pragma");
+        std::int64_t n = 0;
+        for (const char c : std::string_view(x.text).substr(prefix.size())) {
+            if (c < '0' || c > '9') return refused("unknown pragma");
+            n = n * 10 + (c - '0');
+        }
+        stages_[at(x.stage)].auto_unroll_max_step = n;
+        return {};
+    }
+
+    result<void> run(const reorder_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        auto& s = stages_[at(x.stage)];
+        if (x.order.size() != s.iters.size()) return refused("a reorder names all " + std::to_string(s.iters.size()) + " loops");
+        std::vector<loop_iter> order;
+        std::vector<bool> seen(s.iters.size(), false);
+        for (const auto i : x.order) {
+            if (!in_range(i, s.iters.size()) || seen[at(i)]) return refused("not a permutation of the loops");
+            seen[at(i)] = true;
+            order.push_back(s.iters[at(i)]);
+        }
+        s.iters = std::move(order);
+        return {};
+    }
+
+    result<void> split(std::int64_t stage_index, std::int64_t iter, const std::vector<std::int64_t>& lengths, bool inner_to_outer) {
+        if (auto good = check_iter(stage_index, iter); !good) return good;
+        auto& s = stages_[at(stage_index)];
+        const auto old = s.iters[at(iter)];
+        if (old.annotation != loop_annotation::none) return refused("the loop to split has an annotation");
+        if (lengths.empty() || lengths.size() > 16) return refused("a split has 1 to 16 lengths");
+        if (s.iters.size() + lengths.size() > max_stage_loops) return refused("more than " + std::to_string(max_stage_loops) + " loops in a stage");
+        if (s.vars[old.var].name.size() + 4 > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
+        std::int64_t known = 1, chosen = 1; // 0, not chosen yet, spreads in `known` alone
+        for (const auto l : lengths) {
+            if (l < 0 || l > max_extent) return refused("split length " + std::to_string(l));
+            if (l > 0 && l > max_extent / chosen) return refused("product of lengths beyond 2^40");
+            chosen *= l > 0 ? l : 1;
+            known *= l > 0 ? l : 0;
+        }
+        const auto total = s.vars[old.var].extent;
+        const std::int64_t rest = known == 0 || total == 0 ? 0 : (total + known - 1) / known;
+        loop_relation rel;
+        rel.parent = old.var;
+        rel.lengths = lengths;
+        rel.inner_to_outer = inner_to_outer;
+        std::vector<loop_iter> made;
+        for (std::size_t k = 0; k <= lengths.size(); ++k) {
+            auto v = s.vars[old.var];
+            v.name += "." + std::to_string(k);
+            v.extent = inner_to_outer ? (k == 0 ? rest : lengths[k - 1]) : (k == lengths.size() ? rest : lengths[k]);
+            rel.parts.push_back(s.vars.size());
+            made.push_back({s.vars.size(), loop_annotation::none});
+            s.vars.push_back(std::move(v));
+        }
+        for (auto& other : stages_) // as Ansor does: what was attached to the loop is attached to its innermost part
+            if (other.where == stage::place::at && other.at_stage == at(stage_index) && other.at_var == old.var) other.at_var = rel.parts.back();
+        s.relations.push_back(std::move(rel));
+        s.iters.erase(s.iters.begin() + iter);
+        s.iters.insert(s.iters.begin() + iter, made.begin(), made.end());
+        return {};
+    }
+
+    result<void> run(const split_step& x) { return split(x.stage, x.iter, x.lengths, x.inner_to_outer); }
+
+    /// The lengths of an earlier SP, or why there are none.
+    [[nodiscard]] const split_step* source(std::int64_t step) const {
+        return in_range(step, steps_.size()) ? std::get_if<split_step>(&steps_[at(step)]) : nullptr;
+    }
+
+    result<void> run(const follow_split_step& x) {
+        const auto* from = source(x.source_step);
+        if (from == nullptr) return refused("step " + std::to_string(x.source_step) + " is not an earlier SP");
+        if (x.parts < 1 || at(x.parts) > from->lengths.size() + 1)
+            return refused("cannot follow " + std::to_string(from->lengths.size()) + " lengths in " + std::to_string(x.parts) + " parts");
+        std::vector<std::int64_t> lengths(from->lengths.begin(), from->lengths.begin() + (x.parts - 1));
+        std::int64_t rest = 1;
+        for (std::size_t k = at(x.parts) - 1; k < from->lengths.size(); ++k) rest *= from->lengths[k];
+        lengths.push_back(rest);
+        return split(x.stage, x.iter, lengths, from->inner_to_outer);
+    }
+
+    result<void> run(const follow_fused_split_step& x) {
+        std::int64_t product = 1;
+        for (const auto step : x.source_steps) {
+            const auto* from = source(step);
+            if (from == nullptr || !in_range(x.level, from->lengths.size()))
+                return refused("step " + std::to_string(step) + " is not an earlier SP with level " + std::to_string(x.level));
+            const auto length = from->lengths[at(x.level)];
+            if (product != 0 && length > max_extent / product) return refused("product of lengths beyond 2^40");
+            product *= length;
+        }
+        return split(x.stage, x.iter, {product}, x.factor_or_nparts);
+    }
+
+    result<void> run(const storage_align_step& x) {
+        return check_iter(x.stage, x.iter);
+    } // a hint for the layout of scratch; nothing to check further
+
+    /// Extents inside a stage depend on where it is computed: forget them.
+    void forget_extents(stage& s, std::size_t index) const {
+        for (auto& v : s.vars) v.extent = 0;
+        const auto& op = dag_->ops[index];
+        for (std::size_t i = op.axes.size(); i < op.axis_count(); ++i) s.vars[i].extent = op.axis(i).extent;
+    }
+
+    result<void> run(const compute_at_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        if (auto good = check_iter(x.target_stage, x.target_iter); !good) return good;
+        if (dag_->is_output(at(x.stage))) return refused("an output cannot be computed inside another stage");
+        for (std::size_t up = at(x.target_stage);;) { // no stage inside itself
+            if (up == at(x.stage)) return refused("a stage cannot be computed inside itself");
+            if (stages_[up].where != stage::place::at) break;
+            up = stages_[up].at_stage;
+        }
+        auto& s = stages_[at(x.stage)];
+        s.where = stage::place::at;
+        s.at_stage = at(x.target_stage);
+        s.at_var = stages_[s.at_stage].iters[at(x.target_iter)].var;
+        forget_extents(s, at(x.stage));
+        return {};
+    }
+
+    result<void> run(const compute_inline_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        if (has_attached(at(x.stage))) return refused("a stage is attached to the one to inline");
+        if (dag_->ops[at(x.stage)].combine != reducer::none) return refused("a reduction cannot be inlined");
+        if (dag_->is_output(at(x.stage))) return refused("an output cannot be inlined");
+        auto& s = stages_[at(x.stage)];
+        s.where = stage::place::inlined;
+        return {};
+    }
+
+    result<void> run(const compute_root_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        auto& s = stages_[at(x.stage)];
+        s.where = stage::place::root;
+        forget_extents(s, at(x.stage));
+        return {};
+    }
+
+    void insert_stage(std::size_t index, stage s) {
+        stages_.insert(stages_.begin() + static_cast<std::ptrdiff_t>(index), std::move(s));
+        for (auto& other : stages_)
+            if (other.where == stage::place::at && other.at_stage >= index) ++other.at_stage;
+    }
+    [[nodiscard]] bool untouched(std::size_t s) const {
+        return stages_[s].relations.empty() && stages_[s].where == stage::place::root && !has_attached(s);
+    }
+
+    result<void> run(const cache_read_step& x) {
+        if (!in_range(x.stage, stages_.size())) return refused("stage " + std::to_string(x.stage) + " of " + std::to_string(stages_.size()));
+        const auto consumers = dag_->consumers(at(x.stage));
+        std::vector<std::size_t> readers;
+        for (const auto r : x.readers) {
+            if (!in_range(r, stages_.size()) || std::find(consumers.begin(), consumers.end(), at(r)) == consumers.end())
+                return refused("stage " + std::to_string(r) + " does not read stage " + std::to_string(x.stage));
+            readers.push_back(at(r));
+        }
+        auto dag = std::make_shared<compute_dag>(*dag_);
+        dag->cache_read(at(x.stage), x.scope, readers);
+        dag_ = std::move(dag);
+        insert_stage(at(x.stage) + 1, fresh(dag_->ops[at(x.stage) + 1]));
+        return {};
+    }
+
+    result<void> run(const cache_write_step& x) {
+        if (auto good = check_stage(x.stage); !good) return good;
+        if (!untouched(at(x.stage))) return refused("cache_write must come before every other step on its stage");
+        auto dag = std::make_shared<compute_dag>(*dag_);
+        dag->cache_write(at(x.stage), x.scope);
+        dag_ = std::move(dag);
+        insert_stage(at(x.stage), fresh(dag_->ops[at(x.stage)]));
+        stages_[at(x.stage) + 1] = fresh(dag_->ops[at(x.stage) + 1]);
+        return {};
+    }
+
+    result<void> run(const rfactor_step& x) {
+        if (auto good = check_iter(x.stage, x.iter); !good) return good;
+        const auto index = at(x.stage);
+        const auto& s = stages_[index];
+        const auto& op = dag_->ops[index];
+        if (op.combine == reducer::none) return refused("not a reduction");
+        if (s.where != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
+        const auto factored = s.iters[at(x.iter)].var;
+        if (!s.vars[factored].reduce || s.vars[factored].space) return refused("not a reduce loop");
+        if (!in_range(x.factor_axis, op.axes.size() + 1))
+            return refused("factor axis " + std::to_string(x.factor_axis) + " of " + std::to_string(op.axes.size() + 1));
+        for (std::size_t a = 0; a < op.axes.size(); ++a)
+            if (s.iter_of(a) == s.iters.size()) return refused("a space axis was split or fused before");
+        for (const auto& it : s.iters)
+            if (s.vars[it.var].extent == 0) return refused("extents must be known");
+
+        // The new stage has the space axes, the factored loop among them, and the other reduce loops as its reduce axes.
+        operation partial;
+        partial.id = dag_->fresh_id();
+        partial.name = op.name + ".rf";
+        partial.combine = op.combine;
+        std::vector<std::int64_t> number(s.vars.size(), -1); // of a loop variable as an axis of `partial`
+        for (std::size_t a = 0; a <= op.axes.size(); ++a) {
+            if (a == at(x.factor_axis)) {
+                number[factored] = static_cast<std::int64_t>(a);
+                partial.axes.push_back({s.vars[factored].name, s.vars[factored].extent});
+            }
+            if (a < op.axes.size()) {
+                number[a] = static_cast<std::int64_t>(partial.axes.size());
+                partial.axes.push_back(op.axes[a]);
+            }
+        }
+        for (const auto& it : s.iters) {
+            if (!s.vars[it.var].reduce || it.var == factored) continue;
+            number[it.var] = static_cast<std::int64_t>(partial.axis_count());
+            partial.reduce_axes.push_back({s.vars[it.var].name, s.vars[it.var].extent});
+        }
+        std::vector<expr> value(s.vars.size());
+        for (std::size_t v = 0; v < value.size(); ++v)
+            if (number[v] >= 0) value[v] = ex::axis(number[v]);
+        expr guard;
+        for (std::size_t r = s.relations.size(); r-- > 0;) { // from the loops back to the root axes
+            const auto& rel = s.relations[r];
+            if (rel.what == loop_relation::kind::split) {
+                if (value[rel.parent]) continue;
+                expr sum = value[rel.parts[0]];
+                std::int64_t covered = s.vars[rel.parts[0]].extent;
+                for (std::size_t k = 1; k < rel.parts.size(); ++k) {
+                    sum = sum * ex::integer(s.vars[rel.parts[k]].extent) + value[rel.parts[k]];
+                    covered *= s.vars[rel.parts[k]].extent;
+                }
+                if (covered > max_rfactor_overshoot * s.vars[rel.parent].extent + rfactor_free_steps)
+                    return refused("the lengths of a split make " + std::to_string(covered) + " iterations of a loop of " +
+                                   std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all");
+                value[rel.parent] = sum;
+                if (covered > s.vars[rel.parent].extent) {
+                    expr inside = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
+                    guard = guard ? ex::both(guard, inside) : inside;
+                }
+            } else {
+                std::int64_t inner = 1;
+                for (std::size_t k = rel.parts.size(); k-- > 0;) {
+                    expr part = inner == 1 ? value[rel.parent] : ex::floor_div(value[rel.parent], inner);
+                    value[rel.parts[k]] = k == 0 ? part : ex::floor_mod(part, s.vars[rel.parts[k]].extent);
+                    inner *= s.vars[rel.parts[k]].extent;
+                }
+            }
+        }
+        partial.body = substitute_axes(op.body, value);
+        if (guard) partial.body = ex::select(guard, partial.body, ex::constant(identity_of(op.combine)));
+        if (partial.reduce_axes.empty()) partial.combine = reducer::none;
+
+        operation total = op; // reduces over the factored loop alone
+        total.reduce_axes = {{s.vars[factored].name, s.vars[factored].extent}};
+        std::vector<expr> at_partial;
+        for (std::size_t a = 0; a <= op.axes.size(); ++a) {
+            if (a == at(x.factor_axis)) at_partial.push_back(ex::axis(static_cast<std::int64_t>(op.axes.size())));
+            if (a < op.axes.size()) at_partial.push_back(ex::axis(static_cast<std::int64_t>(a)));
+        }
+        total.body = ex::read(partial.id, std::move(at_partial));
+        auto dag = std::make_shared<compute_dag>(*dag_);
+        dag->ops[index] = std::move(total);
+        dag->ops.insert(dag->ops.begin() + static_cast<std::ptrdiff_t>(index), std::move(partial));
+        dag_ = std::move(dag);
+        insert_stage(index, fresh(dag_->ops[index]));
+        stages_[index + 1] = fresh(dag_->ops[index + 1]);
+        return {};
+    }
+
+    result<void> run(const foreign_step&) { return {}; } // not ours to judge: it does nothing here
+};
+
+} // namespace augur::inline v0::loopnest
+
+#endif

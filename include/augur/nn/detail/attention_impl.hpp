@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_DETAIL_ATTENTION_IMPL_HPP
+#define AUGUR_NN_DETAIL_ATTENTION_IMPL_HPP
+
+/// @file
+/// Bodies of nn/layers/attention.hpp.
+
+#include <algorithm>
+#include <concepts>
+
+#include <augur/nn/detail/product.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
+#include <augur/nn/kernels/exp.hpp>
+#include <augur/nn/layers/attention.hpp>
+
+namespace augur::inline v0 {
+namespace nn {
+
+namespace detail {
+
+template <scalar S>
+S square_root(index n) {
+    return sqrt(S(static_cast<double>(n)));
+}
+
+/// The sum of f(0), ..., f(n - 1) in four chains, which hide what an addition takes. Their order does not depend on where numbers lie in memory.
+template <scalar S, class F>
+S sum_of_four(index n, const F& f) {
+    S chain[4] = {S(0), S(0), S(0), S(0)};
+    index j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (index e = 0; e < 4; ++e) chain[e] += f(j + e);
+    for (; j < n; ++j) chain[j % 4] += f(j);
+    return (chain[0] + chain[1]) + (chain[2] + chain[3]);
+}
+
+/// Rows of `scores` (l, l) <- softmax of scale * scores, where key j counts repeat[j] times, and causally a later key not at all.
+template <scalar S>
+void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> repeat, bool causal = false) {
+    const index l = scores.rows();
+    S* const all = scores.data();
+    const auto times = [&](index i, index j) {
+        if (causal && j > i) return 0U;
+        return repeat.empty() ? 1U : repeat[static_cast<std::size_t>(j)];
+    };
+    const bool unmasked = !causal && std::find(repeat.begin(), repeat.end(), 0U) == repeat.end();
+    for (index i = 0; i < l; ++i) {
+        S* const row = all + i * l;
+        if constexpr (std::same_as<S, float>) {
+            if (unmasked) {
+                kernels::softmax_shift(scale, row, l);
+                continue;
+            }
+        }
+        bool any = false;
+        S top(0);
+        for (index j = 0; j < l; ++j) {
+            if (times(i, j) == 0) continue;
+            if (!any || row[j] > top) top = row[j];
+            any = true;
+        }
+        for (index j = 0; j < l; ++j) { // a masked key may be larger than the largest of the others
+            const S below = (row[j] - top) * scale;
+            row[j] = below > S(0) ? S(0) : below;
+        }
+    }
+    if constexpr (std::same_as<S, float>) {
+        kernels::exp_nonpositive(all, l * l);
+    } else {
+        for (index i = 0; i < l * l; ++i) all[i] = exp(all[i]);
+    }
+    for (index i = 0; i < l; ++i) {
+        S* const row = all + i * l;
+        for (index j = 0; j < l; ++j)
+            if (times(i, j) != 1) row[j] *= S(static_cast<double>(times(i, j)));
+        const S sum = sum_of_four<S>(l, [&](index j) { return row[j]; });
+        const S share = sum > S(0) ? S(1) / sum : S(0);
+        for (index j = 0; j < l; ++j) row[j] *= share;
+    }
+}
+
+} // namespace detail
+
+template <scalar S>
+attention<S> attention<S>::zeros(index width, index heads) {
+    AUGUR_ASSERT(heads > 0 && width % heads == 0, "attention: heads must divide the width");
+    return {linear<S>::zeros(width, 3 * width), linear<S>::zeros(width, width), heads};
+}
+
+template <scalar S>
+void attention<S>::attend(const sequences& which, attention_activation<S>& kept) const {
+    const index width = this->width();
+    const index head = width / heads;
+    const S scale = S(1) / detail::square_root<S>(head);
+    const auto qkv = kept.qkv.view();
+    auto context = kept.context.shape(qkv.rows(), width);
+    AUGUR_ASSERT(qkv.cols() == 3 * width && which.rows() == qkv.rows(), "attention: shape");
+
+    const detail::attention_in_lanes lanes(width, heads);
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, which.repeat, which.causal);
+    kept.weights_at.resize(static_cast<std::size_t>(which.count()));
+    std::size_t total = 0;
+    for (index n = 0; n < which.count(); ++n) {
+        const index l = which.begin[static_cast<std::size_t>(n) + 1] - which.begin[static_cast<std::size_t>(n)];
+        kept.weights_at[static_cast<std::size_t>(n)] = total;
+        total += static_cast<std::size_t>(in_lanes ? lanes.size(l) : heads * l * l);
+    }
+    if (kept.weights.size() < total) kept.weights.resize(total);
+
+    for (index n = 0; n < which.count(); ++n) {
+        const index first = which.begin[static_cast<std::size_t>(n)];
+        const index l = which.begin[static_cast<std::size_t>(n) + 1] - first;
+        if (l == 0) continue;
+        const auto repeat = which.repeat.empty() ? which.repeat : which.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
+        if constexpr (std::same_as<S, float>) {
+            if (in_lanes) {
+                lanes.forward(l, qkv.data() + first * 3 * width, repeat, kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)],
+                              context.data() + first * width, kept.lanes);
+                continue;
+            }
+        }
+        for (index h = 0; h < heads; ++h) {
+            map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * l), l, l);
+            const auto q = qkv.block(first, h * head, l, head);
+            const auto k = qkv.block(first, width + h * head, l, head);
+            const auto v = qkv.block(first, 2 * width + h * head, l, head);
+            multiply_transposed<S>(q, k, weights); // (l,d)(d,l)
+            detail::softmax_rows<S>(weights, scale, repeat, which.causal);
+            multiply<S>(weights, v, context.block(first, h * head, l, head)); // (l,l)(l,d)
+        }
+    }
+}
+
+template <scalar S>
+void attention<S>::attend_backward(const sequences& which, attention_activation<S>& kept) const {
+    const index width = this->width();
+    const index head = width / heads;
+    const S scale = S(1) / detail::square_root<S>(head);
+    const auto qkv = kept.qkv.view();
+    const auto d_context = kept.d_context.view();
+    auto d_qkv = kept.d_qkv.shape(qkv.rows(), 3 * width);
+    AUGUR_ASSERT(d_context.rows() == qkv.rows() && d_context.cols() == width, "attention: shape");
+
+    const detail::attention_in_lanes lanes(width, heads);
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, which.repeat, which.causal);
+    for (index n = 0; n < which.count(); ++n) {
+        const index first = which.begin[static_cast<std::size_t>(n)];
+        const index l = which.begin[static_cast<std::size_t>(n) + 1] - first;
+        if (l == 0) continue;
+        if constexpr (std::same_as<S, float>) {
+            if (in_lanes) {
+                lanes.backward(l, qkv.data() + first * 3 * width, kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)],
+                               d_context.data() + first * width, d_qkv.data() + first * 3 * width, kept.lanes);
+                continue;
+            }
+        }
+        auto d_scores = kept.scratch.shape(l, l);
+        for (index h = 0; h < heads; ++h) {
+            const map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * l), l, l);
+            const auto q = qkv.block(first, h * head, l, head);
+            const auto k = qkv.block(first, width + h * head, l, head);
+            const auto v = qkv.block(first, 2 * width + h * head, l, head);
+            const auto dc = d_context.block(first, h * head, l, head);
+            multiply_transposed<S>(dc, v, d_scores); // dP (l,l)
+            for (index i = 0; i < l; ++i) {          // dS = P (dP - sum_j P dP) / sqrt(d)
+                const S* const p = weights.data() + i * l;
+                const S* const dp = d_scores.data() + i * l;
+                const S mean = detail::sum_of_four<S>(l, [&](index j) { return p[j] * dp[j]; });
+                if constexpr (std::same_as<S, float>) kernels::softmax_backward(p, mean, scale, d_scores.data() + i * l, l);
+                else
+                    for (index j = 0; j < l; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;
+            }
+            multiply<S>(d_scores, k, d_qkv.block(first, h * head, l, head));
+            multiply_outer<S>(d_scores, q, d_qkv.block(first, width + h * head, l, head));
+            multiply_outer<S>(weights, dc, d_qkv.block(first, 2 * width + h * head, l, head));
+        }
+    }
+}
+
+template <scalar S>
+void attention<S>::forward(in<S> x, const sequences& which, attention_activation<S>& kept, out<S> y) const {
+    in_proj.forward(x, kept.qkv.shape(x.rows(), 3 * width()));
+    attend(which, kept);
+    out_proj.forward(kept.context.view(), y);
+}
+
+template <scalar S>
+void attention<S>::backward(in<S> x, const sequences& which, attention_activation<S>& kept, in<S> dy, out<S> dx, attention& grad) const {
+    out_proj.backward(kept.context.view(), dy, kept.d_context.shape(x.rows(), width()), grad.out_proj);
+    attend_backward(which, kept);
+    in_proj.backward(x, kept.d_qkv.view(), dx, grad.in_proj);
+}
+
+} // namespace nn
+} // namespace augur::inline v0
+
+#endif

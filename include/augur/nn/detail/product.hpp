@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_DETAIL_PRODUCT_HPP
+#define AUGUR_NN_DETAIL_PRODUCT_HPP
+
+/// @file
+/// The three matrix products that layers need. float goes to our kernels, every other scalar to Eigen.
+
+#include <augur/nn/kernels/gemm.hpp>
+#include <augur/nn/types.hpp>
+
+namespace augur::inline v0 {
+namespace nn {
+
+/// y <- [y +] x w     (T,I)(I,O)
+template <scalar S>
+void multiply(in<S> x, in<S> w, out<S> y, bool accumulate = false);
+
+/// y <- [y +] x w^T     (T,O)(I,O)^T
+template <scalar S>
+void multiply_transposed(in<S> x, in<S> w, out<S> y, bool accumulate = false);
+
+/// g <- [g +] x^T y     (T,I)^T(T,O)
+template <scalar S>
+void multiply_outer(in<S> x, in<S> y, out<S> g, bool accumulate = false);
+
+} // namespace nn
+} // namespace augur::inline v0
+
+#include <augur/nn/detail/product_impl.hpp>
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_LAYERS_TRANSFORMER_HPP
+#define AUGUR_NN_LAYERS_TRANSFORMER_HPP
+
+/// @file
+/// The encoder layer of a transformer (Vaswani et al. 2017), without dropout.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <augur/nn/layers/activation.hpp>
+#include <augur/nn/layers/attention.hpp>
+#include <augur/nn/layers/layer_norm.hpp>
+#include <augur/nn/layers/linear.hpp>
+#include <augur/nn/types.hpp>
+
+namespace augur::inline v0 {
+namespace nn {
+
+/// Where a transformer layer normalises.
+enum class norm_place : std::uint8_t {
+    after, ///< behind each residual sum: BERT, and torch's default
+    before ///< in front of attention and of the affine maps: GPT-2
+};
+
+/// What `transformer_layer::forward` leaves for `backward`, and memory for both.
+template <scalar S>
+struct transformer_activation {
+    attention_activation<S> attention;
+    buffer<S> first, attended;                                     ///< (T, D) input of attention; its residual sum
+    buffer<S> normal_1, normal_2, deviation_1, deviation_2;        ///< (T, D), (T, D), (T, 1), (T, 1)
+    buffer<S> second;                                              ///< (T, D) input of the affine maps
+    buffer<S> wide, active;                                        ///< (T, F) in front of and behind the activation
+    buffer<S> sum;                                                 ///< (T, D)
+    buffer<S> d_wide, d_second, d_attended, d_first, d_normalised; ///< backward only
+};
+
+/// One layer: self-attention and two affine maps with an activation between, each with a residual path and a normalisation.
+///
+///     after:   a = norm1(x + attention(x))           y = norm2(a + contract(f(expand(a))))
+///     before:  a = x + attention(norm1(x))           y = a + contract(f(expand(norm2(a))))
+///
+///     x, y (T, D)    expand (D, F)    contract (F, D)
+///
+/// With `sequences::causal` a row sees itself and those before it (GPT), else all of its sequence (BERT). The parameters are those of
+/// `torch.nn.TransformerEncoderLayer`, by its names. A value, as every layer.
+///
+/// @tparam Activation  `rectifier<S>`, `gelu_exact<S>` or `gelu_tanh<S>`
+template <scalar S, class Activation = gelu_tanh<S>>
+struct transformer_layer {
+    nn::attention<S> attention;
+    linear<S> expand, contract;
+    layer_norm<S> norm_1, norm_2;
+    norm_place place = norm_place::after;
+
+    /// pre: heads divides width
+    static transformer_layer zeros(index width, index heads, index hidden, norm_place place = norm_place::after) {
+        return {nn::attention<S>::zeros(width, heads), linear<S>::zeros(width, hidden), linear<S>::zeros(hidden, width),
+                layer_norm<S>::zeros(width),           layer_norm<S>::zeros(width),     place};
+    }
+    [[nodiscard]] index width() const { return attention.width(); }
+
+    /// y <- the layer of x. Keeps what backward needs in `kept`.   y is not x
+    void forward(in<S> x, const sequences& which, transformer_activation<S>& kept, out<S> y) const;
+    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` as forward on the same x left it
+    void backward(in<S> x, const sequences& which, transformer_activation<S>& kept, in<S> dy, out<S> dx, transformer_layer& grad) const;
+
+    template <class F, class... L>
+    static void visit(F&& f, L&... layers) {
+        const auto under = [&](std::string_view part) {
+            return [&f, part](std::string_view leaf, auto&... p) { f(std::string(part) + std::string(leaf), p...); };
+        };
+        nn::attention<S>::visit(under("self_attn."), layers.attention...);
+        linear<S>::visit(under("linear1."), layers.expand...);
+        linear<S>::visit(under("linear2."), layers.contract...);
+        layer_norm<S>::visit(under("norm1."), layers.norm_1...);
+        layer_norm<S>::visit(under("norm2."), layers.norm_2...);
+    }
+};
+
+} // namespace nn
+} // namespace augur::inline v0
+
+#include <augur/nn/detail/transformer_impl.hpp>
+
+#endif

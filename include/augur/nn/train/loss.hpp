@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_NN_TRAIN_LOSS_HPP
+#define AUGUR_NN_TRAIN_LOSS_HPP
+
+/// @file
+/// Losses: mean squared error, LambdaRank as TLP uses it, and the regret of a pick.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/nn/kernels/lambda_rank.hpp>
+
+namespace augur::inline v0 {
+namespace nn {
+
+/// mean((score - label)^2); gradient <- its derivative.   All (N).
+template <class S>
+S mse(std::span<const S> score, std::span<const S> label, std::span<S> gradient) {
+    AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "mse: shape");
+    S loss(0);
+    const S share = score.empty() ? S(0) : S(1) / S(static_cast<double>(score.size()));
+    for (std::size_t i = 0; i < score.size(); ++i) {
+        const S off = score[i] - label[i];
+        loss += off * off * share;
+        gradient[i] = S(2) * off * share;
+    }
+    return loss;
+}
+
+/// The expected regret, in octaves of latency, of picking one item of a list by softmax(score):  sum_i softmax(score)_i c_i,
+/// c_i = min(log2(best label / label_i), most).   All (n); gradient <- its derivative by each score, softmax(score)_i (c_i - regret).
+///
+/// Ranking losses look at the best items; this one sees what a bad pick costs, a failed item (label 0) above all: `most`. A list without a positive
+/// label has no regret.
+/// @note O(n), allocates nothing; computed in double whatever the scores are
+template <class S>
+double expected_regret(std::span<const S> score, std::span<const S> label, std::span<S> gradient, double most = 4) {
+    AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "expected_regret: shape");
+    double best = 0, high = -std::numeric_limits<double>::infinity(), sum = 0, regret = 0;
+    for (const S y : label) best = (std::max)(best, static_cast<double>(y));
+    for (const S s : score) high = (std::max)(high, static_cast<double>(s));
+    const auto weight = [&](std::size_t i) { return std::exp(static_cast<double>(score[i]) - high); };
+    const auto cost = [&](std::size_t i) {
+        const double y = static_cast<double>(label[i]);
+        return y > 0 ? (std::min)(std::log2(best / y), most) : most;
+    };
+    if (best > 0) {
+        for (std::size_t i = 0; i < score.size(); ++i) {
+            const double w = weight(i);
+            sum += w;
+            regret += w * cost(i);
+        }
+        regret /= sum;
+    }
+    for (std::size_t i = 0; i < score.size(); ++i) gradient[i] = best > 0 ? static_cast<S>(weight(i) / sum * (cost(i) - regret)) : S(0);
+    return regret;
+}
+
+/// LambdaRank of one ranked list (Burges 2010; the weights and the two clamps are those of TLP's training code).
+///
+/// Rank r = 1..n by score, highest first, equal scores by index. With D_r = log2(1 + r) and G_i = (2^y_i - 1) / maxDCG, each pair with y_i > y_j
+/// adds -log2(max(p^w, eps)), p = max(sigmoid(s_i - s_j), eps), w = |1/D_i - 1/D_j| |G_i - G_j|. The weights w are constants to the gradient.
+/// A pair that is wrong by more than 23 has no gradient: keep scores small.
+///
+/// Owns scratch memory: allocates nothing once it has seen its longest list. One object a thread.
+class lambda_rank {
+public:
+    /// The sum over pairs; gradient <- its derivative by each score.   All (n); labels at least 0, larger is better, those below 0 count as 0.
+    /// @note O(n^2) pairs, O(n) memory. Computed in double whatever the scores are.
+    template <class S>
+    double operator()(std::span<const S> score, std::span<const S> label, std::span<S> gradient);
+
+private:
+    std::vector<std::size_t> order_;
+    std::vector<double> score_, power_, gain_, discount_, gradient_, ideal_;
+};
+
+template <class S>
+double lambda_rank::operator()(std::span<const S> score, std::span<const S> label, std::span<S> gradient) {
+    AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "lambda_rank: shape");
+    constexpr double eps = 1e-10;
+    constexpr auto lanes = static_cast<std::size_t>(kernels::lambda_lanes);
+    const std::size_t n = score.size(), padded = (n + lanes - 1) / lanes * lanes;
+    order_.resize(n);
+    for (auto* v : {&score_, &power_, &gain_, &gradient_}) v->assign(padded, 0.0);
+    discount_.assign(padded, 1.0);
+    for (std::size_t i = 0; i < n; ++i) order_[i] = i;
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return score[a] > score[b] || (score[a] == score[b] && a < b); });
+
+    for (std::size_t r = 0; r < n; ++r) {
+        const double y = (std::max)(0.0, static_cast<double>(label[order_[r]]));
+        score_[r] = static_cast<double>(score[order_[r]]);
+        gain_[r] = std::exp2(y) - 1;
+        discount_[r] = 1 / std::log2(static_cast<double>(r) + 2);
+    }
+    ideal_.assign(gain_.begin(), gain_.begin() + static_cast<std::ptrdiff_t>(n));
+    std::sort(ideal_.begin(), ideal_.end(), [](double a, double b) { return a > b; });
+    double best = 0;
+    for (std::size_t r = 0; r < n; ++r) best += ideal_[r] * discount_[r];
+    best = (std::max)(best, eps);
+    for (double& g : gain_) g /= best;
+
+    const kernels::ranked_items items{score_.data(), power_.data(), gain_.data(), discount_.data()};
+    double loss = 0;
+    for (std::size_t a = 0; a + 1 < n; ++a) {
+        // one exponential an item instead of one a pair, from a base that moves along lest it underflow
+        if (a == 0 || power_[a] < 1e-20)
+            for (std::size_t b = a; b < n; ++b) power_[b] = score_[a] - score_[b] < 600 ? std::exp(score_[b] - score_[a]) : 0.0;
+        loss += kernels::lambda_pairs(items, static_cast<std::ptrdiff_t>(a), static_cast<std::ptrdiff_t>(padded), gradient_.data());
+    }
+    for (std::size_t r = 0; r < n; ++r) gradient[order_[r]] = static_cast<S>(gradient_[r]);
+    return loss;
+}
+
+} // namespace nn
+} // namespace augur::inline v0
+
+#endif

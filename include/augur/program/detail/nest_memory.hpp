@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_PROGRAM_DETAIL_NEST_MEMORY_HPP
+#define AUGUR_PROGRAM_DETAIL_NEST_MEMORY_HPP
+
+/// @file
+/// How a loop nest uses memory: its accesses in order, and the reuse profile that they have, without running anything.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/program/reuse/associativity_profile.hpp>
+#include <augur/program/reuse/profile.hpp>
+#include <augur/program/reuse/stream.hpp>
+#include <augur/workload/loop_nest.hpp>
+
+namespace augur::inline v0::detail {
+
+/// Loops around accesses, as one flat list.
+///
+/// A nest that is longer than what may be followed is looked at in parts: of a loop the first round, which finds what others have left, and the
+/// second one, which stands for all that come. What lies inside is followed as a whole as soon as it is short enough. A reuse that crosses from one
+/// round to the next then has fewer lines in between than in truth; it is scaled by what was left out.
+class nest_trace {
+public:
+    struct access {
+        std::uint32_t buffer = 0;
+        std::int64_t offset = 0;             ///< bytes
+        std::int64_t bytes = 4;              ///< that lie side by side
+        std::int64_t lanes = 1;              ///< pieces that do not
+        std::vector<nest_digit> digits;      ///< strides in bytes; loops by their depth among those of the trace
+        std::vector<nest_digit> lane_digits; ///< the same for the lanes
+    };
+
+    void begin(std::int64_t extent) { open(kind::loop, extent, 1); }
+    void end() { close(); }
+    /// What follows is done in a share of the rounds.
+    void maybe(double share) { open(kind::maybe, 1, share); }
+    void end_maybe() { close(); }
+    void touch(access a) {
+        items_.push_back({kind::touch, 1, 1, items_.size() + 1, accesses_.size(), static_cast<double>(a.lanes)});
+        accesses_.push_back(std::move(a));
+    }
+
+    /// Accesses in all.
+    [[nodiscard]] double total() { return cost(0, items_.size()); }
+    /// Were parts left out?
+    [[nodiscard]] bool sampled() const noexcept { return sampled_; }
+
+    /// @param sizes  of the buffers, in bytes
+    /// @param most   accesses that are followed; about as many again where loops are cut
+    /// @param warm   the same program has run before: what is cold was used one run ago
+    /// @param sets   set profiles for so many sets are added to `by_set`, when the nest is short enough to be followed as a whole
+    [[nodiscard]] reuse_profile profile(const std::vector<std::int64_t>& sizes, std::int64_t line_bytes, std::uint64_t most, bool warm,
+                                        std::span<const std::uint64_t> sets, std::vector<associativity_profile>& by_set) {
+        reuse_profile out(line_bytes);
+        out_ = &out;
+        line_ = static_cast<std::uint64_t>(line_bytes);
+        warm_ = warm;
+        sampled_ = false;
+        stream_ = reuse_stream();
+        bases_.clear();
+        std::uint64_t base = 1 << 20U, footprint = 0;
+        std::vector<bool> used(sizes.size(), false);
+        for (const auto& a : accesses_) used[a.buffer] = true;
+        for (std::size_t b = 0; b < sizes.size(); ++b) {
+            bases_.push_back(base);
+            const auto bytes = static_cast<std::uint64_t>((std::max)(sizes[b], std::int64_t{1}));
+            base += (bytes + 8191) / 4096 * 4096;
+            if (used[b]) footprint += (bytes + line_ - 1) / line_;
+        }
+        footprint_ = (std::max)(footprint, std::uint64_t{1});
+        values_.assign(64, 0);
+        levels_.clear();
+        sets_.clear();
+        first_uses_.clear();
+        if (total() <= static_cast<double>(most))
+            for (const auto n : sets) sets_.push_back(*associativity_stream::create(n, associativity_stream::deepest, line_bytes));
+        run(0, items_.size(), 0, 1, static_cast<double>(most));
+        flush();
+        for (auto& s : sets_) {
+            by_set.push_back(s.profile());
+            if (!warm) continue;
+            const auto [fills, crowded] = std::pair(by_set.back().fills, by_set.back().crowded);
+            s.feed(first_uses_, by_set.back()); // what the run before left of them
+            by_set.back().accesses -= first_uses_.size();
+            by_set.back().fills = fills;
+            by_set.back().crowded = crowded;
+        }
+        return out;
+    }
+
+private:
+    enum class kind : std::uint8_t { loop, maybe, touch };
+    struct item {
+        kind what;
+        std::int64_t extent;
+        double share;
+        std::size_t end; ///< behind its last item
+        std::size_t access;
+        double cost;       ///< accesses of one round, with all inside
+        double left = 0.5; ///< of the next decision of a `maybe`
+    };
+    /// A loop that is looked at in parts.
+    struct level {
+        std::uint64_t lines; ///< different ones in this round so far
+        double factor;       ///< accesses of a round for one that is followed
+    };
+
+    std::vector<item> items_;
+    std::vector<std::size_t> open_;
+    std::vector<access> accesses_;
+    std::vector<std::uint64_t> bases_;
+    std::vector<std::int64_t> values_;
+    std::vector<level> levels_;
+    reuse_stream stream_;
+    std::vector<associativity_stream> sets_;
+    std::vector<std::uint64_t> first_uses_; ///< lines in the order in which they are used first, while there are sets
+    reuse_profile* out_ = nullptr;
+    std::uint64_t line_ = 64, footprint_ = 1;
+    double weight_ = 1;
+    bool warm_ = true, sampled_ = false;
+    std::vector<std::uint64_t> lines_;
+    std::vector<std::uint32_t> distances_;
+
+    void open(kind what, std::int64_t extent, double share) {
+        open_.push_back(items_.size());
+        items_.push_back({what, extent, share, 0, 0, 0});
+    }
+    void close() {
+        items_[open_.back()].end = items_.size();
+        open_.pop_back();
+    }
+    double cost(std::size_t from, std::size_t to) {
+        double sum = 0;
+        for (auto i = from; i < to; i = items_[i].end) {
+            auto& x = items_[i];
+            if (x.what != kind::touch) x.cost = cost(i + 1, x.end) * x.share;
+            sum += x.cost * static_cast<double>(x.extent);
+        }
+        return sum;
+    }
+
+    void flush() {
+        distances_.resize(lines_.size());
+        stream_.distances(lines_, distances_);
+        for (auto& s : sets_) s.feed(lines_);
+        for (std::size_t i = 0; i < lines_.size() && !sets_.empty(); ++i)
+            if (distances_[i] == cold_access) first_uses_.push_back(lines_[i]);
+        const auto times = static_cast<std::uint64_t>((std::max)(1.0, weight_ + 0.5));
+        if (levels_.empty() && !warm_ && times == 1) {
+            out_->add(distances_);
+        } else {
+            for (const auto d : distances_) {
+                double scale = 1;
+                bool inside = true; // of all rounds so far
+                for (auto& l : levels_) {
+                    if (d != cold_access && d < l.lines) break; // used in this round already, and so in those of the loops inside or before them
+                    ++l.lines;
+                    if (inside) scale = l.factor;
+                    inside = false;
+                }
+                if (d == cold_access && !warm_) out_->add_cold(times);
+                else if (d == cold_access) out_->add(footprint_ - 1, times);
+                else out_->add((std::min)(static_cast<std::uint64_t>(static_cast<double>(d) * scale), footprint_ - 1), times);
+            }
+        }
+        lines_.clear();
+    }
+    void put(std::uint64_t line) {
+        lines_.push_back(line);
+        if (lines_.size() == 4096) flush();
+    }
+
+    void follow(const access& a) {
+        std::int64_t at = a.offset;
+        for (const auto& d : a.digits) at += d.at(values_[d.loop]);
+        for (std::int64_t lane = 0; lane < a.lanes; ++lane) {
+            std::int64_t place = at;
+            for (const auto& d : a.lane_digits) place += d.at(lane);
+            const auto address = bases_[a.buffer] + static_cast<std::uint64_t>(place);
+            const auto first = address / line_, last = (address + static_cast<std::uint64_t>(a.bytes) - 1) / line_;
+            for (auto l = first; l <= last; ++l) put(l);
+        }
+    }
+
+    void all(std::size_t from, std::size_t to, std::size_t depth) {
+        for (auto i = from; i < to; i = items_[i].end) {
+            auto& x = items_[i];
+            if (x.what == kind::touch) {
+                follow(accesses_[x.access]);
+            } else if (x.what == kind::maybe) {
+                if ((x.left += x.share) >= 1) x.left -= 1, all(i + 1, x.end, depth);
+            } else {
+                for (values_[depth] = 0; values_[depth] < x.extent; ++values_[depth]) all(i + 1, x.end, depth + 1);
+                values_[depth] = 0;
+            }
+        }
+    }
+
+    void with_weight(double weight) {
+        if (weight == weight_) return;
+        flush();
+        weight_ = weight;
+    }
+
+    /// Follows items, or as much of them as `most` accesses allow; each stands for `weight`.
+    void run(std::size_t from, std::size_t to, std::size_t depth, double weight, double most) {
+        const double wanted = cost(from, to);
+        with_weight(weight);
+        if (wanted <= (std::max)(most, 4096.0)) return all(from, to, depth);
+        for (auto i = from; i < to; i = items_[i].end) {
+            auto& x = items_[i];
+            const double part = most * x.cost * static_cast<double>(x.extent) / wanted;
+            if (x.what == kind::touch) {
+                with_weight(weight);
+                follow(accesses_[x.access]);
+            } else if (x.what == kind::maybe) {
+                run(i + 1, x.end, depth, weight * x.share, part);
+            } else if (x.extent <= 2) {
+                for (values_[depth] = 0; values_[depth] < x.extent; ++values_[depth]) run(i + 1, x.end, depth + 1, weight, part / 2);
+                values_[depth] = 0;
+            } else {
+                sampled_ = true;
+                flush();
+                const double left_out = x.cost / (std::max)(1.0, (std::min)(x.cost, followed(i + 1, x.end, part / 2)));
+                const std::size_t me = levels_.size();
+                for (const std::int64_t round : {0, 1}) {
+                    flush();
+                    levels_.resize(me);
+                    levels_.push_back({0, left_out});
+                    values_[depth] = round;
+                    run(i + 1, x.end, depth + 1, round == 0 ? weight : weight * static_cast<double>(x.extent - 1), part / 2);
+                    flush();
+                }
+                levels_.resize(me);
+                values_[depth] = 0;
+            }
+        }
+    }
+    /// How many accesses `run` follows.
+    double followed(std::size_t from, std::size_t to, double most) {
+        const double wanted = cost(from, to);
+        if (wanted <= (std::max)(most, 4096.0)) return wanted;
+        double sum = 0;
+        for (auto i = from; i < to; i = items_[i].end) {
+            const auto& x = items_[i];
+            const double part = most * x.cost * static_cast<double>(x.extent) / wanted;
+            if (x.what == kind::touch) sum += x.cost;
+            else if (x.what == kind::maybe) sum += followed(i + 1, x.end, part);
+            else sum += 2 * followed(i + 1, x.end, part / 2);
+        }
+        return sum;
+    }
+};
+
+} // namespace augur::inline v0::detail
+
+#endif

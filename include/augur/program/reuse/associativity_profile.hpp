@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_PROGRAM_REUSE_ASSOCIATIVITY_PROFILE_HPP
+#define AUGUR_PROGRAM_REUSE_ASSOCIATIVITY_PROFILE_HPP
+
+/// @file
+/// Hits of all associativities at once, exactly, for one number of sets (all-associativity simulation: Hill, Smith 1989).
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/error.hpp>
+#include <augur/core/isa.hpp>
+#include <augur/program/detail/collapse_repeats.hpp>
+#include <augur/program/reuse/profile.hpp>
+
+#if AUGUR_X86
+#include <immintrin.h>
+#endif
+
+namespace augur::inline v0 {
+
+/// How many accesses find their line at which place of their set, the most recently used first. A cache of `sets` sets, `ways` ways and LRU has those
+/// that are found before place `ways`.
+///
+/// This sees what reuse distances cannot: that the lines of a column, a power of two apart, all fall into the same few sets, where they push one
+/// another out and have to wait for one another.
+struct associativity_profile {
+    std::int64_t line_bytes = 64;
+    std::uint64_t sets = 1;
+    std::uint64_t accesses = 0;
+    std::vector<std::uint64_t> hits; ///< by place; as many as associativities that it knows
+    std::uint64_t fills = 0;         ///< accesses of the first run that find their line at none of the places
+    std::uint64_t crowded = 0;       ///< of each `crowd` fills, one behind the other, those into the set that gets most of them
+
+    static constexpr std::uint32_t crowd = 32; ///< about as many as a core has under way
+
+    /// @note errors: shape_mismatch, when the two are of different caches or lines.
+    [[nodiscard]] result<void> merge(const associativity_profile& other) {
+        if (other.line_bytes != line_bytes || other.sets != sets || other.hits.size() != hits.size())
+            return error{errc::shape_mismatch, "set_profile: " + shape() + " and " + other.shape() + " do not go into one profile"};
+        accesses += other.accesses;
+        fills += other.fills;
+        crowded += other.crowded;
+        for (std::size_t i = 0; i < hits.size(); ++i) hits[i] += other.hits[i];
+        return {};
+    }
+    [[nodiscard]] std::string shape() const {
+        return std::to_string(sets) + " sets of " + std::to_string(hits.size()) + " places, lines of " + std::to_string(line_bytes) + " bytes";
+    }
+    friend bool operator==(const associativity_profile&, const associativity_profile&) = default;
+};
+
+/// Counts a set profile as accesses come. The set of a line is its number modulo the number of sets.
+///
+/// Cost       2 to 8 ns an access with AVX-512 (docs/program.md), O(depth) without
+/// Memory     8 bytes a set and place, places rounded up to 8, 16 or 32
+/// Threads    one thread a stream; streams of several set counts may read one trace at the same time
+class associativity_stream {
+public:
+    static constexpr std::size_t deepest = 32;
+
+    /// @note errors: invalid_argument: sets of 1 to 2^26, depth of 1 to 32; unsupported: the line size.
+    [[nodiscard]] static result<associativity_stream> create(std::uint64_t sets, std::size_t depth, std::int64_t line_bytes = 64, isa level = best_isa()) {
+        if (sets < 1 || sets > std::uint64_t{1} << 26U)
+            return error{errc::invalid_argument, "set_stream: expected 1 to 2^26 sets, got " + std::to_string(sets)};
+        if (depth < 1 || depth > deepest)
+            return error{errc::invalid_argument,
+                         "set_stream: expected a depth of 1 to " + std::to_string(deepest) + ", got " + std::to_string(depth)};
+        if (auto known = check_line_bytes(line_bytes); !known) return known.error();
+        return associativity_stream(sets, depth, line_bytes, level);
+    }
+
+    void feed(std::span<const std::uint64_t> lines) {
+        accesses_ += lines.size();
+        std::array<std::uint64_t, detail::repeats_block> kept;
+        std::array<std::uint32_t, detail::repeats_block> sets;
+        for (; !lines.empty(); lines = lines.subspan((std::min)(kept.size(), lines.size()))) {
+            const auto part = lines.first((std::min)(kept.size(), lines.size()));
+            const auto rest = detail::collapse_repeats(part, kept);
+            found_[0] += part.size() - rest.size();
+            for (std::size_t i = 0; i < rest.size(); ++i) sets[i] = static_cast<std::uint32_t>(power_ ? rest[i] & (sets_ - 1) : rest[i] % sets_);
+#if AUGUR_X86
+            if (avx512_) {
+                if (width_ == 8) look_up_avx512<1>(rest, sets.data());
+                else if (width_ == 16) look_up_avx512<2>(rest, sets.data());
+                else look_up_avx512<4>(rest, sets.data());
+                continue;
+            }
+#endif
+            look_up(rest, sets.data());
+        }
+    }
+
+    /// The same, and adds what they find to `into`.   pre: a profile of this stream, `profile()` before anything came for one
+    void feed(std::span<const std::uint64_t> lines, associativity_profile& into) {
+        const auto before = found_;
+        const auto crowded = crowded_;
+        feed(lines);
+        into.accesses += lines.size();
+        into.crowded += crowded_ - crowded;
+        for (std::size_t i = 0; i < depth_; ++i) into.hits[i] += found_[i] - before[i];
+        for (std::size_t i = depth_; i < found_.size(); ++i) into.fills += found_[i] - before[i];
+    }
+
+    [[nodiscard]] associativity_profile profile() const {
+        const auto end = found_.begin() + static_cast<std::ptrdiff_t>(depth_);
+        return {line_bytes_, sets_, accesses_, std::vector<std::uint64_t>(found_.begin(), end), std::accumulate(end, found_.end(), std::uint64_t{0}),
+                crowded_};
+    }
+
+private:
+    associativity_stream(std::uint64_t sets, std::size_t depth, std::int64_t line_bytes, isa level)
+        : line_bytes_(line_bytes), sets_(sets), depth_(depth), width_(depth <= 8    ? 8
+                                                                      : depth <= 16 ? 16
+                                                                                    : 32),
+          power_(std::has_single_bit(sets)), avx512_(AUGUR_X86 != 0 && level == isa::avx512 && sets > 1), used_(sets > 1 ? depth : 0),
+          rows_(sets * width_ / 8), in_crowd_(sets) {
+        for (std::uint64_t s = 0; s < sets; ++s) std::fill_n(row(s), width_, (s + 1) % sets); // an empty place holds a line that its set never has
+    }
+
+    struct alignas(64) eight {
+        std::uint64_t line[8];
+    };
+
+    [[nodiscard]] std::uint64_t* row(std::uint64_t set) noexcept { return rows_[set * (width_ / 8)].line; }
+    /// The set of an access stands behind those of lines that came, and stays there if its line comes: no branch, for nobody could foresee it.
+    [[gnu::always_inline]] std::uint32_t note(std::uint32_t noted, std::uint32_t set, bool comes) noexcept {
+        crowd_[noted] = set;
+        noted += comes ? 1U : 0U;
+        if (noted < associativity_profile::crowd) return noted;
+        end_crowd();
+        return 0;
+    }
+    void end_crowd() noexcept {
+        std::uint8_t most = 0;
+        for (const auto set : crowd_) most = (std::max)(most, ++in_crowd_[set]);
+        for (const auto set : crowd_) in_crowd_[set] = 0;
+        crowded_ += most;
+    }
+
+    void look_up(std::span<const std::uint64_t> lines, const std::uint32_t* sets) noexcept {
+        for (const std::uint64_t line : lines) {
+            const auto set = *sets++;
+            std::uint64_t* const places = row(set);
+            std::uint64_t moved = line;
+            std::size_t at = 0;
+            for (; at < used_; ++at) {
+                std::swap(places[at], moved);
+                if (moved == line) break;
+            }
+            noted_ = note(noted_, set, at == used_);
+            if (at < used_) {
+                ++found_[at];
+            } else {
+                ++found_[depth_];
+                if (used_ < depth_) places[used_++] = moved;
+            }
+        }
+    }
+
+#if AUGUR_X86
+    template <int V> // vectors in a row
+    __attribute__((target("avx512f,bmi,bmi2,lzcnt,popcnt"))) void look_up_avx512(std::span<const std::uint64_t> lines,
+                                                                                 const std::uint32_t* sets) noexcept {
+        constexpr std::size_t ahead = 16;
+        const bool far = rows_.size() * sizeof rows_[0] > std::size_t{1} << 20U; // more than the second-level cache of most
+        eight* const rows = rows_.data();
+        std::uint32_t noted = noted_;
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            if (far && i + ahead < lines.size()) __builtin_prefetch(&rows[std::size_t{sets[i + ahead]} * V], 1);
+            std::uint64_t* const places = rows[std::size_t{sets[i]} * V].line;
+            if (places[0] == lines[i]) {
+                ++found_[0];
+                continue;
+            }
+            const __m512i line = _mm512_set1_epi64(static_cast<long long>(lines[i]));
+            __m512i v[V];
+            std::uint64_t same = std::uint64_t{1} << 8 * V;
+            for (int j = 0; j < V; ++j) {
+                v[j] = _mm512_load_si512(places + 8 * j);
+                same |= static_cast<std::uint64_t>(_mm512_cmpeq_epi64_mask(v[j], line)) << 8 * j;
+            }
+            const auto at = static_cast<std::size_t>(std::countr_zero(same));
+            ++found_[at];
+            noted = note(noted, sets[i], at >= depth_);
+            const std::uint64_t moved = same ^ (same - 1); // the places up to that one get what was before them
+            for (int j = V - 1; j >= 0; --j) {
+                const __m512i shifted = _mm512_maskz_alignr_epi64(0xFF, v[j], j == 0 ? line : v[j - 1], 7);
+                _mm512_store_si512(places + 8 * j, _mm512_mask_mov_epi64(v[j], static_cast<__mmask8>(moved >> 8 * j), shifted));
+            }
+        }
+        noted_ = noted;
+    }
+#endif
+
+    std::int64_t line_bytes_;
+    std::uint64_t sets_;
+    std::size_t depth_, width_;
+    bool power_, avx512_;
+    std::size_t used_; ///< places that hold a line: all of them but where there is one set, which may have any line
+    std::uint64_t accesses_ = 0;
+    std::array<std::uint64_t, deepest + 1> found_{}; ///< by place; beyond the depth: not found
+    std::vector<eight> rows_;
+    std::uint64_t crowded_ = 0;
+    std::uint32_t noted_ = 0;
+    std::array<std::uint32_t, associativity_profile::crowd> crowd_{}; ///< sets into which the latest lines came
+    std::vector<std::uint8_t> in_crowd_;                    ///< by set; all 0 between two crowds
+};
+
+} // namespace augur::inline v0
+
+#endif

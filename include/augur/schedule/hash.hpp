@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SCHEDULE_HASH_HPP
+#define AUGUR_SCHEDULE_HASH_HPP
+
+/// @file
+/// What tells one schedule from another: 64 bits of what a visit shows.
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include <augur/core/hash.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/schedule/concepts.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+struct hashing_sink {
+    std::uint64_t state = 0;
+    void primitive(std::string_view s) noexcept { take(1, fnv1a64(s)); }
+    void number(std::int64_t i) noexcept { take(2, static_cast<std::uint64_t>(i)); }
+    void number(double d) noexcept { take(3, std::bit_cast<std::uint64_t>(d)); }
+    void name(std::string_view s) noexcept { take(4, fnv1a64(s)); }
+
+private:
+    void take(std::uint64_t what, std::uint64_t value) noexcept { state = mix64(mix64(state ^ what) ^ value); }
+};
+} // namespace detail
+
+/// Equal for schedules that visit equal, the same on every machine. Linear in the steps, allocates nothing.
+template <schedule S>
+[[nodiscard]] std::uint64_t hash_schedule(const S& s) {
+    detail::hashing_sink sink;
+    schedule_traits<S>::visit(s, sink);
+    return sink.state;
+}
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLP_INFERENCE_ROW_IDS_HPP
+#define AUGUR_TLP_INFERENCE_ROW_IDS_HPP
+
+/// @file
+/// Schedules as ids of rows that were seen before, without writing the rows out.
+///
+/// A row of TLP's features is a kind, a place and a few numbers, everything else is zero. These few words are its key: four to five times shorter
+/// than the row. The table outlives a batch, so that what was computed for a row need not be computed again.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/number.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/nn/kernels/panel_layer.hpp>
+#include <augur/schedule/concepts.hpp>
+#include <augur/tlp/features.hpp>
+
+namespace augur::inline v0::tlp {
+
+/// Distinct rows under one schema, numbered as they come; at most `capacity`, then it is emptied by its owner. A value. One thread an object.
+class row_ids {
+public:
+    /// @param capacity  rows that it holds; at least those of one schedule.   pre: schema.check()
+    row_ids(const tlp::schema& schema, std::size_t capacity)
+        : schema_(schema), numbers_end_(schema.columns - schema.positions),
+          words_(1 + (numbers_end_ > schema.kind_columns ? numbers_end_ - schema.kind_columns : 0)), capacity_((std::max)(capacity, schema.rows)),
+          stride_((heading + words_ + 15) / 16 * 16), slots_(256), entries_(capacity_ * stride_), read_((schema.rows + 1) * stride_),
+          names_(std::bit_ceil(4 * schema.kinds.size() + 1)) {
+        for (std::size_t i = 0; i < words_; ++i) factors_.push_back(mix64(i + 1) | 1U);
+        for (std::size_t k = 0; k < schema_.kinds.size(); ++k)
+            if (name_slot& at = name_at(schema_.kinds[k]); at.size == none) at = {pack(schema_.kinds[k]), size32(schema_.kinds[k]), k};
+    }
+
+    /// Forgets all rows.
+    void clear() {
+        size_ = 0;
+        std::fill(slots_.begin(), slots_.end(), slot{});
+    }
+
+    [[nodiscard]] std::size_t size() const { return size_; } ///< rows known
+    [[nodiscard]] std::size_t capacity() const { return capacity_; }
+    /// May a schedule be added whatever its rows?
+    [[nodiscard]] bool has_room() const { return size_ + schema_.rows <= capacity_; }
+
+    /// Appends the distinct rows of a schedule to `ids`, and how often each occurs to `times`.
+    /// False, with nothing appended, where the schema refuses a word. Allocates only to grow.   pre: has_room()
+    template <schedule S>
+    [[nodiscard]] bool add(const S& s, std::vector<std::uint32_t>& ids, std::vector<float>& times) {
+        AUGUR_ASSERT(has_room(), "tlp_frozen_rows: full");
+        if (++schedule_ == 0) { // 2^32 schedules later: old marks would look new
+            for (std::size_t id = 0; id < size_; ++id) entry(id)[0] = 0;
+            schedule_ = 1;
+        }
+        sink k{*this, read_.data(), factors_.data(), words_};
+        detail::visit_with_launch_features(s, schema_.launch_features, follower_, k);
+        k.flush();
+        if (k.failed) return false;
+        // only now the look-ups: as a loop of their own they wait for memory together
+        const std::size_t first = ids.size(), seen = (std::min)(k.steps, schema_.rows);
+        ids.resize(first + schema_.rows);
+        times.resize(first + schema_.rows);
+        std::uint32_t* const to_ids = ids.data() + first;
+        float* const to_times = times.data() + first;
+        std::uint32_t distinct = 0;
+        const auto count = [&](std::uint32_t id, float n) {
+            std::uint32_t* const row = entry(id);
+            if (row[0] == schedule_) {
+                to_times[row[1] & 0xFFFFU] += n;
+                return;
+            }
+            row[0] = schedule_;
+            row[1] = (row[1] & 0xFFFF0000U) | distinct;
+            to_ids[distinct] = id;
+            to_times[distinct++] = n;
+        };
+        for (std::size_t i = 0; i < seen; ++i) count(find(read_.data() + i * stride_), 1);
+        if (schema_.pad && seen < schema_.rows) {
+            std::fill_n(read_.data(), stride_, 0U);
+            count(find(read_.data()), static_cast<float>(schema_.rows - seen));
+        }
+        ids.resize(first + distinct);
+        times.resize(first + distinct);
+        return true;
+    }
+
+    /// row (E) <- row `id`, as `extract_features` writes it.
+    void write(std::size_t id, float* row) const {
+        const std::uint32_t* key = entries_.data() + id * stride_ + heading;
+        std::fill_n(row, schema_.columns, 0.0F);
+        for (std::size_t i = 1; i < words_; ++i) row[schema_.kind_columns + i - 1] = std::bit_cast<float>(key[i]);
+        const std::size_t kind = key[0] & 0xFFFFU, place = key[0] >> 16U;
+        if (place > 0) row[numbers_end_ + place - 1] = 1;
+        if (kind > 0) row[kind - 1] = 1;
+    }
+
+private:
+    static constexpr std::uint32_t none = 0xFFFFFFFFU;
+    struct slot {
+        std::uint32_t tag = 0; ///< of the hash
+        std::uint32_t id = none;
+    };
+    /// A row's entry, in one cache line where it is short: the last schedule that has the row; where its id stands among that one's, and the last
+    /// word of the key that is not zero; the key. In a row that is being read the hash stands first.
+    static constexpr std::size_t heading = 2;
+    std::uint32_t* entry(std::size_t id) { return entries_.data() + id * stride_; }
+    struct name_slot {
+        std::uint64_t word = 0;
+        std::uint32_t size = none;
+        std::size_t kind = 0;
+    };
+
+    /// Follows `feature_sink` word by word. The hash of a key is the sum of its words, each times a factor of its own: the zeros at its end need not be
+    /// written.
+    struct sink {
+        row_ids& rows;
+        std::uint32_t* row; ///< that is being read
+        const std::uint64_t* factors;
+        std::size_t words;
+        std::size_t steps = 0;
+        std::size_t column = 0; ///< of the next number, from the end of the kinds on
+        std::uint64_t hash = 0;
+        bool failed = false;
+        std::string_view kind{};
+
+        [[gnu::always_inline]] void primitive(std::string_view next) { // where the kind is a constant, so is its hash
+            flush();
+            const auto& schema = rows.schema_;
+            kind = next;
+            const std::size_t at = steps++;
+            row = rows.read_.data() + (std::min)(at, schema.rows) * rows.stride_; // the last one is read and forgotten
+            const std::size_t place = schema.positions > 0 ? 1 + (std::min)(at, schema.positions - 1) : 0;
+            const name_slot& found = rows.name_at(next);
+            std::size_t k = found.kind + 1;
+            if (found.size == none) {
+                failed = failed || schema.unknown == unknown_word::refuse;
+                k = schema.unknown == unknown_word::zeros ? 0 : schema.kinds.size() + 1;
+            }
+            row[heading] = static_cast<std::uint32_t>((k <= rows.numbers_end_ ? k : 0) | place << 16U);
+            hash = row[heading] * factors[0];
+            column = 0;
+        }
+        void number(std::int64_t n) { put(static_cast<float>(n)); }
+        void number(double n) {
+            const auto value = static_cast<float>(n);
+            failed = failed || !std::isfinite(value);
+            put(value);
+        }
+        void name(std::string_view text) {
+            const auto& schema = rows.schema_;
+            for (const tlp::word& w : schema.words)
+                if (w.text == text && w.kind == kind) return put(w.value);
+            if (schema.unknown == unknown_word::refuse) failed = true;
+            if (schema.unknown != unknown_word::other) return put(0);
+            const auto dollar = text.rfind('$');
+            const auto n = dollar == std::string_view::npos ? std::nullopt : parse_int(text.substr(dollar + 1));
+            put(n ? static_cast<float>(*n) + 1 : -1.0F);
+        }
+        void flush() {
+            row[0] = static_cast<std::uint32_t>(hash >> 32U);
+            row[1] = static_cast<std::uint32_t>((std::min)(column, words - 1));
+        }
+
+    private:
+        void put(float value) {
+            if (++column >= words) return;
+            const auto bits = std::bit_cast<std::uint32_t>(value);
+            row[heading + column] = bits;
+            hash += bits * factors[column];
+        }
+    };
+
+    /// Tells names of equal length up to eight letters; longer ones are compared.
+    [[gnu::always_inline]] static std::uint64_t pack(std::string_view name) {
+        const std::size_t n = name.size(), part = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : n;
+        std::uint64_t front = 0, back = 0;
+        const auto both = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+            std::memcpy(&front, name.data(), N);
+            std::memcpy(&back, name.data() + n - N, N);
+        };
+        if (part == 2) both(std::integral_constant<std::size_t, 2>{});
+        else if (part == 4) both(std::integral_constant<std::size_t, 4>{});
+        else if (part == 8) both(std::integral_constant<std::size_t, 8>{});
+        else if (part == 1) both(std::integral_constant<std::size_t, 1>{});
+        return part == 8 ? front : front | back << (8 * part);
+    }
+    static std::uint32_t size32(std::string_view name) { return static_cast<std::uint32_t>(name.size()); }
+    /// Where the name of a kind is, or would be.
+    [[gnu::always_inline, nodiscard]] name_slot& name_at(std::string_view name) {
+        const std::uint64_t word = pack(name);
+        const std::size_t mask = names_.size() - 1;
+        for (std::size_t at = (word + name.size()) * 0x9E3779B97F4A7C15ULL >> 32U;; ++at) {
+            name_slot& s = names_[at & mask];
+            if (s.size == none) return s;
+            if (s.word == word && s.size == name.size() && (name.size() <= 8 || schema_.kinds[s.kind] == name)) return s;
+        }
+    }
+
+    /// The id of a row that was read, a new one if need be.
+    std::uint32_t find(const std::uint32_t* row) {
+        std::uint32_t last = row[1];
+        while (last > 0 && row[heading + last] == 0) --last;
+        const std::size_t mask = slots_.size() - 1;
+        for (std::size_t at = row[0] & mask;; at = (at + 1) & mask) {
+            const slot s = slots_[at];
+            if (s.id == none) return insert(row, last);
+            if (s.tag == row[0] && same(entry(s.id), row, last)) return s.id;
+        }
+    }
+    [[nodiscard]] static bool same(const std::uint32_t* known, const std::uint32_t* row, std::uint32_t last) {
+        return known[1] >> 16U == last && std::equal(row + heading, row + heading + last + 1, known + heading);
+    }
+    std::uint32_t insert(const std::uint32_t* row, std::uint32_t last) {
+        if (2 * (size_ + 1) > slots_.size()) {
+            std::vector<slot> old(2 * slots_.size());
+            old.swap(slots_);
+            for (const slot& s : old)
+                if (s.id != none) place(s);
+        }
+        const auto id = static_cast<std::uint32_t>(size_++);
+        place({row[0], id});
+        std::uint32_t* const to = entry(id);
+        to[0] = 0;
+        to[1] = last << 16U;
+        std::fill_n(std::copy_n(row + heading, last + 1, to + heading), words_ - last - 1, 0U);
+        return id;
+    }
+    void place(slot s) {
+        std::size_t at = s.tag & (slots_.size() - 1);
+        while (slots_[at].id != none) at = (at + 1) & (slots_.size() - 1);
+        slots_[at] = s;
+    }
+
+    tlp::schema schema_;
+    std::size_t numbers_end_;
+    std::size_t words_; ///< of a key: kind and place, then the numbers
+    std::size_t capacity_;
+    std::size_t stride_; ///< words of an entry
+    std::size_t size_ = 0;
+    std::uint32_t schedule_ = 0;
+    std::vector<slot> slots_; ///< open addressing, a power of two, at most half full
+    nn::kernels::line_buffer<std::uint32_t> entries_;
+    nn::kernels::line_buffer<std::uint32_t> read_; ///< (rows + 1) of a schedule, before they have ids
+    std::vector<std::uint64_t> factors_;
+    std::vector<name_slot> names_; ///< open addressing
+    launch_follower follower_;
+};
+
+} // namespace augur::inline v0::tlp
+
+#endif

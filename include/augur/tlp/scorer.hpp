@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLP_SCORER_HPP
+#define AUGUR_TLP_SCORER_HPP
+
+/// @file
+/// A trained TLP as a cost model.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/executor.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/tlp/batch.hpp>
+#include <augur/tlp/features.hpp>
+#include <augur/tlp/model.hpp>
+#include <augur/tlp/train/forward_backward.hpp>
+
+namespace augur::inline v0::tlp {
+
+template <bulk_executor Executor>
+class scorer;
+
+/// Schema and parameters. Shared and const while it is used; a scorer does the work.
+struct trained_model {
+    tlp::schema schema;
+    tlp::model<float> network;
+
+    /// An untrained model. Errors: schema or config that do not fit together; the config is taken `of` the schema.
+    static result<trained_model> random_init(tlp::schema schema, tlp::config config, random_engine rng) {
+        if (auto fits = schema.check(); !fits) return fits.error();
+        config = config.of(schema);
+        if (auto fits = config.check(); !fits) return fits.error();
+        return trained_model{std::move(schema), tlp::model<float>::random_init(config, rng)};
+    }
+
+    /// The model of one output alone, e.g. an MTL model for its target.   pre: output < network.config.outputs
+    [[nodiscard]] trained_model only(std::size_t output) const { return {schema, network.only(output)}; }
+
+    /// Bags, or sequences if the network sees the order.
+    [[nodiscard]] deduplicated_batch batch() const { return deduplicated_batch(schema.columns, network.config.order()); }
+
+    /// A cost model on this one, on one of its outputs. Both this and the executor must outlive it; make one a thread. `only` is faster where there
+    /// are many outputs.
+    template <bulk_executor Executor>
+    [[nodiscard]] tlp::scorer<Executor> scorer(Executor& executor, std::size_t output = 0) const {
+        return tlp::scorer<Executor>(*this, executor, output);
+    }
+};
+
+/// Scores schedules with a TLP model. Models `cost_model` for every schedule and task.
+template <bulk_executor Executor>
+class scorer {
+public:
+    static constexpr score_meaning meaning = score_meaning::rank;
+
+    /// pre: output < model.network.config.outputs
+    scorer(const trained_model& model, Executor& executor, std::size_t output = 0)
+        : model_(&model), executor_(&executor), output_(output), batch_(model.batch()) {
+        AUGUR_ASSERT(output < model.network.decoders.size(), "tlp_scorer: no such output");
+    }
+
+    /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
+    ///
+    /// A score is the same whatever else is in the batch and however many threads compute it. Allocates nothing once it has seen a batch as large
+    /// with as many distinct rows, apart from what the executor itself does, the message for a schedule with an unknown word, and thread rows.
+    /// Errors: shape_mismatch when the spans differ in length.
+    template <schedule S, task Task>
+    result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {
+        if (batch.size() != scores.size())
+            return error{errc::shape_mismatch,
+                         "tlp: " + std::to_string(batch.size()) + " schedules, but room for " + std::to_string(scores.size()) + " scores"};
+        const tlp::schema& schema = model_->schema;
+        rows_.resize(schema.rows * schema.columns);
+        unknown_.clear();
+        batch_.clear();
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            const auto n = extract_features(batch[i], schema, rows_);
+            if (!n) unknown_.push_back(i);
+            batch_.add(std::span<const float>(rows_).first(n ? *n * schema.columns : 0));
+        }
+        if (const std::size_t outputs = model_->network.decoders.size(); outputs == 1) {
+            pass_.forward(model_->network, batch_, *executor_, scores);
+        } else {
+            all_.resize(batch.size() * outputs);
+            pass_.forward(model_->network, batch_, *executor_, all_);
+            for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = all_[i * outputs + output_];
+        }
+        for (const std::size_t i : unknown_) scores[i] = -std::numeric_limits<float>::infinity();
+        for (float& s : scores)
+            if (std::isnan(s)) s = -std::numeric_limits<float>::infinity();
+        return {};
+    }
+
+private:
+    const trained_model* model_;
+    Executor* executor_;
+    std::size_t output_;
+    deduplicated_batch batch_;
+    forward_backward<float> pass_;
+    std::vector<float> rows_, all_; ///< of one schedule; (N, outputs)
+    std::vector<std::size_t> unknown_;
+};
+
+} // namespace augur::inline v0::tlp
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLP_TRAIN_FORWARD_BACKWARD_HPP
+#define AUGUR_TLP_TRAIN_FORWARD_BACKWARD_HPP
+
+/// @file
+/// TLP forward and backward over a batch, in parallel.
+///
+/// What a row becomes before attention or the LSTM depends on the row alone, so it is computed once for each distinct row of the batch. Everything
+/// behind is done in pieces of a fixed number of schedules; gradients are added in the order of the pieces. So results do not depend on the number of
+/// threads. With an LSTM the schedules of a piece begin alike, and a state is computed once for each distinct beginning.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/core/executor.hpp>
+#include <augur/nn/train/optimiser.hpp>
+#include <augur/tlp/batch.hpp>
+#include <augur/tlp/detail/shared_prefixes.hpp>
+#include <augur/tlp/model.hpp>
+
+namespace augur::inline v0::tlp {
+
+namespace detail {
+
+/// The LSTM's states behind all beginnings of one length, n of them.
+template <nn::scalar S>
+struct lstm_states {
+    nn::buffer<S> gates, c, h; ///< (n, 4D), (n, D), (n, D)
+    nn::buffer<S> d_gates, d_c, d_h;
+};
+
+/// Activations of one piece: T rows of some schedules; with an LSTM T is the number of schedules.
+template <nn::scalar S>
+struct batch_piece {
+    std::vector<nn::index> begin;
+    std::vector<nn::buffer<S>> x; ///< (T, D) in front of each attention layer but the first, which reads the encoded rows
+    std::vector<nn::attention_activation<S>> attention;
+    shared_prefixes prefixes;             ///< LSTM: what there are states of
+    std::vector<lstm_states<S>> states; ///< by length; when nothing is kept, two that take turns
+    nn::buffer<S> h_before, c_before;  ///< (n, D)
+    nn::buffer<S> d_h_before, d_c_before;
+    std::vector<nn::buffer<S>> z;                    ///< (T, D) behind attention or LSTM, then behind each block
+    std::vector<nn::buffer<S>> hidden;               ///< (T, D) inside each block
+    std::vector<std::vector<nn::buffer<S>>> decoded; ///< (T, width) behind each layer of each decoder
+    nn::buffer<S> d_a, d_b, d_z, scratch;            ///< gradients on their way back
+
+    /// Exchanges the memory that a piece needs on its way and not after it: it stays in the cache from one piece to the next.
+    void swap_scratch(batch_piece& other) {
+        if (&other == this) return;
+        std::swap(d_a, other.d_a);
+        std::swap(d_b, other.d_b);
+        std::swap(d_z, other.d_z);
+        std::swap(scratch, other.scratch);
+        for (std::size_t a = 0; a < (std::min)(attention.size(), other.attention.size()); ++a) {
+            if (a == 0) std::swap(attention[a].qkv, other.attention[a].qkv); // copied from the table once more
+            std::swap(attention[a].d_context, other.attention[a].d_context);
+            std::swap(attention[a].d_qkv, other.attention[a].d_qkv);
+            std::swap(attention[a].scratch, other.attention[a].scratch);
+            std::swap(attention[a].lanes, other.attention[a].lanes);
+        }
+    }
+};
+
+/// The weights of a step, packed for its many products.
+template <nn::scalar S>
+struct packed_model {
+    using layers = std::vector<nn::packed_weights<S>>;
+    layers encoder, in_proj, out_proj, blocks; ///< with an LSTM `in_proj` is its projection
+    std::vector<layers> decoders;
+    std::vector<std::pair<const nn::linear<S>*, nn::packed_weights<S>*>> all;
+
+    template <bulk_executor Executor>
+    void pack(const tlp::model<S>& net, Executor& executor);
+};
+
+/// Gradients by the rows of one part of a batch, each row once: what is added to it stays in the cache.
+template <nn::scalar S>
+struct row_sums {
+    std::vector<std::uint32_t> rows;      ///< (n) of the batch's table
+    std::vector<std::uint32_t> local;     ///< by row of the table: where among those
+    nn::buffer<S> d_encoded, d_projected; ///< (n, D), (n, 3D)
+
+    /// All zeros for the rows `ids` of a table of `distinct`.
+    void begin(std::span<const std::uint32_t> ids, std::size_t distinct, nn::index width) {
+        constexpr std::uint32_t none = ~0U;
+        local.assign(distinct, none);
+        rows.clear();
+        for (const std::uint32_t id : ids) {
+            if (local[id] != none) continue;
+            local[id] = static_cast<std::uint32_t>(rows.size());
+            rows.push_back(id);
+        }
+        const auto n = static_cast<nn::index>(rows.size());
+        d_encoded.shape(n, width).setZero();
+        d_projected.shape(n, 3 * width).setZero();
+    }
+};
+
+} // namespace detail
+
+/// Memory for forward and backward of one network shape. One object a thread that calls; the executor's threads share it safely.
+template <nn::scalar S>
+class forward_backward {
+public:
+    /// Schedules a piece: small, so that a piece stays in the cache; large with an LSTM, whose matrix does not.
+    static constexpr std::size_t score_piece = 16;
+    static constexpr std::size_t train_piece = 8;
+    static constexpr std::size_t most_gradients = 16; ///< parts of a batch that can be trained on at the same time
+    static constexpr std::size_t lstm_piece = 256;
+    static constexpr nn::index row_piece = 64;
+
+    /// scores[n * outputs + k] <- score of schedule n by output k.   scores (N, outputs)
+    ///
+    /// pre: bags with their order kept if the network has an LSTM
+    /// @note allocates nothing once it has seen a batch as large; a score is the same in every batch, to the last bit for float
+    template <bulk_executor Executor>
+    void forward(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<S> scores) {
+        encode(net, bags, executor, false);
+        const std::size_t size = net.lstm.empty() ? score_piece : lstm_piece;
+        const std::size_t pieces = (bags.size() + size - 1) / size;
+        const std::size_t workers = (std::min)(pieces, static_cast<std::size_t>(executor.concurrency()));
+        if (pieces_.size() < workers) pieces_.resize(workers);
+        std::atomic<std::size_t> next{0};
+        executor.bulk(workers, [&](std::size_t w) {
+            for (std::size_t p = next.fetch_add(1); p < pieces; p = next.fetch_add(1))
+                run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[w], scores, false);
+        });
+    }
+
+    /// The same, keeping what `backward` needs.
+    template <bulk_executor Executor>
+    void forward_to_train(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<S> scores) {
+        packed_.pack(net, executor);
+        encode(net, bags, executor, true);
+        const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
+        const std::size_t pieces = (bags.size() + size - 1) / size;
+        if (pieces_.size() < pieces) pieces_.resize(pieces);
+        for (auto& piece : pieces_) piece.attention.resize(net.attention.size());
+        const std::size_t parts = (std::min)(pieces, most_gradients);
+        executor.bulk(parts, [&](std::size_t g) {
+            each_piece(g, parts, pieces,
+                       [&](std::size_t p) { run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], scores, true); });
+        });
+    }
+
+    /// grad <- dL/d(parameters), given dL/d(score) (N, outputs).   pre: forward_to_train with the same arguments came before
+    ///
+    /// A score without a label has gradient 0 (`mtl_loss`); an output without any label in a piece costs nothing there.
+    template <bulk_executor Executor>
+    void backward(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<const S> d_scores, tlp::model<S>& grad);
+
+private:
+    template <bulk_executor Executor>
+    void encode(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, bool keep);
+
+    // the schedules [first, last) of the batch; with an LSTM, of `sorted_`
+    void run(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, std::span<S> scores,
+             bool keep) const;
+    void attend(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
+    void remember(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
+    void run_back(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+                  std::span<const S> d_scores, tlp::model<S>& grad, detail::row_sums<S>& sums) const;
+    void attend_back(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
+                     nn::buffer<S>* next, tlp::model<S>& grad, detail::row_sums<S>& sums) const;
+    void copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const;
+    static void remember_back(const tlp::model<S>& net, detail::batch_piece<S>& piece, const nn::buffer<S>& d_last, tlp::model<S>& grad);
+    static void before(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width, detail::batch_piece<S>& piece);
+
+    /// f(p) for the pieces of part g, one after the other; scratch goes with them.
+    template <class F>
+    void each_piece(std::size_t g, std::size_t parts, std::size_t pieces, const F& f) {
+        const std::size_t first = pieces * g / parts, last = pieces * (g + 1) / parts;
+        for (std::size_t p = first; p < last; ++p) {
+            pieces_[p].swap_scratch(pieces_[p == first ? last - 1 : p - 1]);
+            f(p);
+        }
+    }
+
+    [[nodiscard]] std::size_t schedule(const tlp::model<S>& net, std::size_t n) const { return net.lstm.empty() ? n : sorted_[n]; }
+
+    detail::packed_model<S> packed_;       ///< of the last `forward_to_train`
+    nn::buffer<S> rows_;                 ///< (U, E) scaled
+    std::vector<nn::buffer<S>> encoded_; ///< (U, width) behind each encoder layer
+    nn::buffer<S> projected_;            ///< (U, 3D) queries, keys, values or (U, 4D) gates
+    std::vector<std::uint32_t> sorted_;  ///< LSTM: schedules that begin alike side by side
+    nn::buffer<S> d_encoded_, d_projected_;
+    std::vector<nn::buffer<S>> d_layer_; ///< (U, width) going back through the encoder
+    std::vector<detail::batch_piece<S>> pieces_;
+    std::vector<tlp::model<S>> grads_; ///< one a part
+    std::vector<detail::row_sums<S>> sums_;
+};
+
+} // namespace augur::inline v0::tlp
+
+#include <augur/tlp/detail/forward_backward_impl.hpp>
+
+#endif

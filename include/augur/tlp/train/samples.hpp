@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLP_TRAIN_SAMPLES_HPP
+#define AUGUR_TLP_TRAIN_SAMPLES_HPP
+
+/// @file
+/// What TLP is trained on and judged by: schedules of a data set and their labels, for one output or, aligned by schedule, for several.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <augur/core/hash.hpp>
+#include <augur/dataset/dataset.hpp>
+#include <augur/dataset/split.hpp>
+
+namespace augur::inline v0::tlp {
+
+/// How records become labels.
+struct label_options {
+    label_rule failures = label_rule::zero;
+    /// The latency that a label is relative to: the least of the whole task, or of the records that were given. One who has measured a part of a task
+    /// does not know the whole task's.
+    bool least_of_given = false;
+};
+
+/// Schedules with labels (N schedules, K outputs). A value.
+struct training_samples {
+    std::size_t outputs = 1;
+    std::vector<std::uint32_t> records; ///< (N) a record of the data set that has the schedule
+    std::vector<std::uint32_t> groups;  ///< (N) rising from 0: schedules of one workload, whatever the platform
+    std::vector<float> labels;          ///< (N, K) least latency / latency, 0 for a failure
+    std::vector<std::uint8_t> known;    ///< (N, K) 0: there is no label
+    std::vector<double> least;          ///< (groups, K) the least latency in seconds; infinity where there is none
+
+    [[nodiscard]] std::size_t size() const { return records.size(); }
+};
+
+/// Samples of several outputs, one list of records for each, of the platform it stands for.
+///
+/// With one output every record is a sample, grouped by task. With several, equal schedules (the same primitives) of one workload (the normalised
+/// key) are one sample with the labels of all platforms that measured it, wherever they stand in the logs; of two records of one platform the better
+/// counts.
+///
+/// pre: records of `data`
+/// @param records  (K) for each output; one target's records in one list, for a label compares records of one target
+/// @note           O(all records and their primitives); a sample's order: by workload, then as the records were given
+[[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::vector<std::uint32_t>> records,
+                                                  const label_options& options = {}) {
+    training_samples out;
+    out.outputs = records.size();
+    const std::size_t outputs = out.outputs;
+    const bool faithful = options.failures == label_rule::faithful;
+    const auto cost = [&](std::uint32_t r) { return faithful && data.status(r) != outcome::ok ? 1e10 : data.seconds(r); };
+    const double none = faithful ? 1e6 : std::numeric_limits<double>::infinity();
+
+    std::vector<std::uint32_t> task_of(data.size());
+    std::map<std::string, std::uint32_t, std::less<>> numbers; // workloads by normalised key; with one output, tasks
+    std::vector<std::uint32_t> workload_of(data.tasks());
+    for (std::uint32_t t = 0; t < data.tasks(); ++t) {
+        const dataset_task task = data.task(t);
+        std::fill(task_of.begin() + static_cast<std::ptrdiff_t>(task.first), task_of.begin() + static_cast<std::ptrdiff_t>(task.last), t);
+        std::string key = outputs > 1 ? normalised_workload_key(task.key) : std::to_string(t);
+        workload_of[t] = numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(numbers.size())).first->second;
+    }
+
+    struct entry {
+        std::uint32_t group, output, record;
+        std::size_t place;
+    };
+    std::vector<entry> entries;
+    std::vector<double> least(numbers.size() * outputs, none);
+    for (std::uint32_t k = 0; k < outputs; ++k) {
+        for (const std::uint32_t r : records[k]) {
+            AUGUR_ASSERT(r < data.size(), "make_tlp_samples: a record of another data set");
+            const std::uint32_t group = workload_of[task_of[r]];
+            entries.push_back({group, k, r, entries.size()});
+            if (options.least_of_given) least[group * outputs + k] = (std::min)(least[group * outputs + k], cost(r));
+        }
+        if (options.least_of_given) continue;
+        std::vector<bool> seen(data.tasks());
+        for (const std::uint32_t r : records[k]) {
+            const std::uint32_t t = task_of[r];
+            if (seen[t]) continue;
+            seen[t] = true;
+            double& low = least[workload_of[t] * outputs + k];
+            for (std::uint64_t i = data.task(t).first; i < data.task(t).last; ++i) low = (std::min)(low, cost(static_cast<std::uint32_t>(i)));
+        }
+    }
+    // not std::stable_sort: clang warns of what libstdc++ 12 makes it of
+    const auto earlier = [](const entry& a, const entry& b) { return a.group != b.group ? a.group < b.group : a.place < b.place; };
+    std::sort(entries.begin(), entries.end(), earlier);
+
+    std::unordered_multimap<std::uint64_t, std::uint32_t> index; // of the schedules of the present group
+    std::uint32_t last = 0;
+    for (const entry& e : entries) {
+        const auto ids = data.schedule(e.record);
+        std::size_t at = out.size();
+        if (outputs > 1) {
+            if (out.size() > 0 && e.group != last) index.clear();
+            last = e.group;
+            const std::uint64_t hash = fnv1a64({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()});
+            const auto [from, to] = index.equal_range(hash);
+            for (auto i = from; i != to && at == out.size(); ++i) {
+                const auto other = data.schedule(out.records[i->second]);
+                if (std::equal(ids.begin(), ids.end(), other.begin(), other.end())) at = i->second;
+            }
+            if (at == out.size()) index.emplace(hash, static_cast<std::uint32_t>(at));
+        }
+        if (at == out.size()) {
+            out.records.push_back(e.record);
+            out.groups.push_back(e.group);
+            out.labels.resize(out.labels.size() + outputs);
+            out.known.resize(out.known.size() + outputs);
+        }
+        const std::size_t slot = at * outputs + e.output;
+        const double seconds = cost(e.record);
+        const double label = std::isfinite(seconds) ? least[e.group * outputs + e.output] / seconds : 0.0;
+        out.labels[slot] = out.known[slot] != 0 ? (std::max)(out.labels[slot], static_cast<float>(label)) : static_cast<float>(label);
+        out.known[slot] = 1;
+    }
+    // number the groups that are there 0, 1, ...
+    std::uint32_t group = 0, before = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint32_t now = out.groups[i];
+        if (i > 0 && now != before) ++group;
+        if (i == 0 || now != before) {
+            for (std::size_t k = 0; k < outputs; ++k) {
+                const double low = least[now * outputs + k];
+                out.least.push_back(low < 1e6 ? low : std::numeric_limits<double>::infinity());
+            }
+        }
+        before = now;
+        out.groups[i] = group;
+    }
+    return out;
+}
+
+/// Samples of one output.
+[[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::uint32_t> records,
+                                                  const label_options& options = {}) {
+    const std::vector<std::uint32_t> one(records.begin(), records.end());
+    return make_samples(data, std::span(&one, 1), options);
+}
+
+/// All records of some tasks.
+[[nodiscard]] inline std::vector<std::uint32_t> records_of(const dataset& data, std::span<const std::uint32_t> tasks) {
+    std::vector<std::uint32_t> out;
+    for (const std::uint32_t t : tasks) {
+        AUGUR_ASSERT(t < data.tasks(), "records_of: a task");
+        for (std::uint64_t r = data.task(t).first; r < data.task(t).last; ++r) out.push_back(static_cast<std::uint32_t>(r));
+    }
+    return out;
+}
+
+} // namespace augur::inline v0::tlp
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_XGBOOST_TASK_NORMALISED_TREES_HPP
+#define AUGUR_XGBOOST_TASK_NORMALISED_TREES_HPP
+
+/// @file
+/// Boosted trees that rank the candidates of kernels nobody has measured, by features relative to those of the kernel's other candidates (decisions
+/// 14 and 18).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/model/concepts.hpp>
+#include <augur/model/task_normaliser.hpp>
+#include <augur/xgboost/boosted_trees.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+inline error other_view(normalisation expected, normalisation got) {
+    const auto name = [](normalisation v) { return v == normalisation::relative ? "relative" : v == normalisation::ranked ? "ranked" : "absolute"; };
+    return {errc::invalid_argument, std::string("relative trees: expected features of view ") + name(expected) + ", got " + name(got)};
+}
+
+} // namespace detail
+
+/// What `task_normalised_trees` are trained on, task by task.
+class task_normalised_samples {
+public:
+    /// pre: columns >= 1
+    explicit task_normalised_samples(std::size_t columns, normalisation view = normalisation::relative) : columns_(columns), view_(view) {
+        AUGUR_ASSERT(columns > 0, "relative_samples: columns");
+    }
+
+    /// Adds the candidates of one task, as `all` shows them. A program's label is the best among those equal to it, for what slows a
+    /// measurement down is not in the program; and it is cubed: the fast ones are to be told apart, the slow ones need not be. Where all failed
+    /// nothing is added: why they did is seldom in the schedule.
+    ///
+    /// @param rows    (N, C), finite
+    /// @param labels  (N) least latency over latency, 0 for a failure
+    /// @note          errors: shape_mismatch; invalid_argument, a label outside [0, 1] or another view
+    [[nodiscard]] result<void> add(const task_normaliser& all, std::vector<float> rows, std::span<const float> labels) {
+        if (rows.size() != labels.size() * columns_ || all.columns() != columns_)
+            return error{errc::shape_mismatch, "relative samples: " + std::to_string(labels.size()) + " labels and " + std::to_string(rows.size()) +
+                                                   " numbers, expected " + std::to_string(columns_) + " each, got a reference of " +
+                                                   std::to_string(all.columns())};
+        if (all.view() != view_) return detail::other_view(view_, all.view());
+        for (const float l : labels)
+            if (!(l >= 0 && l <= 1)) return error{errc::invalid_argument, "relative samples: expected labels of 0 to 1, got " + std::to_string(l)};
+        if (std::all_of(labels.begin(), labels.end(), [](float l) { return l == 0; })) return {};
+        const auto first = equal_rows(rows, columns_);
+        std::vector<float> best(labels.begin(), labels.end());
+        for (std::size_t i = 0; i < labels.size(); ++i) best[first[i]] = (std::max)(best[first[i]], labels[i]);
+        for (const auto i : first) labels_.push_back(best[i] * best[i] * best[i]);
+        groups_.resize(labels_.size(), tasks_++);
+        all.relate(rows);
+        rows_.insert(rows_.end(), rows.begin(), rows.end());
+        return {};
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
+    [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+    [[nodiscard]] tree_samples samples() const noexcept { return {rows_, columns_, labels_, groups_}; }
+    [[nodiscard]] normalisation view() const noexcept { return view_; }
+
+private:
+    std::size_t columns_;
+    normalisation view_;
+    std::vector<float> rows_, labels_;
+    std::vector<std::uint32_t> groups_;
+    std::uint32_t tasks_ = 0;
+};
+
+/// The trees. A value; shared and const while it is used.
+class task_normalised_trees {
+public:
+    static constexpr score_meaning meaning = score_meaning::rank;
+
+    /// Chosen on classes of kernels that were held out of the training, by features of loop nests.
+    [[nodiscard]] static boosted_trees_options defaults() {
+        boosted_trees_options o;
+        o.rounds = 300;
+        o.depth = 6;
+        o.learning_rate = 0.1;
+        o.min_child_weight = 20;
+        o.row_share = 0.5;
+        o.column_share = 0.2;
+        return o;
+    }
+
+    /// Errors: those of `boosted_trees::train`.
+    [[nodiscard]] static result<task_normalised_trees> train(const task_normalised_samples& samples, const boosted_trees_options& options = defaults()) {
+        auto trees = boosted_trees::train(samples.samples(), options);
+        if (!trees) return trees.error();
+        return task_normalised_trees(*std::move(trees), samples.view());
+    }
+
+    [[nodiscard]] normalisation view() const noexcept { return view_; }
+    [[nodiscard]] std::size_t columns() const noexcept { return trees_.columns(); }
+
+    /// scores[i] <- of row i of (N, C): higher is better among candidates of one task. The rows are related to `all` in place.
+    /// Errors: shape_mismatch; invalid_argument, another view than the trees were trained on; those of `boosted_trees::predict`.
+    [[nodiscard]] result<void> score(const task_normaliser& all, std::span<float> rows, std::span<float> scores) const {
+        if (all.columns() != trees_.columns() || rows.size() != scores.size() * trees_.columns())
+            return error{errc::shape_mismatch, "relative trees: " + std::to_string(scores.size()) + " scores and " + std::to_string(rows.size()) +
+                                                   " numbers, expected " + std::to_string(trees_.columns()) + " each, got a reference of " +
+                                                   std::to_string(all.columns())};
+        if (all.view() != view_) return detail::other_view(view_, all.view());
+        all.relate(rows);
+        return trees_.predict(rows, scores);
+    }
+
+    /// @param schema  a hash of the features' names and order
+    [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema_of(schema, view_)); }
+    /// Errors: those of `boosted_trees::load`; version_mismatch when the trees know another schema or view.
+    [[nodiscard]] static result<task_normalised_trees> load(std::string_view bytes, std::uint64_t schema, normalisation view = normalisation::relative,
+                                                     std::uint32_t threads = 1) {
+        auto trees = boosted_trees::load(bytes, schema_of(schema, view), threads);
+        if (!trees) return trees.error();
+        return task_normalised_trees(*std::move(trees), view);
+    }
+
+private:
+    task_normalised_trees(boosted_trees trees, normalisation view) : trees_(std::move(trees)), view_(view) {}
+    [[nodiscard]] static std::uint64_t schema_of(std::uint64_t schema, normalisation view) noexcept {
+        return view == normalisation::relative ? schema : mix64(schema ^ static_cast<std::uint64_t>(view));
+    }
+
+    boosted_trees trees_;
+    normalisation view_;
+};
+
+} // namespace augur::inline v0
+
+#endif

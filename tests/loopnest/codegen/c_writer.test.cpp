@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/loopnest/codegen/c_writer.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <augur/loopnest/lower/lower.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/run/program_runner.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
+
+#include <doctest/doctest.h>
+
+#include "kernels.hpp"
+#include "random_schedule.hpp"
+
+using namespace augur;
+
+using namespace augur::loopnest;
+
+// Random schedules, as for the interpreter, but through the compiler and the runner, which compares the outputs with the evaluator's.
+TEST_CASE("c_writer: random schedules compute the right result when compiled") {
+    runner_options options;
+    options.threads = 2;
+    options.timing.repeats = 1;
+    options.timing.min_repeat_seconds = 0;
+    auto runner = program_runner::create(options);
+    if (!runner) FAIL(runner.error().detail);
+    for (const auto& text : small_kernels) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        const auto [inputs, want] = evaluated(*dag);
+        const auto reference = runner->make_expected_outputs(want);
+        if (!reference) FAIL(reference.error().detail);
+        augur::random_engine rng(fnv1a64(text, 7));
+        std::vector<generated_program> programs;
+        std::vector<loop_state> states;
+        for (unsigned i = 0; i < 5; ++i) {
+            states.push_back(random_schedule::sample(dag, rng, 24));
+            const auto k = lower(states.back());
+            REQUIRE(k);
+            c_options how;
+            how.id = i;
+            how.vector_floats = i % 2 == 0 ? 16 : 4;
+            how.vector_registers = i % 2 == 0 ? 32 : 16;
+            programs.push_back(write_c(*k, how));
+        }
+        const auto measured = runner->measure(programs, *reference);
+        for (std::size_t i = 0; i < measured.size(); ++i) {
+            CAPTURE(to_json(states[i].schedule()));
+            CAPTURE(measured[i].reason);
+            CHECK(to_string(measured[i].status) == to_string(outcome::ok));
+        }
+    }
+}
+
+// What a row needs is computed for each of its elements: the array that holds it is then read by the very loop that it stands in.
+TEST_CASE("c_writer: a buffer that is indexed by the loop that it is attached to") {
+    runner_options options;
+    options.threads = 2;
+    options.timing.repeats = 1;
+    options.timing.min_repeat_seconds = 0;
+    auto runner = program_runner::create(options);
+    if (!runner) FAIL(runner.error().detail);
+    const auto dag = dag_of("softmax:m=5,n=12");
+    const auto [inputs, want] = evaluated(*dag);
+    const auto reference = runner->make_expected_outputs(want);
+    if (!reference) FAIL(reference.error().detail);
+    for (const std::int64_t parallel : {-1, 0}) {
+        loop_state s(dag); // 1 maximum, 2 exponentials, 3 their sum, 4 quotients
+        REQUIRE(s.apply(compute_at_step{3, 4, 1}));
+        REQUIRE(s.apply(compute_at_step{2, 4, 1}));
+        REQUIRE(s.apply(compute_at_step{1, 2, 1}));
+        if (parallel >= 0) REQUIRE(s.apply(annotate_step{4, parallel, loop_annotation::parallel}));
+        const auto k = lower(s);
+        if (!k) FAIL(k.error().detail);
+        const auto written = write_c(*k);
+        const auto m = runner->measure(std::span(&written, 1), *reference).front();
+        CAPTURE(m.reason);
+        CHECK(to_string(m.status) == to_string(outcome::ok));
+    }
+}
+
+namespace {
+
+/// Pooling with tiles of `rows` x `columns` results and `channels` lanes; the padding is inlined.
+loop_state pooling_tiles(const std::shared_ptr<const compute_dag>& dag, std::int64_t rows, std::int64_t columns, std::int64_t channels) {
+    loop_state s(dag);
+    const auto& axes = dag->ops[2].axes;
+    const std::int64_t inner[] = {1, rows, columns, channels};
+    for (std::int64_t a = 0; a < 4; ++a) REQUIRE(s.apply(split_step{2, 2 * a, axes[static_cast<std::size_t>(a)].extent, {inner[a]}, true}));
+    REQUIRE(s.apply(reorder_step{2, {0, 2, 4, 6, 8, 9, 1, 3, 5, 7}}));
+    REQUIRE(s.apply(compute_inline_step{1}));
+    REQUIRE(s.apply(fuse_step{2, {0, 1, 2}}));
+    REQUIRE(s.apply(annotate_step{2, 0, loop_annotation::parallel}));
+    REQUIRE(s.apply(annotate_step{2, 7, loop_annotation::vectorize}));
+    return s;
+}
+
+/// How often a text occurs.
+std::size_t count_of(const std::string& text, const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+    return n;
+}
+
+} // namespace
+
+// Tiles of pooling load once what their windows have in common; borders, remainders and narrow vectors are where that can go wrong.
+TEST_CASE("c_writer: tiles of overlapping windows compute the right result from fewer loads") {
+    runner_options options;
+    options.threads = 2;
+    options.timing.repeats = 1;
+    options.timing.min_repeat_seconds = 0;
+    auto runner = program_runner::create(options);
+    if (!runner) FAIL(runner.error().detail);
+    for (const char* text : {"max_pool2d:h=23,w=27,c=24,k=3,stride=2,pad=1", "avg_pool2d:h=12,w=14,c=20,k=3,stride=1,pad=1",
+                             "max_pool2d:h=34,w=40,c=32,k=5,stride=3,pad=2", "max_pool2d:h=22,w=22,c=16,k=2,stride=2,pad=1"}) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        const auto [inputs, want] = evaluated(*dag);
+        const auto reference = runner->make_expected_outputs(want);
+        if (!reference) FAIL(reference.error().detail);
+        const auto window = static_cast<std::size_t>(dag->ops[2].reduce_axes[0].extent);
+        std::vector<generated_program> programs;
+        const std::int64_t tiles[][3] = {{1, 4, 8}, {3, 1, 4}, {2, 2, 8}, {3, 4, 8}};
+        for (const auto& [rows, columns, channels] : tiles) {
+            c_options how;
+            how.id = static_cast<unsigned>(programs.size());
+            how.vector_floats = static_cast<int>(channels);
+            how.vector_registers = 16;
+            const auto k = lower(pooling_tiles(dag, rows, columns, channels));
+            if (!k) FAIL(k.error().detail);
+            programs.push_back(write_c(*k, how));
+            const auto loads = count_of(programs.back().source, "aug_load");
+            const auto alone = window * window * static_cast<std::size_t>(rows * columns);
+            if (window == 2) CHECK(loads == alone); // these have nothing in common
+            else if (alone < 100) CHECK(loads < alone);
+        }
+        const auto measured = runner->measure(programs, *reference);
+        for (const auto& m : measured) {
+            CAPTURE(m.reason);
+            CHECK(to_string(m.status) == to_string(outcome::ok));
+        }
+    }
+}
+
+TEST_CASE("c_writer: a program is as long as its code, not as its loops, and has a limit") {
+    constexpr std::int64_t length = std::int64_t{1} << 39U; // its lanes as a list would take 512 GiB
+    compute_dag dag;
+    const int in = dag.input("a", {length});
+    dag.compute("b", {{"i", 1}}, ex::read(in, {ex::axis(1)}), {{"k", length}}, reducer::sum);
+    const auto k = lower(loop_state(std::make_shared<const compute_dag>(dag)));
+    REQUIRE(k);
+    const auto p = write_c(*k);
+    CHECK(p.source.find("aug_fold_sum16") != std::string::npos);
+    CHECK(p.source.size() < 10'000);
+    c_options narrow;
+    narrow.max_source_bytes = p.source.size();
+    CHECK(write_c(*k, narrow).source == p.source);
+    for (const auto most : {p.source.size() - 1, std::size_t{100}, std::size_t{0}}) {
+        narrow.max_source_bytes = most;
+        CHECK(write_c(*k, narrow).source.empty());
+    }
+
+    const auto created = kernel_task::create(*kernel::parse("dense:m=16,n=64,k=64"), hardware_params{});
+    REQUIRE(created);
+    const auto& task = *created;
+    narrow.max_source_bytes = 1000;
+    const auto refused = compile_schedule(task, {}, narrow);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == errc::illegal_schedule);
+    CHECK(compile_schedule(task, {}));
+}

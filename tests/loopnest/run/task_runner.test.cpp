@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/loopnest/run/task_runner.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/tune/concepts.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace augur;
+
+using namespace augur::loopnest;
+
+static_assert(runner<task_runner, step_list, kernel_task>);
+
+TEST_CASE("task_runner: legal schedules are measured and checked, others say why not") {
+    const auto k = kernel::parse("conv2d:h=9,w=7,c=6,f=10,k=3,pad=1,bias,relu");
+    REQUIRE(k);
+    const auto t = kernel_task::create(*k, hardware_params{}, 3);
+    REQUIRE(t);
+    CHECK(std::string(t->key()) == k->workload_key());
+    CHECK(t->weight() == 3);
+    CHECK(t->bytes() == 4 * (9 * 7 * 6 + 3 * 3 * 6 * 10 + 10 + 9 * 7 * 10)); // each input once, the output once
+
+    runner_options options;
+    options.threads = 2;
+    options.timing.min_repeat_seconds = 0;
+    auto programs = program_runner::create(options);
+    if (!programs) FAIL(programs.error().detail);
+    task_runner runner(std::move(*programs), native_c_options(detect_machine()));
+    CHECK(runner.naive_seconds(*t) > 1e9); // not run yet
+
+    std::vector<step_list> candidates{untuned_schedule(*t->dag()), step_list{}, step_list{{compute_inline_step{99}}}};
+    const auto measured = runner.measure(*t, candidates);
+    REQUIRE(measured.size() == 3);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CAPTURE(measured[i].reason);
+        CHECK(to_string(measured[i].status) == to_string(outcome::ok));
+        CHECK(measured[i].latency() > 0);
+        CHECK(measured[i].max_error <= 1);
+    }
+    CHECK(to_string(measured[2].status) == to_string(outcome::illegal_schedule));
+    CHECK(measured[2].reason == "step 0 (CI): stage 99 of 7");
+    CHECK(runner.naive_seconds(*t) < 1);
+    CHECK(runner.measure(*t, {}).empty());
+}

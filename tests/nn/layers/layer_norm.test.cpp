@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/nn/layers/layer_norm.hpp>
+
+#include <augur/nn/dual.hpp>
+
+#include <doctest/doctest.h>
+
+#include "vectors.hpp"
+
+namespace nn = augur::nn;
+
+namespace {
+template <class S>
+void check_reference(double tolerance) {
+    const auto j = vectors::load("layer_norm.json");
+    const nn::matrix<S> x = vectors::to_matrix(j["x"], 4, 6).cast<S>(), dy = vectors::to_matrix(j["cotangent"], 4, 6).cast<S>();
+    for (const auto& c : j["cases"]) {
+        nn::layer_norm<S> layer = nn::layer_norm<S>::zeros(6, c["eps"].get<double>());
+        layer.gamma = vectors::to_matrix(j["gamma"], 1, 6).cast<S>();
+        layer.beta = vectors::to_matrix(j["beta"], 1, 6).cast<S>();
+        nn::matrix<S> normal(4, 6), deviation(4, 1), y(4, 6), dx(4, 6);
+        layer.forward(x, normal, deviation, y);
+        CHECK(vectors::distance(y, vectors::to_matrix(c["out"], 4, 6)) < tolerance);
+        auto grad = nn::layer_norm<S>::zeros(6);
+        layer.backward(normal, deviation, dy, dx, grad);
+        CHECK(vectors::distance(dx, vectors::to_matrix(c["grad_x"], 4, 6)) < tolerance);
+        CHECK(vectors::distance(grad.gamma, vectors::to_matrix(c["grad_gamma"], 1, 6)) < tolerance);
+        CHECK(vectors::distance(grad.beta, vectors::to_matrix(c["grad_beta"], 1, 6)) < tolerance);
+        nn::matrix<S> in_place = dy; // dx may be dy
+        layer.backward(normal, deviation, in_place, in_place, grad);
+        CHECK(in_place == dx);
+        const nn::matrix<S> constant = vectors::to_matrix(j["constant_row"]["x"], 1, 6).cast<S>();
+        layer.forward(constant, normal.topRows(1), deviation.topRows(1), y.topRows(1));
+        CHECK(vectors::distance(y.topRows(1), vectors::to_matrix(j["constant_row"]["out"], 1, 6)) < tolerance);
+    }
+}
+} // namespace
+
+TEST_CASE("layer norm: PyTorch's numbers, forward and backward; a constant row") {
+    check_reference<double>(1e-12);
+    check_reference<float>(1e-5);
+}
+
+TEST_CASE("layer norm of duals: the tangent of the input is the derivative by it") {
+    using D = nn::dual<double>;
+    const auto j = vectors::load("layer_norm.json");
+    const vectors::matrix x = vectors::to_matrix(j["x"], 4, 6), dy = vectors::to_matrix(j["cotangent"], 4, 6);
+    auto layer = nn::layer_norm<D>::zeros(6);
+    layer.gamma = vectors::to_matrix(j["gamma"], 1, 6).cast<D>();
+    layer.beta = vectors::to_matrix(j["beta"], 1, 6).cast<D>();
+    nn::matrix<D> xd = x.cast<D>(), normal(4, 6), deviation(4, 1), y(4, 6);
+    xd(2, 3).tangent = 1;
+    layer.forward(xd, normal, deviation, y);
+    D sum(0);
+    for (nn::index t = 0; t < 4; ++t)
+        for (nn::index i = 0; i < 6; ++i) sum += D(dy(t, i)) * y(t, i);
+    CHECK(sum.tangent == doctest::Approx(j["cases"][0]["grad_x"][2][3].get<double>()).epsilon(1e-10));
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+
+#ifndef AUGUR_HAS_XGBOOST
+
+TEST_CASE("relative model") { MESSAGE("skipped: built without XGBoost"); }
+
+#else
+
+#include <augur/xgboost/task_normalised_model.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+
+#include "picks.hpp"
+
+using namespace augur;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Likes every third; cannot tell of the sevenths.
+struct likes_thirds {
+    static constexpr score_meaning meaning = score_meaning::rank;
+    static float of(const pick& p) { return p.row % 7 == 6 ? -infinity : p.row % 3 == 0 ? 9.0F : 1.0F; }
+    static result<void> score(const task_of_kernel&, std::span<const pick> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = of(batch[i]);
+        return {};
+    }
+};
+
+std::vector<task_normalised_trees> members(normalisation view, std::size_t count) {
+    std::vector<task_normalised_trees> out;
+    for (std::uint64_t m = 0; m < count; ++m) {
+        task_normalised_samples samples(columns, view);
+        for (std::uint64_t t = 0; t < 3; ++t) {
+            const kernel k(200, static_cast<float>(16 * t), 10 * m + t);
+            REQUIRE(samples.add(task_normaliser::of(k.rows, columns, view), k.rows, k.labels));
+        }
+        auto trees = task_normalised_trees::train(samples, quick(m));
+        REQUIRE(trees);
+        out.push_back(*std::move(trees));
+    }
+    return out;
+}
+using alone = task_normalised_model<pick, task_of_kernel, row_of_pick>;
+using advised = task_normalised_model<pick, task_of_kernel, row_of_pick, likes_thirds>;
+static_assert(cost_model<alone, pick, task_of_kernel> && cost_model<advised, pick, task_of_kernel>);
+
+} // namespace
+
+TEST_CASE("relative model: a score is the members' mean and the opinion, of what was met, step by step") {
+    const kernel far(150, 1024, 77);
+    const task_of_kernel task{"far", &far};
+    for (const auto view : {normalisation::relative, normalisation::ranked, normalisation::absolute}) {
+        const auto trees = members(view, 2);
+        likes_thirds other;
+        advised model(trees, {}, other, {0.5F, 2});
+        const auto met = picks(0, 100), asked = picks(60, 150);
+        REQUIRE(model.set_normaliser(task, met));
+        std::vector<float> scores(asked.size());
+        REQUIRE(model.score(task, asked, scores));
+
+        const auto all = task_normaliser::of(std::span(far.rows).first(100 * columns), columns, view);
+        std::vector<float> expected(asked.size()), one(asked.size()), said;
+        for (const auto& t : trees) {
+            std::vector<float> rows(far.rows.begin() + 60 * columns, far.rows.end());
+            REQUIRE(t.score(all, rows, one));
+            for (std::size_t i = 0; i < one.size(); ++i) expected[i] += one[i] / 2;
+        }
+        for (const auto& p : asked) said.push_back(likes_thirds::of(p));
+        for (std::size_t i = 0; i < said.size(); ++i)
+            if (std::isfinite(said[i])) expected[i] += 0.5F * std::tanh((said[i] - 1) / 2); // the middle of what it says is 1
+        CHECK(scores == expected);
+    }
+}
+
+TEST_CASE("relative model: it picks a fast candidate of a kernel far from those that it learned from, whatever its neighbours") {
+    const kernel far(150, 1024, 77), near(150, 0, 5);
+    const task_of_kernel task{"far", &far}, other{"near", &near};
+    alone model(members(normalisation::relative, 2), {});
+    REQUIRE(model.set_normaliser(task, picks(0, 150)));
+    REQUIRE(model.set_normaliser(other, picks(0, 150)));
+    const auto all = picks(0, 150);
+    std::vector<float> scores(150), one(1);
+    REQUIRE(model.score(task, all, scores));
+    const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    CHECK(far.labels[best] >= 0.9F * *std::max_element(far.labels.begin(), far.labels.end()));
+    for (std::size_t i = 0; i < 150; i += 13) {
+        REQUIRE(model.score(task, std::span(all).subspan(i, 1), one));
+        CHECK(one[0] == scores[i]);
+    }
+    REQUIRE(model.set_normaliser(task, picks(0, 20))); // in place of those before
+    alone anew(members(normalisation::relative, 2), {});
+    REQUIRE(anew.set_normaliser(task, picks(0, 20)));
+    std::vector<float> again(150);
+    REQUIRE(model.score(task, all, scores));
+    REQUIRE(anew.score(task, all, again));
+    CHECK(scores == again);
+}
+
+TEST_CASE("relative model: what cannot be scored") {
+    const kernel far(50, 64, 3);
+    const task_of_kernel task{"far", &far};
+    likes_thirds other;
+    advised model(members(normalisation::relative, 1), row_of_pick{40, 30}, other);
+    std::vector<float> scores(50), few(3);
+    const auto all = picks(0, 50);
+    auto refused = model.score(task, all, scores);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == errc::not_found);
+    CHECK(refused.error().detail == "relative model: expected a task whose candidates it has met, got far");
+    refused = model.set_normaliser(task, picks(30, 50));
+    REQUIRE(!refused);
+    CHECK(refused.error().detail == "relative model: none of 20 candidates of far has features");
+    REQUIRE(model.set_normaliser(task, all)); // the thirty that have
+    REQUIRE(model.score(task, all, scores));
+    for (std::size_t i = 0; i < scores.size(); ++i) CHECK(std::isfinite(scores[i]) == (i < 30));
+    alone some(members(normalisation::relative, 1), row_of_pick{40, 30}), thirty(members(normalisation::relative, 1), {});
+    REQUIRE(some.set_normaliser(task, all));
+    REQUIRE(thirty.set_normaliser(task, picks(0, 30)));
+    std::vector<float> a(30), b(30);
+    REQUIRE(some.score(task, picks(0, 30), a));
+    REQUIRE(thirty.score(task, picks(0, 30), b));
+    CHECK(a == b);
+    refused = model.score(task, all, few);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == errc::shape_mismatch);
+    CHECK(model.score(task, {}, {}));
+}
+
+#endif
