@@ -119,7 +119,7 @@ struct counting_sink {
     std::uint32_t tasks = 0, kinds = 0;
     std::uint32_t task(const augur::logged_task&) { return tasks++; }
     std::uint32_t step(const augur::step_list&) { return kinds++; }
-    augur::result<void> add(const augur::logged_trial& trial) {
+    augur::result<void> add(const augur::record_view& trial) {
         seen.add(trial.steps.size(), trial.measured.ok() ? mean(trial.measured.seconds) : 0, !trial.measured.ok());
         benchmark::DoNotOptimize(trial.steps.data());
         return {};

@@ -17,12 +17,12 @@
 
 namespace {
 
-using augur::testing_dags::dag_ptr;
+using augur::loopnest::testing_dags::dag_ptr;
 
 augur::loopnest::ansor_space space_of(const benchmark::State& state) {
-    const dag_ptr dag = state.range(0) == 0   ? augur::testing_dags::matmul(512, 512, 512)
-                        : state.range(0) == 1 ? augur::testing_dags::conv2d_nhwc_bias_relu(56, 56, 64, 64, 3, 1, 1)
-                                              : augur::testing_dags::softmax({128}, 768);
+    const dag_ptr dag = state.range(0) == 0   ? augur::loopnest::testing_dags::matmul(512, 512, 512)
+                        : state.range(0) == 1 ? augur::loopnest::testing_dags::conv2d_nhwc_bias_relu(56, 56, 64, 64, 3, 1, 1)
+                                              : augur::loopnest::testing_dags::softmax({128}, 768);
     augur::loopnest::ansor_options options;
     options.num_cores = 2;
     return *augur::loopnest::ansor_space::create(dag, options);

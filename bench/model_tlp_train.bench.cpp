@@ -52,7 +52,7 @@ void step(benchmark::State& state, std::size_t threads) {
     augur::nn::adam<augur::tlp::model<float>> adam(net, {.learning_rate = 1e-5});
     augur::nn::lambda_rank rank;
     augur::tbb_executor executor(threads);
-    augur::forward_backward<float> pass;
+    augur::tlp::forward_backward<float> pass;
     std::vector<float> scores(b.bags.size()), d_scores(b.bags.size());
     const auto one_step = [&] {
         const double begin = limits::thread_seconds();

@@ -80,7 +80,7 @@ result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::t
     for (const auto r : train.records)
         if (!bags.add(data.schedule(r), table)) return augur::error{augur::errc::unknown_primitive, "a schedule beyond TLP's vocabulary"};
     (void)augur::tlp::fit_online(net, bags, train.labels, train.groups, rng.stream(1), threads, o.fit);
-    augur::forward_backward<float> pass;
+    augur::tlp::forward_backward<float> pass;
     return augur::tlp::record_scores(net, table, data, judged, threads, pass);
 }
 

@@ -31,9 +31,13 @@
 #include "console.hpp"
 
 namespace augur::inline v0 {
-class task_runner;
-struct tlp::trained_model;
 class task_normalised_samples;
+namespace loopnest {
+class task_runner;
+}
+namespace tlp {
+struct trained_model;
+}
 } // namespace augur::inline v0
 
 namespace examples {

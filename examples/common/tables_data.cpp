@@ -40,7 +40,7 @@ struct platform_sink {
         return inner.task(named);
     }
     std::uint32_t step(const augur::step_list& one) { return inner.step(one); }
-    augur::result<void> add(const augur::logged_trial& trial) { return inner.add(trial); }
+    augur::result<void> add(const augur::record_view& trial) { return inner.add(trial); }
 };
 
 /// The logs of a folder by name; "v100_conv.jsonl.gz" is of platform v100 where `platform` is empty.

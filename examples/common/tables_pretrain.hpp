@@ -25,7 +25,7 @@ struct pretrain_options {
     augur::nn::index layers = 4, width = 256, heads = 8; ///< the authors: GPT 12, 512, 8; BERT 6, 768, 12
     std::size_t epochs_before = 10, epochs = 10;         ///< without labels, with them
     std::size_t list = 64;                               ///< schedules a step: of one task when they are ranked
-    double sharpness = 1, regret = 0;                    ///< of the ranking loss, as in `tlp::training_options`
+    double sharpness = 1, regret = 0;                    ///< of the ranking loss, as in `augur::tlp::training_options`
     double learning_rate = 3e-4;                         ///< at first; falls along half a cosine in each of the two parts
     double clip = 0.5;
     std::uint64_t seed = 1;

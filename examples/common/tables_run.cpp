@@ -427,7 +427,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         }
         members.push_back(net.only(0));
     }
-    augur::forward_backward<float> pass;
+    augur::tlp::forward_backward<float> pass;
     const table_scores mean = [&](std::span<const std::uint32_t> records) {
         auto sum = augur::tlp::record_scores(members.front(), table, set.data, records, *threads_, pass);
         for (std::size_t m = 1; m < members.size(); ++m) {

@@ -18,7 +18,7 @@
 
 #include <augur/core/random_engine.hpp>
 #include <augur/tlp/row_table.hpp>
-#include <augur/tlp/detail/input_encoding.hpp>
+#include <augur/tlp/input_encoding.hpp>
 #include <augur/nn/layers/init.hpp>
 #include <augur/nn/layers/transformer.hpp>
 
@@ -120,7 +120,7 @@ public:
             if (how_ == unlabelled::next_row && i > 0) targets_.push_back({t - 1, id});
             if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(i, schema.positions - 1)] = 1;
             x_.resize(x_.size() + width);
-            augur::encode_input(*input_, row.data(), x_.data() + x_.size() - width);
+            augur::tlp::encode_input(*input_, row.data(), x_.data() + x_.size() - width);
         }
         begin_.push_back(t);
     }

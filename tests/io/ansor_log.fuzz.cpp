@@ -23,7 +23,7 @@ void fail(std::string_view why, std::string_view text) {
 struct idle_sink {
     std::uint32_t task(const augur::logged_task&) { return 0; }
     std::uint32_t step(const augur::step_list&) { return 0; }
-    augur::result<void> add(const augur::logged_trial&) { return {}; }
+    augur::result<void> add(const augur::record_view&) { return {}; }
 };
 
 /// Whatever stands behind the magic, it ends, without a crash, and the sanitizers have nothing to say.

@@ -41,7 +41,7 @@ struct counting_sink {
         if (at == steps.end()) steps.push_back(json);
         return static_cast<std::uint32_t>(std::find(steps.begin(), steps.end(), json) - steps.begin());
     }
-    result<void> add(const logged_trial& trial) {
+    result<void> add(const record_view& trial) {
         if (stop_at > 0 && --stop_at == 0) return error{errc::limit, "enough"};
         trials += trial.task.workload_key;
         for (const auto n : trial.steps) trials += " " + std::to_string(n);

@@ -75,7 +75,7 @@ struct watching_sink {
     std::size_t trials = 0;
     std::uint32_t task(const logged_task&) { return 0; }
     std::uint32_t step(const step_list&) { return 0; }
-    result<void> add(const logged_trial&) {
+    result<void> add(const record_view&) {
         if (++trials % 1000 == 0) look();
         return {};
     }

@@ -75,7 +75,7 @@ struct lockstep_sink {
         if (one.steps.size() != 1) difference = "step: not a list of one step";
         return steps.push_back(one.steps.front()), static_cast<std::uint32_t>(steps.size() - 1);
     }
-    augur::result<void> add(const augur::logged_trial& t) {
+    augur::result<void> add(const augur::record_view& t) {
         ++trials;
         const auto more = slow.next(record);
         const auto differ = [&](const char* what) {

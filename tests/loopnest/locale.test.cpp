@@ -115,7 +115,7 @@ TEST_CASE("locale: code, logs, JSON and machine files do not depend on it") {
             CHECK((in.read(got) && in.finish()));
             CHECK(got == value);
             CHECK(parse_double(text) == value);
-            CHECK(detail::parse_double_by_strtod(text) == value); // where the library has no from_chars
+            CHECK(augur::detail::parse_double_by_strtod(text) == value); // where the library has no from_chars
         }
         CHECK(!parse_double("1,5"));
 

@@ -83,7 +83,7 @@ TEST_CASE("pins: samples, first weights, and small TLPs after a few steps") {
             book.text(name + ".first_weights", seed, first);
             auto options = name == "faithful" ? augur::tlp::training_options::faithful() : augur::tlp::training_options();
             options.batch = 16;
-            options.list = 8;
+            options.fine.list = 8;
             options.epochs = 2;
             options.seed = seed;
             const auto report = take(augur::tlp::train_on_dataset(model.network, l.table, l.data, l.train, l.validation, serial, options));

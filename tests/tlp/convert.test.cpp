@@ -29,9 +29,9 @@ bool run(const std::string& command) { return std::system(command.c_str()) == 0;
 std::string quoted(const std::string& path) { return "'" + path + "'"; }
 
 /// The parameters as torch has them in memory, for state_dict.py.
-void write_parameters(const tlp::model<float>& net, const std::string& path, bool as_mtl) {
+void write_parameters(const augur::tlp::model<float>& net, const std::string& path, bool as_mtl) {
     std::ofstream out(path, std::ios::binary);
-    tlp::model<float>::visit(
+    augur::tlp::model<float>::visit(
         [&](std::string_view name, const auto& p) {
             std::string torch_name(name);
             if (as_mtl && torch_name.rfind("decoder.", 0) == 0) torch_name.replace(0, 8, "mtl_heads.0.");
@@ -60,13 +60,13 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
     const auto models = tlp_data::load("tlp_forward.json")["models"];
     const struct {
         const char* name;
-        tlp::config config;
+        augur::tlp::config config;
         const char* prefix;
         bool as_mtl;
-    } all[] = {{"AttentionModule", tlp::config::authors(22), "", false},
-               {"AttentionModule", tlp::config::authors(22), "module.", true}, // an MTL network of one platform, out of DataParallel
-               {"LSTMModule", tlp::config::authors_lstm(22), "module.", false},
-               {"MTLTLPAttentionModule(2 heads)", tlp::config::authors_mtl(22, 2), "", false}};
+    } all[] = {{"AttentionModule", augur::tlp::config::authors(22), "", false},
+               {"AttentionModule", augur::tlp::config::authors(22), "module.", true}, // an MTL network of one platform, out of DataParallel
+               {"LSTMModule", augur::tlp::config::authors_lstm(22), "module.", false},
+               {"MTLTLPAttentionModule(2 heads)", augur::tlp::config::authors_mtl(22, 2), "", false}};
     for (const auto& c : all) {
         CAPTURE(std::string(c.name));
         const auto net = tlp_data::reference_network<float>(c.config);
@@ -77,14 +77,14 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
         if (!model) FAIL_CHECK(model.error().detail);
         if (!model) continue;
         CHECK(model->network.config == c.config);
-        tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, model->network, net);
+        augur::tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, model->network, net);
         augur::tlp::deduplicated_batch bags = model->batch();
         std::vector<float> rows(25 * 22);
         for (const char* record : {"tlp_cpu_rf_cr.json", "tlp_cpu_chw.json"}) {
             REQUIRE(augur::tlp::extract_features(tlp_data::steps_of(tlp_data::load(record)["record_line"].get<std::string>()), model->schema, rows));
             bags.add(rows);
         }
-        augur::forward_backward<float> pass;
+        augur::tlp::forward_backward<float> pass;
         augur::serial_executor serial;
         const auto outputs = static_cast<std::size_t>(c.config.outputs);
         std::vector<float> scores(2 * outputs);

@@ -159,9 +159,9 @@ TEST_CASE("tlp schema: a mismatch says which has what") {
     const auto cpu = augur::tlp::schema::authors_cpu();
     auto other = cpu;
     other.name = "renamed";
-    CHECK(tlp::same_schema(cpu, "a.safetensors", other, "b.augur"));
-    const auto why = [&] { return tlp::same_schema(cpu, "a.safetensors", other, "b.augur").error(); };
-    CHECK(tlp::same_schema(cpu, "a", augur::tlp::schema::authors_cpu(54, 40), "b").error().code == augur::errc::version_mismatch);
+    CHECK(augur::tlp::same_schema(cpu, "a.safetensors", other, "b.augur"));
+    const auto why = [&] { return augur::tlp::same_schema(cpu, "a.safetensors", other, "b.augur").error(); };
+    CHECK(augur::tlp::same_schema(cpu, "a", augur::tlp::schema::authors_cpu(54, 40), "b").error().code == augur::errc::version_mismatch);
     other = augur::tlp::schema::authors_cpu(54, 40);
     CHECK(why().detail == "tlp schema: 'a.safetensors' (schema 'authors-cpu') has 25 x 22 features, "
                           "'b.augur' (schema 'authors-cpu') has 54 x 40 features");
@@ -185,7 +185,7 @@ TEST_CASE("tlp schema: a mismatch says which has what") {
     for (auto change : {&augur::tlp::schema::kind_columns, &augur::tlp::schema::positions}) { // equal hash and equal words agree
         other = cpu;
         ++(other.*change);
-        CHECK(!tlp::same_schema(cpu, "a", other, "b"));
+        CHECK(!augur::tlp::same_schema(cpu, "a", other, "b"));
         CHECK(cpu.hash() != other.hash());
     }
 }

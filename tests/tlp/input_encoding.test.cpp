@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <augur/tlp/detail/input_encoding.hpp>
+#include <augur/tlp/input_encoding.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -57,7 +57,7 @@ TEST_CASE("tlp input: numbers in bands, one-hots as they are, in their order") {
     row[20] = 16;
     row[21] = 3;
     row[24] = 1;
-    augur::encode_input(config, row.data(), in.data());
+    augur::tlp::encode_input(config, row.data(), in.data());
     for (std::size_t c = 0; c < 20; ++c) CHECK(in[c] == (c == 4 ? 1.0F : 0.0F));
     const auto sixteen = bands_of(16), three = bands_of(3);
     for (std::size_t k = 0; k < sixteen.size(); ++k) {

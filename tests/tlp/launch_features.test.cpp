@@ -17,7 +17,7 @@
 
 namespace {
 
-using rows = std::vector<augur::launch_follower::row>;
+using rows = std::vector<augur::tlp::launch_follower::row>;
 
 augur::step_list steps_of(const std::string& text) {
     augur::json_reader in(text);
@@ -28,8 +28,8 @@ augur::step_list steps_of(const std::string& text) {
 
 rows rows_of(const augur::step_list& s) {
     augur::recording_sink seen;
-    augur::launch_follower follower;
-    augur::launch_feature_sink<augur::recording_sink> sink(seen, follower);
+    augur::tlp::launch_follower follower;
+    augur::tlp::launch_feature_sink<augur::recording_sink> sink(seen, follower);
     s.replay(sink);
     sink.finish();
     const auto told = follower.rows();
@@ -110,7 +110,7 @@ TEST_CASE("thread rows: steps that contradict themselves end the following, and 
     // above 2^40 a product is not known
     CHECK(rows_of(steps_of(R"([["SP", 1, 0, 9007199254740993, [8, 1048576, 2097152], 1], ["AN", 1, 1, 6]])")) == rows{{8, 0, 0, 0}});
     augur::random_engine rng(5);
-    augur::launch_follower follower;
+    augur::tlp::launch_follower follower;
     for (int n = 0; n < 2000; ++n) {
         follower.clear();
         for (int i = 0; i < 12; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("thread rows: steps that contradict themselves end the following, and 
                 x = static_cast<std::int64_t>(rng.below(9)) - 1;
                 if (rng.below(20) == 0) x = static_cast<std::int64_t>(rng()) >> rng.below(64);
             }
-            follower.step(static_cast<augur::detail::loop_step>(rng.below(10)), numbers);
+            follower.step(static_cast<augur::tlp::detail::loop_step>(rng.below(10)), numbers);
         }
         for (const auto& row : follower.rows())
             for (const auto x : row) CHECK(x >= 0);

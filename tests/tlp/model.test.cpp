@@ -37,9 +37,9 @@ std::vector<augur::step_list> reference_schedules() {
 }
 
 template <class S>
-std::vector<S> score(const tlp::model<S>& net, const augur::tlp::deduplicated_batch& bags) {
+std::vector<S> score(const augur::tlp::model<S>& net, const augur::tlp::deduplicated_batch& bags) {
     augur::serial_executor serial;
-    augur::forward_backward<S> pass;
+    augur::tlp::forward_backward<S> pass;
     std::vector<S> out(bags.size() * net.decoders.size());
     pass.forward(net, bags, serial, out);
     return out;
@@ -51,18 +51,18 @@ TEST_CASE("tlp: names, sizes and order of the parameters are the authors'") {
     const auto models = tlp_data::load("tlp_forward.json")["models"];
     const struct {
         const char* name;
-        tlp::config config;
-    } all[] = {{"AttentionModule", tlp::config::authors(22)},
-               {"LSTMModule", tlp::config::authors_lstm(22)},
-               {"MTLTLPAttentionModule(2 heads)", tlp::config::authors_mtl(22, 2)}};
+        augur::tlp::config config;
+    } all[] = {{"AttentionModule", augur::tlp::config::authors(22)},
+               {"LSTMModule", augur::tlp::config::authors_lstm(22)},
+               {"MTLTLPAttentionModule(2 heads)", augur::tlp::config::authors_mtl(22, 2)}};
     for (const auto& [model, config] : all) {
         const std::string named(model); // clang 14 captures no part of a binding
         CAPTURE(named);
         const auto expected = models[model];
         REQUIRE(config.check());
-        auto net = tlp::model<float>::zeros(config);
+        auto net = augur::tlp::model<float>::zeros(config);
         std::size_t k = 0;
-        tlp::model<float>::visit(
+        augur::tlp::model<float>::visit(
             [&](std::string_view name, const auto& p) {
                 REQUIRE(k < expected["params"].size());
                 CHECK(name == expected["params"][k][0].get<std::string>());
@@ -78,15 +78,15 @@ TEST_CASE("tlp: names, sizes and order of the parameters are the authors'") {
 }
 
 TEST_CASE("tlp: as many parameters as the authors count") {
-    const auto count = [](const tlp::config& config) { return nn::parameter_count(tlp::model<float>::zeros(config)); };
-    CHECK(count(tlp::config::authors(22)) == 676161);
-    CHECK(count(tlp::config::authors(20)) == 676033);
-    CHECK(count(tlp::config::full(22)) == 676161 - 65792);
-    CHECK(count(tlp::config::authors_lstm(22)) == 873537);
-    CHECK(count(tlp::config::authors_mtl(22, 2)) == 783170);
-    CHECK(count(tlp::config::authors_mtl(22, 3)) == 890179);
-    CHECK(count(tlp::config::authors_mtl(22, 5)) == 1104197);
-    auto wide = tlp::config::authors(22);
+    const auto count = [](const augur::tlp::config& config) { return nn::parameter_count(augur::tlp::model<float>::zeros(config)); };
+    CHECK(count(augur::tlp::config::authors(22)) == 676161);
+    CHECK(count(augur::tlp::config::authors(20)) == 676033);
+    CHECK(count(augur::tlp::config::full(22)) == 676161 - 65792);
+    CHECK(count(augur::tlp::config::authors_lstm(22)) == 873537);
+    CHECK(count(augur::tlp::config::authors_mtl(22, 2)) == 783170);
+    CHECK(count(augur::tlp::config::authors_mtl(22, 3)) == 890179);
+    CHECK(count(augur::tlp::config::authors_mtl(22, 5)) == 1104197);
+    auto wide = augur::tlp::config::authors(22);
     wide.encoder = {64, 128, 256, 512};
     CHECK(count(wide) == 2185537);
     wide.encoder = {64, 256, 512, 768};
@@ -96,7 +96,7 @@ TEST_CASE("tlp: as many parameters as the authors count") {
 
 TEST_CASE("tlp: the authors' forward, in double and float") {
     const auto expected = tlp_data::load("tlp_forward.json")["models"]["AttentionModule"];
-    const auto schema = tlp::schema::authors_cpu();
+    const auto schema = augur::tlp::schema::authors_cpu();
     const auto bags = tlp_data::bags_of(reference_schedules(), schema);
     const auto exact = score(tlp_data::reference_network<double>(22), bags);
     const auto narrow = score(tlp_data::reference_network<float>(22), bags);
@@ -110,11 +110,11 @@ TEST_CASE("tlp: the authors' forward, in double and float") {
 
 TEST_CASE("tlp: the authors' LSTM and two-headed network, in double and float") {
     const auto models = tlp_data::load("tlp_forward.json")["models"];
-    const auto schema = tlp::schema::authors_cpu();
+    const auto schema = augur::tlp::schema::authors_cpu();
     const auto kept = augur::tlp::row_order::kept;
     const auto in_order = tlp_data::bags_of(reference_schedules(), schema, 1, kept);
     const auto small_inputs = tlp_data::bags_of(reference_schedules(), schema, 1.0F / 64, kept);
-    const auto lstm = tlp::config::authors_lstm(22), mtl = tlp::config::authors_mtl(22, 2);
+    const auto lstm = augur::tlp::config::authors_lstm(22), mtl = augur::tlp::config::authors_mtl(22, 2);
     const auto exact = score(tlp_data::reference_network<double>(lstm), in_order);
     const auto narrow = score(tlp_data::reference_network<float>(lstm), in_order);
     const auto small = score(tlp_data::reference_network<double>(lstm), small_inputs);
@@ -134,13 +134,13 @@ TEST_CASE("tlp: three steps of the authors' training") {
     std::vector<augur::step_list> schedules;
     for (const auto& line : j["records"]) schedules.push_back(tlp_data::steps_of(line.get<std::string>()));
     const auto labels = j["labels"].get<std::vector<double>>();
-    const auto bags = tlp_data::bags_of(schedules, tlp::schema::authors_cpu(), 1.0F / 64);
+    const auto bags = tlp_data::bags_of(schedules, augur::tlp::schema::authors_cpu(), 1.0F / 64);
     auto net = tlp_data::reference_network<double>(22);
     auto grad = net;
-    nn::adam<tlp::model<double>> adam(net);
+    nn::adam<augur::tlp::model<double>> adam(net);
     nn::lambda_rank rank;
     augur::serial_executor serial;
-    augur::forward_backward<double> pass;
+    augur::tlp::forward_backward<double> pass;
     std::vector<double> scores(4), d_scores(4);
     for (const auto& step : j["trace"]) {
         CAPTURE(step["step"].get<int>());
@@ -158,11 +158,11 @@ TEST_CASE("tlp: three steps of the authors' training") {
 namespace {
 struct shape {
     const char* what;
-    tlp::config config;
+    augur::tlp::config config;
 };
 /// One of each kind, small.
 std::vector<shape> shapes(std::size_t columns) {
-    auto config = tlp::config::small(static_cast<nn::index>(columns));
+    auto config = augur::tlp::config::small(static_cast<nn::index>(columns));
     config.encoder = {6, 8};
     config.heads = 2;
     config.decoder = {5};
@@ -178,16 +178,16 @@ std::vector<shape> shapes(std::size_t columns) {
 } // namespace
 
 TEST_CASE("tlp: backward agrees with central differences") {
-    const auto schema = tlp::schema::ansor(64, 6, 0);
+    const auto schema = augur::tlp::schema::ansor(64, 6, 0);
     for (const auto& [what, config] : shapes(schema.columns)) {
         const std::string named(what);
         CAPTURE(named);
         const std::size_t n = config.backbone == augur::tlp::backbone::lstm ? 300 : 40; // two pieces
         const auto bags = tlp_data::bags_of(tlp_data::random_schedules(n, 3), schema, 1, config.order());
-        auto net = tlp::model<double>::random_init(config, augur::random_engine(5));
+        auto net = augur::tlp::model<double>::random_init(config, augur::random_engine(5));
         auto grad = net;
         augur::serial_executor serial;
-        augur::forward_backward<double> pass;
+        augur::tlp::forward_backward<double> pass;
         std::vector<double> scores(n * net.decoders.size()), weight(scores.size());
         augur::random_engine rng(9);
         for (double& w : weight) w = rng.uniform(-1, 1);
@@ -200,7 +200,7 @@ TEST_CASE("tlp: backward agrees with central differences") {
         loss();
         pass.backward(net, bags, serial, std::span<const double>(weight), grad);
         double worst = 0, scale = 1e-3;
-        tlp::model<double>::visit(
+        augur::tlp::model<double>::visit(
             [&](std::string_view, auto& p, const auto& g) {
                 for (nn::index i = 0; i < p.size(); i += 3) {
                     const double keep = p.data()[i], h = 1e-6;
@@ -219,7 +219,7 @@ TEST_CASE("tlp: backward agrees with central differences") {
 }
 
 TEST_CASE("tlp: the same bits whatever the threads, the neighbours and the place in the batch") {
-    const auto schema = tlp::schema::ansor();
+    const auto schema = augur::tlp::schema::ansor();
     const auto schedules = tlp_data::random_schedules(600, 1);
     auto small = shapes(schema.columns);
     for (auto& [what, config] : small) {
@@ -227,14 +227,14 @@ TEST_CASE("tlp: the same bits whatever the threads, the neighbours and the place
         CAPTURE(named);
         config.encoder = {32, 32};
         const std::size_t outputs = static_cast<std::size_t>(config.outputs);
-        const auto net = tlp::model<float>::random_init(config, augur::random_engine(5));
+        const auto net = augur::tlp::model<float>::random_init(config, augur::random_engine(5));
         const auto bags = tlp_data::bags_of(schedules, schema, 1, config.order());
         CHECK(bags.distinct() < 400);
         const auto all = score(net, bags);
         CHECK(std::set<float>(all.begin(), all.end()).size() > 200);
 
         eager_threads threads;
-        augur::forward_backward<float> pass;
+        augur::tlp::forward_backward<float> pass;
         std::vector<float> same(all.size());
         pass.forward(net, bags, threads, same);
         CHECK(same == all);
@@ -247,26 +247,26 @@ TEST_CASE("tlp: the same bits whatever the threads, the neighbours and the place
         for (std::size_t i = 0; i < d.size(); ++i) d[i] = static_cast<float>(i % 7) - 3;
         auto one = net, many = net;
         augur::serial_executor serial;
-        augur::forward_backward<float> other;
+        augur::tlp::forward_backward<float> other;
         other.forward_to_train(net, bags, serial, same);
         CHECK(same == all);
         other.backward(net, bags, serial, std::span<const float>(d), one);
         pass.forward_to_train(net, bags, threads, same);
         pass.backward(net, bags, threads, std::span<const float>(d), many);
-        tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, one, many);
+        augur::tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, one, many);
     }
 }
 
 TEST_CASE("tlp: one pass serves networks of several shapes, and batches that are empty or hold an empty schedule") {
-    const auto schema = tlp::schema::ansor(64, 6, 0);
+    const auto schema = augur::tlp::schema::ansor(64, 6, 0);
     augur::serial_executor serial;
-    augur::forward_backward<double> pass;
+    augur::tlp::forward_backward<double> pass;
     const auto schedules = tlp_data::random_schedules(50, 3);
     for (int round = 0; round < 2; ++round)
         for (const auto& [what, config] : shapes(schema.columns)) {
             const std::string named(what);
             CAPTURE(named);
-            const auto net = tlp::model<double>::random_init(config, augur::random_engine(5));
+            const auto net = augur::tlp::model<double>::random_init(config, augur::random_engine(5));
             auto bags = tlp_data::bags_of(schedules, schema, 1, config.order());
             bags.add(std::span<const float>());
             std::vector<double> scores(51 * net.decoders.size()), d(scores.size(), 1.0);
@@ -274,25 +274,25 @@ TEST_CASE("tlp: one pass serves networks of several shapes, and batches that are
             pass.forward_to_train(net, bags, serial, scores);
             CHECK(scores == score(net, bags));
             pass.backward(net, bags, serial, std::span<const double>(d), grad);
-            augur::forward_backward<double> new_pass;
+            augur::tlp::forward_backward<double> new_pass;
             new_pass.forward_to_train(net, bags, serial, scores);
             new_pass.backward(net, bags, serial, std::span<const double>(d), fresh);
-            tlp::model<double>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, grad, fresh);
+            augur::tlp::model<double>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, grad, fresh);
             const augur::tlp::deduplicated_batch none(schema.columns, config.order());
             pass.forward_to_train(net, none, serial, {});
             pass.backward(net, none, serial, {}, grad);
-            tlp::model<double>::visit([](std::string_view, const auto& a) { CHECK(a.isZero(0)); }, grad);
+            augur::tlp::model<double>::visit([](std::string_view, const auto& a) { CHECK(a.isZero(0)); }, grad);
         }
 }
 
 TEST_CASE("tlp: the LSTM sees the order of the rows, attention does not") {
-    const auto schema = tlp::schema::ansor(64, 6, 0);
+    const auto schema = augur::tlp::schema::ansor(64, 6, 0);
     auto schedules = tlp_data::random_schedules(1, 3);
     schedules.push_back(schedules[0]);
     std::reverse(schedules[1].steps.begin(), schedules[1].steps.end());
     const auto all = shapes(schema.columns);
     for (const std::size_t k : {0U, 3U}) {
-        const auto net = tlp::model<double>::random_init(all[k].config, augur::random_engine(5));
+        const auto net = augur::tlp::model<double>::random_init(all[k].config, augur::random_engine(5));
         const auto s = score(net, tlp_data::bags_of(schedules, schema, 1, all[k].config.order()));
         if (k == 0) CHECK(s[0] == doctest::Approx(s[1]).epsilon(1e-12));
         else CHECK(std::abs(s[0] - s[1]) > 1e-6);
@@ -335,7 +335,7 @@ TEST_CASE("tlp bags: by the ids of primitives, the same batch as by features") {
     augur::primitive_table primitives;
     std::vector<std::vector<augur::primitive_id>> ids(schedules.size());
     for (std::size_t n = 0; n < schedules.size(); ++n) REQUIRE(augur::intern(primitives, schedules[n], ids[n]));
-    for (const auto& schema : {tlp::schema::ansor(), tlp::schema::ansor(5, 4, 3), tlp::schema::authors_cpu(), tlp::schema::authors_cpu(7, 9)})
+    for (const auto& schema : {augur::tlp::schema::ansor(), augur::tlp::schema::ansor(5, 4, 3), augur::tlp::schema::authors_cpu(), augur::tlp::schema::authors_cpu(7, 9)})
         for (const auto order : {augur::tlp::row_order::free, augur::tlp::row_order::kept}) {
             const augur::tlp::row_table table(schema, primitives);
             const auto expected = tlp_data::bags_of(schedules, schema, 1, order);
@@ -357,7 +357,7 @@ TEST_CASE("tlp bags: a primitive that the vocabulary refuses leaves the batch as
     std::vector<augur::primitive_id> good, bad;
     auto s = tlp_data::random_schedules(1, 8)[0];
     REQUIRE(augur::intern(primitives, s, good));
-    augur::tlp::row_table table(tlp::schema::authors_cpu(), primitives);
+    augur::tlp::row_table table(augur::tlp::schema::authors_cpu(), primitives);
     s.steps.emplace_back(augur::storage_align_step{0, 0, 8, 0});
     REQUIRE(augur::intern(primitives, s, bad));
     CHECK(table.check(bad, primitives).error().code == augur::errc::not_found); // the table has grown since
@@ -397,27 +397,27 @@ TEST_CASE("tlp bags: rows are shared, repeated rows counted, batches forgotten")
 }
 
 TEST_CASE("tlp config: what does not fit together is refused") {
-    auto config = tlp::config::full(22);
+    auto config = augur::tlp::config::full(22);
     CHECK(config.check());
     config.heads = 7;
     CHECK(config.check().error().code == augur::errc::shape_mismatch);
-    config = tlp::config::full(0);
+    config = augur::tlp::config::full(0);
     CHECK(!config.check());
-    config = tlp::config::full(22);
+    config = augur::tlp::config::full(22);
     config.encoder.clear();
     CHECK(!config.check());
-    config = tlp::config::full(22);
+    config = augur::tlp::config::full(22);
     config.decoder.push_back(1 << 20);
     CHECK(!config.check());
-    config = tlp::config::full(22);
+    config = augur::tlp::config::full(22);
     config.outputs = 0;
     CHECK(config.check().error().detail == "tlp config: expected 1 to 64 outputs, got 0");
     config.outputs = 65;
     CHECK(!config.check());
-    config = tlp::config::full(22);
+    config = augur::tlp::config::full(22);
     config.attention_layers = 0;
     CHECK(!config.check());
-    config = tlp::config::authors(22);
+    config = augur::tlp::config::authors(22);
     config.backbone = augur::tlp::backbone::lstm;
     CHECK(!config.check()); // no dead layer there
 }

@@ -13,7 +13,7 @@
 
 #include <doctest/doctest.h>
 
-#include "counted_memory.hpp"
+#include "../model/counted_memory.hpp"
 #include "data.hpp"
 
 using counted_memory::allocations;

@@ -28,7 +28,7 @@ augur::tlp::trained_model small_model(augur::tlp::schema schema = augur::tlp::sc
 }
 std::vector<float> score(const augur::tlp::trained_model& model) {
     augur::serial_executor serial;
-    augur::forward_backward<float> pass;
+    augur::tlp::forward_backward<float> pass;
     const auto bags = tlp_data::bags_of(tlp_data::random_schedules(20, 1), model.schema);
     std::vector<float> out(20);
     pass.forward(model.network, bags, serial, out);

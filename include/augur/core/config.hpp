@@ -6,7 +6,7 @@
 /// Version and the few macros of the library. A host may set AUGUR_ASSERT before the first include.
 
 #define AUGUR_VERSION_MAJOR 0
-#define AUGUR_VERSION_MINOR 1
+#define AUGUR_VERSION_MINOR 2
 #define AUGUR_VERSION_PATCH 0
 
 /// A broken precondition. Off in release builds; a host may route it to its own handler.

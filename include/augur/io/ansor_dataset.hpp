@@ -41,7 +41,7 @@ public:
         return ids_.front();
     }
     /// Errors: limit, from the builder.
-    [[nodiscard]] result<void> add(const logged_trial& trial) {
+    [[nodiscard]] result<void> add(const record_view& trial) {
         if (failed_.code != errc{}) return failed_;
         const measurement& m = trial.measured;
         if (m.status == outcome::unstable) {

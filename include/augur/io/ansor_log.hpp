@@ -202,7 +202,7 @@ private:
         const entry& e = waiting();
         const record& r = e.rest;
         if (r.foreign) ++summary_.foreign;
-        const logged_trial trial{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign};
+        const record_view trial{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign};
         if (auto added = sink_->add(trial); !added && failed_.code == errc{}) failed_ = added.error();
     }
     entry& waiting() noexcept { return entries_[pending_]; }

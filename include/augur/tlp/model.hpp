@@ -25,7 +25,7 @@ namespace augur::inline v0::tlp {
 enum class scaling : std::uint8_t {
     raw,       ///< as they are (the authors): extents of thousands saturate the loss
     logarithm, ///< x -> sign(x) log2(1 + |x|): a tile of twice the size is one more, a one-hot column stays as it is
-    bands      ///< a number also as its nearness to each power of two and its divisibility (tlp/detail/input_encoding.hpp): learns in a fraction of the time
+    bands      ///< a number also as its nearness to each power of two and its divisibility (tlp/input_encoding.hpp): learns in a fraction of the time
 };
 
 /// What mixes the rows of a schedule (paper 4.4: both are suitable).

@@ -12,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-#include "counted_memory.hpp"
+#include "../model/counted_memory.hpp"
 #include "data.hpp"
 
 using counted_memory::allocations, counted_memory::live, counted_memory::peak;

@@ -97,7 +97,7 @@ TEST_CASE("tlp_fit_dataset: both ways of ranking and mse learn to pick the fast 
     const kernel_log log(6);
     const auto train = tlp::make_samples(log.data, log.records(0, 4)), validation = tlp::make_samples(log.data, log.records(4, 6));
     serial_executor serial;
-    forward_backward<float> pass;
+    tlp::forward_backward<float> pass;
     const auto before = tlp::evaluate_top_k(log.network(), log.table, log.data, validation, 0, serial, pass);
     for (const int way : {0, 1, 2}) {
         CAPTURE(way);
@@ -325,6 +325,6 @@ TEST_CASE("tlp samples: labels of several platforms are aligned by schedule, as 
     options.fine.output_weights = {1, 0.5};
     const auto report = tlp::train_on_dataset(net, log.table, log.data, samples, samples, serial, options);
     REQUIRE(report);
-    forward_backward<float> pass;
+    tlp::forward_backward<float> pass;
     for (std::size_t k = 0; k < 2; ++k) CHECK(tlp::evaluate_top_k(net, log.table, log.data, samples, k, serial, pass).score(0) > 0.9);
 }

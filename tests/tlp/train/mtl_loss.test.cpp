@@ -84,12 +84,12 @@ TEST_CASE("mtl loss: the gradient by central differences; no labels at all is no
 
 TEST_CASE("mtl: an output without labels learns nothing, and the others learn as if it were not there") {
     const auto schema = augur::tlp::schema::ansor(64, 6, 0);
-    auto config = tlp::config::small(static_cast<nn::index>(schema.columns));
+    auto config = augur::tlp::config::small(static_cast<nn::index>(schema.columns));
     config.outputs = 3;
-    const auto net = tlp::model<double>::random_init(config, augur::random_engine(5));
+    const auto net = augur::tlp::model<double>::random_init(config, augur::random_engine(5));
     const auto bags = tlp_data::bags_of(tlp_data::random_schedules(70, 3), schema); // three pieces
     augur::serial_executor serial;
-    augur::forward_backward<double> pass;
+    augur::tlp::forward_backward<double> pass;
     std::vector<double> scores(70 * 3), d(70 * 3, 0.0), one(70), d_one(70);
     for (std::size_t n = 0; n < 70; ++n) d[3 * n + 1] = d_one[n] = n < 40 ? static_cast<double>(n % 5) - 2 : 0; // the last piece has none at all
     auto grad = net;
@@ -104,7 +104,7 @@ TEST_CASE("mtl: an output without labels learns nothing, and the others learn as
     pass.backward(alone, bags, serial, std::span<const double>(d_one), grad_alone);
     grad.decoders = {grad.decoders[1]};
     grad.config.outputs = 1;
-    tlp::model<double>::visit(
+    augur::tlp::model<double>::visit(
         [](std::string_view name, const auto& a, const auto& b) {
             CAPTURE(std::string(name));
             CHECK(a.isApprox(b, 1e-13));

@@ -33,7 +33,7 @@
 namespace augur::inline v0 {
 
 /// One record of a log. Views last as long as the call that gives it.
-struct logged_trial {
+struct record_view {
     const logged_task& task;
     std::uint32_t task_number;            ///< what the sink said of the task
     std::span<const std::uint32_t> steps; ///< what the sink said of each step
@@ -46,13 +46,13 @@ struct logged_trial {
 /// What a reader gives its trials to.
 ///
 /// Syntax      `k.task(const logged_task&)` and `k.step(const step_list&)`, a list of one step, give the numbers by which trials name them;
-///             `k.add(const logged_trial&) -> result<void>`
+///             `k.add(const record_view&) -> result<void>`
 /// Semantics   a task or step is shown before the first trial that has it, and perhaps again later: equal ones should get equal numbers.
 ///             One may be shown whose trial then turns out damaged. An error of `add` ends the reading
 /// Cost        a task or step is shown about once for each spelling of it, `add` is called for each record
 /// Threads     one thread a sink
 template <class K>
-concept trial_sink = requires(K& k, const logged_task& task, const step_list& step, const logged_trial& trial) {
+concept trial_sink = requires(K& k, const logged_task& task, const step_list& step, const record_view& trial) {
     { k.task(task) } -> std::same_as<std::uint32_t>;
     { k.step(step) } -> std::same_as<std::uint32_t>;
     { k.add(trial) } -> std::same_as<result<void>>;

@@ -48,7 +48,7 @@ struct process_spec {
     double wall_seconds = 60;           ///< after that its group is killed
     double grace_seconds = 0;           ///< before that its descriptor 0 closes, so that a guard can end its own children
     std::size_t max_output = 64 * 1024; ///< bytes kept of each of the two outputs; the rest is read and dropped
-    std::string temporary;              ///< folder of its temporary files, as the variable TMPDIR; empty: the host's
+    std::string temporary{};            ///< folder of its temporary files, as the variable TMPDIR; empty: the host's
 };
 
 /// How a child process ended.

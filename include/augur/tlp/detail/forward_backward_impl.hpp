@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-#include <augur/tlp/detail/input_encoding.hpp>
+#include <augur/tlp/input_encoding.hpp>
 #include <augur/tlp/train/forward_backward.hpp>
 
 namespace augur::inline v0::tlp {

@@ -36,7 +36,7 @@
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/head_lanes.hpp>
 #include <augur/nn/kernels/panel_layer.hpp>
-#include <augur/tlp/detail/input_encoding.hpp>
+#include <augur/tlp/input_encoding.hpp>
 #include <augur/tlp/detail/prefix_groups.hpp>
 #include <augur/tlp/inference/row_ids.hpp>
 #include <augur/tlp/model.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_TLP_DETAIL_INPUT_ENCODING_HPP
-#define AUGUR_TLP_DETAIL_INPUT_ENCODING_HPP
+#ifndef AUGUR_TLP_INPUT_ENCODING_HPP
+#define AUGUR_TLP_INPUT_ENCODING_HPP
 
 /// @file
 /// What TLP's first layer gets to see of a row of features.
