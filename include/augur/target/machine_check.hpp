@@ -3,7 +3,7 @@
 #define AUGUR_TARGET_MACHINE_CHECK_HPP
 
 /// @file
-/// Whether a machine's numbers can be right, and textbook values for those that nobody knows.
+/// Plausibility check of a machine description, and default values for its unknown fields.
 
 #include <algorithm>
 #include <bit>
@@ -22,7 +22,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// Collects the first complaint, with the name of the field.
+/// Keeps the first violation, with the name of the field.
 struct machine_checker {
     std::string complaint;
 
@@ -36,7 +36,7 @@ struct machine_checker {
         else s = "no finite number";
         return s;
     }
-    /// low <= v <= high; NaN is refused.
+    /// Requires low <= v <= high; NaN is rejected.
     void within(const std::string& field, double v, double low, double high) {
         if (!(v >= low && v <= high)) refuse(field, "expected " + shown(low) + " to " + shown(high) + ", got " + shown(v));
     }
@@ -63,24 +63,26 @@ inline void check_caches(const machine& m, machine_checker& c) {
         if (!c.ok()) return;
         if (k.bytes % (k.line_bytes * k.ways) != 0)
             c.refuse(at + "ways", std::to_string(k.bytes) + " bytes are no whole number of sets of " + std::to_string(k.ways) + " lines");
-        // What lscpu prints is the sum over the cores; a single core has no first level of a megabyte.
+        // Catches sizes that are sums over the cores, as lscpu prints them.
         if (k.sharers <= 2 && k.bytes > (k.level == 1 ? std::int64_t{512} << 10U : k.level == 2 ? std::int64_t{16} << 20U : std::int64_t{1} << 36U))
             c.refuse(at + "bytes", std::to_string(k.bytes) + " bytes for one core; expected the size of one instance, not the sum over the cores");
         if (i == 0) continue;
         const auto& inner = m.caches[i - 1];
-        const auto of = " (level " + std::to_string(inner.level) + ")";
+        const auto inner_level = " (level " + std::to_string(inner.level) + ")";
         if (k.bytes < inner.bytes)
-            c.refuse(at + "bytes", "expected at least " + std::to_string(inner.bytes) + of + ", got " + std::to_string(k.bytes));
-        if (k.latency <= inner.latency) c.refuse(at + "latency", "expected more than " + c.shown(inner.latency) + of + ", got " + c.shown(k.latency));
+            c.refuse(at + "bytes", "expected at least " + std::to_string(inner.bytes) + inner_level + ", got " + std::to_string(k.bytes));
+        if (k.latency <= inner.latency)
+            c.refuse(at + "latency", "expected more than " + c.shown(inner.latency) + inner_level + ", got " + c.shown(k.latency));
         if (k.line_bytes < inner.line_bytes)
-            c.refuse(at + "line_bytes", "expected at least " + std::to_string(inner.line_bytes) + of + ", got " + std::to_string(k.line_bytes));
+            c.refuse(at + "line_bytes",
+                     "expected at least " + std::to_string(inner.line_bytes) + inner_level + ", got " + std::to_string(k.line_bytes));
         if (k.sharers < inner.sharers)
-            c.refuse(at + "sharers", "expected at least " + std::to_string(inner.sharers) + of + ", got " + std::to_string(k.sharers));
+            c.refuse(at + "sharers", "expected at least " + std::to_string(inner.sharers) + inner_level + ", got " + std::to_string(k.sharers));
     }
 }
 
-inline std::string cost_name(const instruction_cost& c, std::size_t place) {
-    return "costs[" + std::to_string(place) + "] (" + std::string(to_string(c.op)) + " " + std::string(to_string(c.type)) + ").";
+inline std::string cost_name(const instruction_cost& c, std::size_t index) {
+    return "costs[" + std::to_string(index) + "] (" + std::string(to_string(c.op)) + " " + std::string(to_string(c.type)) + ").";
 }
 
 inline void check_costs(const machine& m, machine_checker& c) {
@@ -93,7 +95,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
             if (m.units[j].name == m.units[i].name) c.refuse(at + "name", "'" + m.units[i].name + "' stands twice");
     }
     if (m.costs.size() > 2000) c.refuse("costs", "expected at most 2000, got " + std::to_string(m.costs.size()));
-    std::vector<std::pair<std::uint64_t, std::size_t>> seen; // what a row is the cost of, and where it stands
+    std::vector<std::pair<std::uint64_t, std::size_t>> seen; // class, type and lanes of a cost; its index
     for (std::size_t i = 0; i < m.costs.size() && c.ok(); ++i) {
         const auto& k = m.costs[i];
         seen.emplace_back((static_cast<std::uint64_t>(k.op) << 8U | static_cast<std::uint64_t>(k.type)) << 32U | static_cast<std::uint32_t>(k.lanes),
@@ -120,8 +122,8 @@ inline void check_costs(const machine& m, machine_checker& c) {
 
 } // namespace detail
 
-/// Is all that a prediction needs there, above zero and consistent? The first field that is not is refused by name.
-/// @note errors: invalid_argument. Some 20 microseconds.
+/// Checks that every field that a prediction needs is present, within its range and consistent with the others.
+/// @note errors: invalid_argument, which names the first wrong field. Takes about 20 microseconds.
 [[nodiscard]] inline result<void> check_machine(const machine& m) {
     detail::machine_checker c;
     c.within("processors", m.processors, 1, 1 << 20);
@@ -149,11 +151,11 @@ inline void check_costs(const machine& m, machine_checker& c) {
     return {};
 }
 
-/// `m` with textbook values, marked as defaults, where it has none: a machine looked at by `detect_machine` can be predicted for, roughly.
-/// Costs stay as they are: what is not listed has a default where it is used.
+/// Returns `m` with textbook values in its unknown fields, so that rough predictions are possible for the machine that `detect_machine` found.
+/// The instruction costs are not changed, because the pipeline model has its own defaults for them.
 [[nodiscard]] inline machine complete_machine(machine m) {
-    const auto fill = [](auto& value, auto otherwise) {
-        if (value == 0) value = otherwise;
+    const auto fill = [](auto& value, auto fallback) {
+        if (value == 0) value = fallback;
     };
     fill(m.clock_hz, 3e9);
     fill(m.core.issue_width, 4.0);
@@ -179,7 +181,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
         for (const std::int64_t ways : {8, 16, 12, 11, 10, 4, 2, 1})
             if (k.ways == 0 && lines % ways == 0) k.ways = ways;
         fill(k.latency, latency);
-        latency = k.latency * 3.5; // 4, 14, 49: near enough for what nobody measured
+        latency = k.latency * 3.5; // 4, 14, 49 cycles: typical of three cache levels
     }
     fill(m.memory.latency, latency < 200 ? 300.0 : latency * 2);
     return m;

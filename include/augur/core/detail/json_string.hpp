@@ -3,7 +3,7 @@
 #define AUGUR_CORE_DETAIL_JSON_STRING_HPP
 
 /// @file
-/// The bytes of a JSON string: which of them are plain, and characters in UTF-8.
+/// Helpers for JSON strings: byte classes, UTF-8 validation and UTF-8 encoding.
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace augur::inline v0::detail {
 
-/// What a byte is inside a string.
+/// The class of a byte inside a JSON string.
 enum class string_byte : std::uint8_t { plain, quote, escape, control, multibyte };
 
 constexpr std::array<string_byte, 256> string_byte_table() noexcept {
@@ -25,7 +25,7 @@ constexpr std::array<string_byte, 256> string_byte_table() noexcept {
 }
 inline constexpr std::array<string_byte, 256> string_bytes = string_byte_table();
 
-/// How many bytes the UTF-8 character at `at` has; 0 when it is none (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
+/// The length in bytes of the UTF-8 character at `at`; 0 if it is invalid (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
 inline std::size_t utf8_length(const char* at, const char* end) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(at[i]); };
     const auto in = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
@@ -47,6 +47,7 @@ inline std::size_t utf8_length(const char* at, const char* end) noexcept {
     return 0;
 }
 
+/// Appends the UTF-8 encoding of a code point.
 inline void append_utf8(std::string& out, std::uint32_t code) {
     const auto put = [&](std::uint32_t b) { out += static_cast<char>(static_cast<unsigned char>(b)); };
     if (code < 0x80) {
@@ -66,7 +67,7 @@ inline void append_utf8(std::string& out, std::uint32_t code) {
     }
 }
 
-/// Are the eight bytes at `at` all plain inside a string? (The usual has-zero-byte trick, once for each bad class.)
+/// True if the eight bytes at `at` are all `plain`. Uses the has-zero-byte bit trick, once for each other byte class.
 inline bool eight_plain(const char* at) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101ULL;
     std::uint64_t x = 0;
