@@ -134,8 +134,8 @@ public:
         if (*first == '0' && p - first > 1) return fail_at(first, errc::parse, "a number must not begin with 0");
         if (p != end_ && (*p == '.' || *p == 'e' || *p == 'E'))
             return fail_at(value_, errc::parse, "expected an integer, got a fraction or an exponent");
-        const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
-        if ((p != end_ && detail::is_digit(*p)) || magnitude > most + (negative ? 1U : 0U))
+        const auto max_magnitude = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+        if ((p != end_ && detail::is_digit(*p)) || magnitude > max_magnitude + (negative ? 1U : 0U))
             return fail_at(value_, errc::limit, "expected an integer of 64 bits, got a larger one");
         out = negative ? static_cast<std::int64_t>(~magnitude + 1U) : static_cast<std::int64_t>(magnitude);
         at_ = p;
@@ -176,13 +176,13 @@ public:
         if (p != end_ && (*p == 'e' || *p == 'E')) {
             integer = false;
             ++p;
-            const bool down = p != end_ && *p == '-';
+            const bool negative_exponent = p != end_ && *p == '-';
             if (p != end_ && (*p == '-' || *p == '+')) ++p;
             if (p == end_ || !detail::is_digit(*p)) return fail_at(p, errc::parse, "expected a digit in the exponent");
             std::int64_t e = 0;
             for (; p != end_ && detail::is_digit(*p); ++p)
                 if (e < 100'000) e = e * 10 + (*p - '0');
-            scale += down ? -e : e;
+            scale += negative_exponent ? -e : e;
         }
         const std::string_view text(value_, static_cast<std::size_t>(p - value_));
         out.is_integer = false;
@@ -217,7 +217,7 @@ public:
 
     /// Skips one value of any kind. The value is checked as strictly as a value that is read.
     bool skip() {
-        const int outside = depth_;
+        const int outer_depth = depth_;
         for (;;) {
             std::string_view text;
             json_number number;
@@ -233,7 +233,7 @@ public:
             }
             for (;;) { // after a value: step to the next value and leave every container that ends here
                 if (failed_) return false;
-                if (depth_ == outside) return true;
+                if (depth_ == outer_depth) return true;
                 if (inside_object() ? next_member(text) : next_element()) break;
             }
         }
@@ -410,8 +410,8 @@ private:
         }
         return fail_at(at_, errc::parse, std::string("expected ") + wanted + ", got " + got);
     }
-    bool limit(const char* item, std::size_t most) {
-        return fail_at(at_, errc::limit, std::string(item) + " beyond the limit of " + std::to_string(most));
+    bool limit(const char* item, std::size_t bound) {
+        return fail_at(at_, errc::limit, std::string(item) + " beyond the limit of " + std::to_string(bound));
     }
     bool fail_at(const char* place, errc code, std::string reason) {
         if (failed_) return false;

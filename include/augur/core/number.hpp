@@ -41,12 +41,12 @@ inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 /// Calls strtod on a text without a decimal point, so that the locale has no effect: 1.25e-3 becomes 125e-5.
 /// 768 significant digits determine every double; of the digits after them it only matters whether one is not zero.
 inline std::optional<double> parse_double_by_strtod(std::string_view text) noexcept {
-    constexpr std::size_t enough = 800;
-    std::array<char, enough + 32> digits{};
+    constexpr std::size_t max_digits = 800;
+    std::array<char, max_digits + 32> digits{};
     std::size_t n = 0;
     std::size_t i = 0;
     std::int64_t exponent = 0;
-    bool any = false;
+    bool has_digits = false;
     bool point = false;
     bool dropped = false;
     if (i < text.size() && text[i] == '-') digits[n++] = text[i++];
@@ -57,26 +57,26 @@ inline std::optional<double> parse_double_by_strtod(std::string_view text) noexc
             continue;
         }
         if (!is_digit(text[i])) break;
-        any = true;
+        has_digits = true;
         if (point) --exponent;
         if (n == first && text[i] == '0') continue;
-        if (n < enough) {
+        if (n < max_digits) {
             digits[n++] = text[i];
         } else {
             ++exponent;
             dropped = dropped || text[i] != '0';
         }
     }
-    if (!any) return std::nullopt;
+    if (!has_digits) return std::nullopt;
     if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
         ++i;
-        const bool down = i < text.size() && text[i] == '-';
+        const bool negative_exponent = i < text.size() && text[i] == '-';
         if (i < text.size() && (text[i] == '-' || text[i] == '+')) ++i;
         if (i == text.size()) return std::nullopt;
         std::int64_t e = 0;
         for (; i < text.size() && is_digit(text[i]); ++i)
             if (e < 100'000'000) e = e * 10 + (text[i] - '0');
-        exponent += down ? -e : e;
+        exponent += negative_exponent ? -e : e;
     }
     if (i != text.size()) return std::nullopt;
     if (n == first) digits[n++] = '0';

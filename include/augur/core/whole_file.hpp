@@ -51,35 +51,35 @@ class whole_file {
 public:
     /// Errors: io (the file does not exist, is no regular file, or cannot be opened).
     [[nodiscard]] static result<whole_file> open(const std::string& path) {
-        std::error_code wrong;
-        const auto type = std::filesystem::status(path, wrong).type(); // follows symbolic links
+        std::error_code failure;
+        const auto type = std::filesystem::status(path, failure).type(); // follows symbolic links
         if (type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none)
-            return error{errc::io, path + ": cannot open: " + (wrong ? wrong.message() : std::string(std::strerror(ENOENT)))};
+            return error{errc::io, path + ": cannot open: " + (failure ? failure.message() : std::string(std::strerror(ENOENT)))};
         if (type != std::filesystem::file_type::regular) return detail::not_regular(path, type);
         errno = 0;
-        whole_file made(path, std::fopen(path.c_str(), "rbe"));
-        if (made.file_ == nullptr) return error{errc::io, path + ": cannot open: " + std::strerror(errno)};
-        const auto size = std::filesystem::file_size(path, wrong);
-        if (wrong) return error{errc::io, path + ": its size is not known: " + wrong.message()};
-        made.size_ = size;
-        return made;
+        whole_file file(path, std::fopen(path.c_str(), "rbe"));
+        if (file.file_ == nullptr) return error{errc::io, path + ": cannot open: " + std::strerror(errno)};
+        const auto size = std::filesystem::file_size(path, failure);
+        if (failure) return error{errc::io, path + ": its size is not known: " + failure.message()};
+        file.size_ = size;
+        return file;
     }
 
     /// The size in bytes when the file was opened. Files in /proc report 0.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
     /// Appends up to `most` bytes to `to`, fewer only at the end of the file. Allocates one block of 1 MiB at a time. Errors: io.
-    [[nodiscard]] result<void> read(std::string& to, std::size_t most) {
+    [[nodiscard]] result<void> read(std::string& to, std::size_t max_bytes) {
         constexpr std::size_t block = std::size_t{1} << 20U;
-        while (most > 0) {
-            const std::size_t before = to.size(), part = (std::min)(most, block);
-            to.resize(before + part);
+        while (max_bytes > 0) {
+            const std::size_t old_size = to.size(), wanted = (std::min)(max_bytes, block);
+            to.resize(old_size + wanted);
             errno = 0;
-            const std::size_t got = std::fread(to.data() + before, 1, part, file_.get());
-            to.resize(before + got);
+            const std::size_t got = std::fread(to.data() + old_size, 1, wanted, file_.get());
+            to.resize(old_size + got);
             if (std::ferror(file_.get()) != 0) return error{errc::io, path_ + ": cannot read: " + std::strerror(errno)};
-            if (got < part) return {};
-            most -= got;
+            if (got < wanted) return {};
+            max_bytes -= got;
         }
         return {};
     }
@@ -96,17 +96,17 @@ private:
 };
 
 /// Returns the bytes of a regular file. Errors: io; limit (more than `most` bytes, checked before memory is allocated).
-[[nodiscard]] inline result<std::string> read_whole_file(const std::string& path, std::size_t most) {
+[[nodiscard]] inline result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
     auto file = whole_file::open(path);
     if (!file) return file.error();
-    const auto limit = [&] { return error{errc::limit, path + ": more than the limit of " + std::to_string(most) + " bytes"}; };
-    if (file->size() > most) return limit();
+    const auto limit = [&] { return error{errc::limit, path + ": more than the limit of " + std::to_string(max_bytes) + " bytes"}; };
+    if (file->size() > max_bytes) return limit();
     std::string bytes;
     bytes.reserve(static_cast<std::size_t>(file->size()));
-    if (auto done = file->read(bytes, most); !done) return done.error();
-    std::string more; // detects a file that grows, or that reports a wrong size
-    if (bytes.size() == most)
-        if (auto done = file->read(more, 1); !done || !more.empty()) return done ? limit() : done.error();
+    if (auto done = file->read(bytes, max_bytes); !done) return done.error();
+    std::string excess; // detects a file that grows, or that reports a wrong size
+    if (bytes.size() == max_bytes)
+        if (auto done = file->read(excess, 1); !done || !excess.empty()) return done ? limit() : done.error();
     return bytes;
 }
 

@@ -115,10 +115,10 @@ requires rebuildable_schedule<S, Task>
     if (auto stable = check_schedule(s); !stable) return stable;
     recording_sink seen;
     schedule_traits<S>::visit(s, seen);
-    auto again = schedule_traits<S>::rebuild(task, std::span<const schedule_item>(seen.items));
-    if (!again) return again.error();
+    auto rebuilt_schedule = schedule_traits<S>::rebuild(task, std::span<const schedule_item>(seen.items));
+    if (!rebuilt_schedule) return rebuilt_schedule.error();
     recording_sink rebuilt;
-    schedule_traits<S>::visit(*again, rebuilt);
+    schedule_traits<S>::visit(*rebuilt_schedule, rebuilt);
     if (seen.items != rebuilt.items) return error{errc::illegal_schedule, "rebuild(visit(s)) visits other steps than s"};
     return {};
 }

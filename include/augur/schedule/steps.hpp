@@ -208,7 +208,7 @@ struct step_list {
 
     template <schedule_sink Sink>
     void replay(Sink& sink) const {
-        for (const auto& any : steps) {
+        for (const auto& entry : steps) {
             std::visit(
                 [&sink]<class Step>(const Step& step) {
                     if constexpr (std::is_same_v<Step, foreign_step>) {
@@ -219,7 +219,7 @@ struct step_list {
                         std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, detail::step_fields(step));
                     }
                 },
-                any);
+                entry);
         }
     }
 
@@ -230,33 +230,33 @@ namespace detail {
 
 /// Reads the fields of one step from the recorded items of a visit.
 struct field_from_items {
-    std::span<const schedule_item> rest;
-    bool good = true;
+    std::span<const schedule_item> remaining;
+    bool valid = true;
 
     /// Reads the next field. `fields_left` is the number of fields after this one; a list takes all items except one for each of them.
     template <class Field>
     void take(Field& out, std::size_t fields_left) {
         std::size_t n = 1;
-        if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) n = rest.size() >= fields_left ? rest.size() - fields_left : 0;
-        if (!good || rest.size() < n) {
-            good = false;
+        if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) n = remaining.size() >= fields_left ? remaining.size() - fields_left : 0;
+        if (!valid || remaining.size() < n) {
+            valid = false;
             return;
         }
-        constexpr auto want = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
-        for (const auto& item : rest.first(n)) good = good && item.what == want;
-        if (!good) return;
+        constexpr auto wanted_kind = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
+        for (const auto& item : remaining.first(n)) valid = valid && item.what == wanted_kind;
+        if (!valid) return;
         if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) {
-            for (const auto& item : rest.first(n)) out.push_back(item.integer);
+            for (const auto& item : remaining.first(n)) out.push_back(item.integer);
         } else if constexpr (std::is_same_v<Field, std::string>) {
-            out = rest.front().text;
+            out = remaining.front().text;
         } else if constexpr (std::is_same_v<Field, std::int64_t>) {
-            out = rest.front().integer;
+            out = remaining.front().integer;
         } else {
-            constexpr std::int64_t most = std::is_same_v<Field, bool> ? 1 : static_cast<std::int64_t>(loop_annotation::tensorize);
-            good = rest.front().integer >= 0 && rest.front().integer <= most;
-            if (good) out = static_cast<Field>(rest.front().integer);
+            constexpr std::int64_t max_value = std::is_same_v<Field, bool> ? 1 : static_cast<std::int64_t>(loop_annotation::tensorize);
+            valid = remaining.front().integer >= 0 && remaining.front().integer <= max_value;
+            if (valid) out = static_cast<Field>(remaining.front().integer);
         }
-        rest = rest.subspan(n);
+        remaining = remaining.subspan(n);
     }
 };
 
@@ -284,10 +284,10 @@ struct schedule_traits<step_list> {
         step_list list;
         while (!items.empty()) {
             const std::string& kind = items.front().text;
-            const auto wrong = [&kind, at = list.steps.size()](const char* reason) {
+            const auto failure = [&kind, at = list.steps.size()](const char* reason) {
                 return error{errc::parse, "step " + std::to_string(at) + " (" + kind + "): " + reason};
             };
-            if (items.front().what != schedule_item::kind::primitive) return wrong("a step must begin with its kind");
+            if (items.front().what != schedule_item::kind::primitive) return failure("a step must begin with its kind");
             std::size_t n = 1;
             while (n < items.size() && items[n].what != schedule_item::kind::primitive) ++n;
             detail::field_from_items from{items.subspan(1, n - 1)};
@@ -301,12 +301,12 @@ struct schedule_traits<step_list> {
                 list.steps.emplace_back(std::move(step));
             });
             if (!known) {
-                foreign_step other{kind, {}};
-                from.take(other.json, 0);
-                if (!from.good || !detail::is_step_of_kind(other.json, kind)) return wrong("an unknown kind must come with its step in JSON");
-                list.steps.emplace_back(std::move(other));
+                foreign_step foreign{kind, {}};
+                from.take(foreign.json, 0);
+                if (!from.valid || !detail::is_step_of_kind(foreign.json, kind)) return failure("an unknown kind must come with its step in JSON");
+                list.steps.emplace_back(std::move(foreign));
             }
-            if (!from.good || !from.rest.empty()) return wrong("these are not the fields of this kind");
+            if (!from.valid || !from.remaining.empty()) return failure("these are not the fields of this kind");
             items = items.subspan(n);
         }
         return list;

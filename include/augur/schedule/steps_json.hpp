@@ -78,20 +78,19 @@ inline bool read_step(json_reader& in, transform_step& out, std::vector<std::int
     if (!in.read(kind)) return false;
     const bool known = with_step_of_kind(kind, [&]<class Step>(Step step) {
         step_reader reader{in, scratch, std::is_same_v<Step, storage_align_step>};
-        const bool all = std::apply([&](auto&... field) { return (reader.field(field) && ...); }, step_fields(step));
-        if (all && in.next_element()) in.fail(errc::parse, "a step has more fields than " + std::string(Step::kind) + " takes");
+        const bool complete = std::apply([&](auto&... field) { return (reader.field(field) && ...); }, step_fields(step));
+        if (complete && in.next_element()) in.fail(errc::parse, "a step has more fields than " + std::string(Step::kind) + " takes");
         if (in.ok()) out = std::move(step);
     });
     if (known) return in.ok();
-    foreign_step other;
-    other.kind = kind;
+    foreign_step foreign;
+    foreign.kind = kind;
     while (in.next_element() && in.skip()) {}
     if (!in.ok()) return false;
-    other.json = in.since(start);
+    foreign.json = in.since(start);
     // A record is one line. A valid JSON string cannot contain these characters, so they can only be white space between values.
-    std::replace_if(
-        other.json.begin(), other.json.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-    out = std::move(other);
+    std::replace_if(foreign.json.begin(), foreign.json.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    out = std::move(foreign);
     return true;
 }
 
@@ -111,29 +110,29 @@ struct step_field_writer {
 } // namespace detail
 
 /// Reads an array of steps from `in`. False on an error, which `in` then holds.
-inline bool read_steps(json_reader& in, step_list& out, std::size_t most = max_steps) {
+inline bool read_steps(json_reader& in, step_list& out, std::size_t max_count = max_steps) {
     out.steps.clear();
     std::vector<std::int64_t> scratch;
     if (!in.begin_array()) return false;
     while (in.next_element()) {
-        if (out.steps.size() == most) return in.fail(errc::limit, "more steps than the limit of " + std::to_string(most));
+        if (out.steps.size() == max_count) return in.fail(errc::limit, "more steps than the limit of " + std::to_string(max_count));
         if (!detail::read_step(in, out.steps.emplace_back(), scratch)) return false;
     }
     return in.ok();
 }
 
 /// Parses a JSON text as an array of steps. Errors: parse, limit; the message begins with line:column.
-[[nodiscard]] inline result<step_list> parse_steps(std::string_view json, json_limits limits = {}, std::size_t most = max_steps) {
+[[nodiscard]] inline result<step_list> parse_steps(std::string_view json, json_limits limits = {}, std::size_t max_count = max_steps) {
     json_reader in(json, limits);
     step_list list;
-    if (!read_steps(in, list, most) || !in.finish()) return in.error();
+    if (!read_steps(in, list, max_count) || !in.finish()) return in.error();
     return list;
 }
 
 /// Writes the array of steps in TVM's format.
 inline void write_steps(json_writer& out, const step_list& list) {
     out.begin_array();
-    for (const auto& any : list.steps) {
+    for (const auto& entry : list.steps) {
         std::visit(
             [&out]<class Step>(const Step& step) {
                 if constexpr (std::is_same_v<Step, foreign_step>) {
@@ -144,7 +143,7 @@ inline void write_steps(json_writer& out, const step_list& list) {
                     out.end_array();
                 }
             },
-            any);
+            entry);
     }
     out.end_array();
 }

@@ -37,18 +37,18 @@ public:
     [[nodiscard]] result<void> operator()(std::span<const decision_vector> points, std::span<float> scores) {
         AUGUR_ASSERT(points.size() == scores.size(), "bound_scorer: shape");
         constexpr float unusable = -std::numeric_limits<float>::infinity();
-        std::vector<std::optional<S>> made(points.size());
+        std::vector<std::optional<S>> schedules(points.size());
         executor_.bulk(points.size(), [&](std::size_t i) {
-            if (auto s = space_->realise(points[i])) made[i].emplace(std::move(*s));
+            if (auto s = space_->realise(points[i])) schedules[i].emplace(std::move(*s));
         });
         std::vector<S> batch;
         batch.reserve(points.size());
-        for (auto& s : made)
+        for (auto& s : schedules)
             if (s) batch.push_back(std::move(*s));
         std::vector<float> batch_scores(batch.size(), unusable);
         if (auto ok = model_->score(*task_, std::span<const S>(batch), std::span<float>(batch_scores)); !ok) return ok;
-        for (std::size_t i = 0, k = 0; i < made.size(); ++i) {
-            scores[i] = made[i] ? batch_scores[k++] : unusable;
+        for (std::size_t i = 0, k = 0; i < schedules.size(); ++i) {
+            scores[i] = schedules[i] ? batch_scores[k++] : unusable;
             if (std::isnan(scores[i])) scores[i] = unusable;
         }
         return {};

@@ -78,20 +78,20 @@ public:
         if (n == 0) return out;
 
         scores_.clear();
-        population now;
-        if (auto ok = sample(space, scorer, rng, now); !ok) return ok.error();
-        const std::size_t sampled = now.points.size();
-        std::vector<decision_vector> samples(now.points.begin(), now.points.end());
-        if (auto ok = add_measured(space, scorer, now); !ok) return ok.error();
+        population current;
+        if (auto ok = sample(space, scorer, rng, current); !ok) return ok.error();
+        const std::size_t sampled = current.points.size();
+        std::vector<decision_vector> samples(current.points.begin(), current.points.end());
+        if (auto ok = add_measured(space, scorer, current); !ok) return ok.error();
 
         best_points best{options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept, {}, {}};
-        best.take(now, seen_);
-        if (!flat(now.scores)) {
+        best.take(current, seen_);
+        if (!flat(current.scores)) {
             for (std::size_t g = 0; g < options_.generations; ++g) {
-                population next = breed(space, now, rng);
+                population next = breed(space, current, rng);
                 if (auto ok = score(space, scorer, next); !ok) return ok.error();
-                now = std::move(next);
-                best.take(now, seen_);
+                current = std::move(next);
+                best.take(current, seen_);
             }
         }
 
@@ -201,10 +201,10 @@ private:
                 drawn.shapes[i] = std::move(path.decisions);
             });
             if (auto ok = score(space, scorer, drawn); !ok) return ok;
-            const std::size_t before = out.points.size();
+            const std::size_t old_size = out.points.size();
             for (std::size_t i = 0; i < drawn.points.size(); ++i)
                 if (drawn.scores[i] != unusable && drawn_before.insert(drawn.prints[i])) out.append(drawn, i);
-            if (out.points.size() > before) {
+            if (out.points.size() > old_size) {
                 fruitless = 0;
             } else if (++fruitless >= options_.fruitless_batches) { // permanently, as in Ansor: later proposals in a small space save these batches
                 if (min_population_ <= 1) break;
@@ -226,8 +226,8 @@ private:
             const double y = observed_[b].latency;
             return x < y || (x == y && a < b);
         });
-        const double most = options_.measured_ratio * static_cast<double>(options_.population);
-        if (!(most >= static_cast<double>(order.size()))) order.resize(most > 0 ? static_cast<std::size_t>(most) : 0);
+        const double max_count = options_.measured_ratio * static_cast<double>(options_.population);
+        if (!(max_count >= static_cast<double>(order.size()))) order.resize(max_count > 0 ? static_cast<std::size_t>(max_count) : 0);
         population measured;
         for (const std::size_t i : order) {
             auto path = trace_path(space, observed_[i].decisions);
@@ -266,8 +266,8 @@ private:
 
     /// The next generation.
     template <class Space>
-    [[nodiscard]] population breed(const Space& space, const population& now, random_engine& rng) const {
-        const std::vector<double> sums = roulette(now.scores);
+    [[nodiscard]] population breed(const Space& space, const population& current, random_engine& rng) const {
+        const std::vector<double> sums = roulette(current.scores);
         auto parent = [&](random_engine& r) {
             const auto at = std::upper_bound(sums.begin(), sums.end(), r.uniform() * sums.back());
             return (std::min)(static_cast<std::size_t>(at - sums.begin()), sums.size() - 1);
@@ -279,9 +279,9 @@ private:
             const std::size_t first = parent(item_rng);
             decision_path child;
             if (options_.crossover_probability > 0 && item_rng.uniform() < options_.crossover_probability)
-                child = cross_paths(space, now.path(first), now.path(parent(item_rng)), item_rng);
-            else if (item_rng.uniform() < options_.mutation_probability) child = mutate_path(space, now.path(first), options_.weights, item_rng);
-            else child = {now.points[first], now.shapes[first]};
+                child = cross_paths(space, current.path(first), current.path(parent(item_rng)), item_rng);
+            else if (item_rng.uniform() < options_.mutation_probability) child = mutate_path(space, current.path(first), options_.weights, item_rng);
+            else child = {current.points[first], current.shapes[first]};
             next.points[i] = std::move(child.values);
             next.shapes[i] = std::move(child.decisions);
         });

@@ -106,9 +106,9 @@ public:
         if (options_.task_patience > 0 && s.trials - s.best_at > options_.task_patience) s.dead = true;
         if (options_.hopeless_rounds > 0 && !std::isfinite(s.best) && s.rounds >= options_.hopeless_rounds) s.dead = true;
         leave_group(task);
-        const double now = all_measured() ? objective() : infinity;
-        if (now < best_objective_ || now == infinity) {
-            best_objective_ = now;
+        const double current = all_measured() ? objective() : infinity;
+        if (current < best_objective_ || current == infinity) {
+            best_objective_ = current;
             best_objective_at_ = trials_;
         }
     }
@@ -150,10 +150,10 @@ private:
     }
 
     /// The objective if the best latency of task `changed` were smaller by `less` seconds.
-    [[nodiscard]] double objective_with(std::size_t changed, double less) const {
+    [[nodiscard]] double objective_with(std::size_t changed, double reduction) const {
         double sum = 0;
         for (std::size_t i = 0; i < tasks_.size(); ++i)
-            if (std::isfinite(state_[i].best)) sum += (i == changed ? state_[i].best - less : state_[i].best) * tasks_[i].weight;
+            if (std::isfinite(state_[i].best)) sum += (i == changed ? state_[i].best - reduction : state_[i].best) * tasks_[i].weight;
         return sum;
     }
 
@@ -188,10 +188,10 @@ private:
     void leave_group(std::size_t task) {
         const double speed = group_speed(task);
         if (!(speed > 0)) return;
-        std::size_t others = 0;
+        std::size_t max_rounds = 0;
         for (std::size_t j = 0; j < tasks_.size(); ++j)
-            if (j != task && state_[j].group == state_[task].group) others = (std::max)(others, state_[j].rounds);
-        if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + others) state_[task].group.clear();
+            if (j != task && state_[j].group == state_[task].group) max_rounds = (std::max)(max_rounds, state_[j].rounds);
+        if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + max_rounds) state_[task].group.clear();
     }
 
     [[nodiscard]] std::optional<std::size_t> pick(random_engine* rng) {
@@ -204,8 +204,8 @@ private:
         if (alive.empty()) return std::nullopt;
         if (options_.total_patience > 0 && all_measured() && trials_ - best_objective_at_ >= options_.total_patience) return std::nullopt;
         if (options_.strategy == scheduling::round_robin) {
-            const auto after = std::lower_bound(alive.begin(), alive.end(), turn_);
-            const std::size_t task = after == alive.end() ? alive.front() : *after;
+            const auto position = std::lower_bound(alive.begin(), alive.end(), turn_);
+            const std::size_t task = position == alive.end() ? alive.front() : *position;
             turn_ = task + 1;
             return task;
         }

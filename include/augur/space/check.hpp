@@ -77,12 +77,12 @@ requires decision_space<P, S>
             if (auto legal = trace_path(space, leaf); !legal) return legal.error();
             auto schedule = space.realise(leaf);
             if (!schedule) return detail::broken("a legal leaf was not realised: " + schedule.error().detail, leaf);
-            auto again = space.realise(leaf);
-            if (!again) return detail::broken("a leaf was realised once and then not: " + again.error().detail, leaf);
+            auto repeated = space.realise(leaf);
+            if (!repeated) return detail::broken("a leaf was realised once and then not: " + repeated.error().detail, leaf);
             recording_sink first;
             recording_sink second;
             schedule_traits<S>::visit(*schedule, first);
-            schedule_traits<S>::visit(*again, second);
+            schedule_traits<S>::visit(*repeated, second);
             if (first.items != second.items) return detail::broken("two realisations of one vector differ", leaf);
             const auto [at, fresh] = seen.try_emplace(fingerprint_decisions(space, leaf), leaf, first.items);
             if (!fresh && at->second.second != first.items)

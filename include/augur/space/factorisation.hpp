@@ -59,16 +59,16 @@ public:
     /// pre: index < count(), out.size() == lengths()
     void lengths_of(std::uint64_t index, std::span<std::int64_t> out) const {
         AUGUR_ASSERT(index < count() && out.size() == lengths_, "factorisation::lengths_of: index or shape");
-        std::size_t rest = divisors_.size() - 1;
+        std::size_t remaining = divisors_.size() - 1;
         for (std::size_t level = 0; level < lengths_; ++level) {
-            for (const auto& s : splits(rest)) {
-                const std::uint64_t below = completions(level, s);
-                if (index < below) {
+            for (const auto& s : splits(remaining)) {
+                const std::uint64_t block = completions(level, s);
+                if (index < block) {
                     out[level] = divisors_[s.divisor];
-                    rest = s.quotient;
+                    remaining = s.quotient;
                     break;
                 }
-                index -= below;
+                index -= block;
             }
         }
     }
@@ -82,12 +82,12 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> index_of(std::span<const std::int64_t> lengths) const {
         if (lengths.size() != lengths_ || lengths.back() > max_innermost_) return std::nullopt;
         std::uint64_t index = 0;
-        std::size_t rest = divisors_.size() - 1;
+        std::size_t remaining = divisors_.size() - 1;
         for (std::size_t level = 0; level < lengths_; ++level) {
             bool found = false;
-            for (const auto& s : splits(rest)) {
+            for (const auto& s : splits(remaining)) {
                 if (divisors_[s.divisor] == lengths[level]) {
-                    rest = s.quotient;
+                    remaining = s.quotient;
                     found = true;
                     break;
                 }

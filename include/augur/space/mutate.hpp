@@ -75,13 +75,13 @@ inline constexpr std::size_t no_decision = (std::numeric_limits<std::size_t>::ma
 /// Draws the decision that a mutation changes; `no_decision` if no decision has two options.
 inline std::size_t choose_decision(std::span<const decision> decisions, const mutation_weights& weights, random_engine& rng) {
     std::array<std::size_t, decision_kinds> movable{};
-    std::size_t any = 0;
+    std::size_t movable_count = 0;
     for (const decision& d : decisions) {
         if (d.options < 2) continue;
         ++movable[static_cast<std::size_t>(d.kind)];
-        ++any;
+        ++movable_count;
     }
-    if (any == 0) return no_decision;
+    if (movable_count == 0) return no_decision;
     double total = 0;
     for (std::size_t k = 0; k < decision_kinds; ++k)
         if (movable[k] > 0) total += weights.values[k];
@@ -95,7 +95,7 @@ inline std::size_t choose_decision(std::span<const decision> decisions, const mu
             x -= weights.values[k];
         }
     }
-    std::uint64_t skip = rng.below(kind == decision_kinds ? any : movable[kind]);
+    std::uint64_t skip = rng.below(kind == decision_kinds ? movable_count : movable[kind]);
     for (std::size_t i = 0; i < decisions.size(); ++i) {
         if (decisions[i].options < 2 || (kind != decision_kinds && static_cast<std::size_t>(decisions[i].kind) != kind)) continue;
         if (skip-- == 0) return i;
@@ -122,14 +122,14 @@ template <decision_tree P>
         const std::optional<std::uint64_t> old = donor.offer(d);
         if (i++ != mutated || !old) return old ? *old : detail::draw(d, rng);
         if constexpr (detail::offers_neighbour<P>) {
-            const auto near = static_cast<std::uint64_t>(space.neighbour(prefix, *old, rng));
-            AUGUR_ASSERT(near < d.options, "neighbour: a value outside the options");
-            if (near != *old) return near;
+            const auto neighbour = static_cast<std::uint64_t>(space.neighbour(prefix, *old, rng));
+            AUGUR_ASSERT(neighbour < d.options, "neighbour: a value outside the options");
+            if (neighbour != *old) return neighbour;
         } else {
             static_cast<void>(prefix);
         }
-        const std::uint64_t other = rng.below(d.options - 1);
-        return other < *old ? other : other + 1;
+        const std::uint64_t drawn = rng.below(d.options - 1);
+        return drawn < *old ? drawn : drawn + 1;
     });
 }
 

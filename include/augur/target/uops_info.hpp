@@ -157,7 +157,7 @@ inline std::vector<uops_wanted> uops_wanted_of(const uops_core& core) {
 struct uops_entry {
     double latency = 0;
     double divider = 0;                                 ///< cycles that the divider is busy
-    double other = 0;                                   ///< the throughput field "TP": a further lower bound in cycles
+    double extra_limit = 0;                             ///< the throughput field "TP": a further lower bound in cycles
     double forward = 0;                                 ///< latency in cycles of a store (register to memory) or of a load (memory to register)
     std::vector<std::pair<std::uint32_t, double>> uops; ///< a set of ports (one bit each); the number of micro-operations that use one of them
 };
@@ -178,7 +178,7 @@ inline uops_entry read_uops_entry(json_reader& in) {
         if (key == "divC") {
             in.read(e.divider);
         } else if (key == "TP") {
-            in.read(e.other);
+            in.read(e.extra_limit);
         } else if (key == "ports") {
             in.begin_object();
             while (in.next_member(name)) {
@@ -203,7 +203,7 @@ inline uops_entry read_uops_entry(json_reader& in) {
     if (e.uops.size() > 16) in.fail(errc::limit, "more than 16 sets of ports");
     for (const auto& [ports, count] : e.uops)
         if (!(count >= 0 && count <= 1e6)) in.fail(errc::invalid_argument, "micro-operations: expected 0 to 1000000");
-    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.other >= 0 && e.other <= 1e5 && e.forward >= 0 &&
+    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.extra_limit >= 0 && e.extra_limit <= 1e5 && e.forward >= 0 &&
           e.forward <= 1e4))
         in.fail(errc::invalid_argument, "cycles: expected 0 to 100000");
     return e;
@@ -310,13 +310,13 @@ inline std::size_t uops_unit(machine& m, const std::string& name, int count) {
 /// Adds the cost of one instruction; adds nothing if the instruction is eliminated at register renaming.
 inline void add_uops_cost(machine& m, const uops_wanted& w, const uops_entry& e) {
     const auto [cycles, ports] = uops_throughput(e);
-    if (cycles <= 0 && e.divider <= 0 && e.other <= 0) return;
+    if (cycles <= 0 && e.divider <= 0 && e.extra_limit <= 0) return;
     const bool divides = e.divider > cycles;
     std::string unit = divides ? "divider" : "ports ";
     for (unsigned p = 0; !divides && p < 26; ++p)
         if ((ports >> p & 1U) != 0) unit += static_cast<char>(p < 10 ? '0' + p : 'A' + p - 10);
     const bool writes = w.op == instruction_class::store || w.op == instruction_class::scatter;
-    m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.other}),
+    m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.extra_limit}),
                        uops_unit(m, unit, divides ? 1 : std::popcount(ports)), provenance::table});
 }
 
@@ -348,9 +348,9 @@ inline double uops_store_forward(const uops_core& core, const std::vector<uops_w
 [[nodiscard]] inline result<machine> import_uops_info(std::string_view text, std::string_view architecture) {
     const auto core = std::find_if(detail::uops_cores.begin(), detail::uops_cores.end(), [&](const auto& c) { return c.name == architecture; });
     if (core == detail::uops_cores.end()) {
-        std::string known;
-        for (const auto& c : detail::uops_cores) known.append(known.empty() ? "" : ", ").append(c.name);
-        return error{errc::not_found, "uops.info: no architecture '" + std::string(architecture.substr(0, 40)) + "', there are " + known};
+        std::string names;
+        for (const auto& c : detail::uops_cores) names.append(names.empty() ? "" : ", ").append(c.name);
+        return error{errc::not_found, "uops.info: no architecture '" + std::string(architecture.substr(0, 40)) + "', there are " + names};
     }
     auto list = detail::uops_wanted_of(*core);
     const auto entries = detail::read_uops_table(text, list);

@@ -63,10 +63,10 @@ public:
         r.task = to_logged(t);
         r.schedule = to_logged(s);
         if constexpr (!std::same_as<S, step_list>) { // a resumed run finds the record by this hash
-            const auto again = from_logged<S>(t, r.schedule);
-            if (!again || hash_schedule(*again) != hash_schedule(s))
+            const auto rebuilt = from_logged<S>(t, r.schedule);
+            if (!rebuilt || hash_schedule(*rebuilt) != hash_schedule(s))
                 return error{errc::invalid_argument, "log: expected a schedule that is rebuilt as it was, with names in UTF-8, got " +
-                                                         (again ? std::string("another one back") : again.error().detail)};
+                                                         (rebuilt ? std::string("another one back") : rebuilt.error().detail)};
         }
         r.measured = m;
         r.compiler = made_with_.compiler;
@@ -101,27 +101,27 @@ requires loggable_schedule<S, Task>
                                                    log_read_options options = {}) {
     auto reader = log_reader::open(path, std::move(options));
     if (!reader) return reader.error();
-    std::vector<logged_task> wanted;
-    wanted.reserve(tasks.size());
-    for (const Task& t : tasks) wanted.push_back(to_logged(t));
+    std::vector<logged_task> wanted_tasks;
+    wanted_tasks.reserve(tasks.size());
+    for (const Task& t : tasks) wanted_tasks.push_back(to_logged(t));
     trials_in_log<S> out;
     for (record r;;) {
-        const auto more = reader->next(r);
-        if (!more) return more.error();
-        if (!*more) break;
-        bool asked = false;
-        std::size_t same = 0; // key, target and hardware
-        for (; same < wanted.size(); ++same) {
-            const logged_task& w = wanted[same];
+        const auto has_record = reader->next(r);
+        if (!has_record) return has_record.error();
+        if (!*has_record) break;
+        bool task_found = false;
+        std::size_t match = 0; // key, target and hardware
+        for (; match < wanted_tasks.size(); ++match) {
+            const logged_task& w = wanted_tasks[match];
             if (w.workload_key != r.task.workload_key) continue;
-            asked = true;
+            task_found = true;
             if (w.target == r.task.target && w.hardware == r.task.hardware) break;
         }
-        if (!asked) ++out.other_task;
-        else if (same == wanted.size()) ++out.other_target;
+        if (!task_found) ++out.other_task;
+        else if (match == wanted_tasks.size()) ++out.other_target;
         else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
-        else if (auto s = from_logged<S>(tasks[same], std::move(r.schedule))) {
-            out.trials.push_back({task_identity(tasks[same]), *std::move(s), std::move(r.measured)});
+        else if (auto s = from_logged<S>(tasks[match], std::move(r.schedule))) {
+            out.trials.push_back({task_identity(tasks[match]), *std::move(s), std::move(r.measured)});
         } else if (out.other_schedule++ == 0) out.first_other_schedule = s.error().detail;
     }
     out.log = reader->summary();

@@ -142,7 +142,7 @@ public:
             ++report.taken;
             recorded_.push_back({task, hash, std::move(r.schedule), std::move(r.outcome), false});
         }
-        left_ = report.taken;
+        unused_records_ = report.taken;
         return report;
     }
 
@@ -165,8 +165,8 @@ public:
             summary_.interrupted = static_cast<bool>(stop());
             if (summary_.interrupted) break;
             const auto task = scheduler_.next();
-            summary_.exhausted = !task && left_ == 0;
-            if (!task && left_ == 0) break;
+            summary_.exhausted = !task && unused_records_ == 0;
+            if (!task && unused_records_ == 0) break;
             if (!task) { // all tasks ended during the replay, but unused records are left
                 take_all(t);
                 continue;
@@ -175,7 +175,7 @@ public:
             if (!ok) return ok.error();
             if (summary_.interrupted) break;
         }
-        if (left_ > 0) take_all(t); // stopped during the replay: the summary counts the unused records too
+        if (unused_records_ > 0) take_all(t); // stopped during the replay: the summary counts the unused records too
         summary_.seconds = clock() - begin;
         summary_.trials = trials_.size();
         for (std::size_t i = 0; i < tasks_.size(); ++i) summary_.tasks[i].rounds = scheduler_.rounds(i);
@@ -328,7 +328,7 @@ private:
         }
         const std::size_t replayed = trials_.size() - before;
         if (replayed > 0 && batch.size() < proposed->fresh.size()) report_progress(task, t);
-        if (!batch.empty() && left_ > 0) take_all(t);
+        if (!batch.empty() && unused_records_ > 0) take_all(t);
         const std::size_t measured_from = trials_.size();
         if (auto ok = measure(task, batch, points, t); !ok) return ok;
         if (summary_.interrupted) return {};
@@ -366,8 +366,9 @@ private:
                 candidate& c = all[from + i];
                 measurement& m = outcomes[i];
                 if (m.ok() && !std::isfinite(m.latency())) {
-                    const double* const bad = m.unsound();
-                    m.reason = "expected finite times above zero, " + (bad != nullptr ? std::to_string(*bad) + " s" : std::string("none")) + " came";
+                    const double* const invalid_time = m.unsound();
+                    m.reason = "expected finite times above zero, " +
+                               (invalid_time != nullptr ? std::to_string(*invalid_time) + " s" : std::string("none")) + " came";
                     m.status = outcome::unstable;
                 }
                 auto done = t.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
@@ -426,7 +427,7 @@ private:
     /// Turns a record into a trial.
     void take(recorded& r) {
         r.used = true;
-        --left_;
+        --unused_records_;
         pending_[r.task].erase(r.hash);
         add(r.task, r.hash, std::move(r.schedule), std::move(r.outcome), true);
     }
@@ -434,7 +435,7 @@ private:
     /// Takes all unused records as trials, and reports them to the scheduler in rounds, as if they had been measured now.
     template <class Tools>
     void take_all(Tools& t) {
-        if (left_ == 0) return;
+        if (unused_records_ == 0) return;
         std::vector<std::size_t> count(tasks_.size());
         std::vector<double> best(tasks_.size(), infinity);
         auto report_round = [&](std::size_t task) {
@@ -490,7 +491,7 @@ private:
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> known_;   ///< per task: schedule hash to index in trials_
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< per task: schedule hash to index in recorded_
     std::vector<recorded> recorded_;
-    std::size_t left_ = 0;       ///< number of unused records
+    std::size_t unused_records_ = 0; ///< number of unused records
     std::size_t trained_at_ = 0; ///< retraining point of the last training
     tuning_summary summary_;
 };

@@ -211,35 +211,35 @@ public:
 
     /// Returns the kernel whose `workload_key()` is exactly `key`.   Errors: parse (any other text, e.g. a key of another compiler)
     static result<kernel> from_workload_key(std::string_view key) {
-        const auto wrong = error{errc::parse, "kernel: '" + printable(key) + "' is no key of a known kernel"};
-        if (key.size() > detail::kernel_max_text || !key.starts_with("[\"") || !key.ends_with(']')) return wrong;
+        const auto failure = error{errc::parse, "kernel: '" + printable(key) + "' is no key of a known kernel"};
+        if (key.size() > detail::kernel_max_text || !key.starts_with("[\"") || !key.ends_with(']')) return failure;
         const auto name = key.substr(2, (std::min)(key.find('"', 2), key.size()) - 2);
         std::optional<std::size_t> kind; // longest match: conv2d is a prefix of conv2d_transpose
         for (std::size_t i = 0; i < detail::kernel_kind_names.size(); ++i) {
-            const auto known = detail::kernel_kind_names[i];
-            if (name.starts_with(known) && (!kind || known.size() > detail::kernel_kind_names[*kind].size())) kind = i;
+            const auto known_name = detail::kernel_kind_names[i];
+            if (name.starts_with(known_name) && (!kind || known_name.size() > detail::kernel_kind_names[*kind].size())) kind = i;
         }
-        if (!kind) return wrong;
+        if (!kind) return failure;
         kernel out(static_cast<kernel_kind>(*kind), tensor_layout::nhwc, {});
-        for (auto rest = name.substr(detail::kernel_kind_names[*kind].size()); !rest.empty();) {
-            const auto word = rest.substr(1, (std::min)(rest.find('_', 1), rest.size()) - 1);
-            rest.remove_prefix(word.size() + 1);
+        for (auto suffix = name.substr(detail::kernel_kind_names[*kind].size()); !suffix.empty();) {
+            const auto word = suffix.substr(1, (std::min)(suffix.find('_', 1), suffix.size()) - 1);
+            suffix.remove_prefix(word.size() + 1);
             if (const auto layout = detail::place_of(detail::tensor_layout_names, word)) out.layout_ = static_cast<tensor_layout>(*layout);
             else if (const auto op = detail::place_of(detail::fused_op_names, word)) out.fused_.push_back(static_cast<fused_op>(*op));
-            else return wrong;
+            else return failure;
         }
         std::size_t at = name.size() + 3;
         for (const auto& p : detail::kernel_parameters(out.kind_)) {
             at += 2; // skips a comma and a space; the comparison below rejects any other characters
-            if (at >= key.size()) return wrong;
+            if (at >= key.size()) return failure;
             const auto number = key.substr(at, (std::min)(key.find_first_of(",]", at), key.size()) - at);
             const auto value = parse_int(number);
-            if (!value || !out.set(p.name, *value).empty()) return wrong;
+            if (!value || !out.set(p.name, *value).empty()) return failure;
             at += number.size();
         }
-        auto made = finished(std::move(out), name);
-        if (!made || made->workload_key() != key) return wrong;
-        return made;
+        auto checked = finished(std::move(out), name);
+        if (!checked || checked->workload_key() != key) return failure;
+        return checked;
     }
 
     [[nodiscard]] kernel_kind kind() const noexcept { return kind_; }
@@ -272,10 +272,10 @@ public:
     [[nodiscard]] std::string text() const {
         std::string out(to_string(kind_));
         char separator = ':';
-        const auto known = detail::kernel_parameters(kind_);
-        for (std::size_t i = 0; i < known.size(); ++i) {
-            if (known[i].quiet && values_[i] == known[i].fallback) continue;
-            out.append(1, separator).append(known[i].name).append("=").append(std::to_string(values_[i]));
+        const auto parameters = detail::kernel_parameters(kind_);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (parameters[i].quiet && values_[i] == parameters[i].fallback) continue;
+            out.append(1, separator).append(parameters[i].name).append("=").append(std::to_string(values_[i]));
             separator = ',';
         }
         if (is_image()) out.append(",layout=").append(to_string(layout_));
@@ -313,9 +313,9 @@ private:
         : kind_(kind), layout_(layout), values_(detail::kernel_parameters(kind).size(), -1), fused_(std::move(fused)) {}
 
     [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
-        const auto known = detail::kernel_parameters(kind_);
-        for (std::size_t i = 0; i < known.size(); ++i)
-            if (known[i].name == name) return i;
+        const auto parameters = detail::kernel_parameters(kind_);
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            if (parameters[i].name == name) return i;
         return std::nullopt;
     }
 
@@ -346,11 +346,11 @@ private:
 
     /// Fills in the defaults and checks the kernel.
     static result<kernel> finished(kernel out, std::string_view name) {
-        const auto known = detail::kernel_parameters(out.kind_);
+        const auto parameters = detail::kernel_parameters(out.kind_);
         const std::string prefix = std::string(name) + ": ";
-        for (std::size_t i = 0; i < known.size(); ++i) {
-            if (out.values_[i] == -1) out.values_[i] = known[i].fallback;
-            if (out.values_[i] == -1) return error{errc::invalid_argument, prefix + "'" + std::string(known[i].name) + "' is missing"};
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (out.values_[i] == -1) out.values_[i] = parameters[i].fallback;
+            if (out.values_[i] == -1) return error{errc::invalid_argument, prefix + "'" + std::string(parameters[i].name) + "' is missing"};
         }
         if (out.fused_.size() > detail::kernel_max_fused)
             return error{errc::limit,
@@ -398,8 +398,8 @@ private:
     /// Elements of the largest tensor, padding included.
     [[nodiscard]] double largest_tensor() const {
         const auto get = [&](std::string_view name) { return find(name) ? static_cast<double>((*this)[name]) : 1.0; };
-        const auto most = [](std::initializer_list<double> sizes) { return (std::max)(sizes); };
-        if (!is_image()) return get("b") * most({get("m") * get("n"), get("m") * get("k"), get("n") * get("k")});
+        const auto largest = [](std::initializer_list<double> sizes) { return (std::max)(sizes); };
+        if (!is_image()) return get("b") * largest({get("m") * get("n"), get("m") * get("k"), get("n") * get("k")});
         const auto out_h = static_cast<double>(output_extent((*this)["h"]));
         const auto out_w = static_cast<double>(output_extent((*this)["w"]));
         const bool transposed = kind_ == kernel_kind::conv2d_transpose; // its padded image is k - 1 larger than the output
@@ -407,7 +407,7 @@ private:
         const double padded = transposed ? (out_h + border) * (out_w + border) : (get("h") + border) * (get("w") + border);
         const double channels_out = find("f") ? get("f") : get("c");
         const double weights = find("f") ? get("k") * get("k") * get("c") / get("groups") * get("f") : 0;
-        return most({get("n") * padded * get("c"), get("n") * out_h * out_w * channels_out, weights});
+        return largest({get("n") * padded * get("c"), get("n") * out_h * out_w * channels_out, weights});
     }
 };
 

@@ -35,8 +35,8 @@ struct network {
     void add(const result<kernel>& k, int uses = 1) {
         AUGUR_ASSERT(k, "network: a valid kernel");
         if (!k) return;
-        const auto known = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.what == *k; });
-        if (known != kernels.end()) known->uses += uses;
+        const auto position = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.what == *k; });
+        if (position != kernels.end()) position->uses += uses;
         else kernels.push_back({*k, uses});
     }
 };

@@ -28,21 +28,21 @@ inline constexpr std::array<string_byte, 256> string_bytes = string_byte_table()
 /// The length in bytes of the UTF-8 character at `at`; 0 if it is invalid (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
 inline std::size_t utf8_length(const char* at, const char* end) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(at[i]); };
-    const auto in = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
-    const auto left = static_cast<std::size_t>(end - at);
-    if (left == 0) return 0;
+    const auto in_range = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
+    const auto available = static_cast<std::size_t>(end - at);
+    if (available == 0) return 0;
     const unsigned lead = byte(0);
     if (lead < 0x80) return 1;
-    if (in(lead, 0xC2, 0xDF)) return left >= 2 && in(byte(1), 0x80, 0xBF) ? 2 : 0;
-    if (in(lead, 0xE0, 0xEF)) {
+    if (in_range(lead, 0xC2, 0xDF)) return available >= 2 && in_range(byte(1), 0x80, 0xBF) ? 2 : 0;
+    if (in_range(lead, 0xE0, 0xEF)) {
         const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
         const unsigned high = lead == 0xED ? 0x9F : 0xBF;
-        return left >= 3 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) ? 3 : 0;
+        return available >= 3 && in_range(byte(1), low, high) && in_range(byte(2), 0x80, 0xBF) ? 3 : 0;
     }
-    if (in(lead, 0xF0, 0xF4)) {
+    if (in_range(lead, 0xF0, 0xF4)) {
         const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
         const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
-        return left >= 4 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) && in(byte(3), 0x80, 0xBF) ? 4 : 0;
+        return available >= 4 && in_range(byte(1), low, high) && in_range(byte(2), 0x80, 0xBF) && in_range(byte(3), 0x80, 0xBF) ? 4 : 0;
     }
     return 0;
 }
