@@ -170,7 +170,7 @@ public:
             integer = false;
             ++p;
             const auto fraction = run();
-            if (fraction == 0) return fail_at(p, errc::parse, "expected a digit behind the decimal point");
+            if (fraction == 0) return fail_at(p, errc::parse, "expected a digit after the decimal point");
             scale = -static_cast<std::int64_t>(fraction);
         }
         if (p != end_ && (*p == 'e' || *p == 'E')) {
@@ -340,7 +340,7 @@ private:
         for (;;) {
             while (end_ - p >= 8 && detail::eight_plain(p)) p += 8;
             while (p != end_ && detail::string_bytes[static_cast<unsigned char>(*p)] == detail::string_byte::plain) ++p;
-            if (p == end_) return fail_at(p, errc::parse, "a string without its closing quote");
+            if (p == end_) return fail_at(p, errc::parse, "a string without a closing quote");
             switch (detail::string_bytes[static_cast<unsigned char>(*p)]) {
             case detail::string_byte::plain: break;
             case detail::string_byte::quote: {
@@ -387,7 +387,7 @@ private:
         if (code >= 0xD800 && code < 0xE000) {
             std::uint32_t low = 0;
             if (code >= 0xDC00 || end_ - p < 2 || p[0] != '\\' || p[1] != 'u' || !hex4(p += 2, low) || low < 0xDC00 || low >= 0xE000)
-                return fail_at(backslash, errc::parse, "half a surrogate pair inside a string");
+                return fail_at(backslash, errc::parse, "an unpaired surrogate inside a string");
             code = 0x10000U + ((code - 0xD800U) << 10U) + (low - 0xDC00U);
         }
         detail::append_utf8(scratch, code);

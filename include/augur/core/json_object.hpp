@@ -73,7 +73,9 @@ json_members(json_reader&, const std::array<std::string_view, N>&) -> json_membe
 /// Steps to the next element of an array; an array that ends here is an error.
 inline bool need_element(json_reader& in) { return in.next_element() || in.fail(errc::parse, "expected another element"); }
 /// Leaves an array; a further element is an error.
-inline bool end_elements(json_reader& in) { return in.ok() && (!in.next_element() || in.fail(errc::parse, "an element too many")); }
+inline bool end_elements(json_reader& in) {
+    return in.ok() && (!in.next_element() || in.fail(errc::parse, "expected the end of the array, got another element"));
+}
 
 /// Reads an integer from `low` to `high`. Error `invalid_argument`: outside of these bounds.
 template <class Int>

@@ -60,7 +60,7 @@ public:
         whole_file file(path, std::fopen(path.c_str(), "rbe"));
         if (file.file_ == nullptr) return error{errc::io, path + ": cannot open: " + std::strerror(errno)};
         const auto size = std::filesystem::file_size(path, failure);
-        if (failure) return error{errc::io, path + ": its size is not known: " + failure.message()};
+        if (failure) return error{errc::io, path + ": cannot read its size: " + failure.message()};
         file.size_ = size;
         return file;
     }

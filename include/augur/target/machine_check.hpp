@@ -62,10 +62,12 @@ inline void check_caches(const machine& m, machine_checker& c) {
         if (k.set_cycles != 0) c.within(at + "set_cycles", k.set_cycles, 1e-3, 1e5);
         if (!c.ok()) return;
         if (k.bytes % (k.line_bytes * k.ways) != 0)
-            c.refuse(at + "ways", std::to_string(k.bytes) + " bytes are no whole number of sets of " + std::to_string(k.ways) + " lines");
+            c.refuse(at + "ways",
+                     "expected sets of " + std::to_string(k.ways) + " lines to divide the capacity, got " + std::to_string(k.bytes) + " bytes");
         // Catches sizes that are sums over the cores, as lscpu prints them.
         if (k.sharers <= 2 && k.bytes > (k.level == 1 ? std::int64_t{512} << 10U : k.level == 2 ? std::int64_t{16} << 20U : std::int64_t{1} << 36U))
-            c.refuse(at + "bytes", std::to_string(k.bytes) + " bytes for one core; expected the size of one instance, not the sum over the cores");
+            c.refuse(at + "bytes",
+                     "expected the size of one instance, not the sum over the cores, got " + std::to_string(k.bytes) + " bytes for one core");
         if (i == 0) continue;
         const auto& inner = m.caches[i - 1];
         const auto inner_level = " (level " + std::to_string(inner.level) + ")";
@@ -110,7 +112,8 @@ inline void check_costs(const machine& m, machine_checker& c) {
         c.within(at + "throughput", k.throughput, 1e-3, 1e5);
         if (k.unit >= m.units.size())
             c.refuse(at + "unit", "expected one of the " + std::to_string(m.units.size()) + " units, got " + std::to_string(k.unit));
-        c.refuse(at + "lanes", std::to_string(k.lanes * bytes_of(k.type)) + " bytes in vectors of " + std::to_string(m.vector_bytes));
+        c.refuse(at + "lanes",
+                 "expected vectors of at most " + std::to_string(m.vector_bytes) + " bytes, got " + std::to_string(k.lanes * bytes_of(k.type)));
     }
     std::sort(seen.begin(), seen.end());
     for (std::size_t i = 1; i < seen.size() && c.ok(); ++i) {
@@ -135,7 +138,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
     c.within("store_forward", m.core.store_forward, 0.25, 1e4);
     c.within("predicted_trips", m.core.predicted_trips, 0, 1e9);
     c.within("parallel_launch", m.core.parallel_launch, 0, 1e9);
-    if (m.core.folds >> fold_hints != 0) c.refuse("folds", "a bit beyond the last fold hint");
+    if (m.core.folds >> fold_hints != 0) c.refuse("folds", "expected bits of known fold hints only");
     if (m.folds(fold_hint::none)) c.refuse("folds", "'none' is not to be listed");
     detail::check_caches(m, c);
     c.within("memory.latency", m.memory.latency, 1, 1e6);

@@ -130,7 +130,7 @@ template <class T, class Read>
 void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     in.begin_array();
     while (in.next_element()) {
-        if (out.size() == 4096) in.fail(errc::limit, "a list of more than 4096");
+        if (out.size() == 4096) in.fail(errc::limit, "expected a list of at most 4096 objects");
         read(out.emplace_back());
     }
 }

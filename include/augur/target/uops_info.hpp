@@ -183,7 +183,7 @@ inline uops_entry read_uops_entry(json_reader& in) {
             in.begin_object();
             while (in.next_member(name)) {
                 auto& u = e.uops.emplace_back(uops_ports(name), 0);
-                if (u.first == 0) in.fail(errc::parse, "'" + std::string(name.substr(0, 40)) + "' is no set of ports");
+                if (u.first == 0) in.fail(errc::parse, "expected a set of ports, got '" + std::string(name.substr(0, 40)) + "'");
                 in.read(u.second);
             }
         } else if (key == "lat") { // latency: maximum over registers and addresses; a memory operand's value counts in `forward`
@@ -350,7 +350,7 @@ inline double uops_store_forward(const uops_core& core, const std::vector<uops_w
     if (core == detail::uops_cores.end()) {
         std::string names;
         for (const auto& c : detail::uops_cores) names.append(names.empty() ? "" : ", ").append(c.name);
-        return error{errc::not_found, "uops.info: no architecture '" + std::string(architecture.substr(0, 40)) + "', there are " + names};
+        return error{errc::not_found, "uops.info: expected an architecture of " + names + ", got '" + std::string(architecture.substr(0, 40)) + "'"};
     }
     auto list = detail::uops_wanted_of(*core);
     const auto entries = detail::read_uops_table(text, list);

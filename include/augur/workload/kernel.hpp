@@ -169,14 +169,15 @@ public:
     /// Parses the text form. Errors: those of `make`, and parse for malformed text; the message names the column.
     static result<kernel> parse(std::string_view text) {
         if (text.size() > detail::kernel_max_text)
-            return error{errc::limit, "kernel of " + std::to_string(text.size()) + " characters, at most " + std::to_string(detail::kernel_max_text)};
+            return error{errc::limit,
+                         "kernel: expected at most " + std::to_string(detail::kernel_max_text) + " characters, got " + std::to_string(text.size())};
         const auto colon = text.find(':');
         const auto name = text.substr(0, colon);
         const auto kind = detail::place_of(detail::kernel_kind_names, name);
         if (!kind)
             return error{errc::parse, "kernel '" + printable(name) + "' is unknown; known are " + detail::join_names(detail::kernel_kind_names)};
         if (colon == std::string_view::npos)
-            return error{errc::parse, "kernel '" + printable(name) + "': expected ':' and parameters behind it, came nothing"};
+            return error{errc::parse, "kernel '" + printable(name) + "': expected ':' and parameters after the name, got the end"};
         kernel out(static_cast<kernel_kind>(*kind), tensor_layout::nhwc, {});
         bool layout_given = false;
         for (std::size_t at = colon + 1;;) {
@@ -185,7 +186,7 @@ public:
             const auto place = std::string(name) + ", column " + std::to_string(at + 1) + ": ";
             const auto equals = item.find('=');
             const auto key = item.substr(0, equals);
-            if (item.empty()) return error{errc::parse, place + "expected <parameter>=<number> or a fused operation, came nothing"};
+            if (item.empty()) return error{errc::parse, place + "expected <parameter>=<number> or a fused operation, got nothing"};
             if (equals == std::string_view::npos) {
                 const auto op = detail::place_of(detail::fused_op_names, key);
                 if (!op)
@@ -194,13 +195,13 @@ public:
                 out.fused_.push_back(static_cast<fused_op>(*op));
             } else if (const auto value = item.substr(equals + 1); key == "layout" && out.is_image()) {
                 const auto layout = detail::place_of(detail::tensor_layout_names, value);
-                if (!layout) return error{errc::parse, place + "layout must be nhwc or nchw, is '" + printable(value) + "'"};
+                if (!layout) return error{errc::parse, place + "expected layout nhwc or nchw, got '" + printable(value) + "'"};
                 if (layout_given) return error{errc::invalid_argument, place + "layout is given twice"};
                 layout_given = true;
                 out.layout_ = static_cast<tensor_layout>(*layout);
             } else {
                 const auto number = parse_int(value);
-                if (!number) return error{errc::parse, place + "'" + printable(key) + "' must be a whole number, is '" + printable(value) + "'"};
+                if (!number) return error{errc::parse, place + "'" + printable(key) + "': expected a whole number, got '" + printable(value) + "'"};
                 if (auto reason = out.set(key, *number); !reason.empty()) return error{errc::invalid_argument, place + reason};
             }
             if (comma == std::string_view::npos) break;
@@ -353,13 +354,13 @@ private:
             if (out.values_[i] == -1) return error{errc::invalid_argument, prefix + "'" + std::string(parameters[i].name) + "' is missing"};
         }
         if (out.fused_.size() > detail::kernel_max_fused)
-            return error{errc::limit,
-                         prefix + std::to_string(out.fused_.size()) + " fused operations, at most " + std::to_string(detail::kernel_max_fused)};
+            return error{errc::limit, prefix + "expected at most " + std::to_string(detail::kernel_max_fused) + " fused operations, got " +
+                                          std::to_string(out.fused_.size())};
         if (out.kind_ == kernel_kind::elementwise && out.fused_.empty())
             return error{errc::invalid_argument, prefix + "expected at least one of " + detail::join_names(detail::fused_op_names)};
         if (auto reason = out.misfit(); !reason.empty()) return error{errc::shape_mismatch, prefix + reason};
         if (const auto elements = out.largest_tensor(); elements > static_cast<double>(detail::kernel_max_elements))
-            return error{errc::limit, prefix + "a tensor of " + std::to_string(elements) + " elements, at most 2^31"};
+            return error{errc::limit, prefix + "expected tensors of at most 2^31 elements, got one of " + std::to_string(elements)};
         return out;
     }
 
