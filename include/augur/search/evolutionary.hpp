@@ -73,7 +73,8 @@ public:
     /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        for (; marked_ < observed_.size(); ++marked_) seen_.insert(fingerprint_decisions(space, observed_[marked_].decisions));
+        for (; observed_in_seen_ < observed_.size(); ++observed_in_seen_)
+            seen_.insert(fingerprint_decisions(space, observed_[observed_in_seen_].decisions));
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -117,18 +118,18 @@ private:
 
     struct population {
         std::vector<decision_vector> points;
-        std::vector<std::vector<decision>> shapes; ///< the decisions of each point
-        std::vector<std::uint64_t> prints;         ///< fingerprints
+        std::vector<std::vector<decision>> decisions; ///< the decisions of each point
+        std::vector<std::uint64_t> fingerprints;
         std::vector<float> scores;
 
-        explicit population(std::size_t n = 0) : points(n), shapes(n), prints(n), scores(n) {}
+        explicit population(std::size_t n = 0) : points(n), decisions(n), fingerprints(n), scores(n) {}
         void append(population& from, std::size_t i) {
             points.push_back(std::move(from.points[i]));
-            shapes.push_back(std::move(from.shapes[i]));
-            prints.push_back(from.prints[i]);
+            decisions.push_back(std::move(from.decisions[i]));
+            fingerprints.push_back(from.fingerprints[i]);
             scores.push_back(from.scores[i]);
         }
-        [[nodiscard]] decision_path_view path(std::size_t i) const { return {points[i], shapes[i]}; }
+        [[nodiscard]] decision_path_view path(std::size_t i) const { return {points[i], decisions[i]}; }
     };
 
     /// The best unseen points of all generations. Of equal scores the earlier point wins.
@@ -144,7 +145,7 @@ private:
 
         void take(const population& from, const seen_points& seen) {
             for (std::size_t i = 0; i < from.points.size(); ++i) {
-                if (from.scores[i] == unusable || seen.contains(from.prints[i]) || !considered.insert(from.prints[i])) continue;
+                if (from.scores[i] == unusable || seen.contains(from.fingerprints[i]) || !considered.insert(from.fingerprints[i])) continue;
                 kept.push_back({from.scores[i], considered.size(), from.points[i]});
             }
             std::sort(kept.begin(), kept.end(),
@@ -169,10 +170,10 @@ private:
     /// Scores the points that this proposal has not scored yet; NaN becomes -infinity.
     template <class Space, class F>
     result<void> score(const Space& space, F& scorer, population& p) {
-        executor_.bulk(p.points.size(), [&](std::size_t i) { p.prints[i] = fingerprint_decisions(space, p.points[i]); });
+        executor_.bulk(p.points.size(), [&](std::size_t i) { p.fingerprints[i] = fingerprint_decisions(space, p.points[i]); });
         std::vector<std::size_t> unscored;
         for (std::size_t i = 0; i < p.points.size(); ++i)
-            if (scores_.try_emplace(p.prints[i], unusable).second) unscored.push_back(i);
+            if (scores_.try_emplace(p.fingerprints[i], unusable).second) unscored.push_back(i);
         std::vector<decision_vector> points;
         points.reserve(unscored.size());
         for (const std::size_t i : unscored) points.push_back(std::move(p.points[i]));
@@ -180,9 +181,9 @@ private:
         auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores));
         for (std::size_t k = 0; k < unscored.size(); ++k) {
             p.points[unscored[k]] = std::move(points[k]);
-            scores_[p.prints[unscored[k]]] = std::isnan(scores[k]) ? unusable : scores[k];
+            scores_[p.fingerprints[unscored[k]]] = std::isnan(scores[k]) ? unusable : scores[k];
         }
-        for (std::size_t i = 0; i < p.points.size(); ++i) p.scores[i] = scores_[p.prints[i]];
+        for (std::size_t i = 0; i < p.points.size(); ++i) p.scores[i] = scores_[p.fingerprints[i]];
         return ok;
     }
 
@@ -198,12 +199,12 @@ private:
                 random_engine item_rng = batch.stream(i);
                 decision_path path = sample_path(space, item_rng);
                 drawn.points[i] = std::move(path.values);
-                drawn.shapes[i] = std::move(path.decisions);
+                drawn.decisions[i] = std::move(path.decisions);
             });
             if (auto ok = score(space, scorer, drawn); !ok) return ok;
             const std::size_t old_size = out.points.size();
             for (std::size_t i = 0; i < drawn.points.size(); ++i)
-                if (drawn.scores[i] != unusable && drawn_before.insert(drawn.prints[i])) out.append(drawn, i);
+                if (drawn.scores[i] != unusable && drawn_before.insert(drawn.fingerprints[i])) out.append(drawn, i);
             if (out.points.size() > old_size) {
                 fruitless = 0;
             } else if (++fruitless >= options_.fruitless_batches) { // permanently, as in Ansor: later proposals in a small space save these batches
@@ -233,9 +234,9 @@ private:
             auto path = trace_path(space, observed_[i].decisions);
             if (!path) continue; // a point of another space
             measured.points.push_back(std::move(path->values));
-            measured.shapes.push_back(std::move(path->decisions));
+            measured.decisions.push_back(std::move(path->decisions));
         }
-        measured.prints.resize(measured.points.size());
+        measured.fingerprints.resize(measured.points.size());
         measured.scores.resize(measured.points.size());
         if (auto ok = score(space, scorer, measured); !ok) return ok;
         for (std::size_t i = 0; i < measured.points.size(); ++i) out.append(measured, i);
@@ -281,9 +282,9 @@ private:
             if (options_.crossover_probability > 0 && item_rng.uniform() < options_.crossover_probability)
                 child = cross_paths(space, current.path(first), current.path(parent(item_rng)), item_rng);
             else if (item_rng.uniform() < options_.mutation_probability) child = mutate_path(space, current.path(first), options_.weights, item_rng);
-            else child = {current.points[first], current.shapes[first]};
+            else child = {current.points[first], current.decisions[first]};
             next.points[i] = std::move(child.values);
-            next.shapes[i] = std::move(child.decisions);
+            next.decisions[i] = std::move(child.decisions);
         });
         return next;
     }
@@ -293,7 +294,7 @@ private:
     std::size_t min_population_;
     seen_points seen_; ///< proposed or observed points
     std::vector<measured_decisions> observed_;
-    std::size_t marked_ = 0;                          ///< number of observed points already in seen_
+    std::size_t observed_in_seen_ = 0;                ///< number of observed points already in seen_
     std::unordered_map<std::uint64_t, float> scores_; ///< scores of this proposal, by fingerprint
 };
 

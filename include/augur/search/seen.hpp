@@ -56,8 +56,8 @@ void draw_unseen(const P& space, seen_points& seen, std::size_t n, random_engine
     std::vector<decision_vector> left;
     seen_points listed; // two leaves may share a fingerprint
     for_each_leaf(space, limit, [&](std::span<const std::uint64_t> values) {
-        const std::uint64_t print = fingerprint_decisions(space, values);
-        if (!seen.contains(print) && listed.insert(print)) left.emplace_back(values.begin(), values.end());
+        const std::uint64_t fingerprint = fingerprint_decisions(space, values);
+        if (!seen.contains(fingerprint) && listed.insert(fingerprint)) left.emplace_back(values.begin(), values.end());
         return true;
     });
     rng.shuffle(std::span<decision_vector>(left));

@@ -30,7 +30,7 @@ enum class scheduling : std::uint8_t { gradient, round_robin };
 struct task_scheduler_options {
     scheduling strategy = scheduling::gradient;
     double alpha = 0.2;             ///< weight of the measured gradient against the forecast
-    double beta = 2;                ///< optimistic factor: a task may become this much faster than the fastest task of its group
+    double beta = 2;                ///< the forecast assumes that a task reaches at least 1 / beta of the highest throughput of its group
     std::size_t window = 3;         ///< number of rounds over which the measured gradient is taken
     double delta = 1e-4;            ///< seconds; step of the numeric derivative of the objective
     std::size_t task_patience = 0;  ///< a task ends after more than this many trials without improvement; 0: never

@@ -51,12 +51,12 @@ namespace detail {
 
 /// Matches the decisions of a child with those of a parent by kind and ordinal: the third tile size of the parent goes to the third tile size of the
 /// child. So an added or removed decision does not shift the decisions of other kinds.
-class value_donor {
+class parent_values {
 public:
-    explicit value_donor(decision_path_view parent) noexcept : parent_(parent) {}
+    explicit parent_values(decision_path_view parent) noexcept : parent_(parent) {}
 
     /// The parent's value for the child's decision `d`; nullopt if there is none or it is illegal here. Call it once per decision, in order.
-    [[nodiscard]] std::optional<std::uint64_t> offer(const decision& d) noexcept {
+    [[nodiscard]] std::optional<std::uint64_t> match(const decision& d) noexcept {
         std::size_t& at = next_[static_cast<std::size_t>(d.kind)];
         while (at < parent_.values.size() && parent_.decisions[at].kind != d.kind) ++at;
         if (at >= parent_.values.size()) return std::nullopt;
@@ -116,10 +116,10 @@ inline std::size_t choose_decision(std::span<const decision> decisions, const mu
 template <decision_tree P>
 [[nodiscard]] decision_path mutate_path(const P& space, decision_path_view parent, const mutation_weights& weights, random_engine& rng) {
     const std::size_t mutated = detail::choose_decision(parent.decisions, weights, rng);
-    detail::value_donor donor(parent);
+    detail::parent_values values(parent);
     std::size_t i = 0;
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t> prefix) -> std::uint64_t {
-        const std::optional<std::uint64_t> old = donor.offer(d);
+        const std::optional<std::uint64_t> old = values.match(d);
         if (i++ != mutated || !old) return old ? *old : detail::draw(d, rng);
         if constexpr (detail::offers_neighbour<P>) {
             const auto neighbour = static_cast<std::uint64_t>(space.neighbour(prefix, *old, rng));
@@ -139,11 +139,11 @@ template <decision_tree P>
 /// pre: both parents are complete walks of this space
 template <decision_tree P>
 [[nodiscard]] decision_path cross_paths(const P& space, decision_path_view a, decision_path_view b, random_engine& rng) {
-    detail::value_donor first(a);
-    detail::value_donor second(b);
+    detail::parent_values first(a);
+    detail::parent_values second(b);
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) -> std::uint64_t {
-        auto x = first.offer(d);
-        auto y = second.offer(d);
+        auto x = first.match(d);
+        auto y = second.match(d);
         if (rng.below(2) == 1) std::swap(x, y);
         if (x) return *x;
         return y ? *y : detail::draw(d, rng);

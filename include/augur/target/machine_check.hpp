@@ -24,11 +24,11 @@ namespace detail {
 
 /// Keeps the first violation, with the name of the field.
 struct machine_checker {
-    std::string complaint;
+    std::string violation;
 
-    [[nodiscard]] bool ok() const { return complaint.empty(); }
+    [[nodiscard]] bool ok() const { return violation.empty(); }
     void refuse(const std::string& field, std::string_view text) {
-        if (ok()) complaint.append(field).append(": ").append(text);
+        if (ok()) violation.append(field).append(": ").append(text);
     }
     static std::string shown(double v) {
         std::string s;
@@ -150,7 +150,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
     if (m.memory.bytes_per_second != 0 && m.memory.core_bytes_per_second > m.memory.bytes_per_second)
         c.refuse("memory.core_bytes_per_second", "expected at most bytes_per_second, which all cores share");
     detail::check_costs(m, c);
-    if (!c.ok()) return error{errc::invalid_argument, "machine: " + std::move(c.complaint)};
+    if (!c.ok()) return error{errc::invalid_argument, "machine: " + std::move(c.violation)};
     return {};
 }
 

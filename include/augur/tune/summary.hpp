@@ -35,7 +35,7 @@ struct tuning_options {
     /// Growth factor of the number of records between two trainings: 1 (train after each round) or at least 1.01; at most one training per round.
     /// With train_first 64 and train_growth 2 the model is trained at 64, 128, 256, ... records.
     double train_growth = 1;
-    std::size_t attempts = 4; ///< maximum number of proposals per round, if the strategy proposes known schedules
+    std::size_t attempts = 4; ///< maximum number of proposals per round; used if proposals are known already or cannot be realised
     bool replay = true;       ///< resume by repeating the earlier run; see `tuner::resume`
     task_scheduler_options scheduler{};
 };

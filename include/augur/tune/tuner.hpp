@@ -159,7 +159,7 @@ public:
         if (auto ok = check(); !ok) return ok.error();
         const std::size_t round = (std::min)(options_.round, options_.trials / tasks_.size());
         const double begin = clock();
-        tools<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
+        run_context<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
         if (!options_.replay) take_all(t);
         while (trials_.size() < options_.trials) {
             summary_.interrupted = static_cast<bool>(stop());
@@ -206,7 +206,7 @@ private:
         std::vector<measured_decisions> unrealised;
     };
     template <class R, class Sink, class Progress, class Stop, class Clock>
-    struct tools {
+    struct run_context {
         R& runner;
         Sink& sink;
         Progress& progress;
@@ -307,8 +307,8 @@ private:
     }
 
     /// One round of a task: propose, measure, observe, report to the scheduler, train.
-    template <class Tools>
-    [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n, Tools& t) {
+    template <class Context>
+    [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n, Context& t) {
         const double begin = t.clock();
         auto proposed = propose(task, n);
         summary_.propose_seconds += t.clock() - begin;
@@ -345,8 +345,8 @@ private:
     }
 
     /// Measures candidates in batches and writes their records. Stops between batches if the stop flag is set or the budget is used up.
-    template <class Tools>
-    [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Tools& t) {
+    template <class Context>
+    [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
         for (std::size_t from = 0; from < all.size() && trials_.size() < options_.trials;) {
             summary_.interrupted = static_cast<bool>(t.stop());
             if (summary_.interrupted) return {};
@@ -388,8 +388,8 @@ private:
     }
 
     /// Trains the model if the retraining schedule requires it.
-    template <class Tools>
-    void train(Tools& t) {
+    template <class Context>
+    void train(Context& t) {
         if constexpr (trainable_cost_model<Model, S, Task>) {
             const std::size_t first = (std::max)(options_.train_first, std::size_t{1});
             std::size_t due = trials_.size() < first ? 0 : trials_.size();
@@ -433,8 +433,8 @@ private:
     }
 
     /// Takes all unused records as trials, and reports them to the scheduler in rounds, as if they had been measured now.
-    template <class Tools>
-    void take_all(Tools& t) {
+    template <class Context>
+    void take_all(Context& t) {
         if (unused_records_ == 0) return;
         std::vector<std::size_t> count(tasks_.size());
         std::vector<double> best(tasks_.size(), infinity);
@@ -461,8 +461,8 @@ private:
         report_progress(trials_.back().task, t);
     }
 
-    template <class Tools>
-    void report_progress(std::size_t task, Tools& t) {
+    template <class Context>
+    void report_progress(std::size_t task, Context& t) {
         tuning_progress p;
         p.task = task;
         p.task_trials = summary_.tasks[task].trials;
