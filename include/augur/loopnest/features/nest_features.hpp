@@ -118,7 +118,7 @@ struct nest_stage {
     };
 
     double iterations = 1; ///< executions of the body
-    double enclosing = 1;     ///< executions of the whole stage: iterations of the enclosing loops of other stages
+    double enclosing = 1;  ///< executions of the whole stage: iterations of the enclosing loops of other stages
     double points = 1;     ///< points of the operation: elements times reduction length
     double parallel = 1;   ///< product of the parallel extents
     double vector = 1;     ///< product of the vector extents
@@ -192,7 +192,7 @@ void put_stage(Put& put, const nest_stage& s, const nest_target& target) {
     put.log("inner_space", s.inner_space);                                                                        // iterations
     put.log("inner_reduce", s.inner_reduce);                                                                      // iterations
     put.log("register_tile", s.inner_space); // in elements; a duplicate of inner_space that keeps the feature positions of trained models
-    put.log("around", s.enclosing);             // iterations
+    put.log("around", s.enclosing);          // iterations
     put("loops_around", static_cast<double>(s.loops_around));
     put("loops", static_cast<double>(s.loops)); // enclosing loops of other stages included
     put("adds", s.body.adds);                   // from here to index_divs: operations of one execution of the body
