@@ -216,13 +216,13 @@ private:
                         b.box.extent[a] = extent;
                         continue;
                     }
-                    const auto apart = low - b.box.low[a];
-                    if (!apart.is_constant()) {
+                    const auto distance = low - b.box.low[a];
+                    if (!distance.is_constant()) {
                         whole[a] = true;
                         continue;
                     }
-                    const auto begin = (std::min)(std::int64_t{0}, apart.constant);
-                    const auto end = (std::max)(b.box.extent[a], apart.constant + extent);
+                    const auto begin = (std::min)(std::int64_t{0}, distance.constant);
+                    const auto end = (std::max)(b.box.extent[a], distance.constant + extent);
                     b.box.low[a].constant += begin;
                     b.box.extent[a] = end - begin;
                 }
