@@ -240,7 +240,7 @@ struct compile_outcome {
     bool ok = false;
     bool timed_out = false; ///< wall or CPU limit exceeded, or the memory limit of the compiler
     bool stopped = false;
-    bool internal_failure = false; ///< internal failure: the program is not the cause
+    bool ours = false; ///< internal failure: the program is not the cause
     double cpu_seconds = 0;
     double wall_seconds = 0;
     std::string object; ///< path of the shared object
@@ -264,7 +264,7 @@ inline std::vector<compile_outcome> compile_batches(const compiler& cc, const st
         sources[i] = stem + ".c";
         done[i].object = stem + ".so";
         if (auto written = write_private_file(sources[i], text); !written) {
-            done[i].internal_failure = true;
+            done[i].ours = true;
             done[i].reason = written.error().detail;
             continue;
         }
@@ -286,14 +286,14 @@ inline std::vector<compile_outcome> compile_batches(const compiler& cc, const st
         const auto complaint =
             detail::compiler_complaint(detail::without_path(detail::without_path(r.errors, sources[i], "program.c"), d.object, "program.so"));
         (void)::unlink(sources[i].c_str());
-        if (d.internal_failure) continue;
+        if (d.ours) continue;
         d.cpu_seconds = r.cpu_seconds;
         d.wall_seconds = r.wall_seconds;
         d.stopped = r.stopped;
         const auto a = detail::read_guard(r, nonces[i]);
         if (r.stopped) d.reason = "interrupted";
         else if (!a.valid || a.report.cause != 0) {
-            d.internal_failure = true;
+            d.ours = true;
             d.reason = "the compiler could not be started: ";
             d.reason += r.start_error != 0 ? detail::start_failure(r.start_error) : std::strerror(a.valid ? a.report.cause : EPROTO);
         } else if (a.report.timeout != 0 || (a.report.exited == 0 && a.report.code == SIGXCPU)) {

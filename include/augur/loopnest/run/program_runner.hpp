@@ -345,7 +345,7 @@ private:
         std::vector<piece> alone;
         for (std::size_t b = 0; b < pieces.size(); ++b) {
             charge(pieces[b], compiled[b], done);
-            if (compiled[b].ok || compiled[b].stopped || compiled[b].internal_failure || pieces[b].programs.size() == 1) continue;
+            if (compiled[b].ok || compiled[b].stopped || compiled[b].ours || pieces[b].programs.size() == 1) continue;
             for (std::size_t k = 0; k < pieces[b].programs.size(); ++k) alone.push_back({{pieces[b].programs[k]}, {pieces[b].index[k]}});
             pieces[b] = {};
         }
@@ -362,9 +362,9 @@ private:
                     out.objects_[i] = compiled[b].object;
                     continue;
                 }
-                done[i].status = compiled[b].internal_failure || compiled[b].stopped ? outcome::runner_error
-                                 : compiled[b].timed_out                             ? outcome::compile_timeout
-                                                                                     : outcome::compile_error;
+                done[i].status = compiled[b].ours || compiled[b].stopped ? outcome::runner_error
+                                 : compiled[b].timed_out                 ? outcome::compile_timeout
+                                                                         : outcome::compile_error;
                 done[i].reason = compiled[b].reason.empty() ? "the compiler failed and said nothing" : compiled[b].reason;
             }
         }
