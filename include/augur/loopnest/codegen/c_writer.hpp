@@ -154,7 +154,7 @@ private:
             if (i == v) {
                 if (shape.lanes < l.extent) p.cuts.push_back({p.lanes, shape.lanes, p.outer.size()});
             } else if (i >= group && i < after_reduce) {
-                p.around.push_back(l);
+                p.reduce_loops.push_back(l);
             } else if (const bool inside = tiled && i >= after_reduce && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
                 p.tile.push_back(l);
                 if (next[-1] < l.extent) p.cuts.push_back({l, next[-1], p.outer.size()});
@@ -173,17 +173,17 @@ private:
     void unroll(plan& p, const tile_shape& shape) {
         auto sums = static_cast<std::int64_t>(segments(shape.lanes).size());
         for (const auto part : shape.parts) sums *= part;
-        if (p.around.empty() || p.around.back().extent * sums <= most_written_out(p.nest)) return;
-        const auto whole = p.around.back();
+        if (p.reduce_loops.empty() || p.reduce_loops.back().extent * sums <= most_written_out(p.nest)) return;
+        const auto whole = p.reduce_loops.back();
         auto inner = whole;
         inner.extent = largest_divisor(whole.extent, std::clamp(most_written_out(p.nest) / sums, std::int64_t{1}, std::int64_t{8}));
         if (inner.extent == 1) return;
-        auto& outer = p.around.back();
+        auto& outer = p.reduce_loops.back();
         outer.extent = whole.extent / inner.extent;
         outer.term = kernel_.terms.loop(outer.extent);
         inner.term = kernel_.terms.loop(inner.extent);
         substitute(p.nest, whole.term, term_table::value(outer.term) * inner.extent + term_table::value(inner.term));
-        p.around.push_back(inner);
+        p.reduce_loops.push_back(inner);
     }
 
     /// Writes `count` parts of `size` iterations of a split loop, starting at iteration `first`.
@@ -220,7 +220,7 @@ private:
         if (l.reduce && !reduced_before && !begun && p.nest.combine != reducer::none) {
             lowered_nest rest = p.nest;
             rest.loops.assign(p.outer.begin() + static_cast<std::ptrdiff_t>(depth), p.outer.end());
-            rest.loops.insert(rest.loops.end(), p.around.begin(), p.around.end());
+            rest.loops.insert(rest.loops.end(), p.reduce_loops.begin(), p.reduce_loops.end());
             rest.loops.insert(rest.loops.end(), p.tile.begin(), p.tile.end());
             if (p.lanes.term >= 0) rest.loops.push_back(p.lanes);
             neutral(rest, 0);

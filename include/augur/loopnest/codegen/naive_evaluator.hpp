@@ -105,8 +105,8 @@ public:
                 }
             } while (advance(op, op.axes.size(), op.axis_count()));
             tensors_[at][element++] = static_cast<float>(sum);
-        } while (inside_ && advance(op, 0, op.axes.size()));
-        return inside_;
+        } while (in_bounds_ && advance(op, 0, op.axes.size()));
+        return in_bounds_;
     }
 
 private:
@@ -114,7 +114,7 @@ private:
     std::span<std::vector<float>> tensors_;
     std::vector<std::size_t> place_; ///< index in dag.ops of each tensor id
     std::vector<std::int64_t> point_;
-    bool inside_ = true;
+    bool in_bounds_ = true;
 
     /// Advances to the next point over the axes [first, last), the last axis fastest; returns false after the last point.
     bool advance(const operation& op, std::size_t first, std::size_t last) {
@@ -165,7 +165,7 @@ private:
         for (std::size_t a = 0; a < axes.size(); ++a) {
             const auto i = index(*n.operands[a]);
             if (i < 0 || i >= axes[a].extent) {
-                inside_ = false;
+                in_bounds_ = false;
                 return 0;
             }
             flat = flat * axes[a].extent + i;
@@ -287,16 +287,16 @@ private:
     bool index_helpers_ = false;
 
     [[nodiscard]] std::string helpers() const {
-        const auto both = [&](std::string_view type, std::string_view suffix) {
+        const auto min_max = [&](std::string_view type, std::string_view suffix) {
             std::string out;
             for (const auto* function : {"min", "max"})
                 out += std::string("static inline ") + std::string(type) + " " + entry_ + "_" + function + std::string(suffix) + "(" +
                        std::string(type) + " a, " + std::string(type) + " b) { return a " + (function[1] == 'i' ? "<" : ">") + " b ? a : b; }\n";
             return out;
         };
-        std::string out = both("float", "f");
+        std::string out = min_max("float", "f");
         if (index_helpers_)
-            out += both("int64_t", "i") + "static inline int64_t " + entry_ + "_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }\n" +
+            out += min_max("int64_t", "i") + "static inline int64_t " + entry_ + "_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }\n" +
                    "static inline int64_t " + entry_ + "_mod(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }\n";
         return out;
     }
@@ -401,7 +401,7 @@ private:
         } else {
             if (op.axes.empty()) out += indent + "{\n";
             out += indent + "float sum = " + number(identity_of(op.combine)) + ";\n";
-            const auto outside = indent;
+            const auto outer_indent = indent;
             for (std::size_t a = op.axes.size(); a < op.axis_count(); ++a) {
                 loop(a);
                 out += "\n";
@@ -409,7 +409,7 @@ private:
             out += indent;
             if (op.combine == reducer::sum) out += "sum += " + result + ";\n";
             else out += "sum = " + entry_ + (op.combine == reducer::max ? "_maxf" : "_minf") + "(sum, " + result + ");\n";
-            indent = outside;
+            indent = outer_indent;
             out += indent + element + " = sum;\n";
             if (op.axes.empty()) out += indent + "}\n";
         }

@@ -106,7 +106,7 @@ protected:
     /// The inner one of block `known_at` and the block that declares `buffer` on the stack: addresses in the buffer can be computed there.
     std::size_t home(int buffer, std::size_t known_at) {
         for (std::size_t s = scopes_.size(); s-- > known_at + 1;)
-            if (const auto& here = scopes_[s].arrays; std::find(here.begin(), here.end(), buffer) != here.end()) return s;
+            if (const auto& arrays = scopes_[s].arrays; std::find(arrays.begin(), arrays.end(), buffer) != arrays.end()) return s;
         return known_at;
     }
 

@@ -34,7 +34,7 @@ protected:
         for (const auto& l : p.tile) tile_loop_terms.push_back(l.term);
         if (p.lanes.term >= 0) tile_loop_terms.push_back(p.lanes.term);
         std::vector<int> step_terms;
-        for (const auto& l : p.around) step_terms.push_back(l.term);
+        for (const auto& l : p.reduce_loops) step_terms.push_back(l.term);
         if (p.sum_lanes.term >= 0) step_terms.push_back(p.sum_lanes.term);
 
         std::string whole; // condition: the tile lies inside all guards
@@ -78,10 +78,11 @@ protected:
             return;
         }
         std::int64_t length = 1;
-        for (const auto& l : p.around) length *= l.extent;
+        for (const auto& l : p.reduce_loops) length *= l.extent;
         std::int64_t count = 0;
         each_vector(p, 0, [&](const lanes&) { ++count; });
-        if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.around))) return shared(p);
+        if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.reduce_loops)))
+            return shared(p);
         std::vector<std::string> sums;
         each_vector(p, 0, [&](const lanes& l) {
             sums.push_back(fresh("a"));
@@ -92,10 +93,10 @@ protected:
         if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
         const auto results = sums.size();
         const auto limit = most_written_out(n);
-        std::size_t first_written_out = p.around.size();
+        std::size_t first_written_out = p.reduce_loops.size();
         auto steps = static_cast<std::int64_t>(sums.size());
-        while (first_written_out > 0 && guards.empty() && steps * p.around[first_written_out - 1].extent <= limit)
-            steps *= p.around[--first_written_out].extent;
+        while (first_written_out > 0 && guards.empty() && steps * p.reduce_loops[first_written_out - 1].extent <= limit)
+            steps *= p.reduce_loops[--first_written_out].extent;
         const auto width = p.lanes.term < 0 ? std::size_t{1} : segments(p.lanes.extent).size();
         const auto wished = choose_.turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
         const auto partial = (std::min)(static_cast<std::size_t>(wished), static_cast<std::size_t>(steps) / results);
@@ -117,7 +118,7 @@ protected:
             tile_terms_.clear();
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
-            if (depth == p.around.size()) {
+            if (depth == p.reduce_loops.size()) {
                 if (guards.empty()) return body();
                 std::string guard_text;
                 for (const auto& g : guards) guard_text += (guard_text.empty() ? "(" : " && (") + sum_text(known(g)) + ") >= 0";
@@ -127,7 +128,7 @@ protected:
                 loaded_.clear();
                 return line("if (" + guard_text + ") {\n" + text + "}");
             }
-            const auto& l = p.around[depth];
+            const auto& l = p.reduce_loops[depth];
             if (depth < first_written_out) {
                 return loop(l.term, l.extent, false, [&] {
                     loaded_.clear();
@@ -189,7 +190,8 @@ protected:
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
             loaded_.clear();
-            if (depth < p.around.size()) return loop(p.around[depth].term, p.around[depth].extent, false, [&] { self(self, depth + 1); });
+            if (depth < p.reduce_loops.size())
+                return loop(p.reduce_loops[depth].term, p.reduce_loops[depth].extent, false, [&] { self(self, depth + 1); });
             std::string guard_text;
             for (const auto& g : guards) guard_text += (guard_text.empty() ? "if ((" : " && (") + sum_text(g) + ") >= 0";
             open({});
@@ -216,8 +218,8 @@ protected:
         if (p.lanes.term >= 0) loops.push_back(p.lanes);
         const auto& n = p.nest;
         std::vector<int> step_terms;
-        for (const auto& l : p.around) step_terms.push_back(l.term);
-        auto steps = p.around;
+        for (const auto& l : p.reduce_loops) step_terms.push_back(l.term);
+        auto steps = p.reduce_loops;
         if (p.sum_lanes.term >= 0) steps.push_back(p.sum_lanes);
         const auto test = [&](bool moving) {
             std::string text;

@@ -38,7 +38,7 @@ protected:
     struct plan {
         lowered_nest nest; ///< with split loops substituted
         std::vector<lowered_loop> outer;
-        std::vector<lowered_loop> around; ///< reduce loops during which the tile stays in registers
+        std::vector<lowered_loop> reduce_loops; ///< reduce loops during which the tile stays in registers
         std::vector<lowered_loop> tile;   ///< without the vectorised loop
         lowered_loop lanes;               ///< the vectorised loop; term -1: scalar code
         lowered_loop sum_lanes;           ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
@@ -79,10 +79,12 @@ protected:
         for (std::size_t i = 0; i < tile.size(); ++i) {
             const auto step = read->index.factor(tile[i].term);
             for (std::size_t k = 0; k < reduce.size(); ++k) {
-                const auto within = read->index.factor(reduce[k].term);
-                if (taken[k] || within <= 0 || step % within != 0 || step / within < 1 || step / within >= reduce[k].extent) continue;
+                const auto reduce_factor = read->index.factor(reduce[k].term);
+                if (taken[k] || reduce_factor <= 0 || step % reduce_factor != 0 || step / reduce_factor < 1 ||
+                    step / reduce_factor >= reduce[k].extent)
+                    continue;
                 taken[k] = true;
-                out[i] = {step / within, reduce[k].extent};
+                out[i] = {step / reduce_factor, reduce[k].extent};
                 break;
             }
         }
@@ -115,13 +117,13 @@ protected:
         }
     };
 
-    /// Decomposes the windows of a tile along the reduce loop `along`.
-    [[nodiscard]] window_tile take_apart(const plan& p, std::size_t along) {
+    /// Decomposes the windows of a tile along the reduce loop `reduce_loop`.
+    [[nodiscard]] window_tile take_apart(const plan& p, std::size_t reduce_loop) {
         window_tile out;
         std::map<std::string, std::size_t> load_of, part_of;
         const auto inner = [&](auto&& self, std::size_t depth, const lanes& l, window_part& to, std::string& key) -> void {
-            if (depth == along) return self(self, depth + 1, l, to, key);
-            if (depth == p.around.size()) {
+            if (depth == reduce_loop) return self(self, depth + 1, l, to, key);
+            if (depth == p.reduce_loops.size()) {
                 const auto v = value(p.nest.value, l);
                 const auto [at, is_new] = load_of.emplace(v.text, out.loads.size());
                 if (is_new) out.loads.push_back(v);
@@ -129,15 +131,15 @@ protected:
                 key += std::to_string(at->second) + ",";
                 return;
             }
-            for (std::int64_t i = 0; i < p.around[depth].extent; ++i) {
-                fixed_.emplace_back(p.around[depth].term, i);
+            for (std::int64_t i = 0; i < p.reduce_loops[depth].extent; ++i) {
+                fixed_.emplace_back(p.reduce_loops[depth].term, i);
                 self(self, depth + 1, l, to, key);
                 fixed_.pop_back();
             }
         };
         in_place_ = true;
-        for (std::int64_t i = 0; i < p.around[along].extent; ++i) {
-            fixed_.emplace_back(p.around[along].term, i);
+        for (std::int64_t i = 0; i < p.reduce_loops[reduce_loop].extent; ++i) {
+            fixed_.emplace_back(p.reduce_loops[reduce_loop].term, i);
             std::size_t result = 0;
             each_vector(p, 0, [&](const lanes& l) {
                 window_part made;
@@ -163,7 +165,7 @@ protected:
     void shared(const plan& p) {
         const auto& n = p.nest;
         auto t = take_apart(p, 0);
-        for (std::size_t k = 1; k < p.around.size(); ++k)
+        for (std::size_t k = 1; k < p.reduce_loops.size(); ++k)
             if (auto other = take_apart(p, k); other.operations() < t.operations()) t = std::move(other);
         std::vector<std::string> sums;
         std::vector<bool> begun;
@@ -172,8 +174,8 @@ protected:
             begun.push_back(!p.neutral_in_registers);
             if (!p.neutral_in_registers) line(type_of(l.width) + " " + sums.back() + " = " + read(n.buffer, n.index, l).text + ";");
         });
-        const auto add = [&](const std::string& to, bool again, const value_text& v, int width) {
-            line(again ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + widened(v, width) + ";");
+        const auto add = [&](const std::string& to, bool declared, const value_text& v, int width) {
+            line(declared ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + widened(v, width) + ";");
         };
         const auto give = [&](const window_part& part, const value_text& v) {
             for (const auto i : part.takers) {
@@ -209,9 +211,9 @@ protected:
                         give(part, v);
                         continue;
                     }
-                    const bool again = !part.name.empty();
-                    if (!again) part.name = fresh("s");
-                    add(part.name, again, v, part.width);
+                    const bool declared = !part.name.empty();
+                    if (!declared) part.name = fresh("s");
+                    add(part.name, declared, v, part.width);
                 }
             }
             for (const auto i : together)

@@ -46,7 +46,7 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
     const auto& target = state.stages()[reader];
     const bool attached = target.where == stage::place::at;
 
-    std::vector<compute_location> outside;
+    std::vector<compute_location> outer_options;
     bool taken = !attached; // an option exists for the location before the first loop (for a root stage: the root)
     if (attached) {
         const auto& outer = state.stages()[target.at_stage];
@@ -57,7 +57,7 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
             if (outer.iters[i].var == target.at_var) taken = taken_outer;
             if (v.reduce || outer.iters[i].annotation == loop_annotation::unroll || state.has_attached(target.at_stage, i)) break;
             if (faithful ? v.extent == 1 : taken_outer) continue;
-            outside.push_back({compute_location::kind::at, target.at_stage, i});
+            outer_options.push_back({compute_location::kind::at, target.at_stage, i});
             taken_outer = true;
         }
     }
@@ -80,7 +80,7 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
         }
         if (state.has_attached(reader, i)) break; // an attached reader of this loop would run before a deeper location
     }
-    out.insert(out.end(), outside.begin(), outside.end());
+    out.insert(out.end(), outer_options.begin(), outer_options.end());
 }
 
 /// The options of a stage; the first is its current location. `faithful`: the second is an explicit root, as in Ansor. Otherwise the second is

@@ -71,8 +71,8 @@ public:
                 const auto& x = terms[t];
                 const double each = std::abs(static_cast<double>(f));
                 steps_[static_cast<std::size_t>(deepest)] += each * static_cast<double>(x.range.high - x.range.low);
-                const auto inside = loops_ - 1 - static_cast<std::size_t>(deepest);
-                if (x.what == term_table::term::kind::loop && inside < 2) factor[inside] = each;
+                const auto from_inner = loops_ - 1 - static_cast<std::size_t>(deepest);
+                if (x.what == term_table::term::kind::loop && from_inner < 2) factor[from_inner] = each;
             }
             for (std::size_t j = 0; j < 2; ++j)
                 if (moves[j]) stride[j] = stride[j] == 0 ? pitch_ * factor[j] : (std::min)(stride[j], pitch_ * factor[j]);
@@ -105,7 +105,7 @@ public:
     [[nodiscard]] bool varies(std::size_t access, std::size_t k) const { return varies_[access * loops_ + k] != 0; }
     /// Stride in elements of one step of the innermost (0) or second innermost (1) loop; 0: the access does not move. If the loop moves several
     /// dimensions, the smallest stride; a quotient or remainder counts as moving by one.
-    [[nodiscard]] double stride(std::size_t access, std::size_t inside) const { return strides_[access][inside]; }
+    [[nodiscard]] double stride(std::size_t access, std::size_t from_inner) const { return strides_[access][from_inner]; }
 
 private:
     std::size_t loops_ = 0, accesses_ = 0;
@@ -128,7 +128,7 @@ private:
         const int k = place_[static_cast<std::size_t>(t)];
         if (k < 0) return k;
         varies_[(accesses_ - 1) * loops_ + static_cast<std::size_t>(k)] = 1;
-        if (const auto inside = loops_ - 1 - static_cast<std::size_t>(k); inside < 2) moves[inside] = true;
+        if (const auto from_inner = loops_ - 1 - static_cast<std::size_t>(k); from_inner < 2) moves[from_inner] = true;
         return k;
     }
 };

@@ -37,11 +37,11 @@ struct tile_window {
         return 2 * stride + (n - 2) * (std::max)(2 * stride - length, std::int64_t{0}); // the first and the last iteration have one neighbour
     }
 
-    /// Operations to combine `n` windows if each position costs `each` operations and shared positions are combined once. Positions of a single
+    /// Operations to combine `n` windows if each position costs `cost` operations and shared positions are combined once. Positions of a single
     /// window are added step by step; the first value of a result needs no operation.
-    [[nodiscard]] std::int64_t operations(std::int64_t n, std::int64_t each) const noexcept {
+    [[nodiscard]] std::int64_t operations(std::int64_t n, std::int64_t cost) const noexcept {
         const auto single = alone(n);
-        return (positions(n) - single) * (each - 1) + (n * length - single) + single * each - n;
+        return (positions(n) - single) * (cost - 1) + (n * length - single) + single * cost - n;
     }
 };
 
@@ -66,15 +66,15 @@ public:
         return (std::max)((std::min)((8 + sums - 1) / sums, room(rows, vectors) / sums), std::int64_t{1});
     }
 
-    /// The fastest tile shape for a matrix product: `across` lanes times all of `extents`. Each result is a sum over `steps` products of an operand
-    /// broadcast to a row and a row of vectors.
-    [[nodiscard]] tile_shape of_products(std::int64_t across, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
+    /// The fastest tile shape for a matrix product: `total_lanes` lanes times all of `extents`. Each result is a sum over `steps` products of
+    /// an operand broadcast to a row and a row of vectors.
+    [[nodiscard]] tile_shape of_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
         for (std::int64_t width = 8; width >= 1; --width) { // of equal shapes the widest wins: it reads the broadcast operand least often
-            tile_shape shape{(std::min)(across, width * width_), extents};
+            tile_shape shape{(std::min)(total_lanes, width * width_), extents};
             const auto whole = vectors(shape.lanes);
-            const auto left = vectors(across % shape.lanes);
+            const auto left = vectors(total_lanes % shape.lanes);
             auto most = (std::max)(room(2, whole) / whole, std::int64_t{1});
             std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and the number of tiles with that many rows
             for (std::size_t i = extents.size(); i-- > 0;) {
@@ -89,7 +89,7 @@ public:
             }
             double cycles = 0;
             for (const auto& [rows, count] : tiles)
-                cycles += static_cast<double>(count) * (static_cast<double>(across / shape.lanes) * step_cycles(rows, whole, steps) +
+                cycles += static_cast<double>(count) * (static_cast<double>(total_lanes / shape.lanes) * step_cycles(rows, whole, steps) +
                                                         (left > 0 ? step_cycles(rows, left, steps) : 0));
             cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each tile shape has its own code
             if (cycles >= least) continue;
@@ -102,15 +102,15 @@ public:
     /// The fastest tile shape for overlapping windows. A window has `steps` positions; `windows` has its length and stride along each of `extents`.
     /// Neighbouring windows share loads along all loops, and operations along one loop, where their common positions are combined once.
     ///
-    /// @param across  lanes along the vectorised loop
-    [[nodiscard]] tile_shape of_windows(std::int64_t across, const std::vector<std::int64_t>& extents, const std::vector<tile_window>& windows,
+    /// @param total_lanes  lanes along the vectorised loop
+    [[nodiscard]] tile_shape of_windows(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, const std::vector<tile_window>& windows,
                                         std::int64_t steps) const {
-        const auto wide = (std::min)(across, 2 * width_); // a single vector would use only a part of each fetched line
-        window_search search{*this, across, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
+        const auto wide = (std::min)(total_lanes, 2 * width_); // a single vector would use only a part of each fetched line
+        window_search search{*this, total_lanes, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
         for (std::int64_t width = 8; width >= 1; --width) {
-            search.now = {(std::min)(across, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
-            if (search.now.lanes < wide && std::isfinite(search.least)) break;
-            search.vary(0, registers_ / vectors(search.now.lanes));
+            search.shape = {(std::min)(total_lanes, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
+            if (search.shape.lanes < wide && std::isfinite(search.least)) break;
+            search.vary(0, registers_ / vectors(search.shape.lanes));
         }
         return std::move(search.best);
     }
@@ -132,11 +132,11 @@ private:
 
     struct window_search {
         const tile_chooser& chooser;
-        std::int64_t across;
+        std::int64_t total_lanes;
         const std::vector<std::int64_t>& extents;
         const std::vector<tile_window>& windows;
         std::int64_t steps;
-        tile_shape now;
+        tile_shape shape;
         tile_shape best;
         double least;
 
@@ -144,48 +144,50 @@ private:
         void vary(std::size_t i, std::int64_t left) {
             if (i == extents.size()) return judge();
             for (std::int64_t part = 1; part <= (std::min)(extents[i], left); ++part) {
-                now.parts[i] = part;
+                shape.parts[i] = part;
                 vary(i + 1, left / part);
             }
         }
 
         /// The sum of `f` over the tiles along loop `k`.
         template <class F>
-        [[nodiscard]] double along(std::size_t k, F&& f) const {
-            const auto rest = extents[k] % now.parts[k];
-            return static_cast<double>(extents[k] / now.parts[k] * f(now.parts[k]) + (rest > 0 ? f(rest) : 0));
+        [[nodiscard]] double sum_over_tiles(std::size_t k, F&& f) const {
+            const auto rest = extents[k] % shape.parts[k];
+            return static_cast<double>(extents[k] / shape.parts[k] * f(shape.parts[k]) + (rest > 0 ? f(rest) : 0));
         }
 
         void judge() {
-            const auto vectors = static_cast<double>(chooser.vectors(across - across % now.lanes) + chooser.vectors(across % now.lanes));
-            double tiles = static_cast<double>((across + now.lanes - 1) / now.lanes);
+            const auto vectors =
+                static_cast<double>(chooser.vectors(total_lanes - total_lanes % shape.lanes) + chooser.vectors(total_lanes % shape.lanes));
+            double tiles = static_cast<double>((total_lanes + shape.lanes - 1) / shape.lanes);
             double loads = vectors * static_cast<double>(steps);
             double results = vectors;
-            std::int64_t sums = chooser.vectors(now.lanes);
+            std::int64_t sums = chooser.vectors(shape.lanes);
             int uneven = 0;
             for (std::size_t k = 0; k < extents.size(); ++k) {
-                loads *= along(k, [&](std::int64_t n) { return windows[k].positions(n); }) / static_cast<double>(windows[k].length);
-                tiles *= along(k, [](std::int64_t) { return std::int64_t{1}; });
+                loads *= sum_over_tiles(k, [&](std::int64_t n) { return windows[k].positions(n); }) / static_cast<double>(windows[k].length);
+                tiles *= sum_over_tiles(k, [](std::int64_t) { return std::int64_t{1}; });
                 results *= static_cast<double>(extents[k]);
-                sums *= now.parts[k];
-                uneven += extents[k] % now.parts[k] > 0 ? 1 : 0;
+                sums *= shape.parts[k];
+                uneven += extents[k] % shape.parts[k] > 0 ? 1 : 0;
             }
             double operations = results * static_cast<double>(steps - 1);
             auto held = sums + 1; // plus one loaded value
             for (std::size_t k = 0; k < extents.size(); ++k) {
-                if (windows[k].stride == 0 || now.parts[k] == 1) continue;
+                if (windows[k].stride == 0 || shape.parts[k] == 1) continue;
                 const auto each = steps / windows[k].length;
-                const auto n = results / static_cast<double>(extents[k]) * along(k, [&](std::int64_t i) { return windows[k].operations(i, each); });
+                const auto n =
+                    results / static_cast<double>(extents[k]) * sum_over_tiles(k, [&](std::int64_t i) { return windows[k].operations(i, each); });
                 if (n >= operations) continue;
                 operations = n;
-                held = sums + 1 + sums / now.parts[k] / chooser.vectors(now.lanes); // plus the shared partial sums
+                held = sums + 1 + sums / shape.parts[k] / chooser.vectors(shape.lanes); // plus the shared partial sums
             }
             if (held > chooser.registers_) return;
             // A tile costs its pointers and jumps; each shape with a remainder needs its own code.
             const auto cycles = ((loads + operations) / 2 + 4 * tiles) * (1 + 0.02 * uneven);
             if (cycles >= least) return;
             least = cycles;
-            best = now;
+            best = shape;
         }
     };
 };

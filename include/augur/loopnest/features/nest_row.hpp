@@ -19,7 +19,7 @@ namespace augur::inline v0::loopnest {
 /// Extractor for `trees_online` and `task_normalised_model`.   Threads: one object per thread
 class nest_row {
 public:
-    explicit nest_row(const nest_target& on) : extractor_(on) {}
+    explicit nest_row(const nest_target& target) : extractor_(target) {}
 
     [[nodiscard]] static constexpr std::size_t columns() noexcept { return nest_feature_count; }
     /// @note errors: those of applying the schedule and of `bound`

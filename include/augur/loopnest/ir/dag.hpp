@@ -142,24 +142,26 @@ public:
             for (std::size_t a = 0; a < op.axis_count(); ++a) {
                 if (op.axis(a).extent < 1)
                     return error{errc::shape_mismatch,
-                                 op.name + ": extent of axis " + op.axis(a).name + " must be at least 1, is " + std::to_string(op.axis(a).extent)};
+                                 op.name + ": extent of axis " + op.axis(a).name + ": expected at least 1, got " + std::to_string(op.axis(a).extent)};
                 points *= static_cast<double>(op.axis(a).extent);
             }
             if (points > 1e15) return error{errc::limit, op.name + ": more than 1e15 points"};
             if (op.placeholder()) continue;
             if ((op.combine == reducer::none) != op.reduce_axes.empty())
-                return error{errc::shape_mismatch, op.name + ": reduce axes and a reducer go together"};
+                return error{errc::shape_mismatch, op.name + ": expected reduce axes and a reducer, or neither"};
             std::string problem;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op == expr_op::axis && (n.integer < 0 || static_cast<std::size_t>(n.integer) >= op.axis_count()))
-                    problem = "reads an axis it has not";
+                    problem = "expected an axis number below " + std::to_string(op.axis_count()) + ", got " + std::to_string(n.integer);
                 if (n.op == expr_op::floor_div || n.op == expr_op::floor_mod)
                     if (n.operands[1]->op != expr_op::integer || n.operands[1]->integer < 1)
-                        problem = "divides by something else than a positive constant";
+                        problem = "expected a positive integer constant as divisor";
                 if (n.op == expr_op::read) {
                     const auto at = index_of(static_cast<int>(n.integer));
-                    if (at >= i) problem = "reads a tensor that does not stand before it";
-                    else if (ops[at].axes.size() != n.operands.size()) problem = "reads " + ops[at].name + " with the wrong number of indices";
+                    if (at >= i) problem = "expected reads of earlier tensors, got tensor id " + std::to_string(n.integer);
+                    else if (ops[at].axes.size() != n.operands.size())
+                        problem = "reads " + ops[at].name + ": expected " + std::to_string(ops[at].axes.size()) + " indices, got " +
+                                  std::to_string(n.operands.size());
                 }
             });
             if (!problem.empty()) return error{errc::shape_mismatch, op.name + ": " + problem};

@@ -99,16 +99,16 @@ private:
         auto shape = shape_of(id);
         auto at = axes(shape.size());
         if (pad_begin == 0 && pad_end == 0) return dag_.compute(std::move(name), named(axis_prefix, shape), ex::read(id, at));
-        expr inside;
+        expr in_image;
         for (const auto a : {row_axis(), row_axis() + 1}) {
             const auto low = ex::less_equal(ex::integer(pad_begin), at[a]);
             const auto high = ex::less(at[a], ex::integer(pad_begin + shape[a]));
-            if (pad_begin > 0) inside = inside ? ex::both(inside, low) : low;
-            if (pad_end > 0) inside = inside ? ex::both(inside, high) : high;
+            if (pad_begin > 0) in_image = in_image ? ex::both(in_image, low) : low;
+            if (pad_end > 0) in_image = in_image ? ex::both(in_image, high) : high;
             at[a] = plus(at[a], -pad_begin);
             shape[a] += pad_begin + pad_end;
         }
-        return dag_.compute(std::move(name), named(axis_prefix, shape), ex::select(inside, ex::read(id, at), ex::constant(value)));
+        return dag_.compute(std::move(name), named(axis_prefix, shape), ex::select(in_image, ex::read(id, at), ex::constant(value)));
     }
 
     int matmul() {

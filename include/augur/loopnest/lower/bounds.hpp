@@ -230,7 +230,7 @@ private:
             });
             if (!problem.empty()) return refused(problem);
         }
-        if (first) return refused("nobody reads it");
+        if (first) return refused("computed inside a loop, but no stage reads it");
         for (std::size_t a = 0; a < op.axes.size(); ++a) {
             if (!whole[a] && b.box.extent[a] < op.axes[a].extent) continue;
             b.box.low[a] = affine();

@@ -169,7 +169,7 @@ inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32
         const auto i = buffers.size();
         if (b.what == lowered_buffer::kind::input) {
             if (i >= inputs.size() || inputs[i].size() != static_cast<std::size_t>(b.elements))
-                return error{errc::shape_mismatch, "input " + std::to_string(i) + " must have " + std::to_string(b.elements) + " elements"};
+                return error{errc::shape_mismatch, "input " + std::to_string(i) + ": expected " + std::to_string(b.elements) + " elements"};
             buffers.push_back(inputs[i]);
         } else {
             const bool zero = b.what == lowered_buffer::kind::packed;

@@ -386,7 +386,7 @@ private:
         std::vector<affine> index(b.axes.begin(), b.axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
         const auto flat = offset(i, index);
         auto value = lower(bounds_.bodies[i], b.axes);
-        if (!flat || !value) return refused("an index is not a sum of loops");
+        if (!flat || !value) return refused("an index is not affine in the loops");
         n.buffer = buffer_of_[i];
         n.index = *flat;
         n.value = std::move(*value);

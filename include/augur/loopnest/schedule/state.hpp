@@ -173,7 +173,8 @@ private:
         for (const auto i : x.iters) {
             const auto& iter = s.iters[at(i)];
             if (iter.annotation != loop_annotation::none) return refused("a loop to fuse has an annotation");
-            if (i != x.iters.back() && has_attached(at(x.stage), at(i))) return refused("a stage is attached to a loop to fuse that is not the last");
+            if (i != x.iters.back() && has_attached(at(x.stage), at(i)))
+                return refused("cannot fuse a loop with attached stages unless it is the last");
             const auto& v = s.vars[iter.var];
             fused.name += v.name + "@";
             if (fused.extent != 0 && v.extent > max_extent / fused.extent) return refused("fused extent beyond 2^40");
@@ -212,11 +213,13 @@ private:
     result<void> run(const reorder_step& x) {
         if (auto valid = check_stage(x.stage); !valid) return valid;
         auto& s = stages_[at(x.stage)];
-        if (x.order.size() != s.iters.size()) return refused("a reorder names all " + std::to_string(s.iters.size()) + " loops");
+        if (x.order.size() != s.iters.size())
+            return refused("expected an order of all " + std::to_string(s.iters.size()) + " loops, got " + std::to_string(x.order.size()));
         std::vector<loop_iter> order;
         std::vector<bool> seen(s.iters.size(), false);
         for (const auto i : x.order) {
-            if (!in_range(i, s.iters.size()) || seen[at(i)]) return refused("not a permutation of the loops");
+            if (!in_range(i, s.iters.size()) || seen[at(i)])
+                return refused("expected a permutation of the loops, got loop " + std::to_string(i) + " twice or out of range");
             seen[at(i)] = true;
             order.push_back(s.iters[at(i)]);
         }
@@ -229,12 +232,12 @@ private:
         auto& s = stages_[at(stage_index)];
         const auto old = s.iters[at(iter)];
         if (old.annotation != loop_annotation::none) return refused("the loop to split has an annotation");
-        if (lengths.empty() || lengths.size() > 16) return refused("a split has 1 to 16 lengths");
+        if (lengths.empty() || lengths.size() > 16) return refused("expected 1 to 16 split lengths, got " + std::to_string(lengths.size()));
         if (s.iters.size() + lengths.size() > max_stage_loops) return refused("more than " + std::to_string(max_stage_loops) + " loops in a stage");
         if (s.vars[old.var].name.size() + 4 > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
         std::int64_t known = 1, chosen = 1; // a length 0 (open) makes `known` 0 and leaves `chosen` unchanged
         for (const auto l : lengths) {
-            if (l < 0 || l > max_extent) return refused("split length " + std::to_string(l));
+            if (l < 0 || l > max_extent) return refused("expected split lengths from 0 to 2^40, got " + std::to_string(l));
             if (l > 0 && l > max_extent / chosen) return refused("product of lengths beyond 2^40");
             chosen *= l > 0 ? l : 1;
             known *= l > 0 ? l : 0;
@@ -309,10 +312,10 @@ private:
         if (auto valid = check_stage(x.stage); !valid) return valid;
         if (auto valid = check_iter(x.target_stage, x.target_iter); !valid) return valid;
         if (dag_->is_output(at(x.stage))) return refused("an output cannot be computed inside another stage");
-        for (std::size_t up = at(x.target_stage);;) { // refuses a cycle of stages computed inside each other
-            if (up == at(x.stage)) return refused("a stage cannot be computed inside itself");
-            if (stages_[up].where != stage::place::at) break;
-            up = stages_[up].at_stage;
+        for (std::size_t ancestor = at(x.target_stage);;) { // refuses a cycle of stages computed inside each other
+            if (ancestor == at(x.stage)) return refused("a stage cannot be computed inside itself");
+            if (stages_[ancestor].where != stage::place::at) break;
+            ancestor = stages_[ancestor].at_stage;
         }
         auto& s = stages_[at(x.stage)];
         s.where = stage::place::at;
@@ -324,7 +327,7 @@ private:
 
     result<void> run(const compute_inline_step& x) {
         if (auto valid = check_stage(x.stage); !valid) return valid;
-        if (has_attached(at(x.stage))) return refused("a stage is attached to the one to inline");
+        if (has_attached(at(x.stage))) return refused("cannot inline a stage that has attached stages");
         if (dag_->ops[at(x.stage)].combine != reducer::none) return refused("a reduction cannot be inlined");
         if (dag_->is_output(at(x.stage))) return refused("an output cannot be inlined");
         auto& s = stages_[at(x.stage)];
@@ -381,16 +384,16 @@ private:
         const auto index = at(x.stage);
         const auto& s = stages_[index];
         const auto& op = dag_->ops[index];
-        if (op.combine == reducer::none) return refused("not a reduction");
+        if (op.combine == reducer::none) return refused("rfactor: the stage is not a reduction");
         if (s.where != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
         const auto factored = s.iters[at(x.iter)].var;
-        if (!s.vars[factored].reduce || s.vars[factored].space) return refused("not a reduce loop");
+        if (!s.vars[factored].reduce || s.vars[factored].space) return refused("rfactor: the loop is not a reduce loop");
         if (!in_range(x.factor_axis, op.axes.size() + 1))
-            return refused("factor axis " + std::to_string(x.factor_axis) + " of " + std::to_string(op.axes.size() + 1));
+            return refused("expected a factor axis below " + std::to_string(op.axes.size() + 1) + ", got " + std::to_string(x.factor_axis));
         for (std::size_t a = 0; a < op.axes.size(); ++a)
-            if (s.iter_of(a) == s.iters.size()) return refused("a space axis was split or fused before");
+            if (s.iter_of(a) == s.iters.size()) return refused("rfactor: a space axis is already split or fused");
         for (const auto& iter : s.iters)
-            if (s.vars[iter.var].extent == 0) return refused("extents must be known");
+            if (s.vars[iter.var].extent == 0) return refused("rfactor: the stage has a loop of unknown extent");
 
         // The space axes of the new stage include the factored loop; its reduce axes are the other reduce loops.
         operation partial;
@@ -432,8 +435,8 @@ private:
                                    std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all");
                 value[rel.parent] = sum;
                 if (covered > s.vars[rel.parent].extent) {
-                    expr inside = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
-                    guard = guard ? ex::both(guard, inside) : inside;
+                    expr in_extent = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
+                    guard = guard ? ex::both(guard, in_extent) : in_extent;
                 }
             } else {
                 std::int64_t inner = 1;
