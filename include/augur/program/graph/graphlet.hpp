@@ -98,7 +98,7 @@ template <task_graphlet G>
     return graphlet(std::move(values), std::move(new_edges));
 }
 
-/// Crop's superblock (section 3.3): a block and its successor as one graphlet, first the vertices of `p`, then those of `b`.
+/// Crop's superblock (section 3.1.2): a block and its successor as one graphlet, first the vertices of `p`, then those of `b`.
 /// @param carried  values that `b` takes from `p`; pre: `from` is a vertex of `p`, `to` a vertex of `b`
 [[nodiscard]] inline graphlet superblock(const graphlet& p, const graphlet& b, std::span<const dependence> carried) {
     std::vector<instruction> code(p.values().begin(), p.values().end());

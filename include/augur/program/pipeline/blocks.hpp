@@ -3,8 +3,8 @@
 #define AUGUR_PROGRAM_PIPELINE_BLOCKS_HPP
 
 /// @file
-/// Cycles of basic blocks in context: after another block (Crop's superblocks, section 3.3), along a control-flow path, and in the steady state of a
-/// loop. A block simulated alone includes the fill and drain of the pipeline, which in a loop of short blocks is most of its time.
+/// Cycles of basic blocks in context: after another block (Crop's superblocks, section 3.1.2), along a control-flow path, and in the steady state of
+/// a loop. A block simulated alone includes the fill and drain of the pipeline, which in a loop of short blocks is most of its time.
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 /// @file
 /// Cycles of each control-flow edge: the time that the block at its end adds to the blocks that ran before it.
 ///
-/// Crop's superblock is a block and its successor (section 3.3). Out-of-order processors overlap more than two blocks: a loop of five short blocks
+/// Crop's superblock is a block and its successor (section 3.1.2). Out-of-order processors overlap more than two blocks: a loop of five short blocks
 /// has many iterations in flight, and no pair of neighbours shows that. So a block is simulated in the middle of a control-flow path that is long
 /// enough to fill the instruction window before the block and to leave work after it.
 
