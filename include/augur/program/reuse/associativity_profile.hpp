@@ -74,7 +74,8 @@ public:
     /// @param sets   number of sets, 1 to 2^26
     /// @param depth  number of LRU positions, 1 to 32
     /// @note errors: invalid_argument, sets or depth out of range; unsupported, the line size
-    [[nodiscard]] static result<associativity_stream> create(std::uint64_t sets, std::size_t depth, std::int64_t line_bytes = 64, isa level = best_isa()) {
+    [[nodiscard]] static result<associativity_stream> create(std::uint64_t sets, std::size_t depth, std::int64_t line_bytes = 64,
+                                                             isa level = best_isa()) {
         if (sets < 1 || sets > std::uint64_t{1} << 26U)
             return error{errc::invalid_argument, "associativity_stream: expected 1 to 2^26 sets, got " + std::to_string(sets)};
         if (depth < 1 || depth > deepest)
