@@ -221,7 +221,7 @@ inline double predictor::run(const control_flow_graph& flow, std::uint64_t entri
         for (std::uint32_t b = 0; b < flow.size(); ++b) cycles_[b] = alone[b] * static_cast<double>(flow[b].count);
         return 0;
     }
-    const auto edge_cycles = edges_.behind(flow, lowered_);
+    const auto edge_cycles = edges_.edges(flow, lowered_);
     double mispredicted = 0;
     cycles_[0] = alone[0] * static_cast<double>(entries);
     for (std::uint32_t i = 0; i < flow.edge_count(); ++i) {

@@ -92,9 +92,9 @@ template <loop_nest N>
     p.source = "loop nest";
     const auto add = [&](function_features f, detail::nest_trace trace) {
         std::vector<associativity_profile> sets;
-        auto own = trace.profile(kept.buffers(), options.line_bytes, options.accesses, options.warm, options.sets, sets);
+        auto profile = trace.profile(kept.buffers(), options.line_bytes, options.accesses, options.warm, options.sets, sets);
         if (trace.sampled()) p.source = "loop nest, long loops sampled";
-        f.memory.push_back({1, own, own, std::move(sets)});
+        f.memory.push_back({1, profile, profile, std::move(sets)});
         p.functions.push_back(std::move(f));
     };
     std::vector<detail::nest_function::parallel_region> regions;

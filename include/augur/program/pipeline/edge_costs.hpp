@@ -41,7 +41,7 @@ public:
     /// iterations of a loop of one block cost the same (block_pipeline::round); what the path costs beyond that is the cost of the loop's entry edge.
     /// pre: alone(flow, lowered) was called before
     /// @note about 5.5 windows of instructions are simulated for each path; one path gives the costs of all edges on it
-    std::span<const double> behind(const control_flow_graph& flow, std::span<const lowered_block> lowered);
+    std::span<const double> edges(const control_flow_graph& flow, std::span<const lowered_block> lowered);
 
 private:
     /// The position of an edge on its path.
@@ -56,7 +56,7 @@ private:
     std::vector<double> alone_;
     std::vector<path_block> path_;
     std::vector<std::uint32_t> path_edges_, owing_; ///< (path - 1) the edges of the path; edges with a debt in owed_
-    std::vector<double> owed_, behind_;             ///< by edge: how often paths still have to take it; its cycles
+    std::vector<double> owed_, edge_cycles_;        ///< by edge: how often paths still have to take it; its cycles
 };
 
 /// Fills path_ with the most usual control-flow path through an edge: 3 windows of instructions before the edge and 2.5 windows after it. Where paths
@@ -108,21 +108,21 @@ inline edge_costs::position edge_costs::find_path(const control_flow_graph& flow
     return {index, most == none};
 }
 
-inline std::span<const double> edge_costs::behind(const control_flow_graph& flow, std::span<const lowered_block> lowered) {
+inline std::span<const double> edge_costs::edges(const control_flow_graph& flow, std::span<const lowered_block> lowered) {
     constexpr double unknown = -1;
-    const auto edges = static_cast<std::uint32_t>(flow.edge_count());
+    const auto edge_count = static_cast<std::uint32_t>(flow.edge_count());
     const double window = blocks_.costs().window();
-    behind_.assign(edges, unknown);
-    owed_.assign(edges, 0.0);
-    std::vector<std::uint32_t> round_of(flow.size(), edges); // by block: its edge to itself
+    edge_cycles_.assign(edge_count, unknown);
+    owed_.assign(edge_count, 0.0);
+    std::vector<std::uint32_t> round_of(flow.size(), edge_count); // by block: its edge to itself
     double all = 0;
     for (std::uint32_t b = 0; b < flow.size(); ++b) all += alone_[b] * static_cast<double>(flow[b].count);
     std::vector<std::pair<double, std::uint32_t>> order; // the most expensive edges first: paths of other edges show them in a less usual context
-    for (std::uint32_t i = 0; i < edges; ++i) {
+    for (std::uint32_t i = 0; i < edge_count; ++i) {
         const auto e = flow.edge(i);
         const double cost = alone_[e.target] * static_cast<double>(flow[e].count);
-        if (cost * 10000 <= all) behind_[i] = alone_[e.target];
-        else if (e.source == e.target) behind_[i] = blocks_.round(lowered[e.target], flow[e].carried, alone_[e.target]);
+        if (cost * 10000 <= all) edge_cycles_[i] = alone_[e.target];
+        else if (e.source == e.target) edge_cycles_[i] = blocks_.round(lowered[e.target], flow[e].carried, alone_[e.target]);
         else order.emplace_back(-cost, i);
         if (e.source == e.target) round_of[e.target] = i;
     }
@@ -130,29 +130,29 @@ inline std::span<const double> edge_costs::behind(const control_flow_graph& flow
     std::vector<std::pair<double, double>> seen; // by edge, on one path: cycles, occurrences
     std::vector<double> slots;                   // (path + 1) sum of the slots before each block
     for (const auto& [cost, i] : order) {
-        if (behind_[i] != unknown) continue;
+        if (edge_cycles_[i] != unknown) continue;
         const auto [wanted, reaches_return] = find_path(flow, lowered, i);
         const auto ends = blocks_.along(path_);
         slots.assign(1, 0);
         for (const auto& p : path_) slots.push_back(slots.back() + p.block->slots);
         const double until = slots.back() - (reaches_return ? 0 : window); // only blocks that end before this slot are measured
-        seen.assign(edges, {0, 0});
+        seen.assign(edge_count, {0, 0});
         for (std::size_t w = 0; w < path_edges_.size(); ++w) {
             const auto edge = path_edges_[w];
-            if (behind_[edge] != unknown) continue;
+            if (edge_cycles_[edge] != unknown) continue;
             if ((slots[w + 1] < 2 * window || slots[w + 2] > until) && w != wanted) continue;
             std::size_t last = w + 1;
             double rounds = 0;
             for (const auto round = round_of[flow.edge(edge).target];
                  last < path_edges_.size() && path_edges_[last] == round && slots[last + 2] <= until; ++last)
-                rounds += behind_[round];
+                rounds += edge_cycles_[round];
             seen[edge].first += (std::max)(0.0, ends[last] - ends[w] - rounds);
             seen[edge].second += 1;
         }
-        for (std::uint32_t edge = 0; edge < edges; ++edge)
-            if (seen[edge].second > 0) behind_[edge] = seen[edge].first / seen[edge].second;
+        for (std::uint32_t edge = 0; edge < edge_count; ++edge)
+            if (seen[edge].second > 0) edge_cycles_[edge] = seen[edge].first / seen[edge].second;
     }
-    return behind_;
+    return edge_cycles_;
 }
 
 } // namespace augur::inline v0

@@ -108,13 +108,13 @@ public:
 
     /// The same, and adds the counts of these accesses to `sum`.   pre: `sum` has the dimensions of this stream, as `profile()` returns it
     void feed(std::span<const std::uint64_t> lines, associativity_profile& sum) {
-        const auto before = found_;
+        const auto previous = found_;
         const auto crowded = crowded_;
         feed(lines);
         sum.accesses += lines.size();
         sum.crowded += crowded_ - crowded;
-        for (std::size_t i = 0; i < depth_; ++i) sum.hits[i] += found_[i] - before[i];
-        for (std::size_t i = depth_; i < found_.size(); ++i) sum.fills += found_[i] - before[i];
+        for (std::size_t i = 0; i < depth_; ++i) sum.hits[i] += found_[i] - previous[i];
+        for (std::size_t i = depth_; i < found_.size(); ++i) sum.fills += found_[i] - previous[i];
     }
 
     [[nodiscard]] associativity_profile profile() const {

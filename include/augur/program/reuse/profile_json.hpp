@@ -73,9 +73,9 @@ inline bool read_json(json_reader& in, reuse_profile& out) {
             detail::read_integer(in, cold, 0, detail::most_accesses);
         } else if (m == 4) {
             in.begin_array();
-            for (std::int64_t after = 0; in.next_element();) {
+            for (std::int64_t least = 0; in.next_element();) {
                 std::int64_t distance = 0, n = 0;
-                const bool pair = in.begin_array() && in.next_element() && detail::read_integer(in, distance, after, std::int64_t{1} << 62U) &&
+                const bool pair = in.begin_array() && in.next_element() && detail::read_integer(in, distance, least, std::int64_t{1} << 62U) &&
                                   in.next_element() && detail::read_integer(in, n, 1, detail::most_accesses - total) && !in.next_element();
                 if (!pair) return in.fail(errc::parse, "expected [distance, count]"); // keeps an earlier error
                 const auto lowest = reuse_profile::low(reuse_profile::bin_of(static_cast<std::uint64_t>(distance)));
@@ -84,7 +84,7 @@ inline bool read_json(json_reader& in, reuse_profile& out) {
                                                     std::to_string(distance));
                 read.add(static_cast<std::uint64_t>(distance), static_cast<std::uint64_t>(n));
                 total += n;
-                after = distance + 1;
+                least = distance + 1;
             }
         }
     }
