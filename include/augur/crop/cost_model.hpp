@@ -35,7 +35,7 @@ concept feature_extractor = requires(F& f, const Task& t, const S& s) {
 ///     model model(machine, 2, [&](const task& t, const schedule& s) { return features_of(t, s); });
 ///     model.score(task, schedules, scores); // -ln(seconds); -infinity without features, reason in last_failure()
 ///
-/// Threads    one thread a model
+/// Threads    one thread per model
 template <class F>
 class model {
 public:

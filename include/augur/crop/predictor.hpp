@@ -34,7 +34,7 @@
 namespace augur::inline v0::crop {
 
 /// Predicts programs for one machine. The cost tables are built once, by the constructor.
-/// Threads    one thread an object
+/// Threads    one thread per object
 class predictor {
 public:
     /// pre: check_machine(m)

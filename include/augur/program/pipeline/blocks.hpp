@@ -31,7 +31,7 @@ struct path_block {
 };
 
 /// Simulates blocks alone, along paths and in loops. Scratch memory as in `pipeline`: no allocation once the largest block has been simulated.
-/// Threads    one thread an object
+/// Threads    one thread per object
 class block_pipeline {
 public:
     explicit block_pipeline(const cost_table& costs, pipeline_options options = {}) : pipe_(costs, options) {}

@@ -22,7 +22,7 @@
 namespace augur::inline v0 {
 
 /// Cycles of blocks alone and of control-flow edges. Scratch memory: no allocation once the largest function has been simulated.
-/// Threads    one thread an object
+/// Threads    one thread per object
 class edge_costs {
 public:
     explicit edge_costs(const cost_table& costs, pipeline_options options = {}) : blocks_(costs, options), front_(options.front) {}

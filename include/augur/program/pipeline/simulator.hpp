@@ -111,7 +111,7 @@ private:
 /// Simulates code with the costs of a machine.
 ///
 /// Holds scratch memory: no allocation once the largest block has been simulated. Deterministic: no seed, no hash, no clock.
-/// Threads    one thread an object; the cost table may be shared
+/// Threads    one thread per object; the cost table may be shared
 class pipeline {
 public:
     explicit pipeline(const cost_table& costs, pipeline_options options = {}) : costs_(&costs), options_(options) {}

@@ -66,7 +66,7 @@ struct associativity_profile {
 ///
 /// Cost       2 to 8 ns for each access with AVX-512 (docs/program.md), O(depth) without
 /// Memory     8 bytes for each position of each set; positions are rounded up to 8, 16 or 32
-/// Threads    one thread a stream; streams of several set counts may read one trace at the same time
+/// Threads    one thread per stream; streams of several set counts may read one trace at the same time
 class associativity_stream {
 public:
     static constexpr std::size_t deepest = 32;

@@ -35,7 +35,7 @@ namespace augur::inline v0 {
 /// second level by 0.006, of a third level by 0.001 (docs/program.md). The exact stream is fast enough for most programs.
 /// Cost       about 2 ns for each access at a rate of 0.01
 /// Memory     that of a `reuse_stream` of the sampled lines
-/// Threads    one thread a stream
+/// Threads    one thread per stream
 class sampled_reuse_stream {
 public:
     /// @param rate  share of the lines that is sampled

@@ -33,7 +33,7 @@ namespace augur::inline v0 {
 ///            renumbering of n lines after every 7n accesses. `reuse_parallel` uses several processors
 /// Memory     at most 48 bytes for each line, and 20 KB
 /// Limits     2^28 lines
-/// Threads    one thread a stream
+/// Threads    one thread per stream
 class reuse_stream {
 public:
     /// @param level  instruction set to use; tests pass a lower one
