@@ -36,7 +36,7 @@ void leaves_of(const toy::space& s, decision_vector& now, double chance, bool al
 
 augur::mutation_weights everything() {
     augur::mutation_weights w;
-    w.of.fill(1);
+    w.values.fill(1);
     return w;
 }
 

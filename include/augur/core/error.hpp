@@ -3,7 +3,7 @@
 #define AUGUR_CORE_ERROR_HPP
 
 /// @file
-/// `result`: a value or an `error` with a code and a sentence. No function of this library throws.
+/// Error codes and `result<T>`, which holds a value or an `error` (like std::expected). No function of this library throws.
 
 #include <cstdint>
 #include <functional>
@@ -23,18 +23,18 @@ enum class errc : std::uint8_t {
     shape_mismatch = 1,    ///< sizes, extents or dimensions do not fit together
     unknown_primitive = 2, ///< a schedule step outside the vocabulary
     version_mismatch = 3,  ///< a file of another format, version or schema
-    io = 4,                ///< the operating system refused
+    io = 4,                ///< the operating system reported an error
     parse = 5,             ///< malformed text
-    limit = 6,             ///< a size, depth or time limit was passed
+    limit = 6,             ///< a size, depth or time limit was exceeded
     illegal_schedule = 7,  ///< a step that cannot be applied to this state
-    not_found = 8,         ///< a name, key or file that is not there
+    not_found = 8,         ///< a name, key or file does not exist
     invalid_argument = 9,  ///< a flag or parameter outside its domain
-    busy = 10,             ///< another process holds it
+    busy = 10,             ///< another process holds the resource
     interrupted = 11,      ///< the user asked to stop
-    unsupported = 12,      ///< built without what this needs
+    unsupported = 12,      ///< this build lacks a required component
 };
 
-/// The name of a code, as it stands in logs.
+/// The name of an error code, as written to logs.
 constexpr std::string_view to_string(errc code) noexcept {
     switch (code) {
     case errc::shape_mismatch: return "shape_mismatch";
@@ -53,16 +53,16 @@ constexpr std::string_view to_string(errc code) noexcept {
     return "unknown";
 }
 
-/// A failure a caller can act on. `detail` says what was expected, what came and where.
+/// A failure that a caller can act on. `detail` names the place, the expected value and the actual value.
 struct error {
     errc code{};
     std::string detail;
 };
 
-/// "code: detail", for a message or a log.
+/// Formats an error as "code: detail", for a message or a log.
 [[nodiscard]] inline std::string to_string(const error& e) { return std::string(to_string(e.code)) + ": " + e.detail; }
 
-/// A value, or the error that came instead of it.
+/// Holds a value of type T, or an error.
 template <class T>
 class [[nodiscard]] result {
 public:
@@ -92,7 +92,7 @@ public:
     [[nodiscard]] const T* operator->() const { return &**this; }
     [[nodiscard]] T* operator->() { return &**this; }
 
-    /// The value, or `fallback` where there is none.
+    /// The value, or `fallback` if the result holds an error.
     template <class U>
     [[nodiscard]] T value_or(U&& fallback) const& {
         return has_value() ? **this : static_cast<T>(std::forward<U>(fallback));
@@ -108,7 +108,7 @@ public:
         return *std::get_if<1>(&state_);
     }
 
-    /// f(value), which returns a result itself; the error is passed on.
+    /// Calls `f(value)`, which itself returns a result; an error is passed on without a call.
     template <class F>
     [[nodiscard]] auto and_then(F&& f) const& -> std::remove_cvref_t<std::invoke_result_t<F, const T&>> {
         if (!has_value()) return error();
@@ -120,7 +120,7 @@ public:
         return std::invoke(std::forward<F>(f), std::move(**this));
     }
 
-    /// A result that holds f(value); the error is passed on.
+    /// Returns a result that holds `f(value)`; an error is passed on without a call.
     template <class F>
     [[nodiscard]] auto transform(F&& f) const& -> result<std::remove_cvref_t<std::invoke_result_t<F, const T&>>> {
         if (!has_value()) return error();
@@ -136,7 +136,7 @@ private:
     std::variant<T, augur::error> state_;
 };
 
-/// Success, or an error.
+/// Success without a value, or an error.
 template <>
 class [[nodiscard]] result<void> {
 public:
@@ -155,7 +155,7 @@ public:
         return *error_;
     }
 
-    /// f(), which returns a result itself; the error is passed on.
+    /// Calls `f()`, which itself returns a result; an error is passed on without a call.
     template <class F>
     [[nodiscard]] auto and_then(F&& f) const -> std::remove_cvref_t<std::invoke_result_t<F>> {
         if (!has_value()) return error();

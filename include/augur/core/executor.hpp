@@ -3,7 +3,7 @@
 #define AUGUR_CORE_EXECUTOR_HPP
 
 /// @file
-/// Who runs n independent pieces of work. The library never makes a thread by itself.
+/// Concept for parallel executors that run n independent work items, and a serial one. The library creates no threads of its own.
 
 #include <concepts>
 #include <cstddef>
@@ -16,19 +16,19 @@ struct bulk_probe {
 };
 } // namespace detail
 
-/// Runs independent pieces of work.
+/// Runs independent work items.
 ///
-/// Syntax      `e.bulk(n, f)` calls `f(i)` once for each i in [0, n) and returns when all are done
-///             `e.concurrency()` is the most calls that run at the same time, at least 1
-/// Semantics   order and thread are unspecified; `f` must not depend on them
-/// Threads     `f` is called concurrently; `bulk` itself from one thread at a time
+/// Syntax      `e.bulk(n, f)` calls `f(i)` once for each i in [0, n) and returns when all calls are done
+///             `e.concurrency()` is the maximum number of calls that run at the same time, at least 1
+/// Semantics   the order of the calls and their threads are unspecified; `f` must not depend on either
+/// Threads     `f` is called concurrently; `bulk` itself is called from one thread at a time
 template <class E>
 concept bulk_executor = requires(E& e, std::size_t n, const detail::bulk_probe& f) {
     e.bulk(n, f);
     { e.concurrency() } -> std::convertible_to<std::size_t>;
 };
 
-/// One after the other, on the calling thread.
+/// Runs the work items one after the other, on the calling thread.
 struct serial_executor {
     template <class F>
     void bulk(std::size_t n, const F& f) const {

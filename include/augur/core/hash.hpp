@@ -3,7 +3,7 @@
 #define AUGUR_CORE_HASH_HPP
 
 /// @file
-/// Hashes that are written to files, so they never change: FNV-1a for keys, CRC-32 for checksums.
+/// FNV-1a for keys and CRC-32 for checksums. Both are written to files, so their values never change.
 
 #include <array>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace augur::inline v0 {
 
-/// FNV-1a, 64 bits. Chain calls through `seed`.
+/// 64-bit FNV-1a hash of `bytes`. To hash several parts, pass the hash of the earlier parts as `seed`.
 constexpr std::uint64_t fnv1a64(std::string_view bytes, std::uint64_t seed = 0xCBF29CE484222325ULL) noexcept {
     for (const char c : bytes) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
     return seed;
@@ -30,9 +30,10 @@ constexpr std::array<std::uint32_t, 256> crc32_table() noexcept {
 inline constexpr std::array<std::uint32_t, 256> crc32_bytes = crc32_table();
 } // namespace detail
 
-/// CRC-32 (IEEE 802.3, as in zlib). Finds every change of up to 32 neighbouring bits. Goes on from `before`, the checksum of what stands in front.
-constexpr std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0) noexcept {
-    std::uint32_t c = before ^ 0xFFFFFFFFU;
+/// CRC-32 (IEEE 802.3, as in zlib). Detects every error burst of up to 32 bits. To continue a checksum, pass the checksum of the earlier bytes as
+/// `seed`.
+constexpr std::uint32_t crc32(std::string_view bytes, std::uint32_t seed = 0) noexcept {
+    std::uint32_t c = seed ^ 0xFFFFFFFFU;
     for (const char b : bytes) c = detail::crc32_bytes[(c ^ static_cast<unsigned char>(b)) & 0xFFU] ^ (c >> 8U);
     return c ^ 0xFFFFFFFFU;
 }

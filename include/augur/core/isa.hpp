@@ -3,7 +3,7 @@
 #define AUGUR_CORE_ISA_HPP
 
 /// @file
-/// Which instructions this processor has, for functions that are there in several forms and are chosen at run time.
+/// Detects the x86-64 vector instruction sets of the processor, for functions that have several versions and choose one at run time.
 
 #include <cstdint>
 
@@ -11,14 +11,14 @@
 
 namespace augur::inline v0 {
 
-/// Which instructions a function may use; each has all of those before it.
+/// The instruction set that a function may use; each one includes those before it.
 enum class isa : std::uint8_t {
-    generic, ///< what the compiler was told to build for
-    avx2,    ///< AVX2 and FMA, and what every processor with them has: POPCNT, BMI1, BMI2, LZCNT
-    avx512,  ///< AVX-512 F, BW, DQ and VL: every processor with AVX-512 but the Xeon Phi
+    generic, ///< the target of the compilation
+    avx2,    ///< AVX2 and FMA, and POPCNT, BMI1, BMI2 and LZCNT, which every processor with AVX2 and FMA has
+    avx512,  ///< AVX-512 F, BW, DQ and VL: every AVX-512 processor except Xeon Phi
 };
 
-/// The best that this processor has. Constant for a process; a few nanoseconds.
+/// The best instruction set that this processor supports. Constant for a process; takes a few nanoseconds.
 inline isa best_isa() noexcept {
 #if AUGUR_X86
     if (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0)

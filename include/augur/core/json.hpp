@@ -3,7 +3,7 @@
 #define AUGUR_CORE_JSON_HPP
 
 /// @file
-/// JSON (RFC 8259): a strict reader that is asked for what should come next. core/json_writer.hpp writes.
+/// Strict JSON pull parser (RFC 8259): the caller asks for the value that it expects next. For output see core/json_writer.hpp.
 ///
 ///     json_reader in(text);
 ///     std::vector<std::int64_t> list;
@@ -11,8 +11,8 @@
 ///     while (in.next_element()) in.read(list.emplace_back());
 ///     if (!in.finish()) return in.error(); // "1:7: expected an integer, got '"'"
 ///
-/// The first error sticks: every later call returns false and changes nothing, so one check at the end is enough. A call that does not fit the
-/// place in the text, e.g. next_element behind the end of an array, is such an error and not a precondition: a text can cause it.
+/// The first error is kept: every later call returns false and changes nothing, so one check at the end is enough. A call that does not fit the
+/// current position, e.g. next_element after the end of an array, is such an error and not a broken precondition, because a text can cause it.
 
 #include <array>
 #include <charconv>
@@ -32,36 +32,36 @@
 
 namespace augur::inline v0 {
 
-/// What a reader refuses to go beyond.
+/// Limits of a reader; a text that exceeds one is an error of code `limit`.
 struct json_limits {
     std::size_t document = std::size_t{16} << 20U; ///< bytes of the text
-    std::size_t string = std::size_t{1} << 20U;    ///< bytes of one string, escapes decoded
-    int depth = 64;                                ///< arrays and objects inside one another; at most 1024
+    std::size_t string = std::size_t{1} << 20U;    ///< bytes of one string, after decoding its escapes
+    int depth = 64;                                ///< nesting of arrays and objects; at most 1024
 };
 
-/// A place in a text, both counted from 1; columns are bytes.
+/// A position in a text: line and column, both counted from 1. Columns count bytes.
 struct json_position {
     std::size_t line = 0;
     std::size_t column = 0;
 };
 
-/// What kind of value comes next.
+/// The kind of the next value.
 enum class json_kind : std::uint8_t { none, null, boolean, number, string, array, object };
 
-/// A number as it was spelled: an integer that fits, or a double.
+/// A number: an integer if it is written as one and fits into 64 bits, and always a double.
 struct json_number {
     bool is_integer = false;
-    std::int64_t integer = 0; ///< when is_integer
-    double real = 0;          ///< always
+    std::int64_t integer = 0; ///< valid if is_integer
+    double real = 0;          ///< always valid
 };
 
-/// Reads one JSON text. Views that it gives stay valid as long as the text, or, where the string had escapes, until the next string is read.
+/// Reads one JSON text. A returned view is valid as long as the text; a view of a string with escapes is valid until the next string is read.
 ///
 /// Cost       linear in the text; allocates for strings with escapes and for the message of an error
-/// Threads    one thread a reader
+/// Threads    one thread per reader
 class json_reader {
 public:
-    /// The text must outlive the reader. `first_line` is the number that errors give to its first line.
+    /// pre: the text outlives the reader.   `first_line` is the line number that errors report for the first line of the text.
     explicit json_reader(std::string_view text, json_limits limits = {}, std::size_t first_line = 1)
         : begin_(text.data()), end_(text.data() + text.size()), at_(begin_), value_(begin_), limits_(limits), first_line_(first_line) {
         if (limits_.depth > max_depth) limits_.depth = max_depth;
@@ -70,7 +70,7 @@ public:
     json_reader(const json_reader&) = delete;
     json_reader& operator=(const json_reader&) = delete;
 
-    /// The kind of the value that comes; `none` at the end, at something else and after an error.
+    /// The kind of the next value; `none` at the end, before text that begins no value, and after an error.
     [[nodiscard]] json_kind peek() noexcept {
         space();
         if (failed_ || at_ == end_) return json_kind::none;
@@ -89,8 +89,8 @@ public:
     bool begin_array() { return open('[', "an array", false); }
     bool begin_object() { return open('{', "an object", true); }
 
-    /// Steps to the next element of the innermost array, which must then be read. False behind the last one, and after an error.
-    /// Error `parse`: the innermost container is no array, e.g. because the array ended before.
+    /// Steps to the next element of the innermost array; the caller must then read the element. False after the last element, and after an error.
+    /// Error `parse`: the innermost container is no array, e.g. because the array has already ended.
     bool next_element() {
         if (failed_) return false;
         if (depth_ == 0 || inside_object()) return expected("an array that goes on");
@@ -98,7 +98,7 @@ public:
         return advance(']', "',' or ']'");
     }
 
-    /// Steps to the next member of the innermost object, whose value must then be read. `key` stays valid until the next key.
+    /// Steps to the next member of the innermost object; the caller must then read the value of the member. `key` is valid until the next key.
     /// Error `parse`: the innermost container is no object.
     bool next_member(std::string_view& key) {
         if (failed_) return false;
@@ -121,7 +121,7 @@ public:
         out.assign(view);
         return true;
     }
-    /// An integer without fraction or exponent that fits.
+    /// Reads a 64-bit integer without fraction or exponent.
     bool read(std::int64_t& out) {
         if (!begin_value()) return false;
         const char* p = at_;
@@ -134,8 +134,8 @@ public:
         if (*first == '0' && p - first > 1) return fail_at(first, errc::parse, "a number must not begin with 0");
         if (p != end_ && (*p == '.' || *p == 'e' || *p == 'E'))
             return fail_at(value_, errc::parse, "expected an integer, got a fraction or an exponent");
-        const auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
-        if ((p != end_ && detail::is_digit(*p)) || magnitude > most + (negative ? 1U : 0U))
+        const auto max_magnitude = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+        if ((p != end_ && detail::is_digit(*p)) || magnitude > max_magnitude + (negative ? 1U : 0U))
             return fail_at(value_, errc::limit, "expected an integer of 64 bits, got a larger one");
         out = negative ? static_cast<std::int64_t>(~magnitude + 1U) : static_cast<std::int64_t>(magnitude);
         at_ = p;
@@ -147,7 +147,7 @@ public:
         out = number.real;
         return true;
     }
-    /// Any number. Beyond the range of a double is an error; an integer beyond 64 bits is given as a double.
+    /// Reads any number. A number beyond the range of a double is an error; an integer beyond 64 bits is returned as a double.
     bool read(json_number& out) {
         if (!begin_value()) return false;
         const char* p = at_;
@@ -155,7 +155,7 @@ public:
         if (negative) ++p;
         if (p == end_ || !detail::is_digit(*p)) return expected("a number");
         const char* const first = p;
-        std::uint64_t mantissa = 0; // overflow is harmless: then the slow way is taken
+        std::uint64_t mantissa = 0; // may overflow: more than 19 digits take the slow path below
         std::int64_t scale = 0;
         std::size_t digits = 0;
         const auto run = [&] {
@@ -170,19 +170,19 @@ public:
             integer = false;
             ++p;
             const auto fraction = run();
-            if (fraction == 0) return fail_at(p, errc::parse, "expected a digit behind the decimal point");
+            if (fraction == 0) return fail_at(p, errc::parse, "expected a digit after the decimal point");
             scale = -static_cast<std::int64_t>(fraction);
         }
         if (p != end_ && (*p == 'e' || *p == 'E')) {
             integer = false;
             ++p;
-            const bool down = p != end_ && *p == '-';
+            const bool negative_exponent = p != end_ && *p == '-';
             if (p != end_ && (*p == '-' || *p == '+')) ++p;
             if (p == end_ || !detail::is_digit(*p)) return fail_at(p, errc::parse, "expected a digit in the exponent");
             std::int64_t e = 0;
             for (; p != end_ && detail::is_digit(*p); ++p)
                 if (e < 100'000) e = e * 10 + (*p - '0');
-            scale += down ? -e : e;
+            scale += negative_exponent ? -e : e;
         }
         const std::string_view text(value_, static_cast<std::size_t>(p - value_));
         out.is_integer = false;
@@ -215,9 +215,9 @@ public:
     }
     bool read_null() { return begin_value() && (literal("null") || expected("null")); }
 
-    /// Passes over one value of any kind, checked like the rest.
+    /// Skips one value of any kind. The value is checked as strictly as a value that is read.
     bool skip() {
-        const int outside = depth_;
+        const int outer_depth = depth_;
         for (;;) {
             std::string_view text;
             json_number number;
@@ -231,15 +231,15 @@ public:
             case json_kind::null: read_null(); break;
             case json_kind::none: begin_value() && expected("a value"); break;
             }
-            for (;;) { // behind a value: step on, and out of every container that ends here
+            for (;;) { // after a value: step to the next value and leave every container that ends here
                 if (failed_) return false;
-                if (depth_ == outside) return true;
+                if (depth_ == outer_depth) return true;
                 if (inside_object() ? next_member(text) : next_element()) break;
             }
         }
     }
 
-    /// Passes over one value and gives its text, without the space around it.
+    /// Skips one value and returns its text, without the surrounding white space.
     bool raw(std::string_view& out) {
         if (!begin_value()) return false;
         const std::size_t from = offset();
@@ -247,13 +247,14 @@ public:
         out = since(from);
         return true;
     }
-    /// How many bytes have been read, and the text from such a place to here; empty where the place is behind the reader, as it may be after an error.
+    /// The number of bytes read so far.
     [[nodiscard]] std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+    /// The text from byte `from` to the current position; empty if `from` lies after the current position, which an error can cause.
     [[nodiscard]] std::string_view since(std::size_t from) const noexcept {
         return from <= offset() ? std::string_view(begin_ + from, offset() - from) : std::string_view();
     }
 
-    /// True when nothing failed and nothing but space is left.
+    /// True if no error occurred and only white space is left.
     bool finish() {
         if (failed_) return false;
         space();
@@ -261,20 +262,20 @@ public:
         return true;
     }
 
-    /// Refuses the value that was read or begun last, for a reason of the caller's. Returns false.
+    /// Reports an error of the caller at the value that was read or begun last. Returns false.
     bool fail(errc code, std::string reason) { return fail_at(value_, code, std::move(reason)); }
 
     [[nodiscard]] bool ok() const noexcept { return !failed_; }
-    /// pre: !ok(). The sentence without its place.
+    /// pre: !ok(). The message without its position.
     [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
     [[nodiscard]] errc code() const noexcept { return code_; }
-    /// pre: !ok(). The sentence begins with line:column.
+    /// pre: !ok(). The message begins with line:column.
     [[nodiscard]] augur::error error() const {
         AUGUR_ASSERT(failed_, "json_reader: no error");
         const auto at = where();
         return {code_, std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + reason_};
     }
-    /// Where the error is; without one, how far the reader has come.
+    /// The position of the error, or the current position if there is no error.
     [[nodiscard]] json_position where() const noexcept {
         json_position at{first_line_, 1};
         for (const char* p = begin_; p != at_; ++p) {
@@ -297,13 +298,13 @@ private:
         owed_ = false;
         return at_ != end_ || expected("a value");
     }
-    [[nodiscard]] bool inside_object() const noexcept { // with depth_ > 0
+    [[nodiscard]] bool inside_object() const noexcept { // pre: depth_ > 0
         const auto level = static_cast<unsigned>(depth_ - 1);
         return ((objects_[level / 64] >> (level % 64)) & 1U) != 0;
     }
-    bool open(char bracket, const char* what, bool object) {
+    bool open(char bracket, const char* wanted, bool object) {
         if (!begin_value()) return false;
-        if (*at_ != bracket) return expected(what);
+        if (*at_ != bracket) return expected(wanted);
         if (depth_ >= limits_.depth) return limit("nesting", static_cast<std::size_t>(limits_.depth));
         const auto level = static_cast<unsigned>(depth_++);
         const std::uint64_t bit = std::uint64_t{1} << (level % 64);
@@ -312,7 +313,7 @@ private:
         ++at_;
         return true;
     }
-    bool advance(char bracket, const char* what) {
+    bool advance(char bracket, const char* wanted) {
         space();
         if (at_ != end_ && *at_ == bracket) {
             ++at_;
@@ -321,7 +322,7 @@ private:
             return false;
         }
         if (fresh_) return fresh_ = false, owed_ = true;
-        if (at_ == end_ || *at_ != ',') return expected(what);
+        if (at_ == end_ || *at_ != ',') return expected(wanted);
         ++at_;
         return owed_ = true;
     }
@@ -330,16 +331,16 @@ private:
         at_ += word.size();
         return true;
     }
-    /// The string whose quote is at at_.
+    /// Reads the string whose opening quote is at at_.
     bool string(std::string_view& out, std::string& scratch) {
         const char* const start = ++at_;
         const char* p = start;
-        const char* from = start; // what stands before it is in scratch
+        const char* from = start; // begin of the characters that are not yet copied to scratch
         scratch.clear();
         for (;;) {
             while (end_ - p >= 8 && detail::eight_plain(p)) p += 8;
             while (p != end_ && detail::string_bytes[static_cast<unsigned char>(*p)] == detail::string_byte::plain) ++p;
-            if (p == end_) return fail_at(p, errc::parse, "a string without its closing quote");
+            if (p == end_) return fail_at(p, errc::parse, "a string without a closing quote");
             switch (detail::string_bytes[static_cast<unsigned char>(*p)]) {
             case detail::string_byte::plain: break;
             case detail::string_byte::quote: {
@@ -386,7 +387,7 @@ private:
         if (code >= 0xD800 && code < 0xE000) {
             std::uint32_t low = 0;
             if (code >= 0xDC00 || end_ - p < 2 || p[0] != '\\' || p[1] != 'u' || !hex4(p += 2, low) || low < 0xDC00 || low >= 0xE000)
-                return fail_at(backslash, errc::parse, "half a surrogate pair inside a string");
+                return fail_at(backslash, errc::parse, "an unpaired surrogate inside a string");
             code = 0x10000U + ((code - 0xD800U) << 10U) + (low - 0xDC00U);
         }
         detail::append_utf8(scratch, code);
@@ -400,17 +401,17 @@ private:
         return true;
     }
 
-    bool expected(const char* what) {
+    bool expected(const char* wanted) {
         std::string got = "the end";
         if (at_ != end_) {
             const auto c = static_cast<unsigned char>(*at_);
             constexpr char hex[] = "0123456789ABCDEF";
             got = c >= 0x20 && c < 0x7F ? std::string{'\'', *at_, '\''} : std::string("byte 0x") + hex[c >> 4U] + hex[c & 15U];
         }
-        return fail_at(at_, errc::parse, std::string("expected ") + what + ", got " + got);
+        return fail_at(at_, errc::parse, std::string("expected ") + wanted + ", got " + got);
     }
-    bool limit(const char* what, std::size_t most) {
-        return fail_at(at_, errc::limit, std::string(what) + " beyond the limit of " + std::to_string(most));
+    bool limit(const char* item, std::size_t bound) {
+        return fail_at(at_, errc::limit, std::string(item) + " beyond the limit of " + std::to_string(bound));
     }
     bool fail_at(const char* place, errc code, std::string reason) {
         if (failed_) return false;
@@ -424,13 +425,13 @@ private:
     const char* begin_;
     const char* end_;
     const char* at_;
-    const char* value_; ///< where the value read last begins
+    const char* value_; ///< begin of the value that was read last
     json_limits limits_;
     std::size_t first_line_;
-    std::array<std::uint64_t, max_depth / 64> objects_{}; ///< a bit a level: is it an object?
+    std::array<std::uint64_t, max_depth / 64> objects_{}; ///< one bit per nesting level: 1 for an object, 0 for an array
     int depth_ = 0;
     bool fresh_ = false; ///< the innermost container has just been opened
-    bool owed_ = false;  ///< an element or member was stepped to and its value is not read
+    bool owed_ = false;  ///< the reader stepped to an element or member whose value is not read yet
     bool failed_ = false;
     errc code_{};
     std::string reason_;

@@ -3,7 +3,7 @@
 #define AUGUR_CORE_JSON_OBJECT_HPP
 
 /// @file
-/// How strict JSON objects are read: every member is known, none stands twice, what is needed is there.
+/// Strict reading of JSON objects: unknown, duplicate and missing members are errors.
 
 #include <array>
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace augur::inline v0::detail {
 
-/// Steps through the members of an object whose names are known.
+/// Steps through the members of an object with a fixed list of member names.
 ///
-///     json_members members(in, names);           // begins the object
-///     for (std::size_t i; members.next(i);) ...  // i is the place of the name in `names`; its value must be read
-///     members.need(0b101);                       // names[0] and names[2] were there, or the reader fails
+///     json_members members(in, names);           // opens the object
+///     for (std::size_t i; members.next(i);) ...  // i is the index of the name in `names`; the caller must read its value
+///     members.need(0b101);                       // fails unless names[0] and names[2] were present
 template <std::size_t N>
 class json_members {
     static_assert(N <= 64);
@@ -40,7 +40,8 @@ public:
         return in_->fail(errc::parse, "'" + std::string(key.substr(0, 40)) + "' is not known here");
     }
 
-    /// The first two members of our files, names[0] and names[1]: what it is, and the version that this reader knows.
+    /// Reads the first two members of an augur file: names[0] must be `format`, and names[1] must be `version`.
+    /// Errors: parse (other members), version_mismatch (another format or version).
     bool header(std::string_view format, std::int64_t version) {
         std::size_t i = 0;
         std::string_view text;
@@ -54,6 +55,7 @@ public:
         return true;
     }
 
+    /// Fails unless every member whose bit is set in `wanted` was present.
     bool need(std::uint64_t wanted) {
         for (std::size_t i = 0; in_->ok() && i < N; ++i)
             if (((wanted & ~seen_) >> i & 1U) != 0) return in_->fail(errc::parse, "'" + std::string((*names_)[i]) + "' is missing");
@@ -68,11 +70,14 @@ private:
 template <std::size_t N>
 json_members(json_reader&, const std::array<std::string_view, N>&) -> json_members<N>;
 
-/// Steps to an element of an array that must be there; `end_elements` sees to it that none is left.
+/// Steps to the next element of an array; an array that ends here is an error.
 inline bool need_element(json_reader& in) { return in.next_element() || in.fail(errc::parse, "expected another element"); }
-inline bool end_elements(json_reader& in) { return in.ok() && (!in.next_element() || in.fail(errc::parse, "an element too many")); }
+/// Leaves an array; a further element is an error.
+inline bool end_elements(json_reader& in) {
+    return in.ok() && (!in.next_element() || in.fail(errc::parse, "expected the end of the array, got another element"));
+}
 
-/// Reads a whole number of a narrower type, or within bounds.
+/// Reads an integer from `low` to `high`. Error `invalid_argument`: outside of these bounds.
 template <class Int>
 bool read_integer(json_reader& in, Int& out, std::int64_t low, std::int64_t high) {
     std::int64_t n = 0;
@@ -83,14 +88,14 @@ bool read_integer(json_reader& in, Int& out, std::int64_t low, std::int64_t high
     return true;
 }
 
-/// Reads one of the names of an enum.
+/// Reads the name of an enumerator; `names` lists the names by value. `label` names the enum in the error.
 template <class Enum, std::size_t N>
-bool read_name(json_reader& in, const std::array<std::string_view, N>& names, Enum& out, const char* what) {
+bool read_name(json_reader& in, const std::array<std::string_view, N>& names, Enum& out, const char* label) {
     std::string_view text;
     if (!in.read(text)) return false;
     for (std::size_t i = 0; i < N; ++i)
         if (names[i] == text) return out = static_cast<Enum>(i), true;
-    return in.fail(errc::parse, "'" + std::string(text.substr(0, 40)) + "' is no " + what);
+    return in.fail(errc::parse, "'" + std::string(text.substr(0, 40)) + "' is no " + label);
 }
 
 } // namespace augur::inline v0::detail

@@ -3,7 +3,7 @@
 #define AUGUR_CORE_JSON_WRITER_HPP
 
 /// @file
-/// JSON written into a string, byte for byte as TVM's logs have it.
+/// JSON writer that appends to a string, in the format of TVM's auto_scheduler logs (dmlc::JSONWriter), byte for byte.
 
 #include <cmath>
 #include <concepts>
@@ -17,8 +17,8 @@
 
 namespace augur::inline v0 {
 
-/// Appends `text` as a JSON string. What is not UTF-8 in it becomes U+FFFD, so the result can always be read.
-/// Escapes what dmlc's writer escapes, in its way, and the other control characters as \u00XX.
+/// Appends `text` as a JSON string. A byte that is not valid UTF-8 becomes U+FFFD, so the output is always valid JSON.
+/// Escapes the same characters as dmlc's writer, in the same form, and the other control characters as \u00XX.
 inline void append_json_string(std::string& out, std::string_view text) {
     out += '"';
     const char* const end = text.data() + text.size();
@@ -26,19 +26,19 @@ inline void append_json_string(std::string& out, std::string_view text) {
     const char* p = from;
     while (p != end) {
         const auto c = static_cast<unsigned char>(*p);
-        const auto what = detail::string_bytes[c];
-        if (what == detail::string_byte::plain) {
+        const auto kind = detail::string_bytes[c];
+        if (kind == detail::string_byte::plain) {
             ++p;
             continue;
         }
         const std::size_t n = detail::utf8_length(p, end);
-        if (what == detail::string_byte::multibyte && n > 0) {
+        if (kind == detail::string_byte::multibyte && n > 0) {
             p += n;
             continue;
         }
         out.append(from, p);
         constexpr char hex[] = "0123456789abcdef";
-        if (what == detail::string_byte::multibyte) out += "\xEF\xBF\xBD";
+        if (kind == detail::string_byte::multibyte) out += "\xEF\xBF\xBD";
         else if (c == '"' || c == '\\') (out += '\\') += *p;
         else if (c == '\n') out += "\\n";
         else if (c == '\r') out += "\\r";
@@ -50,8 +50,8 @@ inline void append_json_string(std::string& out, std::string_view text) {
     out += '"';
 }
 
-/// Appends JSON to a string, separated as dmlc's one-line writer (TVM's logs) does it: `, ` and `: `.
-/// pre: calls come in an order that makes a text; a key before every value of an object
+/// Appends JSON to a string, with the separators of dmlc's one-line writer (`, ` and `: `), as in TVM's logs.
+/// pre: the calls form a valid JSON text, with a key before every value of an object
 class json_writer {
 public:
     explicit json_writer(std::string& out) noexcept : out_(&out) {}
@@ -80,14 +80,14 @@ public:
         else append_number(*out_, number);
         return *this;
     }
-    /// The shortest text that reads back equal. JSON has no infinity and no NaN: they become null.
+    /// Writes the shortest text that parses to the same double. Infinity and NaN become null, because JSON has neither.
     json_writer& value(double number) {
         if (!std::isfinite(number)) return raw("null");
         separate();
         append_number(*out_, number);
         return *this;
     }
-    /// Six significant digits, as TVM writes costs.
+    /// Writes six significant digits, as TVM writes costs.
     json_writer& value_6(double number) {
         if (!std::isfinite(number)) return raw("null");
         separate();
@@ -95,7 +95,7 @@ public:
         return *this;
     }
     json_writer& null() { return raw("null"); }
-    /// A text that is JSON already.
+    /// Writes a text that is already JSON.
     json_writer& raw(std::string_view json) {
         separate();
         out_->append(json);

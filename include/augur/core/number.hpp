@@ -3,7 +3,7 @@
 #define AUGUR_CORE_NUMBER_HPP
 
 /// @file
-/// Numbers to and from text, whatever the locale: exact both ways.
+/// Exact, locale-independent conversion between numbers and text (std::from_chars and std::to_chars, with a fallback for libc++).
 
 #include <array>
 #include <charconv>
@@ -21,7 +21,7 @@
 
 namespace augur::inline v0 {
 
-/// The integer that the whole of `text` spells (`-?[0-9]+`); nothing when it is something else or does not fit.
+/// Parses `text` as a decimal integer (`-?[0-9]+`); nullopt if the whole text is no such integer or does not fit into 64 bits.
 [[nodiscard]] inline std::optional<std::int64_t> parse_int(std::string_view text) noexcept {
     std::int64_t value = 0;
     const char* const end = text.data() + text.size();
@@ -32,21 +32,21 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// The powers of ten that a double has exactly: with a mantissa below 2^53 one operation rounds correctly (Clinger 1990).
+/// The powers of ten that a double represents exactly. With a mantissa below 2^53, one operation rounds correctly (Clinger 1990).
 inline constexpr std::array<double, 23> powers_of_ten{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// strtod without a decimal point, so that no locale can change it: 1.25e-3 is read as 125e-5.
-/// 768 significant digits decide every double; what comes after them only has to be known to be not zero.
+/// Calls strtod on a text without a decimal point, so that the locale has no effect: 1.25e-3 becomes 125e-5.
+/// 768 significant digits determine every double; of the digits after them it only matters whether one is not zero.
 inline std::optional<double> parse_double_by_strtod(std::string_view text) noexcept {
-    constexpr std::size_t enough = 800;
-    std::array<char, enough + 32> digits{};
+    constexpr std::size_t max_digits = 800;
+    std::array<char, max_digits + 32> digits{};
     std::size_t n = 0;
     std::size_t i = 0;
     std::int64_t exponent = 0;
-    bool any = false;
+    bool has_digits = false;
     bool point = false;
     bool dropped = false;
     if (i < text.size() && text[i] == '-') digits[n++] = text[i++];
@@ -57,26 +57,26 @@ inline std::optional<double> parse_double_by_strtod(std::string_view text) noexc
             continue;
         }
         if (!is_digit(text[i])) break;
-        any = true;
+        has_digits = true;
         if (point) --exponent;
         if (n == first && text[i] == '0') continue;
-        if (n < enough) {
+        if (n < max_digits) {
             digits[n++] = text[i];
         } else {
             ++exponent;
             dropped = dropped || text[i] != '0';
         }
     }
-    if (!any) return std::nullopt;
+    if (!has_digits) return std::nullopt;
     if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
         ++i;
-        const bool down = i < text.size() && text[i] == '-';
+        const bool negative_exponent = i < text.size() && text[i] == '-';
         if (i < text.size() && (text[i] == '-' || text[i] == '+')) ++i;
         if (i == text.size()) return std::nullopt;
         std::int64_t e = 0;
         for (; i < text.size() && is_digit(text[i]); ++i)
             if (e < 100'000'000) e = e * 10 + (text[i] - '0');
-        exponent += down ? -e : e;
+        exponent += negative_exponent ? -e : e;
     }
     if (i != text.size()) return std::nullopt;
     if (n == first) digits[n++] = '0';
@@ -93,10 +93,10 @@ inline std::optional<double> parse_double_by_strtod(std::string_view text) noexc
 
 } // namespace detail
 
-/// The double nearest to what the whole of `text` spells, a decimal as in JSON; nothing when it is something else.
-/// Too large gives infinity, too small gives zero.
+/// Parses `text` as a decimal number, as in JSON, and rounds it to the nearest double; nullopt if the whole text is no such number.
+/// A number too large for a double gives infinity, one too small gives zero.
 [[nodiscard]] inline std::optional<double> parse_double(std::string_view text) noexcept {
-    if (text.empty() || !(detail::is_digit(text.front()) || text.front() == '-' || text.front() == '.')) return std::nullopt; // no "inf", no "nan"
+    if (text.empty() || !(detail::is_digit(text.front()) || text.front() == '-' || text.front() == '.')) return std::nullopt; // no inf, nan
     if (text.size() > 1 && text.front() == '-' && !(detail::is_digit(text[1]) || text[1] == '.')) return std::nullopt;
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L // libc++ has no from_chars for floating point
     double value = 0;
@@ -104,7 +104,7 @@ inline std::optional<double> parse_double_by_strtod(std::string_view text) noexc
     const auto [at, failure] = std::from_chars(text.data(), end, value);
     if (failure == std::errc{}) return at == end ? std::optional<double>(value) : std::nullopt;
 #endif
-    return detail::parse_double_by_strtod(text); // also what from_chars calls out of range, a subnormal perhaps
+    return detail::parse_double_by_strtod(text); // from_chars also reports subnormals as out of range
 }
 
 /// Appends the decimal digits of `value`.
@@ -114,14 +114,14 @@ inline void append_number(std::string& out, I value) {
     out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
 }
 
-/// Appends the shortest text that reads back as the same double. pre: `value` is finite
+/// Appends the shortest text that parses to the same double. pre: `value` is finite
 inline void append_number(std::string& out, double value) {
     AUGUR_ASSERT(std::isfinite(value), "append_number: a finite number");
     std::array<char, 32> text;
     out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
 }
 
-/// Appends `value` as a hexadecimal floating literal of C, exact, as `%a` prints it in the C locale. pre: `value` is finite
+/// Appends `value` exactly, as a hexadecimal floating-point literal of C (`%a` in the C locale). pre: `value` is finite
 inline void append_number_hex(std::string& out, double value) {
     AUGUR_ASSERT(std::isfinite(value), "append_number_hex: a finite number");
     std::array<char, 32> text;

@@ -3,7 +3,7 @@
 #define AUGUR_CORE_RANDOM_ENGINE_HPP
 
 /// @file
-/// Random numbers that are the same on every compiler, standard library and thread count.
+/// Reproducible random numbers (xoshiro256**): equal for every compiler, standard library and number of threads.
 
 #include <array>
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace augur::inline v0 {
 
-/// One step of splitmix64: a bijective mixer of 64 bits (Steele, Lea, Flood 2014).
+/// One step of splitmix64: a bijective 64-bit mixer (Steele, Lea, Flood 2014).
 constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
     x += 0x9E3779B97F4A7C15ULL;
     x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
@@ -24,10 +24,10 @@ constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
     return x ^ (x >> 31U);
 }
 
-/// xoshiro256** (Blackman, Vigna 2018) with our own distributions, since the standard's differ between libraries.
+/// xoshiro256** (Blackman, Vigna 2018) with its own distributions, because those of <random> differ between standard libraries.
 ///
-/// A value: copying it copies the stream. `stream(i)` gives the i-th independent child and leaves the parent alone, so work item i
-/// draws the same numbers whichever thread runs it.
+/// A value: a copy continues the same stream. `stream(i)` returns the i-th independent child stream and does not change the parent, so work item i
+/// draws the same numbers on every thread.
 class random_engine {
 public:
     using result_type = std::uint64_t;
@@ -55,7 +55,7 @@ public:
     /// Uniform in [0, n), unbiased.   pre: n > 0
     constexpr std::uint64_t below(std::uint64_t n) noexcept {
         AUGUR_ASSERT(n > 0, "random::below: empty range");
-        const std::uint64_t reject = (~n + 1) % n; // 2^64 mod n: the draws that would favour small results
+        const std::uint64_t reject = (~n + 1) % n; // 2^64 mod n: draws below it would bias the result towards small numbers
         for (;;) {
             const std::uint64_t x = (*this)();
             if (x >= reject) return x % n;
@@ -68,13 +68,13 @@ public:
     /// Uniform in [low, high).
     constexpr double uniform(double low, double high) noexcept { return low + (high - low) * uniform(); }
 
-    /// Fisher-Yates.
+    /// Fisher-Yates shuffle.
     template <class T>
     constexpr void shuffle(std::span<T> items) noexcept {
         for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[static_cast<std::size_t>(below(i))]);
     }
 
-    /// The i-th child stream.
+    /// The i-th child stream; independent of the parent and of the other children.
     [[nodiscard]] constexpr random_engine stream(std::uint64_t i) const noexcept {
         return random_engine(mix64(state_[0] ^ mix64(state_[2] + i)));
     }

@@ -3,23 +3,23 @@
 #define AUGUR_CORE_RETRAINING_SCHEDULE_HPP
 
 /// @file
-/// When to do again what depends on all that came so far: at a number of things, and whenever it has grown by a factor.
+/// Geometric retraining schedule: retrain after n, n g, n g^2, ... records, where g is the growth factor.
 
 #include <cmath>
 #include <cstddef>
 
 namespace augur::inline v0 {
 
-/// The least growth that marks may have. Closer to 1 they are more than a search has records.
+/// The smallest growth factor allowed. With a factor closer to 1 there would be more retraining points than records.
 inline constexpr double least_retraining_growth = 1.01;
 
-/// The greatest of first, first * growth, first * growth^2, ... (rounded down) that is at most `count`; 0 where there is none.
+/// The last retraining point: the greatest of first, first * growth, first * growth^2, ... (rounded down) that is at most `count`, else 0.
 /// pre: first > 0, growth >= `least_retraining_growth`
 [[nodiscard]] inline std::size_t last_retraining(std::size_t count, std::size_t first, double growth) {
-    std::size_t mark = 0;
+    std::size_t last = 0;
     for (auto next = static_cast<double>(first); std::floor(next) <= static_cast<double>(count); next *= growth)
-        mark = static_cast<std::size_t>(next);
-    return mark;
+        last = static_cast<std::size_t>(next);
+    return last;
 }
 
 } // namespace augur::inline v0

@@ -3,7 +3,7 @@
 #define AUGUR_CORE_WHOLE_FILE_HPP
 
 /// @file
-/// Reading a file as a whole, with the standard library alone: a regular file, of a size that is known before memory is taken.
+/// Reads whole regular files with the standard library. The size is known before memory is allocated.
 
 #include <algorithm>
 #include <cerrno>
@@ -23,7 +23,7 @@
 namespace augur::inline v0 {
 namespace detail {
 
-/// What a file is, for messages.
+/// The kind of a file, for error messages.
 constexpr std::string_view kind_of_file(std::filesystem::file_type type) noexcept {
     switch (type) {
     case std::filesystem::file_type::regular: return "a regular file";
@@ -43,43 +43,43 @@ inline error not_regular(std::string_view path, std::filesystem::file_type type)
 
 } // namespace detail
 
-/// A regular file that is read from its front. Anything else is refused before it is opened: a FIFO would wait for a writer, a device has no end.
-/// Who may exchange the file for a FIFO in the moment between the two can make `open` wait.
+/// Sequential reader of a regular file. Other kinds of files are rejected before they are opened, because opening a FIFO waits for a writer and a
+/// device may have no end. If another process replaces the file by a FIFO between the check and the opening, `open` may block.
 ///
-/// Threads    one thread an object
+/// Threads    one thread per object
 class whole_file {
 public:
-    /// Errors: io, which says what came.
+    /// Errors: io (the file does not exist, is no regular file, or cannot be opened).
     [[nodiscard]] static result<whole_file> open(const std::string& path) {
-        std::error_code wrong;
-        const auto type = std::filesystem::status(path, wrong).type(); // of what a link leads to
+        std::error_code failure;
+        const auto type = std::filesystem::status(path, failure).type(); // follows symbolic links
         if (type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none)
-            return error{errc::io, path + ": cannot open: " + (wrong ? wrong.message() : std::string(std::strerror(ENOENT)))};
+            return error{errc::io, path + ": cannot open: " + (failure ? failure.message() : std::string(std::strerror(ENOENT)))};
         if (type != std::filesystem::file_type::regular) return detail::not_regular(path, type);
         errno = 0;
-        whole_file made(path, std::fopen(path.c_str(), "rbe"));
-        if (made.file_ == nullptr) return error{errc::io, path + ": cannot open: " + std::strerror(errno)};
-        const auto size = std::filesystem::file_size(path, wrong);
-        if (wrong) return error{errc::io, path + ": its size is not known: " + wrong.message()};
-        made.size_ = size;
-        return made;
+        whole_file file(path, std::fopen(path.c_str(), "rbe"));
+        if (file.file_ == nullptr) return error{errc::io, path + ": cannot open: " + std::strerror(errno)};
+        const auto size = std::filesystem::file_size(path, failure);
+        if (failure) return error{errc::io, path + ": cannot read its size: " + failure.message()};
+        file.size_ = size;
+        return file;
     }
 
-    /// Bytes, when it was opened. Files of /proc say 0.
+    /// The size in bytes when the file was opened. Files in /proc report 0.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
-    /// Appends up to `most` bytes, fewer at the end only. Takes memory for what is there, a block at a time. Errors: io.
-    [[nodiscard]] result<void> read(std::string& to, std::size_t most) {
+    /// Appends up to `most` bytes to `to`, fewer only at the end of the file. Allocates one block of 1 MiB at a time. Errors: io.
+    [[nodiscard]] result<void> read(std::string& to, std::size_t max_bytes) {
         constexpr std::size_t block = std::size_t{1} << 20U;
-        while (most > 0) {
-            const std::size_t before = to.size(), part = (std::min)(most, block);
-            to.resize(before + part);
+        while (max_bytes > 0) {
+            const std::size_t old_size = to.size(), wanted = (std::min)(max_bytes, block);
+            to.resize(old_size + wanted);
             errno = 0;
-            const std::size_t got = std::fread(to.data() + before, 1, part, file_.get());
-            to.resize(before + got);
+            const std::size_t got = std::fread(to.data() + old_size, 1, wanted, file_.get());
+            to.resize(old_size + got);
             if (std::ferror(file_.get()) != 0) return error{errc::io, path_ + ": cannot read: " + std::strerror(errno)};
-            if (got < part) return {};
-            most -= got;
+            if (got < wanted) return {};
+            max_bytes -= got;
         }
         return {};
     }
@@ -95,18 +95,18 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// The bytes of a regular file. Errors: io; limit (more than `most` bytes, found before memory is taken).
-[[nodiscard]] inline result<std::string> read_whole_file(const std::string& path, std::size_t most) {
+/// Returns the bytes of a regular file. Errors: io; limit (more than `most` bytes, checked before memory is allocated).
+[[nodiscard]] inline result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
     auto file = whole_file::open(path);
     if (!file) return file.error();
-    const auto limit = [&] { return error{errc::limit, path + ": more than the limit of " + std::to_string(most) + " bytes"}; };
-    if (file->size() > most) return limit();
+    const auto limit = [&] { return error{errc::limit, path + ": more than the limit of " + std::to_string(max_bytes) + " bytes"}; };
+    if (file->size() > max_bytes) return limit();
     std::string bytes;
     bytes.reserve(static_cast<std::size_t>(file->size()));
-    if (auto done = file->read(bytes, most); !done) return done.error();
-    std::string more; // one that grows, or does not know its size
-    if (bytes.size() == most)
-        if (auto done = file->read(more, 1); !done || !more.empty()) return done ? limit() : done.error();
+    if (auto done = file->read(bytes, max_bytes); !done) return done.error();
+    std::string excess; // detects a file that grows, or that reports a wrong size
+    if (bytes.size() == max_bytes)
+        if (auto done = file->read(excess, 1); !done || !excess.empty()) return done ? limit() : done.error();
     return bytes;
 }
 

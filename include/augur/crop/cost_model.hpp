@@ -3,7 +3,8 @@
 #define AUGUR_CROP_COST_MODEL_HPP
 
 /// @file
-/// Crop as a cost model: it ranks schedules with no data at all. What a schedule does comes from a function of the user's, which makes its features.
+/// Crop as a cost model of a schedule search: scores schedules by predicted latency, without training data. The user supplies a function from a
+/// schedule to its program features.
 
 #include <cmath>
 #include <concepts>
@@ -20,21 +21,21 @@
 
 namespace augur::inline v0::crop {
 
-/// Makes the features of a schedule's program.
+/// A function that extracts the program features of a schedule.
 ///
 /// Syntax      `f(task, schedule) -> result<program_features>`
-/// Semantics   the same features for the same task and schedule, whatever else was asked
+/// Semantics   deterministic: equal features for equal tasks and schedules, in any order of calls
 template <class F, class S, class Task>
 concept feature_extractor = requires(F& f, const Task& t, const S& s) {
     { f(t, s) } -> std::same_as<result<program_features>>;
 };
 
-/// Scores schedules by the time that Crop predicts for their programs: a cost model that needs neither training nor the machine that it predicts.
+/// Scores schedules by the latency that Crop predicts for their programs. It needs no training and no access to the target machine.
 ///
 ///     model model(machine, 2, [&](const task& t, const schedule& s) { return features_of(t, s); });
-///     model.score(task, schedules, scores); // -ln(seconds); -infinity where there are no features, last_failure() says why
+///     model.score(task, schedules, scores); // -ln(seconds); -infinity without features, reason in last_failure()
 ///
-/// Threads    one thread a model
+/// Threads    one thread per model
 template <class F>
 class model {
 public:
@@ -44,13 +45,14 @@ public:
     model(machine m, int threads, F features_of, crop::options o = {.breakdown = false})
         : predictor_(std::move(m), o), threads_(threads), features_of_(std::move(features_of)) {}
 
+    /// scores[i] = -ln(predicted seconds of batch[i]), or -infinity when there are no features or no finite prediction.
     /// @note errors: shape_mismatch, spans of different length
     template <schedule S, task Task>
     requires feature_extractor<F, S, Task>
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
-                         "crop: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
+                         "crop: expected " + std::to_string(batch.size()) + " scores for as many schedules, got " + std::to_string(scores.size())};
         failure_.reset();
         for (std::size_t i = 0; i < batch.size(); ++i) {
             scores[i] = -std::numeric_limits<float>::infinity();
@@ -62,12 +64,12 @@ public:
             const auto p = predictor_.predict(*features, threads_);
             if (!p) failure_ = p.error();
             else if (p->seconds > 0 && std::isfinite(p->seconds)) scores[i] = static_cast<float>(-std::log(p->seconds));
-            else failure_ = error{errc::limit, "crop: expected a finite time above 0, " + std::to_string(p->seconds) + " s came"};
+            else failure_ = error{errc::limit, "crop: expected a finite time above 0 s, got " + std::to_string(p->seconds) + " s"};
         }
         return {};
     }
 
-    /// Why the last schedule of the last batch that could not be scored could not.
+    /// The error of the last schedule in the last batch without a score; nullopt when all have one.
     [[nodiscard]] const std::optional<error>& last_failure() const noexcept { return failure_; }
     [[nodiscard]] crop::predictor& predictor() noexcept { return predictor_; }
 

@@ -3,7 +3,7 @@
 #define AUGUR_CROP_PREDICTION_HPP
 
 /// @file
-/// What Crop says of a program on a machine: one number, where it comes from, and how far it is to be trusted.
+/// The result of a Crop prediction: run time, its breakdown by function, block and cache level, and the provenance of the instruction costs.
 
 #include <array>
 #include <cstddef>
@@ -19,64 +19,67 @@
 
 namespace augur::inline v0::crop {
 
-/// What keeps code from being faster.
+/// The bottleneck of a block or program.
 enum class limit : std::uint8_t {
-    none,        ///< it takes no time
-    front,       ///< as many instructions enter as can
-    unit,        ///< the units of one kind are always busy
-    dependences, ///< results are waited for
-    latency,     ///< caches and memory are waited for
-    bandwidth,   ///< caches and memory hand over as much as they can
-    branches,    ///< branches that were not foreseen
-    launch,      ///< work is handed to threads
+    none,        ///< takes no time, or no breakdown was asked for
+    front,       ///< issue width of the front end
+    unit,        ///< throughput of one kind of functional unit
+    dependences, ///< latency of dependent instructions
+    latency,     ///< latency of caches and memory
+    bandwidth,   ///< bandwidth of caches and memory
+    branches,    ///< mispredicted branches
+    launch,      ///< start of parallel regions
 };
 inline constexpr std::array<std::string_view, 8> limit_names{"none", "front", "unit", "dependences", "latency", "bandwidth", "branches", "launch"};
 constexpr std::string_view to_string(limit l) noexcept { return augur::detail::name_of(limit_names, static_cast<std::size_t>(l)); }
 
-/// Which model. The defaults are what we take for the best; `as_published` is what the paper says.
+/// Options of the model. The defaults include our extensions of the paper; `as_published` is the model of the paper.
 struct options {
     unit_model units = unit_model::ideal;
-    bool front = true;       ///< issue width and window
-    bool superblocks = true; ///< blocks cost what they add behind the one before; else each alone, times its count (Eq. 1)
-    bool branches = true;    ///< with `superblocks`: branches that are not foreseen
+    bool front = true;       ///< model the issue width and window of the machine
+    bool superblocks = true; ///< cost of a block in the context of the blocks before it; else each block alone, times its count (Eq. 1)
+    bool branches = true;    ///< with `superblocks`: cost of mispredicted branches
     eq6_mode eq6 = eq6_mode::conditional;
-    bool bandwidth = true;    ///< of caches and memory, where the machine says it
-    bool set_profiles = true; ///< exact hit rates where the program has a profile for the sets of a cache
-    bool registers = true;    ///< what does not fit into registers, and vectors that no register is made for
-    bool breakdown = true;    ///< what limits blocks and what levels cost; else only times. Twice the work
+    bool bandwidth = true;    ///< bandwidth of caches and memory, where the machine has it
+    bool set_profiles = true; ///< exact hit rates where the program has a profile for the number of sets of a cache
+    bool registers = true;    ///< register spills and vectors wider than a register
+    bool breakdown = true;    ///< bottlenecks and stalls by level; else only times. Doubles the run time of a prediction
 
-    /// Crop as published: Eq. 1 to 6 and nothing else. Times of units are ideal; PPT's, its ancestor's, are `unit_model::ppt_compat`.
+    /// Crop as published: Eq. 1 to 6 without extensions. Functional units are ideal; `unit_model::ppt_compat` gives those of PPT, its ancestor.
     static constexpr options as_published() noexcept { return {unit_model::ideal, false, false, false, eq6_mode::paper, false, false, false, true}; }
 };
 
-/// A cache, or the memory behind them.
+/// The share of a cache level, or of memory.
 struct level_share {
     std::string name;        ///< "L1", ..., "memory"
-    double share = 0;        ///< of the accesses that are served here
-    double stall_cycles = 0; ///< waited for it, beyond what the first cache would take
+    double share = 0;        ///< of all accesses, those served by this level
+    double stall_cycles = 0; ///< cycles beyond those of hits in the first cache
 };
 
+/// The share of a basic block.
 struct block_share {
     std::string name;
     double count = 0;        ///< ECount of Eq. 3
-    double cycles = 0;       ///< of all of them
-    double stall_cycles = 0; ///< of these: waited for caches and memory
+    double cycles = 0;       ///< of all executions
+    double stall_cycles = 0; ///< of these, cycles beyond those of hits in the first cache
     limit limited_by = limit::none;
-    std::string unit; ///< which, for limit::unit
+    std::string unit; ///< name of the unit, for limit::unit
 };
 
+/// The share of a function.
 struct function_share {
     std::string name;
     bool parallel = false;
-    double cycles = 0;        ///< on the thread that has most to do
+    double cycles = 0;        ///< of the thread with the most work
     double load_latency = 0;  ///< Eq. 6, cycles
-    double load_interval = 0; ///< cycles between two loads that the bandwidth allows; 0: no limit
+    double load_interval = 0; ///< minimum cycles between two loads due to bandwidth; 0: no limit
     double mispredict_cycles = 0;
     double launch_cycles = 0;
     std::vector<level_share> levels;
     std::vector<block_share> blocks;
 };
 
+/// The predicted run time of a program on a machine, with its breakdown.
 struct prediction {
     double seconds = 0;
     double cycles = 0;
@@ -85,21 +88,21 @@ struct prediction {
     std::vector<level_share> levels; ///< of the whole program
     double mispredict_cycles = 0;
     double launch_cycles = 0;
-    limit limited_by = limit::none; ///< what most of the cycles are limited by
-    std::string unit;               ///< which, for limit::unit
-    std::uint64_t unknown = 0;      ///< instructions in the program whose class is not known: they have a default cost
-    double unknown_share = 0;       ///< of the instructions that ran
-    std::array<double, 3> trust{};  ///< shares of the instructions that ran whose cost is a default, from a table, measured
+    limit limited_by = limit::none; ///< the bottleneck of most cycles
+    std::string unit;               ///< name of the unit, for limit::unit
+    std::uint64_t unknown = 0;      ///< instructions in the code whose class is not known; they have a default cost
+    double unknown_share = 0;       ///< of the executed instructions, those of an unknown class
+    std::array<double, 3> trust{};  ///< shares of the executed instructions whose cost is a default, from a table, measured
 };
 
-/// What limits in words: "unit fp add", "bandwidth".
+/// The text of a bottleneck, for example "unit fp add" or "bandwidth".
 [[nodiscard]] inline std::string limit_text(limit l, std::string_view unit) {
     std::string text(to_string(l));
     if (l == limit::unit) text.append(" ").append(unit);
     return text;
 }
 
-/// A prediction as JSON, one number first.
+/// The JSON text of a prediction; `seconds` is the first member.
 [[nodiscard]] inline std::string prediction_to_json(const prediction& p) {
     std::string out;
     json_writer w(out);

@@ -3,16 +3,16 @@
 #define AUGUR_CROP_PREDICTOR_HPP
 
 /// @file
-/// Crop's predictor (Sun et al. 2024): from features of a program and a machine's numbers to its run time, nothing measured.
+/// Crop's analytical predictor (Sun et al. 2024): the run time of a program from its features and a machine description, without measurements.
 ///
 ///     auto features = augur::features_from_json(text);               // gathered anywhere
 ///     auto machine = augur::read_machine("target.json");
-///     auto p = augur::crop::predict(*features, *machine, 8);         // p->seconds, and where they go
+///     auto p = augur::crop::predict(*features, *machine, 8);         // p->seconds and their breakdown
 ///
-/// As published, the cost is the sum of T(block) * ECount over all blocks (Eq. 1). A block alone is too dear, though: in a loop the next round begins
-/// before the last one is over. So by default the sum goes over the edges of the control flow: what a block adds behind the one it follows,
-/// T(p + b) - T(p), and for a block that follows itself what a further round adds once the loop is under way; an edge that the machine does not
-/// foresee costs T(b) and the penalty.
+/// As published, the cost is the sum of T(block) * ECount over all blocks (Eq. 1). That overestimates loops, because an iteration starts before the
+/// previous one has ended. So by default the sum runs over control-flow edges. The cost of an edge is the time that its target block b adds after its
+/// source block p, T(p + b) - T(p); for the edge of a block to itself it is the time of one iteration in the steady state. A mispredicted edge costs
+/// T(b) and the misprediction penalty.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,8 +33,8 @@
 
 namespace augur::inline v0::crop {
 
-/// Predicts any number of programs for one machine; its tables are made once.
-/// Threads    one thread an object
+/// Predicts programs for one machine. The cost tables are built once, by the constructor.
+/// Threads    one thread per object
 class predictor {
 public:
     /// pre: check_machine(m)
@@ -47,18 +47,19 @@ public:
     [[nodiscard]] const machine& target() const noexcept { return machine_; }
     [[nodiscard]] const options& settings() const noexcept { return options_; }
 
-    /// @param threads  that parallel functions are dealt to; at least 1. More than the machine has processors are as many as it has
-    /// @note errors: invalid_argument, when the features do not fit together (check_features); shape_mismatch, profiles for lines of another size
+    /// Predicts the run time of a program.
+    /// @param threads  threads that run parallel functions, at least 1; limited to the number of processors of the machine
+    /// @note errors: invalid_argument, inconsistent features (check_features) or less than 1 thread; shape_mismatch, profiles of another line size
     [[nodiscard]] result<prediction> predict(const program_features& p, int threads = 1);
 
 private:
-    /// What accesses to memory cost a function.
+    /// Memory costs of a function.
     struct memory_costs {
-        double extra = 0;           ///< cycles of a load beyond the first cache's, Eq. 6
-        double interval = 0;        ///< cycles an access, that the bandwidth allows
-        std::vector<double> shares; ///< of accesses, by level, then memory
+        double extra = 0;           ///< cycles of a load beyond the latency of the first cache, Eq. 6
+        double interval = 0;        ///< minimum cycles between two accesses due to bandwidth
+        std::vector<double> shares; ///< shares of the accesses by cache level, then memory
     };
-    /// The instructions of a function that ran.
+    /// Executed instructions of a function.
     struct tally {
         double loads = 0, stores = 0, all = 0, unknown = 0;
         std::array<double, 3> by_source{};
@@ -69,37 +70,37 @@ private:
     result<double> hits(const memory_features& m, const cache_level& cache, int threads) const;
     void lower(const control_flow_graph& flow);
     tally count(const control_flow_graph& flow) const;
-    static control_flow_graph one_behind_another(const function_features& f);
+    static control_flow_graph repeated_iterations(const function_features& f);
     double run(const control_flow_graph& flow, std::uint64_t entries, const std::vector<double>& misses);
     void limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out);
 
     machine machine_;
     options options_;
-    std::unique_ptr<cost_table> costs_; // where the pipeline looks it up, wherever this object goes
+    std::unique_ptr<cost_table> costs_; // at a stable address, because edges_ refers to it
     edge_costs edges_;
-    std::vector<native_code> native_; ///< of all blocks of a function, one behind the other
-    std::deque<graphlet> rewritten_;  ///< blocks with what registers cost
+    std::vector<native_code> native_; ///< of all blocks of a function, in order
+    std::deque<graphlet> rewritten_;  ///< blocks with register traffic added
     std::vector<lowered_block> lowered_;
-    std::vector<double> cycles_, near_cycles_, unit_busy_; ///< by block; the same with all in the first cache; by unit
+    std::vector<double> cycles_, near_cycles_, unit_busy_; ///< by block; by block when every access hits the first cache; by unit
 };
 
-/// The profile for the sets and ways of a cache; null when there is none.
+/// The exact profile for the sets and ways of a cache; null when there is none.
 inline const associativity_profile* predictor::set_profile_for(const memory_features& m, const cache_level& cache) {
     for (const auto& s : m.sets)
         if (s.line_bytes == cache.line_bytes && s.sets == sets_of(cache) && s.hits.size() >= static_cast<std::size_t>(cache.ways)) return &s;
     return nullptr;
 }
 
-/// The share of all accesses that a cache has, when `threads` threads run.
+/// Hit rate of a cache over all accesses, with `threads` threads.
 inline result<double> predictor::hits(const memory_features& m, const cache_level& cache, int threads) const {
-    // Threads are spread over the instances of a cache as evenly as they can be.
+    // Threads are spread evenly over the instances of a cache.
     const int instances = (std::max)(1, machine_.processors / cache.sharers);
     const int together = (std::min)(cache.sharers, (threads + instances - 1) / instances);
     if (together > 1 && m.threads > 1) return hit_rate(m.shared, cache);
     if (options_.set_profiles && together == 1)
         if (const auto* const sets = set_profile_for(m, cache)) return hit_rate(*sets, cache);
     if (together == 1) return hit_rate(m.own, cache);
-    // Nobody counted how the threads disturb one another: each has its part of the cache.
+    // Without a profile of interleaved threads, each thread has an equal part of the cache.
     auto part = cache;
     const auto sets = (std::max)(std::int64_t{1}, static_cast<std::int64_t>(sets_of(cache)) / together);
     part.bytes = sets * cache.ways * cache.line_bytes;
@@ -120,7 +121,7 @@ inline result<predictor::memory_costs> predictor::memory_of(const std::vector<me
     const auto access = memory_access_costs(machine_, rates, options_.eq6, threads);
     if (!access) return access.error();
     out.extra = access->latency - machine_.caches.front().latency;
-    // Of each level how much it serves: Eq. 6 with costs of 1 there and 0 elsewhere.
+    // The share of a level is Eq. 6 with cost 1 for that level and 0 for the others.
     std::vector<double> one(levels, 0.0), line_cycles(levels, 0.0);
     for (std::size_t i = 0; i < levels; ++i) {
         one[i] = 1;
@@ -130,9 +131,9 @@ inline result<predictor::memory_costs> predictor::memory_of(const std::vector<me
         if (i > 0 && c.bytes_per_cycle > 0) line_cycles[i] = static_cast<double>(c.line_bytes) / c.bytes_per_cycle;
     }
     out.shares.push_back(average_cost(rates, one, 1, options_.eq6));
-    if (options_.bandwidth) { // what is not in the first cache comes by the line; the first cache's own limit is that of the load units
+    if (options_.bandwidth) { // a miss of the first cache transfers a whole line; the load units limit the first cache itself
         const std::vector<double> none(levels, 0.0);
-        const auto far = memory_access_costs(machine_, none, options_.eq6, threads); // of memory alone
+        const auto far = memory_access_costs(machine_, none, options_.eq6, threads); // cost of an access that misses all caches
         if (!far) return far.error();
         out.interval = average_cost(rates, line_cycles, far->cycles_per_byte * static_cast<double>(machine_.caches.back().line_bytes), options_.eq6);
         if (const auto* const m = memory_for(list, threads); m != nullptr && options_.set_profiles)
@@ -191,8 +192,8 @@ inline predictor::tally predictor::count(const control_flow_graph& flow) const {
     return t;
 }
 
-/// A parallel function as a thread runs it: one iteration behind the other, so that where it ends it begins again.
-inline control_flow_graph predictor::one_behind_another(const function_features& f) {
+/// A parallel function as one thread runs it: iterations one after another, with added edges from the returning blocks to the entry.
+inline control_flow_graph predictor::repeated_iterations(const function_features& f) {
     const auto& flow = f.flow;
     std::vector<basic_block> blocks(flow.values().begin(), flow.values().end());
     std::vector<control_flow_graph::new_edge> edges;
@@ -212,7 +213,7 @@ inline control_flow_graph predictor::one_behind_another(const function_features&
     return {std::move(blocks), std::move(edges)};
 }
 
-/// Fills cycles_: of all executions of each block. Gives those of them that mispredicted branches cost.
+/// Fills cycles_ with the cycles of all executions of each block. Returns the part of these cycles that mispredicted branches cost.
 inline double predictor::run(const control_flow_graph& flow, std::uint64_t entries, const std::vector<double>& misses) {
     cycles_.assign(flow.size(), 0.0);
     const auto alone = edges_.alone(flow, lowered_);
@@ -220,7 +221,7 @@ inline double predictor::run(const control_flow_graph& flow, std::uint64_t entri
         for (std::uint32_t b = 0; b < flow.size(); ++b) cycles_[b] = alone[b] * static_cast<double>(flow[b].count);
         return 0;
     }
-    const auto behind = edges_.behind(flow, lowered_);
+    const auto edge_cycles = edges_.edges(flow, lowered_);
     double mispredicted = 0;
     cycles_[0] = alone[0] * static_cast<double>(entries);
     for (std::uint32_t i = 0; i < flow.edge_count(); ++i) {
@@ -228,16 +229,16 @@ inline double predictor::run(const control_flow_graph& flow, std::uint64_t entri
         if (flow[e].count == 0) continue;
         const auto n = static_cast<double>(flow[e].count);
         const double missed = options_.branches ? misses[i] : 0;
-        cycles_[e.target] += n * ((1 - missed) * behind[i] + missed * (alone[e.target] + costs_->mispredict()));
+        cycles_[e.target] += n * ((1 - missed) * edge_cycles[i] + missed * (alone[e.target] + costs_->mispredict()));
         mispredicted += n * missed * costs_->mispredict();
     }
     return mispredicted;
 }
 
-/// What limits a block that takes `per_run` cycles, `stall` of them beyond the first cache.
+/// Finds the bottleneck of a block with `per_run` cycles for each execution, `stall` of them beyond the first cache.
 inline void predictor::limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out) {
     if (!(per_run > 0)) return;
-    unit_busy_.assign(machine_.units.size() + 1, 0.0); // the last: units of defaults
+    unit_busy_.assign(machine_.units.size() + 1, 0.0); // the last element: units of default costs
     double accesses = 0;
     const auto code = lowered_[b].code->values();
     for (std::size_t v = 0; v < code.size(); ++v) {
@@ -289,15 +290,15 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
         if (f.count == 0) continue;
         const auto memory = memory_of(f.memory.empty() ? p.memory : f.memory, threads);
         if (!memory) return error{memory.error().code, "crop: function '" + f.name.substr(0, 80) + "': " + memory.error().detail};
-        // Eq. 3 scales all counts of a function alike.
+        // Eq. 3 scales all counts of a function by the same factor.
         const double part = effective_count(f.count, 1, threads, f.parallel, f.launches) / static_cast<double>(f.count);
         const bool repeats = options_.superblocks && f.parallel && f.count > f.launches;
-        const control_flow_graph repeated = repeats ? one_behind_another(f) : control_flow_graph();
+        const control_flow_graph repeated = repeats ? repeated_iterations(f) : control_flow_graph();
         const control_flow_graph& flow = repeats ? repeated : f.flow;
         const std::uint64_t entries = repeats ? f.launches : f.count;
         lower(flow);
         const tally t = count(flow);
-        // Loads take the time that the bandwidth needs for loads and stores together.
+        // The load interval covers the bandwidth of loads and stores; a store counts twice (read for ownership and write-back).
         const double load_interval = t.loads > 0 ? memory->interval * (t.loads + 2 * t.stores) / t.loads : 0;
         const double store_interval = t.loads > 0 ? 0 : 2 * memory->interval;
         const auto misses = options_.branches && options_.superblocks ? branch_misses(flow, machine_.core.predicted_trips) : std::vector<double>{};
@@ -332,17 +333,17 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
         }
         if (f.parallel && threads > 1) share.launch_cycles = static_cast<double>(f.launches) * machine_.core.parallel_launch;
         share.cycles += share.launch_cycles;
-        // Stalls belong to the levels by what they serve and how much further they are than the first.
+        // Stalls are divided among the levels by accesses served times latency beyond that of the first level.
         double sum = 0;
-        const auto further = [&](std::size_t i) {
+        const auto weight = [&](std::size_t i) {
             return memory->shares[i] *
                    ((i < machine_.caches.size() ? machine_.caches[i].latency : machine_.memory.latency) - machine_.caches[0].latency);
         };
-        for (std::size_t i = 0; i < share.levels.size(); ++i) sum += further(i);
+        for (std::size_t i = 0; i < share.levels.size(); ++i) sum += weight(i);
         const double touched = (t.loads + t.stores) * part;
         for (std::size_t i = 0; i < share.levels.size(); ++i) {
             share.levels[i].share = memory->shares[i];
-            share.levels[i].stall_cycles = sum > 0 ? stalls * further(i) / sum : 0;
+            share.levels[i].stall_cycles = sum > 0 ? stalls * weight(i) / sum : 0;
             out.levels[i].share += memory->shares[i] * touched;
             out.levels[i].stall_cycles += share.levels[i].stall_cycles;
         }
@@ -374,7 +375,7 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
     return out;
 }
 
-/// One program. @note errors: also those of check_machine
+/// Predicts one program on one machine. @note errors: those of predictor::predict and check_machine
 [[nodiscard]] inline result<prediction> predict(const program_features& p, const machine& m, int threads = 1, options o = {}) {
     if (auto fits = check_machine(m); !fits) return fits.error();
     return predictor(m, o).predict(p, threads);

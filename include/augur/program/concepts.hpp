@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_CONCEPTS_HPP
 
 /// @file
-/// What the library asks of a task graphlet: the instructions of a basic block and what must be done before what.
+/// The concept `task_graphlet` (Crop, section 3.1.2): a Boost.Graph model of the instructions of a basic block and their data dependences.
 
 #include <concepts>
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace augur::inline v0 {
 
-/// What stands at a vertex of a graphlet. Nothing in it belongs to a machine: how many native instructions so many lanes are, and what becomes of the
-/// hint, is decided when a machine is at hand.
+/// A hardware-independent instruction, the value of a graphlet vertex. `cost_table` decides for a machine how many native instructions it needs and
+/// whether the fold hint applies.
 struct instruction {
     instruction_class op = instruction_class::unknown;
     element_type type = element_type::i64;
@@ -26,11 +26,10 @@ struct instruction {
     friend bool operator==(const instruction&, const instruction&) = default;
 };
 
-/// How to read the instructions of a graph of type G. The default takes the bundled property of its vertices; specialise it for a graph that keeps
-/// them elsewhere.
+/// How to read the instructions of a graph of type G. The default reads the vertex bundle; specialise it for a graph that stores them elsewhere.
 template <class G>
 struct graphlet_traits {
-    /// A readable property map from vertices to what converts to `instruction`.
+    /// A readable property map from vertices to a type that converts to `instruction`.
     static auto instructions(const G& g)
         requires requires { get(boost::vertex_bundle, g); }
     {
@@ -38,12 +37,11 @@ struct graphlet_traits {
     }
 };
 
-/// A task graphlet (Crop, section 3.1.2): instructions, and an edge from each to those that need its result.
+/// A task graphlet (Crop, section 3.1.2): instructions, with an edge from each instruction to each user of its result.
 ///
 /// Syntax      a VertexListGraph and BidirectionalGraph of Boost.Graph; `get(graphlet_traits<G>::instructions(g), v)` converts to `instruction`
-/// Semantics   vertices come in program order; every edge leads from an earlier vertex to a later one. An edge from a store to a load means that the
-/// load
-///             reads what the store wrote
+/// Semantics   vertices are in program order; every edge leads from an earlier vertex to a later one. An edge from a store to a load means that the
+///             load reads the value of the store
 /// Cost        reading is linear in vertices and edges
 /// Threads     concurrent reads of one const graph are allowed
 template <class G>

@@ -3,8 +3,8 @@
 #define AUGUR_PROGRAM_FEATURES_HPP
 
 /// @file
-/// What Crop knows of a program, whatever machine it runs on: functions, their blocks as graphlets, counts, and how they use memory. A value,
-/// gathered on one machine and predicted for any other; features_json.hpp writes and reads it.
+/// Hardware-independent program features (Crop, section 3): control-flow graphs with task graphlets, execution counts and reuse profiles. Features
+/// are gathered on one machine and give predictions for any other; features_json.hpp writes and reads them.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,39 +18,39 @@
 
 namespace augur::inline v0 {
 
-/// How memory is used when the work is dealt to so many threads.
+/// Memory profiles of a run with a given number of threads.
 struct memory_features {
     int threads = 1;
-    reuse_profile own;             ///< the accesses of one thread: what private caches see
-    reuse_profile shared;          ///< those of all threads, interleaved: what a cache sees that they share; with one thread equal to `own`
-    std::vector<associativity_profile> sets; ///< the accesses of one thread, exactly, for the numbers of sets that were counted; may be none
+    reuse_profile own;                       ///< the accesses of one thread, for private caches
+    reuse_profile shared;                    ///< the interleaved accesses of all threads, for shared caches; equal to `own` for one thread
+    std::vector<associativity_profile> sets; ///< exact profiles of one thread for some numbers of sets; may be empty
 
     friend bool operator==(const memory_features&, const memory_features&) = default;
 };
 
-/// A function: a serial one runs `count` times, a parallel one is the body of `count` iterations that are dealt to the threads.
+/// A function. A serial function runs `count` times; a parallel function is a loop body whose `count` iterations are distributed over the threads.
 struct function_features {
     std::string name;
     bool parallel = false;
     std::uint64_t count = 1;             ///< Count(F) of Eq. 3
-    std::uint64_t launches = 1;          ///< how often a parallel function was dealt out; 1 for a serial one
-    control_flow_graph flow;             ///< block 0 is where it begins
-    std::vector<memory_features> memory; ///< by threads, rising; none: the program's
+    std::uint64_t launches = 1;          ///< entries of the parallel region; 1 for a serial function
+    control_flow_graph flow;             ///< block 0 is the entry
+    std::vector<memory_features> memory; ///< by rising number of threads; empty: those of the program apply
 
     friend bool operator==(const function_features&, const function_features&) = default;
 };
 
-/// A program on one input.
+/// The features of a program on one input.
 struct program_features {
     std::string name;
-    std::string source; ///< what gathered them, for people
+    std::string source; ///< tool that gathered the features; informative only
     std::vector<function_features> functions;
-    std::vector<memory_features> memory; ///< of the whole program, by threads, rising; none: it is taken to stay in the first cache
+    std::vector<memory_features> memory; ///< of the whole program, by rising number of threads; empty: every access hits the first cache
 
     friend bool operator==(const program_features&, const program_features&) = default;
 };
 
-/// The entry gathered for the most threads that are not more than `threads`, or the first; null when there is none.
+/// The entry with the largest number of threads up to `threads`, else the first entry; null for an empty list.
 [[nodiscard]] inline const memory_features* memory_for(const std::vector<memory_features>& list, int threads) noexcept {
     const memory_features* best = list.empty() ? nullptr : &list.front();
     for (const auto& m : list)
@@ -58,17 +58,17 @@ struct program_features {
     return best;
 }
 
-/// Limits of what a file of features may hold.
+/// Size limits of a features file.
 struct features_limits {
     std::size_t functions = 4096;
-    std::size_t blocks = 8192;            ///< of a function
-    std::size_t instructions = 1U << 20U; ///< of all functions
-    std::size_t edges = 1U << 22U;        ///< of all graphs, and values carried between blocks
+    std::size_t blocks = 8192;            ///< in one function
+    std::size_t instructions = 1U << 20U; ///< in all functions
+    std::size_t edges = 1U << 22U;        ///< in all graphs, including values carried between blocks
     std::uint64_t count = std::uint64_t{1} << 53U;
 };
 
-/// Do the parts fit together? Counts (`check_counts`), values carried between blocks, order of the entries.
-/// @note errors: invalid_argument, which names the function and the block
+/// Checks the consistency of features: execution counts (`check_counts`), values carried between blocks, order of the memory profiles.
+/// @note errors: invalid_argument, with the names of the function and the block
 [[nodiscard]] inline result<void> check_features(const program_features& p) {
     const auto refuse = [](const function_features& f, const std::string& text) {
         return error{errc::invalid_argument, "function '" + f.name.substr(0, 80) + "': " + text};

@@ -3,7 +3,8 @@
 #define AUGUR_PROGRAM_FEATURES_JSON_HPP
 
 /// @file
-/// Features as a JSON text, both ways: what travels from the machine that ran a program to the one that predicts it. docs/program.md has the form.
+/// JSON reader and writer of program features, to move them from the machine that ran a program to the machine that predicts its time. The format is
+/// described in docs/program.md.
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,7 @@ inline constexpr std::array<std::string_view, 4> block_members{"name", "count", 
 inline constexpr std::array<std::string_view, 4> flow_members{"from", "to", "count", "carried"};
 inline constexpr std::array<std::string_view, 4> memory_features_members{"threads", "own", "shared", "sets"};
 
-/// Reads features; counts what it reads against the limits.
+/// Reads features and enforces the size limits.
 class features_reader {
 public:
     features_reader(json_reader& in, const features_limits& limits) : in_(in), limits_(limits) {}
@@ -173,9 +174,9 @@ private:
         need_element(in_) && read_integer(in_, first, 0, 0x7FFFFFFF) && need_element(in_) && read_integer(in_, second, 0, 0x7FFFFFFF) &&
             end_elements(in_);
     }
-    bool room(std::size_t& used, std::size_t most, const char* what) {
+    bool room(std::size_t& used, std::size_t most, const char* items) {
         if (used++ < most) return true;
-        return in_.fail(errc::limit, "more than " + std::to_string(most) + " " + what);
+        return in_.fail(errc::limit, "more than " + std::to_string(most) + " " + items);
     }
 
     json_reader& in_;
@@ -228,7 +229,7 @@ inline void write_function(json_writer& w, const function_features& f) {
 
 } // namespace detail
 
-/// The text of features; `features_from_json` gives equal ones back. pre: check_features(p)
+/// The JSON text of features; `features_from_json` restores equal features. pre: check_features(p)
 [[nodiscard]] inline std::string features_to_json(const program_features& p) {
     std::string out;
     json_writer w(out);
@@ -242,8 +243,9 @@ inline void write_function(json_writer& w, const function_features& f) {
     return out;
 }
 
-/// Reads features, strictly: what is unknown, missing or doubled, too large, or does not fit together is an error that says where.
-/// @note errors: parse, version_mismatch, invalid_argument, limit, unsupported (another line size)
+/// Reads features, strictly: unknown, missing or repeated members, exceeded limits and inconsistent values are errors that name the place in the
+/// text.
+/// @note errors: parse, version_mismatch, invalid_argument, limit, unsupported (a line size other than 64 or 128 bytes)
 [[nodiscard]] inline result<program_features> features_from_json(std::string_view text, const features_limits& limits = {}) {
     json_reader in(text, {std::size_t{256} << 20U, 65536, 12});
     program_features p;

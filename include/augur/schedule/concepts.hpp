@@ -3,7 +3,7 @@
 #define AUGUR_SCHEDULE_CONCEPTS_HPP
 
 /// @file
-/// What the library asks of a schedule: that it can be replayed, primitive by primitive.
+/// The concept `schedule`: a sequence of transform primitives that can be visited. Also sinks for visits, and a contract check for tests.
 
 #include <bit>
 #include <concepts>
@@ -17,8 +17,8 @@
 
 namespace augur::inline v0 {
 
-/// How to read a schedule of type S: replay it into a sink, primitive by primitive.
-/// The default calls the member; specialise it for a type that you cannot edit (as with `llvm::GraphTraits`).
+/// How to visit a schedule of type S: `visit` passes the primitives to a sink, one by one.
+/// The default calls the member `replay`; specialise it for a type that you cannot edit (as with `llvm::GraphTraits`).
 template <class S>
 struct schedule_traits {
     template <class Sink>
@@ -28,14 +28,14 @@ struct schedule_traits {
 
 namespace detail { // private to this room
 struct null_sink {
-    void primitive(std::string_view) const noexcept {} ///< a new step; what follows belongs to it
-    void number(std::int64_t) const noexcept {}        ///< a factor, an axis, a stage
+    void primitive(std::string_view) const noexcept {} ///< begins a step; the following numbers and names belong to it
+    void number(std::int64_t) const noexcept {}        ///< a factor, or the index of an axis or a stage
     void number(double) const noexcept {}
     void name(std::string_view) const noexcept {} ///< an axis or buffer name, a pragma
 };
 } // namespace detail
 
-/// What a schedule is replayed into.
+/// The receiver of a visit of a schedule.
 template <class K>
 concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, double d) {
     k.primitive(s);
@@ -44,37 +44,37 @@ concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, doubl
     k.name(s);
 };
 
-/// A schedule: the steps, in order, that turn one workload into one program.
+/// A schedule: the transform steps, in order, that turn a workload into a program.
 ///
 /// Syntax      `schedule_traits<S>::visit(const S&, Sink&)` calls the sink's `primitive`, `number`, `name`; a
-///             number is a std::int64_t or a double, others are cast
-/// Semantics   (the compiler cannot check these; `testing::check_schedule` does the first two)
-///   begins    with `primitive`: numbers and names belong to the one before them
-///   stable    two visits of an unmodified schedule see equal steps
+///             number is a std::int64_t or a double; other types must be cast
+/// Semantics   (the compiler cannot check these; `testing::check_schedule` checks the first two)
+///   begins    a visit begins with `primitive`; numbers and names belong to the primitive before them
+///   stable    two visits of an unmodified schedule report equal steps
 ///   complete  equal steps on equal workloads mean the same program
-/// Cost        linear in the steps; the visit itself allocates nothing; views are valid during the call only
+/// Cost        linear in the steps; the visit itself allocates nothing; views are valid only during the call
 /// Threads     concurrent visits of one const object are allowed
 template <class S>
 concept schedule = requires(const S& s, detail::null_sink& k) {
     schedule_traits<S>::visit(s, k);
 };
 
-/// One call that a visit made, kept: what `rebuild` reads.
+/// One recorded call of a visit. `rebuild` reads a list of them.
 struct schedule_item {
     enum class kind : std::uint8_t { primitive, integer, real, name };
     kind what{};
     std::int64_t integer = 0;
     double real = 0;
-    std::string text; ///< of a primitive or a name
+    std::string text; ///< for a primitive or a name
 
-    /// Reals are equal when their bits are: a NaN is equal to itself.
+    /// Compares reals bit by bit, so a NaN is equal to itself.
     friend bool operator==(const schedule_item& a, const schedule_item& b) {
         return a.what == b.what && a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real) &&
                a.text == b.text;
     }
 };
 
-/// A sink that keeps what it saw.
+/// A sink that records all calls.
 struct recording_sink {
     std::vector<schedule_item> items;
     void primitive(std::string_view s) { items.push_back({schedule_item::kind::primitive, 0, 0, std::string(s)}); }
@@ -83,10 +83,11 @@ struct recording_sink {
     void name(std::string_view s) { items.push_back({schedule_item::kind::name, 0, 0, std::string(s)}); }
 };
 
-/// A schedule that can be made again from what a visit showed.
+/// A schedule that can be rebuilt from the recorded calls of a visit.
 ///
 /// Syntax      `schedule_traits<S>::rebuild(task, span<const schedule_item>) -> result<S>`
-/// Semantics   `rebuild(task, items of visit(s))` gives a schedule that visits equal; items that mean nothing are an error, never a crash
+/// Semantics   `rebuild(task, items of visit(s))` returns a schedule whose visit records the same items; malformed items are an error, never
+///             a crash
 template <class S, class Task>
 concept rebuildable_schedule = schedule<S> && requires(const Task& t, std::span<const schedule_item> items) {
     { schedule_traits<S>::rebuild(t, items) } -> std::same_as<result<S>>;
@@ -94,7 +95,7 @@ concept rebuildable_schedule = schedule<S> && requires(const Task& t, std::span<
 
 namespace testing {
 
-/// For a user's tests: does a visit of `s` begin with a primitive, and do two visits see the same?
+/// For tests of a user's schedule type: checks that a visit of `s` begins with a primitive and that two visits report the same.
 template <schedule S>
 [[nodiscard]] result<void> check_schedule(const S& s) {
     recording_sink first;
@@ -107,17 +108,17 @@ template <schedule S>
     return {};
 }
 
-/// As above; and is it rebuilt to the same steps?
+/// As above; also checks that `rebuild` returns a schedule with the same steps.
 template <class S, class Task>
 requires rebuildable_schedule<S, Task>
 [[nodiscard]] result<void> check_schedule(const S& s, const Task& task) {
     if (auto stable = check_schedule(s); !stable) return stable;
     recording_sink seen;
     schedule_traits<S>::visit(s, seen);
-    auto again = schedule_traits<S>::rebuild(task, std::span<const schedule_item>(seen.items));
-    if (!again) return again.error();
+    auto rebuilt_schedule = schedule_traits<S>::rebuild(task, std::span<const schedule_item>(seen.items));
+    if (!rebuilt_schedule) return rebuilt_schedule.error();
     recording_sink rebuilt;
-    schedule_traits<S>::visit(*again, rebuilt);
+    schedule_traits<S>::visit(*rebuilt_schedule, rebuilt);
     if (seen.items != rebuilt.items) return error{errc::illegal_schedule, "rebuild(visit(s)) visits other steps than s"};
     return {};
 }

@@ -3,7 +3,7 @@
 #define AUGUR_SCHEDULE_HASH_HPP
 
 /// @file
-/// What tells one schedule from another: 64 bits of what a visit shows.
+/// 64-bit hash of a schedule: its primitives, numbers and names.
 
 #include <bit>
 #include <cstdint>
@@ -24,11 +24,11 @@ struct hashing_sink {
     void name(std::string_view s) noexcept { take(4, fnv1a64(s)); }
 
 private:
-    void take(std::uint64_t what, std::uint64_t value) noexcept { state = mix64(mix64(state ^ what) ^ value); }
+    void take(std::uint64_t kind, std::uint64_t value) noexcept { state = mix64(mix64(state ^ kind) ^ value); }
 };
 } // namespace detail
 
-/// Equal for schedules that visit equal, the same on every machine. Linear in the steps, allocates nothing.
+/// The hash of a schedule. Schedules with equal visits have equal hashes, on every machine. Linear in the steps; allocates nothing.
 template <schedule S>
 [[nodiscard]] std::uint64_t hash_schedule(const S& s) {
     detail::hashing_sink sink;

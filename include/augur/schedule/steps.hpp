@@ -3,9 +3,10 @@
 #define AUGUR_SCHEDULE_STEPS_HPP
 
 /// @file
-/// The built-in schedule language: Ansor's transform steps (TVM src/auto_scheduler/transform_step.cc), as plain values.
+/// The built-in schedule type: a list of Ansor's transform steps (TVM src/auto_scheduler/transform_step.cc), as plain values.
 ///
-/// A stage or iterator is named by its index at that point of the list: CHW, CHR and RF insert stages, SP, FU, FSP, FFSP change iterators.
+/// A step refers to a stage or an iterator by its index at that point of the list: CHW, CHR and RF insert stages; SP, FU, FSP and FFSP change
+/// iterators.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@
 
 namespace augur::inline v0 {
 
-/// What a loop becomes. Values as in the logs.
+/// Loop annotations (TVM's IteratorAnnotation), with the values of the logs.
 enum class loop_annotation : std::uint8_t {
     none = 0,
     unroll = 1,
@@ -40,7 +41,7 @@ enum class loop_annotation : std::uint8_t {
     tensorize = 11,
 };
 
-/// AN: mark a loop.
+/// AN: annotate a loop.
 struct annotate_step {
     static constexpr std::string_view kind = "AN";
     std::int64_t stage, iter;
@@ -61,29 +62,29 @@ struct pragma_step {
     std::string text;
     friend bool operator==(const pragma_step&, const pragma_step&) = default;
 };
-/// RE: a new order of all loops of the stage.
+/// RE: reorder all loops of a stage.
 struct reorder_step {
     static constexpr std::string_view kind = "RE";
     std::int64_t stage;
     std::vector<std::int64_t> order;
     friend bool operator==(const reorder_step&, const reorder_step&) = default;
 };
-/// SP: split a loop. `lengths` are those of all but the outermost part (of all but the innermost when not inner_to_outer); 0: not yet chosen.
+/// SP: split a loop. `lengths` are the extents of all parts but the outermost (all but the innermost if not inner_to_outer); 0: not chosen yet.
 struct split_step {
     static constexpr std::string_view kind = "SP";
     std::int64_t stage, iter;
-    std::int64_t extent; ///< of the loop when it was recorded; 0: unknown
+    std::int64_t extent; ///< extent of the loop when the step was recorded; 0: unknown
     std::vector<std::int64_t> lengths;
     bool inner_to_outer = true;
     friend bool operator==(const split_step&, const split_step&) = default;
 };
-/// FSP: split as an earlier SP did, into `parts` loops: its first parts-1 lengths, then the product of the rest.
+/// FSP: split with the lengths of an earlier SP, into `parts` loops: its first parts-1 lengths, then the product of the remaining lengths.
 struct follow_split_step {
     static constexpr std::string_view kind = "FSP";
     std::int64_t stage, iter, source_step, parts;
     friend bool operator==(const follow_split_step&, const follow_split_step&) = default;
 };
-/// FFSP: split by the product of the lengths that several earlier SP have at one level.
+/// FFSP: split by the product of the lengths of several earlier SP at one level.
 struct follow_fused_split_step {
     static constexpr std::string_view kind = "FFSP";
     std::int64_t stage, iter;
@@ -98,7 +99,7 @@ struct storage_align_step {
     std::int64_t stage, iter, factor, offset;
     friend bool operator==(const storage_align_step&, const storage_align_step&) = default;
 };
-/// CA: compute a stage inside a loop of another.
+/// CA: compute a stage inside a loop of another stage (compute_at).
 struct compute_at_step {
     static constexpr std::string_view kind = "CA";
     std::int64_t stage, target_stage, target_iter;
@@ -110,13 +111,13 @@ struct compute_inline_step {
     std::int64_t stage;
     friend bool operator==(const compute_inline_step&, const compute_inline_step&) = default;
 };
-/// CR: compute a stage at the root.
+/// CR: compute a stage at the root (compute_root).
 struct compute_root_step {
     static constexpr std::string_view kind = "CR";
     std::int64_t stage;
     friend bool operator==(const compute_root_step&, const compute_root_step&) = default;
 };
-/// CHR: a stage that copies `stage` into `scope` for the readers; inserted behind it.
+/// CHR: cache read. Inserts a stage after `stage` that copies it into `scope` for the readers.
 struct cache_read_step {
     static constexpr std::string_view kind = "CHR";
     std::int64_t stage;
@@ -124,23 +125,23 @@ struct cache_read_step {
     std::vector<std::int64_t> readers;
     friend bool operator==(const cache_read_step&, const cache_read_step&) = default;
 };
-/// CHW: a stage that computes into `scope`, before the copy to the result; inserted at `stage`, which moves to stage+1.
+/// CHW: cache write. Inserts a stage at index `stage` that computes into `scope`; the original stage copies the result and moves to stage+1.
 struct cache_write_step {
     static constexpr std::string_view kind = "CHW";
     std::int64_t stage;
     std::string scope;
     friend bool operator==(const cache_write_step&, const cache_write_step&) = default;
 };
-/// RF: factor a reduction: a stage that reduces all but `iter`, which becomes its space axis at `factor_axis`; inserted at `stage`.
+/// RF: rfactor. Inserts a stage at index `stage` that reduces over all reduction axes but `iter`; `iter` becomes its space axis at `factor_axis`.
 struct rfactor_step {
     static constexpr std::string_view kind = "RF";
     std::int64_t stage, iter, factor_axis;
     friend bool operator==(const rfactor_step&, const rfactor_step&) = default;
 };
-/// A step of a dialect, e.g. TLM's PPT: carried along, not understood.
+/// A step of an unknown kind, e.g. PPT of TLM: kept as it is, not interpreted.
 struct foreign_step {
     std::string kind;
-    std::string json; ///< the whole step as it stood in the log, brackets included
+    std::string json; ///< the text of the whole step in the log, brackets included
     friend bool operator==(const foreign_step&, const foreign_step&) = default;
 };
 
@@ -150,7 +151,7 @@ using transform_step =
 
 namespace detail {
 
-/// The fields of a step behind its kind, in the order of the logs: the one place that knows it.
+/// The fields of a step after its kind, in the order of the logs. All readers and writers of steps use this function.
 template <class S>
 constexpr auto step_fields(S& s) noexcept {
     using step = std::remove_const_t<S>;
@@ -173,7 +174,7 @@ constexpr auto step_fields(S& s) noexcept {
     }
 }
 
-/// Calls `f(Step{})` with the step type of that name; false when no step has it.
+/// Calls `f(Step{})` with the step type of the given kind. False if there is no such type.
 template <class F>
 constexpr bool with_step_of_kind(std::string_view kind, F&& f) {
     return [&]<class... Step>(std::type_identity<std::variant<Step...>>) {
@@ -198,16 +199,16 @@ struct field_to_sink {
 
 } // namespace detail
 
-/// A schedule in the built-in language. A value.
+/// A schedule as a list of Ansor's transform steps. A value.
 ///
-/// A visit sees each step as `primitive(kind)`, then its fields in the order of the logs: `number` for indices, flags and the items of lists,
-/// `name` for a scope or a pragma. Of a foreign step it sees the kind and, as one name, the whole step in JSON.
+/// A visit reports each step as `primitive(kind)`, then its fields in the order of the logs: `number` for indices, flags and the items of lists,
+/// `name` for a scope or a pragma. For a foreign step it reports the kind and, as one name, the whole step in JSON.
 struct step_list {
     std::vector<transform_step> steps;
 
     template <schedule_sink Sink>
     void replay(Sink& sink) const {
-        for (const auto& any : steps) {
+        for (const auto& entry : steps) {
             std::visit(
                 [&sink]<class Step>(const Step& step) {
                     if constexpr (std::is_same_v<Step, foreign_step>) {
@@ -218,7 +219,7 @@ struct step_list {
                         std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, detail::step_fields(step));
                     }
                 },
-                any);
+                entry);
         }
     }
 
@@ -227,39 +228,39 @@ struct step_list {
 
 namespace detail {
 
-/// Takes the fields of one step from what a visit showed of it.
+/// Reads the fields of one step from the recorded items of a visit.
 struct field_from_items {
-    std::span<const schedule_item> rest;
-    bool good = true;
+    std::span<const schedule_item> remaining;
+    bool valid = true;
 
-    /// `behind`: how many fields follow; a list takes all items but theirs.
+    /// Reads the next field. `fields_left` is the number of fields after this one; a list takes all items except one for each of them.
     template <class Field>
-    void take(Field& out, std::size_t behind) {
+    void take(Field& out, std::size_t fields_left) {
         std::size_t n = 1;
-        if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) n = rest.size() >= behind ? rest.size() - behind : 0;
-        if (!good || rest.size() < n) {
-            good = false;
+        if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) n = remaining.size() >= fields_left ? remaining.size() - fields_left : 0;
+        if (!valid || remaining.size() < n) {
+            valid = false;
             return;
         }
-        constexpr auto want = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
-        for (const auto& item : rest.first(n)) good = good && item.what == want;
-        if (!good) return;
+        constexpr auto wanted_kind = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
+        for (const auto& item : remaining.first(n)) valid = valid && item.what == wanted_kind;
+        if (!valid) return;
         if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) {
-            for (const auto& item : rest.first(n)) out.push_back(item.integer);
+            for (const auto& item : remaining.first(n)) out.push_back(item.integer);
         } else if constexpr (std::is_same_v<Field, std::string>) {
-            out = rest.front().text;
+            out = remaining.front().text;
         } else if constexpr (std::is_same_v<Field, std::int64_t>) {
-            out = rest.front().integer;
+            out = remaining.front().integer;
         } else {
-            constexpr std::int64_t most = std::is_same_v<Field, bool> ? 1 : static_cast<std::int64_t>(loop_annotation::tensorize);
-            good = rest.front().integer >= 0 && rest.front().integer <= most;
-            if (good) out = static_cast<Field>(rest.front().integer);
+            constexpr std::int64_t max_value = std::is_same_v<Field, bool> ? 1 : static_cast<std::int64_t>(loop_annotation::tensorize);
+            valid = remaining.front().integer >= 0 && remaining.front().integer <= max_value;
+            if (valid) out = static_cast<Field>(remaining.front().integer);
         }
-        rest = rest.subspan(n);
+        remaining = remaining.subspan(n);
     }
 };
 
-/// Is `json` an array that begins with the string `kind`?
+/// Whether `json` is an array that begins with the string `kind`.
 inline bool is_step_of_kind(std::string_view json, std::string_view kind) {
     json_reader in(json);
     std::string_view name;
@@ -277,35 +278,35 @@ struct schedule_traits<step_list> {
         s.replay(k);
     }
 
-    /// Steps need no task to be made again. Error `parse`: items that are no steps; says which.
+    /// Rebuilds the steps; the task is not used. Error `parse`: items that form no step; the message names the step.
     template <class Task>
     static result<step_list> rebuild(const Task&, std::span<const schedule_item> items) {
         step_list list;
         while (!items.empty()) {
             const std::string& kind = items.front().text;
-            const auto wrong = [&kind, at = list.steps.size()](const char* why) {
-                return error{errc::parse, "step " + std::to_string(at) + " (" + kind + "): " + why};
+            const auto failure = [&kind, at = list.steps.size()](const char* reason) {
+                return error{errc::parse, "step " + std::to_string(at) + " (" + kind + "): " + reason};
             };
-            if (items.front().what != schedule_item::kind::primitive) return wrong("a step must begin with its kind");
+            if (items.front().what != schedule_item::kind::primitive) return failure("a step must begin with its kind");
             std::size_t n = 1;
             while (n < items.size() && items[n].what != schedule_item::kind::primitive) ++n;
             detail::field_from_items from{items.subspan(1, n - 1)};
             const bool known = detail::with_step_of_kind(kind, [&]<class Step>(Step step) {
                 std::apply(
                     [&](auto&... field) {
-                        std::size_t behind = sizeof...(field);
-                        (from.take(field, --behind), ...);
+                        std::size_t fields_left = sizeof...(field);
+                        (from.take(field, --fields_left), ...);
                     },
                     detail::step_fields(step));
                 list.steps.emplace_back(std::move(step));
             });
             if (!known) {
-                foreign_step other{kind, {}};
-                from.take(other.json, 0);
-                if (!from.good || !detail::is_step_of_kind(other.json, kind)) return wrong("an unknown kind must come with its step in JSON");
-                list.steps.emplace_back(std::move(other));
+                foreign_step foreign{kind, {}};
+                from.take(foreign.json, 0);
+                if (!from.valid || !detail::is_step_of_kind(foreign.json, kind)) return failure("an unknown kind must come with its step in JSON");
+                list.steps.emplace_back(std::move(foreign));
             }
-            if (!from.good || !from.rest.empty()) return wrong("these are not the fields of this kind");
+            if (!from.valid || !from.remaining.empty()) return failure("these are not the fields of this kind");
             items = items.subspan(n);
         }
         return list;

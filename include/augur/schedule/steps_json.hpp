@@ -3,10 +3,10 @@
 #define AUGUR_SCHEDULE_STEPS_JSON_HPP
 
 /// @file
-/// The JSON form of Ansor's steps, byte for byte as TVM's auto_scheduler writes it: `[["SP", 2, 0, 512, [8, 4], 1], ["CI", 1]]`.
+/// Reads and writes Ansor's transform steps as JSON, byte for byte as TVM's auto_scheduler: `[["SP", 2, 0, 512, [8, 4], 1], ["CI", 1]]`.
 ///
-/// What is checked here is the form: every field there, of its type and in its range. Whether a step fits a workload is known where it is applied.
-/// A step of an unknown kind is kept as it stands (`foreign_step`) and written back unchanged.
+/// The reader checks the form: that every field is present, has its type and lies in its range. Whether a step is legal for a workload is checked
+/// where the step is applied. A step of an unknown kind is kept unchanged (`foreign_step`) and is written back as it was.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,15 +26,15 @@
 
 namespace augur::inline v0 {
 
-/// How many steps a list may have.
+/// Default limit of the number of steps in a list.
 inline constexpr std::size_t max_steps = 4096;
 
 namespace detail {
 
-/// Reads the fields of a step; `signed_fields` where a number may be negative.
+/// Reads the fields of a step. `signed_fields`: numbers may be negative.
 struct step_reader {
     json_reader& in;
-    std::vector<std::int64_t>& scratch; ///< so that a list is allocated once, at its size
+    std::vector<std::int64_t>& scratch; ///< collects the items of a list, so that the list itself is allocated once
     bool signed_fields;
 
     bool number(std::int64_t& n) { return in.read(n) && (n >= 0 || signed_fields || in.fail(errc::parse, "expected a number of at least 0")); }
@@ -73,25 +73,24 @@ struct step_reader {
 inline bool read_step(json_reader& in, transform_step& out, std::vector<std::int64_t>& scratch) {
     std::string_view kind;
     if (!in.begin_array()) return false;
-    const std::size_t start = in.offset() - 1; // with the bracket
+    const std::size_t start = in.offset() - 1; // includes the bracket
     if (!in.next_element()) return in.fail(errc::parse, "expected a step, got an empty array");
     if (!in.read(kind)) return false;
     const bool known = with_step_of_kind(kind, [&]<class Step>(Step step) {
         step_reader reader{in, scratch, std::is_same_v<Step, storage_align_step>};
-        const bool all = std::apply([&](auto&... field) { return (reader.field(field) && ...); }, step_fields(step));
-        if (all && in.next_element()) in.fail(errc::parse, "a step has more fields than " + std::string(Step::kind) + " takes");
+        const bool complete = std::apply([&](auto&... field) { return (reader.field(field) && ...); }, step_fields(step));
+        if (complete && in.next_element()) in.fail(errc::parse, "a step has more fields than " + std::string(Step::kind) + " takes");
         if (in.ok()) out = std::move(step);
     });
     if (known) return in.ok();
-    foreign_step other;
-    other.kind = kind;
+    foreign_step foreign;
+    foreign.kind = kind;
     while (in.next_element() && in.skip()) {}
     if (!in.ok()) return false;
-    other.json = in.since(start);
-    // Outside strings these are only space, and inside them they cannot stand: the step must fit on one line.
-    std::replace_if(
-        other.json.begin(), other.json.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-    out = std::move(other);
+    foreign.json = in.since(start);
+    // A record is one line. A valid JSON string cannot contain these characters, so they can only be white space between values.
+    std::replace_if(foreign.json.begin(), foreign.json.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    out = std::move(foreign);
     return true;
 }
 
@@ -110,30 +109,30 @@ struct step_field_writer {
 
 } // namespace detail
 
-/// Reads the array of steps that comes next in `in`. False after an error, which `in` then has.
-inline bool read_steps(json_reader& in, step_list& out, std::size_t most = max_steps) {
+/// Reads an array of steps from `in`. False on an error, which `in` then holds.
+inline bool read_steps(json_reader& in, step_list& out, std::size_t max_count = max_steps) {
     out.steps.clear();
     std::vector<std::int64_t> scratch;
     if (!in.begin_array()) return false;
     while (in.next_element()) {
-        if (out.steps.size() == most) return in.fail(errc::limit, "more steps than the limit of " + std::to_string(most));
+        if (out.steps.size() == max_count) return in.fail(errc::limit, "more steps than the limit of " + std::to_string(max_count));
         if (!detail::read_step(in, out.steps.emplace_back(), scratch)) return false;
     }
     return in.ok();
 }
 
-/// The steps that a JSON text holds; errors say line:column.
-[[nodiscard]] inline result<step_list> parse_steps(std::string_view json, json_limits limits = {}, std::size_t most = max_steps) {
+/// Parses a JSON text as an array of steps. Errors: parse, limit; the message begins with line:column.
+[[nodiscard]] inline result<step_list> parse_steps(std::string_view json, json_limits limits = {}, std::size_t max_count = max_steps) {
     json_reader in(json, limits);
     step_list list;
-    if (!read_steps(in, list, most) || !in.finish()) return in.error();
+    if (!read_steps(in, list, max_count) || !in.finish()) return in.error();
     return list;
 }
 
-/// Writes the array of steps as TVM does.
+/// Writes the array of steps in TVM's format.
 inline void write_steps(json_writer& out, const step_list& list) {
     out.begin_array();
-    for (const auto& any : list.steps) {
+    for (const auto& entry : list.steps) {
         std::visit(
             [&out]<class Step>(const Step& step) {
                 if constexpr (std::is_same_v<Step, foreign_step>) {
@@ -144,12 +143,12 @@ inline void write_steps(json_writer& out, const step_list& list) {
                     out.end_array();
                 }
             },
-            any);
+            entry);
     }
     out.end_array();
 }
 
-/// The array of steps as a text; two lists are equal exactly when their texts are.
+/// Returns the steps as a JSON text. Two lists are equal if and only if their texts are equal.
 [[nodiscard]] inline std::string to_json(const step_list& list) {
     std::string text;
     json_writer out(text);

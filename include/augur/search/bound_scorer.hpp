@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_BOUND_SCORER_HPP
 
 /// @file
-/// A cost model with a space and a task bound to it: scores decision vectors.
+/// Scores decision vectors with a cost model: realises them as schedules of a fixed space and task, and queries the model.
 
 #include <cmath>
 #include <cstddef>
@@ -21,9 +21,10 @@
 
 namespace augur::inline v0 {
 
-/// Realises decision vectors, on the executor, and asks the model for their scores. -infinity for what is not realised, and where the model says NaN.
+/// Realises decision vectors on the executor and scores the schedules with the model in one batch. The score is -infinity for a vector that cannot be
+/// realised and for a score of NaN.
 ///
-/// pre: space, task, model and executor outlive it
+/// pre: space, task, model and executor outlive the scorer
 template <class S, class Space, class Model, class Task, bulk_executor E = serial_executor>
 requires decision_space<Space, S> && cost_model<Model, S, Task>
 class bound_scorer {
@@ -32,22 +33,22 @@ public:
     bound_scorer(const Space& space, const Task& task, Model& model, E& executor)
         : space_(&space), task_(&task), model_(&model), executor_(executor) {}
 
-    /// pre: points.size() == scores.size()
+    /// Scores `points`.   pre: points.size() == scores.size().   Errors: those of the model
     [[nodiscard]] result<void> operator()(std::span<const decision_vector> points, std::span<float> scores) {
         AUGUR_ASSERT(points.size() == scores.size(), "bound_scorer: shape");
         constexpr float unusable = -std::numeric_limits<float>::infinity();
-        std::vector<std::optional<S>> made(points.size());
+        std::vector<std::optional<S>> schedules(points.size());
         executor_.bulk(points.size(), [&](std::size_t i) {
-            if (auto s = space_->realise(points[i])) made[i].emplace(std::move(*s));
+            if (auto s = space_->realise(points[i])) schedules[i].emplace(std::move(*s));
         });
         std::vector<S> batch;
         batch.reserve(points.size());
-        for (auto& s : made)
+        for (auto& s : schedules)
             if (s) batch.push_back(std::move(*s));
-        std::vector<float> given(batch.size(), unusable);
-        if (auto ok = model_->score(*task_, std::span<const S>(batch), std::span<float>(given)); !ok) return ok;
-        for (std::size_t i = 0, k = 0; i < made.size(); ++i) {
-            scores[i] = made[i] ? given[k++] : unusable;
+        std::vector<float> batch_scores(batch.size(), unusable);
+        if (auto ok = model_->score(*task_, std::span<const S>(batch), std::span<float>(batch_scores)); !ok) return ok;
+        for (std::size_t i = 0, k = 0; i < schedules.size(); ++i) {
+            scores[i] = schedules[i] ? batch_scores[k++] : unusable;
             if (std::isnan(scores[i])) scores[i] = unusable;
         }
         return {};

@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_CONCEPTS_HPP
 
 /// @file
-/// What the library asks of a search strategy.
+/// The concepts `search_strategy` (proposes points to measure) and `point_scorer` (scores points).
 
 #include <algorithm>
 #include <concepts>
@@ -18,21 +18,22 @@
 
 namespace augur::inline v0 {
 
-/// A point of the space that came back from measurement.
+/// A measured point of the space.
 struct measured_decisions {
     decision_vector decisions;
-    double latency = 0; ///< seconds; infinity when the trial failed
+    double latency = 0; ///< seconds; infinity if the trial failed
 };
 
-/// Gives scores to decision vectors: a cost model with the space and the task bound to it.
+/// Scores decision vectors; usually a cost model with the space and the task bound to it (`bound_scorer`). Higher is better.
 ///
-/// Syntax      `s(span<const decision_vector>, span<float>) -> result<void>`; -infinity for what cannot be realised
+/// Syntax      `s(span<const decision_vector>, span<float>) -> result<void>`; -infinity for a vector that cannot be realised
 template <class F>
 concept point_scorer = requires(F& f, std::span<const decision_vector> points, std::span<float> scores) {
     { f(points, scores) } -> std::same_as<result<void>>;
 };
 
 namespace detail {
+/// Scores every point 0.
 struct constant_scorer {
     result<void> operator()(std::span<const decision_vector>, std::span<float> scores) const {
         std::fill(scores.begin(), scores.end(), 0.0F);
@@ -40,7 +41,7 @@ struct constant_scorer {
     }
 };
 
-/// Somebody else's executor, or none, and then the calling thread does the work.
+/// A reference to an executor of the caller; without one, work runs on the calling thread.
 template <bulk_executor E>
 class executor_ref {
 public:
@@ -57,12 +58,12 @@ private:
 };
 } // namespace detail
 
-/// Chooses what to measure next in one space.
+/// Proposes points of one space to measure next.
 ///
 /// Syntax      `s.propose(space, scorer, n, random&) -> result<std::vector<decision_vector>>`
 ///             `s.observe(span<const measured_decisions>)`
-/// Semantics   at most n points, all complete and legal, none proposed before; fewer only when the space has no more to give.
-///             Same state, same scores, same random: same proposal, whatever the number of threads
+/// Semantics   `propose` returns at most n points, all complete and legal, none of them proposed before; fewer than n only if the space has no more
+///             points. Equal state, scores and random engine give an equal proposal, for every number of threads
 template <class T, class Space>
 concept search_strategy = requires(T& t, const Space& space, detail::constant_scorer& scorer, std::size_t n, random_engine& rng,
                                    std::span<const measured_decisions> points) {

@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_EVOLUTIONARY_HPP
 
 /// @file
-/// Ansor's evolutionary search, on any space and any scorer.
+/// Ansor's evolutionary search for any decision space and any scorer.
 
 #include <algorithm>
 #include <cmath>
@@ -26,41 +26,41 @@
 
 namespace augur::inline v0 {
 
-/// How likely a point is to become a parent.
+/// Selection probabilities of the parents.
 enum class parent_selection : std::uint8_t {
-    /// (share of the population that is no better) ^ pressure, equal scores alike. Only the order of the scores counts, so that rank-trained
-    /// models, whose scores have no origin and no scale, are served as well as throughputs.
+    /// Weight (fraction of the population with no better score) ^ pressure; equal scores have equal weights. Only the order of the scores matters, so
+    /// it suits models trained with a ranking loss, whose scores have no origin and no scale, as well as models that predict throughputs.
     ranked,
-    /// max(score, 0), as Ansor does it. Negative scores never become parents; where none is positive all are equally likely (Ansor divides by zero
-    /// there).
+    /// Weight max(score, 0), as in Ansor. Points with negative scores never become parents. If no score is positive, all points are equally likely
+    /// (Ansor divides by zero there).
     proportional,
 };
 
-/// The numbers of the search; the defaults are Ansor's (python/tvm/auto_scheduler/search_policy.py) but where a comment says more.
+/// Parameters of the search. The defaults are Ansor's (python/tvm/auto_scheduler/search_policy.py) unless a comment says otherwise.
 struct evolutionary_options {
     std::size_t population = 2048;
     std::size_t generations = 4;
     double mutation_probability = 0.85;
-    double crossover_probability = 0;  ///< share of children with two parents
-    double measured_ratio = 0.2;       ///< at most this share of the population are the best measured points
-    std::size_t min_population = 50;   ///< sampling goes on in batches of `population` until there are so many distinct points
-    std::size_t fruitless_batches = 5; ///< after so many batches without a new point in a row, min_population is halved
-    std::size_t best_kept = 2;         ///< best unseen points kept, as a multiple of the points asked for
-    double eps_greedy = 0.05;          ///< share of a proposal that is random
-    bool truncate_eps = false;         ///< Ansor: int(eps n), so none in rounds of 10. Default: rounded, and at least one from 10 points on
+    double crossover_probability = 0;  ///< fraction of children from crossover of two parents
+    double measured_ratio = 0.2;       ///< the best measured points join the initial population, up to this fraction of `population`
+    std::size_t min_population = 50;   ///< sampling continues in batches of `population` until it has this many distinct points
+    std::size_t fruitless_batches = 5; ///< after this many consecutive batches without a new point, min_population is halved
+    std::size_t best_kept = 2;         ///< number of best unseen points kept, as a multiple of the requested points
+    double eps_greedy = 0.05;          ///< fraction of random points in a proposal
+    bool truncate_eps = false; ///< true: int(eps n) random points as in Ansor, so none for n = 10; false: rounded, and at least one for n >= 10
     parent_selection selection = parent_selection::ranked;
-    double pressure = 5; ///< of `ranked`; 1 is linear ranking
+    double pressure = 5; ///< selection pressure of `ranked`; 1 is linear ranking
     mutation_weights weights = mutation_weights::cpu();
 };
 
-/// Evolves a population under the scorer and proposes the best points that were never proposed before, and some random ones.
+/// Evolves a population under the scorer and proposes the best points that were not proposed before, plus some random points.
 ///
-/// Each proposal starts anew: uniform samples and the best measured points, `generations` times roulette selection and mutation. A point that
-/// scores -infinity or NaN is no parent and is proposed only when nothing else is left. When all scores are equal, as with an untrained model, this
-/// is random search.
+/// Each proposal starts with a new population of uniform samples and the best measured points, followed by `generations` rounds of roulette selection
+/// and mutation. A point with score -infinity or NaN is never a parent and is proposed only if no other point is left. If all scores are equal, as
+/// with an untrained model, the result is a random search.
 /// Source: Ansor (OSDI 2020) section 5.1, sketch_policy.cc.
 ///
-/// Threads  one thread an object; work is spread over the executor. The result depends on the arguments alone, not on the number of threads.
+/// Threads  one thread per object; work is distributed over the executor. The result does not depend on the number of threads.
 template <bulk_executor E = serial_executor>
 class evolutionary {
 public:
@@ -70,27 +70,29 @@ public:
 
     [[nodiscard]] const evolutionary_options& options() const noexcept { return options_; }
 
+    /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        for (; marked_ < observed_.size(); ++marked_) seen_.insert(fingerprint_decisions(space, observed_[marked_].decisions));
+        for (; observed_in_seen_ < observed_.size(); ++observed_in_seen_)
+            seen_.insert(fingerprint_decisions(space, observed_[observed_in_seen_].decisions));
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
         scores_.clear();
-        population now;
-        if (auto ok = sample(space, scorer, rng, now); !ok) return ok.error();
-        const std::size_t sampled = now.points.size();
-        std::vector<decision_vector> samples(now.points.begin(), now.points.end());
-        if (auto ok = add_measured(space, scorer, now); !ok) return ok.error();
+        population current;
+        if (auto ok = sample(space, scorer, rng, current); !ok) return ok.error();
+        const std::size_t sampled = current.points.size();
+        std::vector<decision_vector> samples(current.points.begin(), current.points.end());
+        if (auto ok = add_measured(space, scorer, current); !ok) return ok.error();
 
         best_points best{options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept, {}, {}};
-        best.take(now, seen_);
-        if (!flat(now.scores)) {
+        best.take(current, seen_);
+        if (!flat(current.scores)) {
             for (std::size_t g = 0; g < options_.generations; ++g) {
-                population next = breed(space, now, rng);
+                population next = breed(space, current, rng);
                 if (auto ok = score(space, scorer, next); !ok) return ok.error();
-                now = std::move(next);
-                best.take(now, seen_);
+                current = std::move(next);
+                best.take(current, seen_);
             }
         }
 
@@ -116,38 +118,38 @@ private:
 
     struct population {
         std::vector<decision_vector> points;
-        std::vector<std::vector<decision>> shapes; ///< the decisions that each point answers
-        std::vector<std::uint64_t> prints;
+        std::vector<std::vector<decision>> decisions; ///< the decisions of each point
+        std::vector<std::uint64_t> fingerprints;
         std::vector<float> scores;
 
-        explicit population(std::size_t n = 0) : points(n), shapes(n), prints(n), scores(n) {}
+        explicit population(std::size_t n = 0) : points(n), decisions(n), fingerprints(n), scores(n) {}
         void append(population& from, std::size_t i) {
             points.push_back(std::move(from.points[i]));
-            shapes.push_back(std::move(from.shapes[i]));
-            prints.push_back(from.prints[i]);
+            decisions.push_back(std::move(from.decisions[i]));
+            fingerprints.push_back(from.fingerprints[i]);
             scores.push_back(from.scores[i]);
         }
-        [[nodiscard]] decision_path_view path(std::size_t i) const { return {points[i], shapes[i]}; }
+        [[nodiscard]] decision_path_view path(std::size_t i) const { return {points[i], decisions[i]}; }
     };
 
-    /// The best points of all generations that were not seen before; the earlier one where scores are equal.
+    /// The best unseen points of all generations. Of equal scores the earlier point wins.
     struct best_points {
         struct item {
             float score;
-            std::size_t met; ///< how many had been met before it
+            std::size_t order; ///< insertion order, breaks ties
             decision_vector point;
         };
         std::size_t capacity;
         std::vector<item> kept; ///< best first
-        seen_points met;
+        seen_points considered;
 
         void take(const population& from, const seen_points& seen) {
             for (std::size_t i = 0; i < from.points.size(); ++i) {
-                if (from.scores[i] == unusable || seen.contains(from.prints[i]) || !met.insert(from.prints[i])) continue;
-                kept.push_back({from.scores[i], met.size(), from.points[i]});
+                if (from.scores[i] == unusable || seen.contains(from.fingerprints[i]) || !considered.insert(from.fingerprints[i])) continue;
+                kept.push_back({from.scores[i], considered.size(), from.points[i]});
             }
             std::sort(kept.begin(), kept.end(),
-                      [](const item& a, const item& b) { return a.score > b.score || (a.score == b.score && a.met < b.met); });
+                      [](const item& a, const item& b) { return a.score > b.score || (a.score == b.score && a.order < b.order); });
             if (kept.size() > capacity) kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(capacity), kept.end());
         }
     };
@@ -165,47 +167,47 @@ private:
         return std::adjacent_find(scores.begin(), scores.end(), [](float a, float b) { return a != b; }) == scores.end();
     }
 
-    /// Scores the points whose score is not known from earlier in this proposal; NaN becomes -infinity.
+    /// Scores the points that this proposal has not scored yet; NaN becomes -infinity.
     template <class Space, class F>
     result<void> score(const Space& space, F& scorer, population& p) {
-        executor_.bulk(p.points.size(), [&](std::size_t i) { p.prints[i] = fingerprint_decisions(space, p.points[i]); });
-        std::vector<std::size_t> asked;
+        executor_.bulk(p.points.size(), [&](std::size_t i) { p.fingerprints[i] = fingerprint_decisions(space, p.points[i]); });
+        std::vector<std::size_t> unscored;
         for (std::size_t i = 0; i < p.points.size(); ++i)
-            if (scores_.try_emplace(p.prints[i], unusable).second) asked.push_back(i);
+            if (scores_.try_emplace(p.fingerprints[i], unusable).second) unscored.push_back(i);
         std::vector<decision_vector> points;
-        points.reserve(asked.size());
-        for (const std::size_t i : asked) points.push_back(std::move(p.points[i]));
-        std::vector<float> scores(asked.size(), 0.0F);
+        points.reserve(unscored.size());
+        for (const std::size_t i : unscored) points.push_back(std::move(p.points[i]));
+        std::vector<float> scores(unscored.size(), 0.0F);
         auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores));
-        for (std::size_t k = 0; k < asked.size(); ++k) {
-            p.points[asked[k]] = std::move(points[k]);
-            scores_[p.prints[asked[k]]] = std::isnan(scores[k]) ? unusable : scores[k];
+        for (std::size_t k = 0; k < unscored.size(); ++k) {
+            p.points[unscored[k]] = std::move(points[k]);
+            scores_[p.fingerprints[unscored[k]]] = std::isnan(scores[k]) ? unusable : scores[k];
         }
-        for (std::size_t i = 0; i < p.points.size(); ++i) p.scores[i] = scores_[p.prints[i]];
+        for (std::size_t i = 0; i < p.points.size(); ++i) p.scores[i] = scores_[p.fingerprints[i]];
         return ok;
     }
 
-    /// Distinct uniform samples that can be scored: one batch, and more while there are too few.
+    /// Draws distinct uniform samples with a usable score: one batch, then more batches while there are fewer than min_population_.
     template <class Space, class F>
     result<void> sample(const Space& space, F& scorer, random_engine& rng, population& out) {
-        seen_points met;
+        seen_points drawn_before;
         std::size_t fruitless = 0;
         while (out.points.size() < min_population_) {
             const random_engine batch(rng());
             population drawn(options_.population);
             executor_.bulk(options_.population, [&](std::size_t i) {
-                random_engine mine = batch.stream(i);
-                decision_path path = sample_path(space, mine);
+                random_engine item_rng = batch.stream(i);
+                decision_path path = sample_path(space, item_rng);
                 drawn.points[i] = std::move(path.values);
-                drawn.shapes[i] = std::move(path.decisions);
+                drawn.decisions[i] = std::move(path.decisions);
             });
             if (auto ok = score(space, scorer, drawn); !ok) return ok;
-            const std::size_t before = out.points.size();
+            const std::size_t old_size = out.points.size();
             for (std::size_t i = 0; i < drawn.points.size(); ++i)
-                if (drawn.scores[i] != unusable && met.insert(drawn.prints[i])) out.append(drawn, i);
-            if (out.points.size() > before) {
+                if (drawn.scores[i] != unusable && drawn_before.insert(drawn.fingerprints[i])) out.append(drawn, i);
+            if (out.points.size() > old_size) {
                 fruitless = 0;
-            } else if (++fruitless >= options_.fruitless_batches) { // for good, as in Ansor: a small space is not asked in vain each time
+            } else if (++fruitless >= options_.fruitless_batches) { // permanently, as in Ansor: later proposals in a small space save these batches
                 if (min_population_ <= 1) break;
                 min_population_ /= 2;
                 fruitless = 0;
@@ -214,6 +216,7 @@ private:
         return {};
     }
 
+    /// Adds the best measured points to the population.
     template <class Space, class F>
     result<void> add_measured(const Space& space, F& scorer, population& out) {
         std::vector<std::size_t> order;
@@ -224,23 +227,23 @@ private:
             const double y = observed_[b].latency;
             return x < y || (x == y && a < b);
         });
-        const double most = options_.measured_ratio * static_cast<double>(options_.population);
-        if (!(most >= static_cast<double>(order.size()))) order.resize(most > 0 ? static_cast<std::size_t>(most) : 0);
+        const double max_count = options_.measured_ratio * static_cast<double>(options_.population);
+        if (!(max_count >= static_cast<double>(order.size()))) order.resize(max_count > 0 ? static_cast<std::size_t>(max_count) : 0);
         population measured;
         for (const std::size_t i : order) {
             auto path = trace_path(space, observed_[i].decisions);
-            if (!path) continue; // a point of another space: no parent
+            if (!path) continue; // a point of another space
             measured.points.push_back(std::move(path->values));
-            measured.shapes.push_back(std::move(path->decisions));
+            measured.decisions.push_back(std::move(path->decisions));
         }
-        measured.prints.resize(measured.points.size());
+        measured.fingerprints.resize(measured.points.size());
         measured.scores.resize(measured.points.size());
         if (auto ok = score(space, scorer, measured); !ok) return ok;
         for (std::size_t i = 0; i < measured.points.size(); ++i) out.append(measured, i);
         return {};
     }
 
-    /// Running sums of the chance of each point to become a parent; the last is the total.
+    /// Prefix sums of the selection weights of the points; the last one is the total.
     [[nodiscard]] std::vector<double> roulette(std::span<const float> scores) const {
         const std::size_t n = scores.size();
         std::vector<double> sums(n, 0.0);
@@ -253,7 +256,7 @@ private:
             for (std::size_t i = 0; i < n;) {
                 std::size_t end = i;
                 while (end < n && scores[order[end]] == scores[order[i]]) ++end;
-                const double share = static_cast<double>(i + end) / static_cast<double>(2 * n); // the middle of the tie
+                const double share = static_cast<double>(i + end) / static_cast<double>(2 * n); // mean rank of the tie
                 for (; i < end; ++i) sums[order[i]] = scores[order[i]] == unusable ? 0.0 : std::pow(share, options_.pressure);
             }
         }
@@ -262,9 +265,10 @@ private:
         return sums;
     }
 
+    /// The next generation.
     template <class Space>
-    [[nodiscard]] population breed(const Space& space, const population& now, random_engine& rng) const {
-        const std::vector<double> sums = roulette(now.scores);
+    [[nodiscard]] population breed(const Space& space, const population& current, random_engine& rng) const {
+        const std::vector<double> sums = roulette(current.scores);
         auto parent = [&](random_engine& r) {
             const auto at = std::upper_bound(sums.begin(), sums.end(), r.uniform() * sums.back());
             return (std::min)(static_cast<std::size_t>(at - sums.begin()), sums.size() - 1);
@@ -272,15 +276,15 @@ private:
         population next(options_.population);
         const random_engine generation(rng());
         executor_.bulk(options_.population, [&](std::size_t i) {
-            random_engine mine = generation.stream(i);
-            const std::size_t first = parent(mine);
+            random_engine item_rng = generation.stream(i);
+            const std::size_t first = parent(item_rng);
             decision_path child;
-            if (options_.crossover_probability > 0 && mine.uniform() < options_.crossover_probability)
-                child = cross_paths(space, now.path(first), now.path(parent(mine)), mine);
-            else if (mine.uniform() < options_.mutation_probability) child = mutate_path(space, now.path(first), options_.weights, mine);
-            else child = {now.points[first], now.shapes[first]};
+            if (options_.crossover_probability > 0 && item_rng.uniform() < options_.crossover_probability)
+                child = cross_paths(space, current.path(first), current.path(parent(item_rng)), item_rng);
+            else if (item_rng.uniform() < options_.mutation_probability) child = mutate_path(space, current.path(first), options_.weights, item_rng);
+            else child = {current.points[first], current.decisions[first]};
             next.points[i] = std::move(child.values);
-            next.shapes[i] = std::move(child.decisions);
+            next.decisions[i] = std::move(child.decisions);
         });
         return next;
     }
@@ -288,10 +292,10 @@ private:
     evolutionary_options options_;
     detail::executor_ref<E> executor_;
     std::size_t min_population_;
-    seen_points seen_; ///< proposed, or observed
+    seen_points seen_; ///< proposed or observed points
     std::vector<measured_decisions> observed_;
-    std::size_t marked_ = 0;                          ///< how many of them are in seen_
-    std::unordered_map<std::uint64_t, float> scores_; ///< of this proposal
+    std::size_t observed_in_seen_ = 0;                ///< number of observed points already in seen_
+    std::unordered_map<std::uint64_t, float> scores_; ///< scores of this proposal, by fingerprint
 };
 
 } // namespace augur::inline v0

@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_RANDOM_HPP
 
 /// @file
-/// The baseline that every other strategy must beat: uniform samples, none twice.
+/// Random search: uniform samples without repetition. The baseline for other strategies.
 
 #include <cstddef>
 #include <span>
@@ -16,7 +16,7 @@
 
 namespace augur::inline v0 {
 
-/// Proposes uniform samples of the space without repetition; does not ask the scorer.
+/// Proposes uniform samples of the space without repetition; ignores the scorer.
 class random_search {
 public:
     template <decision_tree Space, point_scorer F>
@@ -34,7 +34,7 @@ public:
 
 private:
     seen_points seen_;
-    std::vector<decision_vector> observed_; ///< since the last proposal: not to be proposed, whoever chose them
+    std::vector<decision_vector> observed_; ///< observed since the last proposal; excluded from later proposals
 };
 
 } // namespace augur::inline v0

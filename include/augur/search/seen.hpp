@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_SEEN_HPP
 
 /// @file
-/// What a strategy must not propose again, and how to draw what it may.
+/// The set of points already proposed, and uniform sampling without repetition.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,25 +19,25 @@
 
 namespace augur::inline v0 {
 
-/// A set of fingerprints. Nothing ever depends on its order.
+/// A set of fingerprints. No result depends on its order.
 class seen_points {
 public:
-    /// True when it was not there.
+    /// Returns true if the fingerprint was not in the set.
     bool insert(std::uint64_t fingerprint) { return set_.insert(fingerprint).second; }
     [[nodiscard]] bool contains(std::uint64_t fingerprint) const { return set_.find(fingerprint) != set_.end(); }
     [[nodiscard]] std::size_t size() const noexcept { return set_.size(); }
 
 private:
-    struct itself { // fingerprints are mixed already
+    struct identity_hash { // fingerprints are hashes already
         std::size_t operator()(std::uint64_t x) const noexcept { return static_cast<std::size_t>(x); }
     };
-    std::unordered_set<std::uint64_t, itself> set_;
+    std::unordered_set<std::uint64_t, identity_hash> set_;
 };
 
-/// Appends up to `n` uniform samples that are not in `seen`, and adds them to it. After `patience` samples in a row that were seen before, the
-/// space is small or skewed: then its leaves are visited in order, `limit` nodes at most, and the rest is drawn from those that are left.
+/// Appends up to `n` uniform samples that are not in `seen`, and adds them to `seen`. After `patience` consecutive samples that were already seen,
+/// the space is small or skewed. Then the function enumerates its leaves in order, expanding at most `limit` nodes, and draws from the unseen ones.
 ///
-/// Fewer than `n` come only when the leaves are used up, or when the space is larger than `limit` and yet nearly always samples what was seen.
+/// Returns fewer than `n` points only if no unseen leaf is left, or if the space is larger than `limit` and sampling nearly always repeats points.
 template <decision_tree P>
 void draw_unseen(const P& space, seen_points& seen, std::size_t n, random_engine& rng, std::vector<decision_vector>& out, std::size_t patience = 256,
                  std::uint64_t limit = 65536) {
@@ -54,10 +54,10 @@ void draw_unseen(const P& space, seen_points& seen, std::size_t n, random_engine
     }
     if (n == 0) return;
     std::vector<decision_vector> left;
-    seen_points among; // two leaves may share a fingerprint
+    seen_points listed; // two leaves may share a fingerprint
     for_each_leaf(space, limit, [&](std::span<const std::uint64_t> values) {
-        const std::uint64_t print = fingerprint_decisions(space, values);
-        if (!seen.contains(print) && among.insert(print)) left.emplace_back(values.begin(), values.end());
+        const std::uint64_t fingerprint = fingerprint_decisions(space, values);
+        if (!seen.contains(fingerprint) && listed.insert(fingerprint)) left.emplace_back(values.begin(), values.end());
         return true;
     });
     rng.shuffle(std::span<decision_vector>(left));

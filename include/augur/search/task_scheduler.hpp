@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_TASK_SCHEDULER_HPP
 
 /// @file
-/// Which kernel of a network gets the next round of trials.
+/// Ansor's gradient-based task scheduler: chooses which kernel of a network gets the next round of trials.
 
 #include <algorithm>
 #include <cmath>
@@ -23,18 +23,20 @@
 
 namespace augur::inline v0 {
 
+/// How the next task is chosen.
 enum class scheduling : std::uint8_t { gradient, round_robin };
 
+/// Parameters of the task scheduler; names as in Ansor.
 struct task_scheduler_options {
     scheduling strategy = scheduling::gradient;
-    double alpha = 0.2;             ///< weight of the past against the forecast
-    double beta = 2;                ///< how much faster than the best of its group a task is trusted to become
-    std::size_t window = 3;         ///< rounds that the past gradient looks back
+    double alpha = 0.2;             ///< weight of the measured gradient against the forecast
+    double beta = 2;                ///< the forecast assumes that a task reaches at least 1 / beta of the highest throughput of its group
+    std::size_t window = 3;         ///< number of rounds over which the measured gradient is taken
     double delta = 1e-4;            ///< seconds; step of the numeric derivative of the objective
-    std::size_t task_patience = 0;  ///< a task ends after more than so many trials without improvement; 0: never
-    std::size_t total_patience = 0; ///< all ends after so many trials without improvement of the objective; 0: never
-    std::size_t hopeless_rounds =
-        3; ///< a task none of whose trials ever succeeded ends after so many rounds; 0: never, as in Ansor, where such a task takes the whole budget
+    std::size_t task_patience = 0;  ///< a task ends after more than this many trials without improvement; 0: never
+    std::size_t total_patience = 0; ///< all tasks end after this many trials without improvement of the objective; 0: never
+    /// A task without a successful trial ends after this many rounds; 0: never, as in Ansor, where such a task takes the whole budget.
+    std::size_t hopeless_rounds = 3;
 
     /// Errors: invalid_argument.
     [[nodiscard]] result<void> check() const {
@@ -45,49 +47,50 @@ struct task_scheduler_options {
     }
 };
 
-/// What the scheduler must know of a task.
+/// The properties of a task that the scheduler uses.
 struct scheduled_task {
-    double weight = 1; ///< how often the kernel occurs
-    double flops = 0;  ///< operations of one call; only tasks of a group need them
-    std::string group; ///< tasks of one group are expected to reach a similar speed; empty: alone
+    double weight = 1; ///< number of occurrences of the kernel in the network
+    double flops = 0;  ///< floating-point operations of one call; used only for tasks of a group
+    std::string group; ///< tasks of one group are expected to reach a similar throughput; empty: no group
 };
 
-/// Ansor's similarity: tasks of one kernel class whose operations lie within a factor of 1.618, by the class and int(log_1.618(flops + 1)).
-/// Empty, so alone, without a class or where the operations are not known (negative or not finite).
+/// Ansor's similarity group: the kernel class and int(log_1.618(flops + 1)), so the FLOP counts of a group lie within a factor of 1.618.
+/// Empty (no group) if there is no class or if `flops` is negative or not finite.
 [[nodiscard]] inline std::string similarity_group(std::string_view kernel_class, double flops) {
     if (kernel_class.empty() || !(flops >= 0) || !std::isfinite(flops)) return {};
     return std::string(kernel_class) + "_" + std::to_string(static_cast<long long>(std::log(flops + 1) / std::log(1.618)));
 }
 
-/// Allocates rounds of trials to tasks by Ansor's gradient (OSDI 2020, section 6; python/tvm/auto_scheduler/task_scheduler.py), so that the
-/// weighted sum of the best latencies falls fastest:
+/// Allocates rounds of trials to tasks by Ansor's gradient (OSDI 2020, section 6; python/tvm/auto_scheduler/task_scheduler.py), in order to minimise
+/// the objective f, the weighted sum of the best latencies g_i:
 ///
 ///     grad_i = df/dg_i * (alpha (g_i(t) - g_i(t-w)) / w + (1 - alpha) (min(g_i - g_i / t, beta C_i / max_k(C_k / g_k)) - g_i))
 ///
-/// First every task gets one round, in order. Then the task with the smallest gradient, the one with the lowest number or a random one where all
-/// are equal. A task of a group that stays slower than best / beta and had more than 5 rounds more than any other leaves the group. Where no trial
-/// of a task has succeeded yet, Ansor's latency is 1e10 s; here such tasks come first too, but stay out of the objective of the others, in which
-/// 1e10 would drown the rest.
+/// where t is the number of rounds of the task, w the window, C_i its FLOP count, and k runs over the tasks of its group.
+/// First every task gets one round, in order. Then the task with the smallest gradient is next; ties go to the lowest index, or to a random task if
+/// all gradients are equal. A task leaves its group if its throughput is below best / beta after more than 5 rounds more than any other task of the
+/// group. For a task without a successful trial Ansor assumes a latency of 1e10 s. Here such tasks also come first, but they are left out of the
+/// objective of the other tasks, where 1e10 would dominate.
 ///
 /// Not thread-safe.
 class task_scheduler {
 public:
-    /// pre: the options check
+    /// pre: options.check() succeeds
     explicit task_scheduler(std::vector<scheduled_task> tasks, task_scheduler_options options = {})
         : options_(options), tasks_(std::move(tasks)), state_(tasks_.size()) {
         AUGUR_ASSERT(options_.check(), "task_scheduler: options");
         for (std::size_t i = 0; i < tasks_.size(); ++i) state_[i].group = tasks_[i].group;
     }
 
-    /// The task of the next round; nothing when no task has a chance of improvement left. Of equal gradients the lowest number wins.
+    /// The task of the next round; nullopt if all tasks have ended. Of equal gradients the lowest index wins.
     [[nodiscard]] std::optional<std::size_t> next() { return pick(nullptr); }
-    /// As above; when all gradients are equal, a random task.
+    /// As above, but chooses a random task if all gradients are equal.
     [[nodiscard]] std::optional<std::size_t> next(random_engine& rng) { return pick(&rng); }
 
-    /// What came of a round.
+    /// Reports the result of a round.
     ///
-    /// @param trials   how many candidates were measured; none: the space is used up, the task ends
-    /// @param latency  the best of them in seconds; infinity when all failed
+    /// @param trials   number of measured candidates; 0: the space has no more points, and the task ends
+    /// @param latency  the best latency of the round in seconds; infinity if all candidates failed
     void report(std::size_t task, std::size_t trials, double latency) {
         AUGUR_ASSERT(task < state_.size(), "task_scheduler::report: no such task");
         progress& s = state_[task];
@@ -103,14 +106,14 @@ public:
         if (options_.task_patience > 0 && s.trials - s.best_at > options_.task_patience) s.dead = true;
         if (options_.hopeless_rounds > 0 && !std::isfinite(s.best) && s.rounds >= options_.hopeless_rounds) s.dead = true;
         leave_group(task);
-        const double now = all_measured() ? objective() : infinity;
-        if (now < best_objective_ || now == infinity) {
-            best_objective_ = now;
+        const double current = all_measured() ? objective() : infinity;
+        if (current < best_objective_ || current == infinity) {
+            best_objective_ = current;
             best_objective_at_ = trials_;
         }
     }
 
-    /// The gradients that the next choice would compare, in seconds a round: at most 0, 0 for tasks that ended.   pre: every task had a round
+    /// The gradients that `next` would compare, in seconds per round: at most 0; 0 for tasks that have ended.   pre: every task had a round
     [[nodiscard]] std::vector<double> gradients() const {
         std::vector<double> out(tasks_.size(), 0.0);
         for (std::size_t i = 0; i < tasks_.size(); ++i)
@@ -120,10 +123,10 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return tasks_.size(); }
     [[nodiscard]] std::size_t rounds(std::size_t task) const { return state_[task].rounds; }
-    /// Seconds; infinity before the first success.
+    /// The best latency of a task in seconds; infinity before the first success.
     [[nodiscard]] double best(std::size_t task) const { return state_[task].best; }
     [[nodiscard]] bool ended(std::size_t task) const { return state_[task].dead; }
-    /// The group that the task is in now; empty when alone.
+    /// The current group of the task; empty: no group.
     [[nodiscard]] const std::string& group(std::size_t task) const { return state_[task].group; }
     /// Weighted sum of the best latencies of the tasks that have one, in seconds.
     [[nodiscard]] double objective() const { return objective_with(tasks_.size(), 0); }
@@ -135,25 +138,26 @@ private:
     struct progress {
         std::size_t rounds = 0;
         std::size_t trials = 0;
-        std::size_t best_at = 0; ///< trials when the best was found
+        std::size_t best_at = 0; ///< number of trials when the best was found
         double best = infinity;
         bool dead = false;
         std::string group;
-        std::vector<double> history; ///< best after each round
+        std::vector<double> history; ///< best latency after each round
     };
 
     [[nodiscard]] bool all_measured() const {
         return std::all_of(state_.begin(), state_.end(), [](const progress& s) { return std::isfinite(s.best); });
     }
 
-    [[nodiscard]] double objective_with(std::size_t changed, double less) const {
+    /// The objective if the best latency of task `changed` were smaller by `less` seconds.
+    [[nodiscard]] double objective_with(std::size_t changed, double reduction) const {
         double sum = 0;
         for (std::size_t i = 0; i < tasks_.size(); ++i)
-            if (std::isfinite(state_[i].best)) sum += (i == changed ? state_[i].best - less : state_[i].best) * tasks_[i].weight;
+            if (std::isfinite(state_[i].best)) sum += (i == changed ? state_[i].best - reduction : state_[i].best) * tasks_[i].weight;
         return sum;
     }
 
-    /// Fastest of the task's group in operations per second; 0 when the task is alone.
+    /// The highest throughput in the task's group, in FLOP per second; 0 if the task is alone in its group.
     [[nodiscard]] double group_speed(std::size_t task) const {
         if (state_[task].group.empty()) return 0;
         double best = 0;
@@ -170,7 +174,7 @@ private:
         const progress& s = state_[i];
         AUGUR_ASSERT(s.rounds > 0, "task_scheduler::gradients: a task had no round yet");
         if (!std::isfinite(s.best)) return -(1 - options_.alpha) * tasks_[i].weight * unmeasured / static_cast<double>(s.rounds);
-        // The derivative is numeric, and the sum in order, so that ties fall as they do in Ansor.
+        // A numeric derivative with the summation order of Ansor, so that ties are broken as in Ansor.
         const double chain = (objective() - objective_with(i, options_.delta)) / options_.delta;
         double backward = 0;
         if (s.rounds > options_.window && std::isfinite(s.history[s.rounds - 1 - options_.window]))
@@ -180,13 +184,14 @@ private:
         return chain * (options_.alpha * backward + (1 - options_.alpha) * (goal - s.best));
     }
 
+    /// Removes the task from its group if it is too slow for it.
     void leave_group(std::size_t task) {
         const double speed = group_speed(task);
         if (!(speed > 0)) return;
-        std::size_t others = 0;
+        std::size_t max_rounds = 0;
         for (std::size_t j = 0; j < tasks_.size(); ++j)
-            if (j != task && state_[j].group == state_[task].group) others = (std::max)(others, state_[j].rounds);
-        if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + others) state_[task].group.clear();
+            if (j != task && state_[j].group == state_[task].group) max_rounds = (std::max)(max_rounds, state_[j].rounds);
+        if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + max_rounds) state_[task].group.clear();
     }
 
     [[nodiscard]] std::optional<std::size_t> pick(random_engine* rng) {
@@ -199,8 +204,8 @@ private:
         if (alive.empty()) return std::nullopt;
         if (options_.total_patience > 0 && all_measured() && trials_ - best_objective_at_ >= options_.total_patience) return std::nullopt;
         if (options_.strategy == scheduling::round_robin) {
-            const auto after = std::lower_bound(alive.begin(), alive.end(), turn_);
-            const std::size_t task = after == alive.end() ? alive.front() : *after;
+            const auto position = std::lower_bound(alive.begin(), alive.end(), turn_);
+            const std::size_t task = position == alive.end() ? alive.front() : *position;
             turn_ = task + 1;
             return task;
         }
@@ -215,7 +220,7 @@ private:
     task_scheduler_options options_;
     std::vector<scheduled_task> tasks_;
     std::vector<progress> state_;
-    std::size_t turn_ = 0; ///< round robin: the first task that may come next
+    std::size_t turn_ = 0; ///< round robin: the lowest index of the next task
     std::size_t trials_ = 0;
     double best_objective_ = infinity;
     std::size_t best_objective_at_ = 0;

@@ -3,7 +3,7 @@
 #define AUGUR_SPACE_CHECK_HPP
 
 /// @file
-/// For a user's tests: does a space keep the contract that the algorithms rely on?
+/// Randomised contract check of a search space (`decision_space`), for a user's tests.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,11 +29,11 @@ inline std::string spell(std::span<const std::uint64_t> values) {
     for (std::size_t i = 0; i < values.size(); ++i) out += (i == 0 ? "" : ", ") + std::to_string(values[i]);
     return out + "]";
 }
-inline error broken(const std::string& what, std::span<const std::uint64_t> prefix) {
-    return {errc::illegal_schedule, what + ", at prefix " + spell(prefix)};
+inline error broken(const std::string& violation, std::span<const std::uint64_t> prefix) {
+    return {errc::illegal_schedule, violation + ", at prefix " + spell(prefix)};
 }
 
-/// Half the walks are uniform over all options, half take the ends of the ranges more often.
+/// One random walk with checks at every decision. With `ends`, the first and the last option are drawn more often.
 template <decision_tree P>
 [[nodiscard]] result<decision_path> checked_walk(const P& space, bool ends, std::size_t max_decisions, random_engine& rng) {
     decision_path path;
@@ -46,7 +46,7 @@ template <decision_tree P>
         if (!d) return path;
         if (d->options == 0) return broken("a legal prefix must have a legal completion, next gave a decision without options", prefix);
         if (d->preferred >= d->options)
-            return broken("expected a preferred value below " + std::to_string(d->options) + ", " + std::to_string(d->preferred) + " came", prefix);
+            return broken("expected a preferred value below " + std::to_string(d->options) + ", got " + std::to_string(d->preferred), prefix);
         if (path.values.size() == max_decisions) return broken("no end after " + std::to_string(max_decisions) + " decisions", {});
         std::uint64_t value = rng.below(d->options);
         if (ends && rng.below(2) == 0) value = rng.below(2) == 0 ? 0 : d->options - 1;
@@ -61,9 +61,10 @@ template <decision_tree P>
 }
 } // namespace detail
 
-/// Walks the space at random and checks what the compiler cannot: `next` is a function, every walk ends (within `max_decisions`), options and
-/// preferred values are sound, the cursor agrees with `next`, neighbours are legal, mutants are legal, every leaf is realised, equal vectors and
-/// equal fingerprints give schedules that visit equal. The error names the first prefix where it fails.
+/// Walks the space at random and checks the semantic requirements of the concept: `next` is deterministic, every walk ends within `max_decisions`,
+/// options and preferred values are valid, the cursor agrees with `next`, neighbours and mutants are legal, every leaf can be realised, and equal
+/// vectors and equal fingerprints give schedules with equal visits. Half of the walks draw the first and the last option of a decision more often.
+/// Error: illegal_schedule, which names the first prefix that violates a requirement.
 template <class S, class P>
 requires decision_space<P, S>
 [[nodiscard]] result<void> check_space(const P& space, random_engine& rng, std::size_t walks = 200, std::size_t max_decisions = 10000) {
@@ -76,12 +77,12 @@ requires decision_space<P, S>
             if (auto legal = trace_path(space, leaf); !legal) return legal.error();
             auto schedule = space.realise(leaf);
             if (!schedule) return detail::broken("a legal leaf was not realised: " + schedule.error().detail, leaf);
-            auto again = space.realise(leaf);
-            if (!again) return detail::broken("a leaf was realised once and then not: " + again.error().detail, leaf);
+            auto repeated = space.realise(leaf);
+            if (!repeated) return detail::broken("a leaf was realised once and then not: " + repeated.error().detail, leaf);
             recording_sink first;
             recording_sink second;
             schedule_traits<S>::visit(*schedule, first);
-            schedule_traits<S>::visit(*again, second);
+            schedule_traits<S>::visit(*repeated, second);
             if (first.items != second.items) return detail::broken("two realisations of one vector differ", leaf);
             const auto [at, fresh] = seen.try_emplace(fingerprint_decisions(space, leaf), leaf, first.items);
             if (!fresh && at->second.second != first.items)

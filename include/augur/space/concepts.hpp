@@ -3,7 +3,7 @@
 #define AUGUR_SPACE_CONCEPTS_HPP
 
 /// @file
-/// What the library asks of a search space: decisions in an order, each with its legal options given the ones before.
+/// The concepts `decision_tree` and `decision_space`: a search space as a sequence of decisions, each with its legal options given the earlier ones.
 
 #include <concepts>
 #include <cstddef>
@@ -17,18 +17,18 @@
 
 namespace augur::inline v0 {
 
-/// What a decision is about. Mutation draws its rule by this.
+/// The kind of a decision. Mutation weights are per kind.
 enum class decision_kind : std::uint8_t { sketch, tile_size, compute_location, parallel, unroll, vectorize, other };
 
-/// How many kinds there are.
+/// The number of decision kinds.
 inline constexpr std::size_t decision_kinds = 7;
 
-/// One decision: which kind, and how many legal options it has after its prefix.
+/// One decision: its kind and the number of its legal options, given the values of the earlier decisions.
 struct decision {
     decision_kind kind = decision_kind::other;
     std::uint64_t options = 1;   ///< legal values are 0 .. options-1; never 0
-    std::uint64_t preferred = 0; ///< what the space would take by itself, e.g. Ansor's parallel rule
-    bool sampled = true;         ///< false: a uniform sample takes `preferred`; only mutation moves it
+    std::uint64_t preferred = 0; ///< the space's default value, e.g. from Ansor's parallel rule
+    bool sampled = true;         ///< false: a uniform sample takes `preferred`; only mutation changes the value
 
     friend bool operator==(const decision&, const decision&) = default;
 };
@@ -36,20 +36,20 @@ struct decision {
 /// The values chosen so far, in the order of the decisions.
 using decision_vector = std::vector<std::uint64_t>;
 
-/// The part of a space that walking needs: a tree of decisions, without the schedules at its leaves.
+/// A tree of decisions: the part of a search space that sampling and mutation need, without the schedules at the leaves.
 ///
-/// Syntax      `space.next(prefix) -> std::optional<decision>`: the decision after `prefix`, nothing when the prefix is complete
-/// Semantics   how many decisions there are and their options may depend on the prefix; every legal prefix has a legal completion
+/// Syntax      `space.next(prefix) -> std::optional<decision>`: the decision after `prefix`; nullopt if the prefix is complete
+/// Semantics   the number of decisions and their options may depend on the prefix; every legal prefix has a legal completion
 /// Cost        `next` is linear in the prefix or better
 /// Threads     concurrent const calls are allowed
 ///
-/// A space may also offer, and the algorithms use where it is there:
+/// Optional members, which the algorithms use if they exist:
 ///
 ///     space.cursor()                         an object with `next() -> std::optional<decision>` and `choose(value)`, which walks the tree
 ///                                            without replaying the prefix at every step
-///     space.neighbour(prefix, value, rng)    a value near `value` for the decision after `prefix` (a tile with one divisor moved); `value`
-///                                            itself where it has no opinion, and then any other value is drawn
-///     space.fingerprint(decisions)           64 bits, equal for complete vectors that give equal schedules
+///     space.neighbour(prefix, value, rng)    a value near `value` for the decision after `prefix` (e.g. a tile size with one divisor moved). If
+///                                            it returns `value` itself, another value is drawn uniformly
+///     space.fingerprint(decisions)           64-bit hash, equal for complete vectors that give equal schedules
 template <class P>
 concept decision_tree = requires(const P& p, std::span<const std::uint64_t> prefix) {
     { p.next(prefix) } -> std::same_as<std::optional<decision>>;
@@ -61,8 +61,8 @@ concept decision_tree = requires(const P& p, std::span<const std::uint64_t> pref
 /// Semantics   equal vectors give equal schedules
 /// Threads     concurrent const calls are allowed
 ///
-/// It may also offer `space.decide(s) -> result<decision_vector>`, the inverse of `realise`: then a resumed run gives its strategies the points that
-/// were measured before.
+/// Optional: `space.decide(s) -> result<decision_vector>`, the inverse of `realise`. With it, a resumed tuning run passes the points of its log to
+/// the search strategies.
 template <class P, class S>
 concept decision_space = decision_tree<P> && schedule<S> && requires(const P& p, std::span<const std::uint64_t> decisions) {
     { p.realise(decisions) } -> std::same_as<result<S>>;

@@ -3,7 +3,7 @@
 #define AUGUR_SPACE_COUNT_HPP
 
 /// @file
-/// How large a space is: exactly where it is small, by random probing where it is not.
+/// The number of leaves of a search space: exact for small spaces, Knuth's estimate by random walks for large ones.
 
 #include <cmath>
 #include <cstddef>
@@ -23,16 +23,16 @@ namespace augur::inline v0 {
 struct leaf_count {
     double leaves = 0;
     double standard_error = 0; ///< of `leaves`; 0 when exact
-    bool exact = false;        ///< every leaf was visited; otherwise Knuth's estimate
+    bool exact = false;        ///< true: every leaf was visited; false: Knuth's estimate
 };
 
-/// Visits the leaves in lexicographic order, `visit(span of values) -> bool`, until it says false or `limit` nodes were asked.
-/// Every option counts, those of decisions that sampling leaves alone as well. Returns whether all leaves were visited.
+/// Calls `visit(span of values) -> bool` for the leaves in lexicographic order, until it returns false or `limit` nodes were expanded.
+/// All options are visited, also those of decisions with `sampled == false`. Returns whether all leaves were visited.
 template <decision_tree P, class F>
 bool for_each_leaf(const P& space, std::uint64_t limit, F&& visit) {
     decision_vector values;
     std::vector<std::uint64_t> options;
-    for (std::uint64_t asked = 0; asked < limit; ++asked) {
+    for (std::uint64_t expanded = 0; expanded < limit; ++expanded) {
         if (const std::optional<decision> d = space.next(std::span<const std::uint64_t>(values))) {
             values.push_back(0);
             options.push_back(d->options);
@@ -49,8 +49,8 @@ bool for_each_leaf(const P& space, std::uint64_t limit, F&& visit) {
     return false;
 }
 
-/// Counts the leaves: exactly if that asks no more than `limit` nodes, else the mean over `probes` random walks of the product of the options on
-/// the way (Knuth, "Estimating the efficiency of backtrack programs", 1975; unbiased) with the standard error of that mean.
+/// Counts the leaves: exactly if that expands at most `limit` nodes. Otherwise estimates the count by the mean, over `probes` random walks, of the
+/// product of the numbers of options (Knuth, "Estimating the efficiency of backtrack programs", 1975; unbiased), with the standard error of the mean.
 ///
 /// pre: probes >= 2
 template <decision_tree P>

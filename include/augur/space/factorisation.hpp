@@ -3,7 +3,7 @@
 #define AUGUR_SPACE_FACTORISATION_HPP
 
 /// @file
-/// The tile sizes of one axis: every way to write its extent as a product of levels, numbered.
+/// Enumerates the multi-level tile sizes of an axis: a bijection between indices and the factorisations of its extent.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,14 +18,14 @@
 
 namespace augur::inline v0 {
 
-/// All (l_1 .. l_k) whose product divides the extent and whose innermost length l_k is at most a limit; the outermost level is
+/// All (l_1 .. l_k) whose product divides the extent and whose innermost length l_k is at most a limit. The outermost level is
 /// extent / (l_1 ... l_k) and is not stored. The order is Ansor's (SplitFactorizationMemo in search_policy/utils.cc): depth first over the
-/// sorted divisors, l_1 slowest.
+/// sorted divisors, with l_1 varying slowest.
 ///
-/// Nothing is enumerated: counts per divisor turn a number into its lengths and back.
+/// The list is not stored: the number of factorisations per divisor is enough to convert an index to lengths and back.
 ///
-/// Cost        making it O(sqrt(extent) + k D^2) for D divisors; `lengths_of` and `index_of` O(k D)
-/// Threads     immutable once made; share it freely
+/// Cost        construction O(sqrt(extent) + k D^2) for D divisors; `lengths_of` and `index_of` O(k D)
+/// Threads     immutable after construction; safe to share
 class factorisation {
 public:
     /// pre: extent >= 1, lengths >= 1, max_innermost >= 1
@@ -38,37 +38,37 @@ public:
                 if (divisors_[r] % divisors_[d] == 0) splits_.push_back({d, place_of(divisors_[r] / divisors_[d])});
             starts_.push_back(splits_.size());
         }
-        ways_.assign(lengths, std::vector<std::uint64_t>(divisors_.size(), 0));
+        counts_.assign(lengths, std::vector<std::uint64_t>(divisors_.size(), 0));
         for (std::size_t r = 0; r < divisors_.size(); ++r)
-            for (const auto& s : splits(r)) ways_[0][r] += divisors_[s.divisor] <= max_innermost ? 1U : 0U;
+            for (const auto& s : splits(r)) counts_[0][r] += divisors_[s.divisor] <= max_innermost ? 1U : 0U;
         for (std::size_t k = 1; k < lengths; ++k)
             for (std::size_t r = 0; r < divisors_.size(); ++r)
-                for (const auto& s : splits(r)) ways_[k][r] += ways_[k - 1][s.quotient];
+                for (const auto& s : splits(r)) counts_[k][r] += counts_[k - 1][s.quotient];
     }
 
     [[nodiscard]] std::int64_t extent() const noexcept { return extent_; }
     [[nodiscard]] std::size_t lengths() const noexcept { return lengths_; }
     [[nodiscard]] std::int64_t max_innermost() const noexcept { return max_innermost_; }
 
-    /// How many there are; at least 1.
-    [[nodiscard]] std::uint64_t count() const noexcept { return ways_.back().back(); }
+    /// The number of factorisations; at least 1.
+    [[nodiscard]] std::uint64_t count() const noexcept { return counts_.back().back(); }
 
-    /// The lengths of number `index`.
+    /// The lengths of the factorisation with this index.
     ///
     /// @param out  (k) overwritten
     /// pre: index < count(), out.size() == lengths()
     void lengths_of(std::uint64_t index, std::span<std::int64_t> out) const {
         AUGUR_ASSERT(index < count() && out.size() == lengths_, "factorisation::lengths_of: index or shape");
-        std::size_t rest = divisors_.size() - 1;
+        std::size_t remaining = divisors_.size() - 1;
         for (std::size_t level = 0; level < lengths_; ++level) {
-            for (const auto& s : splits(rest)) {
-                const std::uint64_t below = ways_after(level, s);
-                if (index < below) {
+            for (const auto& s : splits(remaining)) {
+                const std::uint64_t block = completions(level, s);
+                if (index < block) {
                     out[level] = divisors_[s.divisor];
-                    rest = s.quotient;
+                    remaining = s.quotient;
                     break;
                 }
-                index -= below;
+                index -= block;
             }
         }
     }
@@ -78,31 +78,31 @@ public:
         return out;
     }
 
-    /// The number of these lengths; nothing when they are not among the factorisations.
+    /// The index of the given lengths; nullopt if they are no factorisation of the extent.
     [[nodiscard]] std::optional<std::uint64_t> index_of(std::span<const std::int64_t> lengths) const {
         if (lengths.size() != lengths_ || lengths.back() > max_innermost_) return std::nullopt;
         std::uint64_t index = 0;
-        std::size_t rest = divisors_.size() - 1;
+        std::size_t remaining = divisors_.size() - 1;
         for (std::size_t level = 0; level < lengths_; ++level) {
             bool found = false;
-            for (const auto& s : splits(rest)) {
+            for (const auto& s : splits(remaining)) {
                 if (divisors_[s.divisor] == lengths[level]) {
-                    rest = s.quotient;
+                    remaining = s.quotient;
                     found = true;
                     break;
                 }
-                index += ways_after(level, s);
+                index += completions(level, s);
             }
             if (!found) return std::nullopt;
         }
         return index;
     }
 
-    /// Uniform over all of them.
+    /// A uniformly distributed index.
     [[nodiscard]] std::uint64_t uniform(random_engine& rng) const { return rng.below(count()); }
 
-    /// Ansor's tile mutation (MutateTileSize in sketch_policy_rules.cc): a random divisor > 1 moves from one level, the outermost included, to the
-    /// next one in a random permutation of the levels, and the innermost stays within its limit. Gives `index` back when nothing can move.
+    /// Ansor's tile mutation (MutateTileSize in sketch_policy_rules.cc): moves a random divisor > 1 from one level, the outermost included, to the
+    /// next level in a random permutation of the levels. The innermost level stays within its limit. Returns `index` if no divisor can move.
     ///
     /// pre: index < count()
     [[nodiscard]] std::uint64_t neighbour(std::uint64_t index, random_engine& rng) const {
@@ -133,7 +133,7 @@ public:
 
 private:
     struct split {
-        std::size_t divisor; ///< places in divisors_: divisor * quotient = the number that is split
+        std::size_t divisor; ///< indices into divisors_: divisor * quotient = the number that is split
         std::size_t quotient;
     };
 
@@ -154,19 +154,19 @@ private:
     [[nodiscard]] std::span<const split> splits(std::size_t place) const {
         return std::span<const split>(splits_).subspan(starts_[place], starts_[place + 1] - starts_[place]);
     }
-    /// How many ways there are to go on after level `level` took this split.
-    [[nodiscard]] std::uint64_t ways_after(std::size_t level, const split& s) const {
+    /// The number of factorisations of the remaining levels after `level` takes this split.
+    [[nodiscard]] std::uint64_t completions(std::size_t level, const split& s) const {
         if (level + 1 == lengths_) return divisors_[s.divisor] <= max_innermost_ ? 1 : 0;
-        return ways_[lengths_ - level - 2][s.quotient];
+        return counts_[lengths_ - level - 2][s.quotient];
     }
 
     std::int64_t extent_;
     std::size_t lengths_;
     std::int64_t max_innermost_;
     std::vector<std::int64_t> divisors_;           ///< (D) ascending; the last is the extent
-    std::vector<split> splits_;                    ///< for each divisor its own divisors, ascending
-    std::vector<std::size_t> starts_;              ///< (D+1) where they begin
-    std::vector<std::vector<std::uint64_t>> ways_; ///< (k, D) factorisations of divisor r into k+1 lengths
+    std::vector<split> splits_;                    ///< for each divisor, its own divisors in ascending order
+    std::vector<std::size_t> starts_;              ///< (D+1) begin of the splits of each divisor
+    std::vector<std::vector<std::uint64_t>> counts_; ///< (k, D) factorisations of divisor r into k+1 lengths
 };
 
 } // namespace augur::inline v0

@@ -3,7 +3,7 @@
 #define AUGUR_SPACE_MUTATE_HPP
 
 /// @file
-/// New decision vectors out of old ones: mutation and crossover, both legal by construction.
+/// Mutation and crossover of decision vectors for evolutionary search; the results are legal by construction.
 
 #include <array>
 #include <cstddef>
@@ -19,15 +19,15 @@
 
 namespace augur::inline v0 {
 
-/// How often mutation picks each kind of decision, one weight a kind in the order of `decision_kind`. Kinds that a vector does not have, or
-/// whose decisions have one option, drop out and the rest is renormalised; when nothing is left every decision that can move is equally likely.
+/// Probability weights of the decision kinds for mutation, in the order of `decision_kind`. Kinds without a decision of two or more options in the
+/// vector are left out, and the other weights are renormalised. If no weight is left, all decisions with two or more options are equally likely.
 struct mutation_weights {
-    std::array<double, decision_kinds> of{};
+    std::array<double, decision_kinds> values{};
 
-    [[nodiscard]] constexpr double& operator[](decision_kind k) noexcept { return of[static_cast<std::size_t>(k)]; }
-    [[nodiscard]] constexpr double operator[](decision_kind k) const noexcept { return of[static_cast<std::size_t>(k)]; }
+    [[nodiscard]] constexpr double& operator[](decision_kind k) noexcept { return values[static_cast<std::size_t>(k)]; }
+    [[nodiscard]] constexpr double operator[](decision_kind k) const noexcept { return values[static_cast<std::size_t>(k)]; }
 
-    /// Ansor's rules for a CPU (sketch_policy.cc), and a tenth for kinds that Ansor has not. The sketch and the vector width are never moved.
+    /// Ansor's weights for CPUs (sketch_policy.cc), and 0.10 for kinds that Ansor does not have. The sketch and the vector width are never mutated.
     [[nodiscard]] static constexpr mutation_weights cpu() noexcept {
         mutation_weights w;
         w[decision_kind::tile_size] = 0.90;
@@ -37,7 +37,7 @@ struct mutation_weights {
         w[decision_kind::other] = 0.10;
         return w;
     }
-    /// Ansor's rules for a GPU, likewise.
+    /// Ansor's weights for GPUs, and 0.10 for kinds that Ansor does not have.
     [[nodiscard]] static constexpr mutation_weights gpu() noexcept {
         mutation_weights w;
         w[decision_kind::tile_size] = 0.90;
@@ -49,14 +49,14 @@ struct mutation_weights {
 
 namespace detail {
 
-/// Gives the values of a parent by kind and ordinal: the third tile size of the parent is offered to the third tile size of the child, so that a
-/// decision which comes or goes does not shift all the others.
-class value_donor {
+/// Matches the decisions of a child with those of a parent by kind and ordinal: the third tile size of the parent goes to the third tile size of the
+/// child. So an added or removed decision does not shift the decisions of other kinds.
+class parent_values {
 public:
-    explicit value_donor(decision_path_view parent) noexcept : parent_(parent) {}
+    explicit parent_values(decision_path_view parent) noexcept : parent_(parent) {}
 
-    /// The parent's value for the child's next decision of this kind, if it has one that is legal there. Call once a decision, in order.
-    [[nodiscard]] std::optional<std::uint64_t> offer(const decision& d) noexcept {
+    /// The parent's value for the child's decision `d`; nullopt if there is none or it is illegal here. Call it once per decision, in order.
+    [[nodiscard]] std::optional<std::uint64_t> match(const decision& d) noexcept {
         std::size_t& at = next_[static_cast<std::size_t>(d.kind)];
         while (at < parent_.values.size() && parent_.decisions[at].kind != d.kind) ++at;
         if (at >= parent_.values.size()) return std::nullopt;
@@ -72,30 +72,30 @@ private:
 
 inline constexpr std::size_t no_decision = (std::numeric_limits<std::size_t>::max)();
 
-/// Which decision a mutation moves; `no_decision` when none has two options.
+/// Draws the decision that a mutation changes; `no_decision` if no decision has two options.
 inline std::size_t choose_decision(std::span<const decision> decisions, const mutation_weights& weights, random_engine& rng) {
     std::array<std::size_t, decision_kinds> movable{};
-    std::size_t any = 0;
+    std::size_t movable_count = 0;
     for (const decision& d : decisions) {
         if (d.options < 2) continue;
         ++movable[static_cast<std::size_t>(d.kind)];
-        ++any;
+        ++movable_count;
     }
-    if (any == 0) return no_decision;
+    if (movable_count == 0) return no_decision;
     double total = 0;
     for (std::size_t k = 0; k < decision_kinds; ++k)
-        if (movable[k] > 0) total += weights.of[k];
-    std::size_t kind = decision_kinds; // any
+        if (movable[k] > 0) total += weights.values[k];
+    std::size_t kind = decision_kinds; // means any kind
     if (total > 0) {
         double x = rng.uniform() * total;
         for (std::size_t k = 0; k < decision_kinds; ++k) {
-            if (movable[k] == 0 || weights.of[k] <= 0) continue;
+            if (movable[k] == 0 || weights.values[k] <= 0) continue;
             kind = k;
-            if (x < weights.of[k]) break;
-            x -= weights.of[k];
+            if (x < weights.values[k]) break;
+            x -= weights.values[k];
         }
     }
-    std::uint64_t skip = rng.below(kind == decision_kinds ? any : movable[kind]);
+    std::uint64_t skip = rng.below(kind == decision_kinds ? movable_count : movable[kind]);
     for (std::size_t i = 0; i < decisions.size(); ++i) {
         if (decisions[i].options < 2 || (kind != decision_kinds && static_cast<std::size_t>(decisions[i].kind) != kind)) continue;
         if (skip-- == 0) return i;
@@ -105,45 +105,45 @@ inline std::size_t choose_decision(std::span<const decision> decisions, const mu
 
 } // namespace detail
 
-/// Moves one decision to another legal value and walks on: the decisions after it keep the parent's value where there is one (matched by kind and
-/// ordinal) and it is still legal; the others are sampled anew, or `preferred` where the space does not want them sampled.
+/// Changes one decision of the parent to another legal value. The decisions after it keep the parent's value (matched by kind and ordinal) if the
+/// value is still legal; otherwise they are sampled, or take `preferred` if `sampled` is false.
 ///
-/// The kind is drawn by `weights`, the decision uniformly among those of its kind that have two options or more, the value by `space.neighbour`
-/// where the space offers it, else uniformly among the other values. (Ansor, sketch_policy_rules.cc; its unroll rule may draw the old value again,
-/// this one never does.)
+/// The kind is drawn by `weights`, the decision uniformly among those of its kind that have two or more options, the value by `space.neighbour` if
+/// the space has it, else uniformly among the other values. Source: Ansor, sketch_policy_rules.cc. Unlike Ansor's unroll rule, this function never
+/// draws the old value.
 ///
-/// pre: `parent` is a complete walk of this space.   Returns the parent when no decision has two options.
+/// pre: `parent` is a complete walk of this space.   Returns the parent if no decision has two options.
 template <decision_tree P>
 [[nodiscard]] decision_path mutate_path(const P& space, decision_path_view parent, const mutation_weights& weights, random_engine& rng) {
-    const std::size_t moved = detail::choose_decision(parent.decisions, weights, rng);
-    detail::value_donor donor(parent);
+    const std::size_t mutated = detail::choose_decision(parent.decisions, weights, rng);
+    detail::parent_values values(parent);
     std::size_t i = 0;
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t> prefix) -> std::uint64_t {
-        const std::optional<std::uint64_t> old = donor.offer(d);
-        if (i++ != moved || !old) return old ? *old : detail::draw(d, rng);
+        const std::optional<std::uint64_t> old = values.match(d);
+        if (i++ != mutated || !old) return old ? *old : detail::draw(d, rng);
         if constexpr (detail::offers_neighbour<P>) {
-            const auto near = static_cast<std::uint64_t>(space.neighbour(prefix, *old, rng));
-            AUGUR_ASSERT(near < d.options, "neighbour: a value outside the options");
-            if (near != *old) return near;
+            const auto neighbour = static_cast<std::uint64_t>(space.neighbour(prefix, *old, rng));
+            AUGUR_ASSERT(neighbour < d.options, "neighbour: a value outside the options");
+            if (neighbour != *old) return neighbour;
         } else {
             static_cast<void>(prefix);
         }
-        const std::uint64_t other = rng.below(d.options - 1);
-        return other < *old ? other : other + 1;
+        const std::uint64_t drawn = rng.below(d.options - 1);
+        return drawn < *old ? drawn : drawn + 1;
     });
 }
 
-/// Uniform crossover: each decision takes the value of either parent with equal chance, the other parent's where that is not legal, and is sampled
-/// anew where neither is. Values are matched by kind and ordinal, as in `mutate_path`.
+/// Uniform crossover: each decision takes the value of one parent, drawn with equal probability. If that value is illegal it takes the value of the
+/// other parent, and if both are illegal it is sampled. Values are matched by kind and ordinal, as in `mutate_path`.
 ///
-/// pre: both are complete walks of this space
+/// pre: both parents are complete walks of this space
 template <decision_tree P>
 [[nodiscard]] decision_path cross_paths(const P& space, decision_path_view a, decision_path_view b, random_engine& rng) {
-    detail::value_donor first(a);
-    detail::value_donor second(b);
+    detail::parent_values first(a);
+    detail::parent_values second(b);
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) -> std::uint64_t {
-        auto x = first.offer(d);
-        auto y = second.offer(d);
+        auto x = first.match(d);
+        auto y = second.match(d);
         if (rng.below(2) == 1) std::swap(x, y);
         if (x) return *x;
         return y ? *y : detail::draw(d, rng);

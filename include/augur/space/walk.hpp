@@ -3,7 +3,7 @@
 #define AUGUR_SPACE_WALK_HPP
 
 /// @file
-/// Walks down a space: a uniform sample, a check that decisions are legal, and the fingerprint of a leaf.
+/// Walks of a decision tree: uniform sampling, legality check of a decision vector, and the fingerprint of a leaf.
 
 #include <concepts>
 #include <cstddef>
@@ -21,19 +21,19 @@
 
 namespace augur::inline v0 {
 
-/// A complete walk: the values, and the decisions at which they were chosen.
+/// A complete walk from the root to a leaf: the chosen values and the decisions they answer.
 struct decision_path {
     decision_vector values;
-    std::vector<decision> decisions; ///< one a value
+    std::vector<decision> decisions; ///< one per value
 };
 
-/// A walk that is kept elsewhere.
+/// A non-owning view of a walk.
 struct decision_path_view {
     std::span<const std::uint64_t> values;
     std::span<const decision> decisions;
 
     decision_path_view(std::span<const std::uint64_t> v, std::span<const decision> d) noexcept : values(v), decisions(d) {}
-    // NOLINTNEXTLINE(google-explicit-constructor): a view of a walk stands for the walk
+    // NOLINTNEXTLINE(google-explicit-constructor): a walk converts to a view of it
     decision_path_view(const decision_path& path) noexcept : values(path.values), decisions(path.decisions) {}
 };
 
@@ -60,7 +60,7 @@ concept offers_fingerprint = requires(const P& p, std::span<const std::uint64_t>
     { p.fingerprint(decisions) } -> std::convertible_to<std::uint64_t>;
 };
 
-/// The cursor of a space that offers none: keeps the prefix and asks `next`.
+/// The cursor of a space without one: stores the prefix and calls `next`.
 template <class P>
 class prefix_cursor {
 public:
@@ -79,13 +79,13 @@ template <decision_tree P>
     else return prefix_cursor<P>(space);
 }
 
-/// What a uniform sample takes at one decision.
+/// The value that a uniform sample takes at one decision.
 inline std::uint64_t draw(const decision& d, random_engine& rng) {
     AUGUR_ASSERT(d.options > 0 && d.preferred < d.options, "decision: no options, or an illegal preferred value");
     return d.sampled ? rng.below(d.options) : d.preferred;
 }
 
-/// Walks from the root; `choose(decision, values so far)` gives each value.
+/// Walks from the root to a leaf; `choose(decision, values so far)` returns each value.
 template <decision_tree P, class F>
 [[nodiscard]] decision_path walk(const P& space, F&& choose) {
     decision_path path;
@@ -102,16 +102,16 @@ template <decision_tree P, class F>
 
 } // namespace detail
 
-/// One walk down the tree, each decision uniform over its options; `preferred` where the space does not want it sampled.
-/// Leaves are not equally likely when the options depend on the prefix: this is Ansor's sampling, which draws a sketch first.
+/// A random walk down the tree. Each decision is uniform over its options, or takes `preferred` if `sampled` is false.
+/// Leaves are not equally likely if the options depend on the prefix. This is Ansor's sampling, which draws a sketch first.
 template <decision_tree P>
 [[nodiscard]] decision_path sample_path(const P& space, random_engine& rng) {
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) { return detail::draw(d, rng); });
 }
 
-/// Follows given values from the root.
+/// Walks from the root along the given values.
 ///
-/// Errors  `illegal_schedule`: a value outside its options, too few values or too many
+/// Errors  `illegal_schedule`: a value outside its options, too few values or too many values
 template <decision_tree P>
 [[nodiscard]] result<decision_path> trace_path(const P& space, std::span<const std::uint64_t> values) {
     decision_path path;
@@ -133,14 +133,14 @@ template <decision_tree P>
     }
 }
 
-/// 64 bits of a decision vector, the same on every machine.
+/// 64-bit hash of a decision vector, the same on every machine.
 [[nodiscard]] constexpr std::uint64_t hash_decisions(std::span<const std::uint64_t> values) noexcept {
     std::uint64_t h = mix64(values.size());
     for (const std::uint64_t v : values) h = mix64(h ^ v);
     return h;
 }
 
-/// What tells one leaf from another: the space's own fingerprint where it offers one, else the hash of the vector.
+/// 64-bit fingerprint of a leaf: the space's own fingerprint if it has one, else the hash of the decision vector.
 template <decision_tree P>
 [[nodiscard]] std::uint64_t fingerprint_decisions(const P& space, std::span<const std::uint64_t> values) {
     if constexpr (detail::offers_fingerprint<P>) return static_cast<std::uint64_t>(space.fingerprint(values));

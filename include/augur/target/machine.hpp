@@ -3,7 +3,8 @@
 #define AUGUR_TARGET_MACHINE_HPP
 
 /// @file
-/// What kernels run on: cores, caches, vectors, what instructions cost, and how logs name it. machine_file.hpp reads and writes it.
+/// Machine description for CPUs: cores, caches, memory, vector width, instruction costs; detection of the local machine; TVM's hardware parameters.
+/// target/machine_file.hpp reads and writes the JSON form.
 
 #include <algorithm>
 #include <array>
@@ -24,8 +25,8 @@
 
 namespace augur::inline v0 {
 
-/// Ansor's description of a target, the list of eight numbers in its log lines (TVM, include/tvm/auto_scheduler/search_task.h,
-/// HardwareParamsNode). A CPU has 0 in the last five.
+/// Ansor's hardware parameters, the list of eight numbers in its log lines (TVM, include/tvm/auto_scheduler/search_task.h, HardwareParamsNode).
+/// The last five are 0 for a CPU.
 struct hardware_params {
     std::int64_t num_cores = 1;
     std::int64_t vector_unit_bytes = 64;
@@ -36,7 +37,7 @@ struct hardware_params {
     std::int64_t max_vthread_extent = 0;
     std::int64_t warp_size = 0;
 
-    /// In the order of the log lines.
+    /// The eight parameters in the order of the log lines.
     [[nodiscard]] std::array<std::int64_t, 8> numbers() const noexcept {
         return {
             num_cores,          vector_unit_bytes, cache_line_bytes, max_shared_memory_per_block, max_local_memory_per_block, max_threads_per_block,
@@ -45,42 +46,42 @@ struct hardware_params {
     friend bool operator==(const hardware_params&, const hardware_params&) = default;
 };
 
-/// Where a number comes from. Written to files: append, never rename.
+/// The source of a number. The names are written to files: append, never rename.
 enum class provenance : std::uint8_t {
-    defaulted, ///< nobody said: a textbook value
-    table,     ///< a manual or a published table
-    measured,  ///< on that machine
+    defaulted, ///< not known: a textbook value
+    table,     ///< from a manual or a published table
+    measured,  ///< measured on that machine
 };
 inline constexpr std::array<std::string_view, 3> provenance_names{"default", "table", "measured"};
 constexpr std::string_view to_string(provenance p) noexcept { return detail::name_of(provenance_names, static_cast<std::size_t>(p)); }
 
-/// A data or unified cache. Sizes are those of one instance, never the sum over the cores that lscpu prints (and Crop's Table 1 with it).
+/// A data or unified cache. Sizes are per instance, not the sum over all cores, which lscpu and Table 1 of the Crop paper give.
 struct cache_level {
     int level = 0;
-    std::int64_t bytes = 0; ///< of one instance
+    std::int64_t bytes = 0; ///< capacity of one instance
     std::int64_t line_bytes = 64;
     int sharers = 1;                         ///< processors that share one instance
     std::int64_t ways = 0;                   ///< associativity; 0: not known
-    double latency = 0;                      ///< cycles from a load's address to its value, when this level has it; 0: not known
-    double bytes_per_cycle = 0;              ///< that one core can take from here; 0: not known, and then never a limit
-    provenance from = provenance::defaulted; ///< of latency, bytes_per_cycle and set_cycles
-    double set_cycles = 0;                   ///< from a line that comes into a set from the next level to the next one; 0: not known, no limit
+    double latency = 0;                      ///< load-to-use latency in cycles of a hit in this level; 0: not known
+    double bytes_per_cycle = 0;              ///< bandwidth of one core from this level; 0: not known, and then never a limit
+    provenance from = provenance::defaulted; ///< source of latency, bytes_per_cycle and set_cycles
+    double set_cycles = 0;                   ///< cycles between two line fills of one set from the next level; 0: not known, no limit
 
     friend bool operator==(const cache_level&, const cache_level&) = default;
 };
 
-/// What lies behind the caches.
+/// Main memory, the level after the last cache.
 struct main_memory {
-    std::int64_t bytes = 0;           ///< physical, all of it
+    std::int64_t bytes = 0;           ///< total physical memory
     double latency = 0;               ///< cycles; 0: not known
-    double bytes_per_second = 0;      ///< that all cores together can read; 0: not known, and then never a limit
-    double core_bytes_per_second = 0; ///< that one core can read; 0: not known
+    double bytes_per_second = 0;      ///< read bandwidth of all cores together; 0: not known, and then never a limit
+    double core_bytes_per_second = 0; ///< read bandwidth of one core; 0: not known
     provenance from = provenance::defaulted;
 
     friend bool operator==(const main_memory&, const main_memory&) = default;
 };
 
-/// Equal execution units that take the same instructions.
+/// A group of `count` identical execution units (ports).
 struct execution_unit {
     std::string name;
     int count = 1;
@@ -88,60 +89,60 @@ struct execution_unit {
     friend bool operator==(const execution_unit&, const execution_unit&) = default;
 };
 
-/// What one instruction costs that does up to `lanes` lanes. Longer vectors are done in parts, shorter ones cost as much.
+/// The cost of one instruction on vectors of up to `lanes` lanes. A longer vector takes several instructions; a shorter one costs the same.
 struct instruction_cost {
     instruction_class op = instruction_class::unknown;
     element_type type = element_type::i64;
     std::int64_t lanes = 1;
-    double latency = 1; ///< cycles from operands to result
-    double throughput =
-        1; ///< cycles between the starts of two independent ones, all units of their kind together (the reciprocal throughput of tables)
-    std::size_t unit = 0; ///< which of the machine's units
+    double latency = 1;    ///< cycles from operands to result
+    double throughput = 1; ///< reciprocal throughput: cycles between the starts of two independent instructions, over all units of the group
+    std::size_t unit = 0;  ///< index into machine::units
     provenance from = provenance::defaulted;
 
     friend bool operator==(const instruction_cost&, const instruction_cost&) = default;
 };
 
-/// How a core takes instructions in. 0 means not known, if it says nothing else.
+/// The front end and the speculation of a core. 0 means not known, unless the comment of the field says otherwise.
 struct core_front {
-    double issue_width = 0;     ///< instructions a cycle
+    double issue_width = 0;     ///< instructions per cycle
     double window = 0;          ///< instructions in flight (reorder buffer)
-    double mispredict = 0;      ///< cycles lost by a branch foretold wrongly
-    double store_forward = 0;   ///< cycles of a load that takes what a store in flight wrote
-    double predicted_trips = 0; ///< a loop of at most so many rounds is foreseen, its end and the ways within; 0: none (Crop)
-    double parallel_launch = 0; ///< cycles to hand work to other threads and wait for them, once a parallel region; may be 0
-    std::uint32_t folds = 0;    ///< bit i: the machine makes use of fold_hint i
+    double mispredict = 0;      ///< cycles lost per mispredicted branch
+    double store_forward = 0;   ///< latency in cycles of a load that is forwarded from an earlier store
+    double predicted_trips = 0; ///< branches of loops with at most this trip count are predicted, loop exits included; 0: none (Crop)
+    double parallel_launch = 0; ///< cycles to fork and join the threads of one parallel region; may be 0
+    std::uint32_t folds = 0;    ///< bit i: the machine applies fold_hint i
     provenance from = provenance::defaulted;
 
     friend bool operator==(const core_front&, const core_front&) = default;
 };
 
-/// A machine that kernels run on: this one (`detect_machine`), or any other from its file. What is not known keeps its default.
+/// A target machine: the local one (`detect_machine`), or one read from a machine file. Unknown fields keep their defaults.
 struct machine {
     std::string architecture;          ///< x86_64, aarch64, ...
-    std::string cpu_name;              ///< printable, for people
-    std::vector<std::string> features; ///< as the kernel names them, sorted
-    int processors = 1;                ///< that this process may use
-    std::int64_t vector_bytes = 16;    ///< widest float vectors
-    double clock_hz = 0;               ///< of the cycles below; 0: not known
-    std::vector<cache_level> caches;   ///< inner to outer
+    std::string cpu_name;              ///< name for display
+    std::vector<std::string> features; ///< CPU feature flags as in /proc/cpuinfo, sorted
+    int processors = 1;                ///< number of processors that this process may use
+    std::int64_t vector_bytes = 16;    ///< width of the widest floating-point vector registers
+    double clock_hz = 0;               ///< frequency of the cycles in which all latencies are given; 0: not known
+    std::vector<cache_level> caches;   ///< from the innermost level to the outermost
     main_memory memory;
     core_front core;
     std::vector<execution_unit> units;
-    std::vector<instruction_cost> costs; ///< what is not listed costs a default (program/pipeline/costs.hpp)
+    std::vector<instruction_cost> costs; ///< an instruction that is not listed has a default cost (program/pipeline/costs.hpp)
 
     friend bool operator==(const machine&, const machine&) = default;
 
+    /// Whether the machine applies a fold hint.
     [[nodiscard]] bool folds(fold_hint f) const noexcept { return ((core.folds >> static_cast<unsigned>(f)) & 1U) != 0; }
     [[nodiscard]] bool has(std::string_view feature) const { return std::binary_search(features.begin(), features.end(), feature); }
 
-    /// The cache of a level, or null.
+    /// The cache of the given level, or null.
     [[nodiscard]] const cache_level* cache(int level) const noexcept {
         const auto at = std::find_if(caches.begin(), caches.end(), [&](const cache_level& c) { return c.level == level; });
         return at == caches.end() ? nullptr : &*at;
     }
 
-    /// As log lines give it. `threads` is what kernels use, 0 for all processors.
+    /// The hardware parameters for log lines. `threads` is the number of threads of a kernel; 0: one per processor.
     [[nodiscard]] hardware_params hardware(int threads = 0) const noexcept {
         hardware_params h;
         h.num_cores = threads > 0 ? threads : processors;
@@ -151,10 +152,10 @@ struct machine {
     }
 };
 
-/// How log lines name the target of kernels that a C compiler makes for the machine it runs on, in TVM's form.
+/// The target string in log lines, in TVM's form, for kernels that a C compiler builds with -march=native.
 inline std::string native_target_text() { return "c -keys=cpu -mcpu=native"; }
 
-/// Processors that this process may use, at least 1.
+/// The number of processors that this process may use (CPU affinity), at least 1.
 inline int available_processors() noexcept {
 #ifdef __linux__
     cpu_set_t set;
@@ -171,7 +172,7 @@ inline std::string_view trimmed(std::string_view s) {
     return s.substr(begin, s.find_last_not_of(" \t\n\r") - begin + 1);
 }
 
-/// A small file of /proc or /sys; empty when it is not there.
+/// The text of a small file in /proc or /sys, at most about 1 MiB; empty if the file cannot be opened.
 inline std::string read_small_file(const std::string& path) {
     std::string text;
     if (std::FILE* f = std::fopen(path.c_str(), "re")) {
@@ -182,7 +183,7 @@ inline std::string read_small_file(const std::string& path) {
     return text;
 }
 
-/// "48K" and "2M" in bytes; 0 when it is no such text.
+/// Parses a size such as "48K" or "2M" into bytes; 0 if the text is malformed.
 inline std::int64_t parse_size(std::string_view text) {
     text = trimmed(text);
     std::int64_t n = 0;
@@ -192,7 +193,7 @@ inline std::int64_t parse_size(std::string_view text) {
     return unit.empty() ? n : unit == "K" ? n << 10U : unit == "M" ? n << 20U : 0;
 }
 
-/// Members of a list such as "0-3,8"; 0 when it is no such text.
+/// Counts the members of a CPU list such as "0-3,8"; 0 if the text is malformed.
 inline int count_list(std::string_view text) {
     int count = 0;
     text = trimmed(text);
@@ -211,7 +212,7 @@ inline int count_list(std::string_view text) {
     return count;
 }
 
-/// Name and features from the text of /proc/cpuinfo, of its first processor.
+/// Reads the name and the features of the first processor from the text of /proc/cpuinfo.
 inline void read_cpuinfo(std::string_view text, machine& m) {
     while (!text.empty()) {
         const auto end = (std::min)(text.find('\n'), text.size());
@@ -236,7 +237,7 @@ inline void read_cpuinfo(std::string_view text, machine& m) {
 
 } // namespace detail
 
-/// Looks at /proc and /sys. Never fails: what is not there keeps its default.
+/// Describes the local machine from /proc and /sys. Never fails: a field without a source keeps its default.
 inline machine detect_machine() {
     machine m;
 #if defined(__x86_64__)
@@ -264,8 +265,8 @@ inline machine detect_machine() {
     std::sort(m.caches.begin(), m.caches.end(), [](const cache_level& a, const cache_level& b) { return a.level < b.level; });
     const auto memory = detail::read_small_file("/proc/meminfo");
     if (const auto at = memory.find("MemTotal:"); at != std::string::npos) {
-        auto rest = detail::trimmed(std::string_view(memory).substr(at + 9));
-        m.memory.bytes = detail::parse_size(rest.substr(0, rest.find(' '))) * 1024;
+        auto value = detail::trimmed(std::string_view(memory).substr(at + 9));
+        m.memory.bytes = detail::parse_size(value.substr(0, value.find(' '))) * 1024;
     }
     return m;
 }

@@ -3,7 +3,7 @@
 #define AUGUR_TARGET_MACHINE_CHECK_HPP
 
 /// @file
-/// Whether a machine's numbers can be right, and textbook values for those that nobody knows.
+/// Plausibility check of a machine description, and default values for its unknown fields.
 
 #include <algorithm>
 #include <bit>
@@ -22,13 +22,13 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// Collects the first complaint, with the name of the field.
+/// Keeps the first violation, with the name of the field.
 struct machine_checker {
-    std::string complaint;
+    std::string violation;
 
-    [[nodiscard]] bool ok() const { return complaint.empty(); }
+    [[nodiscard]] bool ok() const { return violation.empty(); }
     void refuse(const std::string& field, std::string_view text) {
-        if (ok()) complaint.append(field).append(": ").append(text);
+        if (ok()) violation.append(field).append(": ").append(text);
     }
     static std::string shown(double v) {
         std::string s;
@@ -36,7 +36,7 @@ struct machine_checker {
         else s = "no finite number";
         return s;
     }
-    /// low <= v <= high; NaN is refused.
+    /// Requires low <= v <= high; NaN is rejected.
     void within(const std::string& field, double v, double low, double high) {
         if (!(v >= low && v <= high)) refuse(field, "expected " + shown(low) + " to " + shown(high) + ", got " + shown(v));
     }
@@ -62,25 +62,29 @@ inline void check_caches(const machine& m, machine_checker& c) {
         if (k.set_cycles != 0) c.within(at + "set_cycles", k.set_cycles, 1e-3, 1e5);
         if (!c.ok()) return;
         if (k.bytes % (k.line_bytes * k.ways) != 0)
-            c.refuse(at + "ways", std::to_string(k.bytes) + " bytes are no whole number of sets of " + std::to_string(k.ways) + " lines");
-        // What lscpu prints is the sum over the cores; a single core has no first level of a megabyte.
+            c.refuse(at + "ways",
+                     "expected sets of " + std::to_string(k.ways) + " lines to divide the capacity, got " + std::to_string(k.bytes) + " bytes");
+        // Catches sizes that are sums over the cores, as lscpu prints them.
         if (k.sharers <= 2 && k.bytes > (k.level == 1 ? std::int64_t{512} << 10U : k.level == 2 ? std::int64_t{16} << 20U : std::int64_t{1} << 36U))
-            c.refuse(at + "bytes", std::to_string(k.bytes) + " bytes for one core; expected the size of one instance, not the sum over the cores");
+            c.refuse(at + "bytes",
+                     "expected the size of one instance, not the sum over the cores, got " + std::to_string(k.bytes) + " bytes for one core");
         if (i == 0) continue;
         const auto& inner = m.caches[i - 1];
-        const auto of = " (level " + std::to_string(inner.level) + ")";
+        const auto inner_level = " (level " + std::to_string(inner.level) + ")";
         if (k.bytes < inner.bytes)
-            c.refuse(at + "bytes", "expected at least " + std::to_string(inner.bytes) + of + ", got " + std::to_string(k.bytes));
-        if (k.latency <= inner.latency) c.refuse(at + "latency", "expected more than " + c.shown(inner.latency) + of + ", got " + c.shown(k.latency));
+            c.refuse(at + "bytes", "expected at least " + std::to_string(inner.bytes) + inner_level + ", got " + std::to_string(k.bytes));
+        if (k.latency <= inner.latency)
+            c.refuse(at + "latency", "expected more than " + c.shown(inner.latency) + inner_level + ", got " + c.shown(k.latency));
         if (k.line_bytes < inner.line_bytes)
-            c.refuse(at + "line_bytes", "expected at least " + std::to_string(inner.line_bytes) + of + ", got " + std::to_string(k.line_bytes));
+            c.refuse(at + "line_bytes",
+                     "expected at least " + std::to_string(inner.line_bytes) + inner_level + ", got " + std::to_string(k.line_bytes));
         if (k.sharers < inner.sharers)
-            c.refuse(at + "sharers", "expected at least " + std::to_string(inner.sharers) + of + ", got " + std::to_string(k.sharers));
+            c.refuse(at + "sharers", "expected at least " + std::to_string(inner.sharers) + inner_level + ", got " + std::to_string(k.sharers));
     }
 }
 
-inline std::string cost_name(const instruction_cost& c, std::size_t place) {
-    return "costs[" + std::to_string(place) + "] (" + std::string(to_string(c.op)) + " " + std::string(to_string(c.type)) + ").";
+inline std::string cost_name(const instruction_cost& c, std::size_t index) {
+    return "costs[" + std::to_string(index) + "] (" + std::string(to_string(c.op)) + " " + std::string(to_string(c.type)) + ").";
 }
 
 inline void check_costs(const machine& m, machine_checker& c) {
@@ -93,7 +97,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
             if (m.units[j].name == m.units[i].name) c.refuse(at + "name", "'" + m.units[i].name + "' stands twice");
     }
     if (m.costs.size() > 2000) c.refuse("costs", "expected at most 2000, got " + std::to_string(m.costs.size()));
-    std::vector<std::pair<std::uint64_t, std::size_t>> seen; // what a row is the cost of, and where it stands
+    std::vector<std::pair<std::uint64_t, std::size_t>> seen; // class, type and lanes of a cost; its index
     for (std::size_t i = 0; i < m.costs.size() && c.ok(); ++i) {
         const auto& k = m.costs[i];
         seen.emplace_back((static_cast<std::uint64_t>(k.op) << 8U | static_cast<std::uint64_t>(k.type)) << 32U | static_cast<std::uint32_t>(k.lanes),
@@ -108,7 +112,8 @@ inline void check_costs(const machine& m, machine_checker& c) {
         c.within(at + "throughput", k.throughput, 1e-3, 1e5);
         if (k.unit >= m.units.size())
             c.refuse(at + "unit", "expected one of the " + std::to_string(m.units.size()) + " units, got " + std::to_string(k.unit));
-        c.refuse(at + "lanes", std::to_string(k.lanes * bytes_of(k.type)) + " bytes in vectors of " + std::to_string(m.vector_bytes));
+        c.refuse(at + "lanes",
+                 "expected vectors of at most " + std::to_string(m.vector_bytes) + " bytes, got " + std::to_string(k.lanes * bytes_of(k.type)));
     }
     std::sort(seen.begin(), seen.end());
     for (std::size_t i = 1; i < seen.size() && c.ok(); ++i) {
@@ -120,8 +125,8 @@ inline void check_costs(const machine& m, machine_checker& c) {
 
 } // namespace detail
 
-/// Is all that a prediction needs there, above zero and consistent? The first field that is not is refused by name.
-/// @note errors: invalid_argument. Some 20 microseconds.
+/// Checks that every field that a prediction needs is present, within its range and consistent with the others.
+/// @note errors: invalid_argument, which names the first wrong field. Takes about 20 microseconds.
 [[nodiscard]] inline result<void> check_machine(const machine& m) {
     detail::machine_checker c;
     c.within("processors", m.processors, 1, 1 << 20);
@@ -133,7 +138,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
     c.within("store_forward", m.core.store_forward, 0.25, 1e4);
     c.within("predicted_trips", m.core.predicted_trips, 0, 1e9);
     c.within("parallel_launch", m.core.parallel_launch, 0, 1e9);
-    if (m.core.folds >> fold_hints != 0) c.refuse("folds", "a bit beyond the last fold hint");
+    if (m.core.folds >> fold_hints != 0) c.refuse("folds", "expected bits of known fold hints only");
     if (m.folds(fold_hint::none)) c.refuse("folds", "'none' is not to be listed");
     detail::check_caches(m, c);
     c.within("memory.latency", m.memory.latency, 1, 1e6);
@@ -145,15 +150,15 @@ inline void check_costs(const machine& m, machine_checker& c) {
     if (m.memory.bytes_per_second != 0 && m.memory.core_bytes_per_second > m.memory.bytes_per_second)
         c.refuse("memory.core_bytes_per_second", "expected at most bytes_per_second, which all cores share");
     detail::check_costs(m, c);
-    if (!c.ok()) return error{errc::invalid_argument, "machine: " + std::move(c.complaint)};
+    if (!c.ok()) return error{errc::invalid_argument, "machine: " + std::move(c.violation)};
     return {};
 }
 
-/// `m` with textbook values, marked as defaults, where it has none: a machine looked at by `detect_machine` can be predicted for, roughly.
-/// Costs stay as they are: what is not listed has a default where it is used.
+/// Returns `m` with textbook values in its unknown fields, so that rough predictions are possible for the machine that `detect_machine` found.
+/// The instruction costs are not changed, because the pipeline model has its own defaults for them.
 [[nodiscard]] inline machine complete_machine(machine m) {
-    const auto fill = [](auto& value, auto otherwise) {
-        if (value == 0) value = otherwise;
+    const auto fill = [](auto& value, auto fallback) {
+        if (value == 0) value = fallback;
     };
     fill(m.clock_hz, 3e9);
     fill(m.core.issue_width, 4.0);
@@ -179,7 +184,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
         for (const std::int64_t ways : {8, 16, 12, 11, 10, 4, 2, 1})
             if (k.ways == 0 && lines % ways == 0) k.ways = ways;
         fill(k.latency, latency);
-        latency = k.latency * 3.5; // 4, 14, 49: near enough for what nobody measured
+        latency = k.latency * 3.5; // 4, 14, 49 cycles: typical of three cache levels
     }
     fill(m.memory.latency, latency < 200 ? 300.0 : latency * 2);
     return m;

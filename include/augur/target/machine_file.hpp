@@ -3,7 +3,7 @@
 #define AUGUR_TARGET_MACHINE_FILE_HPP
 
 /// @file
-/// The machine file: one JSON object with everything that a prediction needs to know of a machine. docs/program.md describes the fields.
+/// Reads and writes machine descriptions as JSON files. docs/program.md documents the fields.
 
 #include <array>
 #include <cstddef>
@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, 5> memory_members{"bytes", "latenc
 inline constexpr std::array<std::string_view, 2> unit_members{"name", "count"};
 inline constexpr std::array<std::string_view, 7> cost_members{"op", "type", "lanes", "latency", "throughput", "unit", "from"};
 
-/// A size of bytes or a count, with a limit that check_machine goes below where it must.
+/// Reads a size in bytes or a count, at most 2^60. check_machine has tighter limits for some fields.
 inline bool read_size(json_reader& in, std::int64_t& out) { return read_integer(in, out, 0, std::int64_t{1} << 60U); }
 
 inline void read_core(json_reader& in, core_front& core) {
@@ -125,19 +125,20 @@ inline void read_cost(json_reader& in, const std::vector<execution_unit>& units,
     members.need(0b1111111);
 }
 
-/// A list of at most 4096 objects.
+/// Reads a list of at most 4096 objects.
 template <class T, class Read>
 void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     in.begin_array();
     while (in.next_element()) {
-        if (out.size() == 4096) in.fail(errc::limit, "a list of more than 4096");
+        if (out.size() == 4096) in.fail(errc::limit, "expected a list of at most 4096 objects");
         read(out.emplace_back());
     }
 }
 
 } // namespace detail
 
-/// Reads a machine file's text, strictly: unknown, missing and doubled fields, and values that check_machine refuses, are errors that name the field.
+/// Parses the text of a machine file strictly: an unknown, missing or duplicate field, or a value that check_machine rejects, is an error that names
+/// the field.
 /// @note errors: parse, version_mismatch, invalid_argument, limit
 [[nodiscard]] inline result<machine> machine_from_json(std::string_view text) {
     json_reader in(text, {std::size_t{4} << 20U, 4096, 8});
@@ -170,10 +171,10 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     return m;
 }
 
-/// The text of a machine file, a line a cache level and cost; `machine_from_json` gives the same machine back.
+/// Returns the text of a machine file, with one line for each cache level and each cost. `machine_from_json` returns the same machine.
 [[nodiscard]] inline std::string machine_to_json(const machine& m) {
     std::string out = "{";
-    const auto line = [&](const char* indent, auto&& write) { // json_writer writes one line; the lines are ours
+    const auto line = [&](const char* indent, auto&& write) { // json_writer writes no line breaks
         out += indent;
         json_writer w(out);
         write(w);
@@ -235,7 +236,8 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     return out;
 }
 
-/// Reads a machine file of at most 4 MiB. @note errors: io (no regular file, ...), limit, and those of machine_from_json, behind the path
+/// Reads a machine file of at most 4 MiB.
+/// @note errors: io (no regular file, ...), limit, and those of machine_from_json, each with the path in front
 [[nodiscard]] inline result<machine> read_machine(const std::string& path) {
     const auto text = read_whole_file(path, std::size_t{4} << 20U);
     if (!text) return text.error();

@@ -3,9 +3,9 @@
 #define AUGUR_TARGET_MACHINE_INSTRUCTIONS_HPP
 
 /// @file
-/// The words in which a program says what it executes and a machine what that costs: instruction classes, element types, what can fold away.
+/// Instruction classes, element types and fold hints: the vocabulary that programs and machine descriptions share.
 ///
-/// Names stand in files: append, never rename.
+/// The names are written to files: append, never rename.
 
 #include <array>
 #include <cstddef>
@@ -16,53 +16,53 @@
 
 namespace augur::inline v0 {
 
-/// What an instruction does. Together with the element type and the number of lanes it decides the cost.
+/// The class of an instruction. Class, element type and number of lanes together determine its cost.
 enum class instruction_class : std::uint8_t {
-    unknown, ///< none of the others; costs a default, and is counted
+    unknown, ///< none of the others; has a default cost and is counted
     fadd,    ///< floating-point addition, subtraction, negation
     fmul,
-    fma, ///< a * b + c in one
+    fma, ///< fused multiply-add, a * b + c
     fdiv,
     fsqrt,
     fminmax, ///< minimum, maximum, absolute value
-    compare, ///< of integers or floats, by the element type
+    compare, ///< integer or floating-point comparison, by the element type
     select,
     ialu, ///< integer addition, logic, shift, address arithmetic
     imul,
     idiv,    ///< division and remainder
     convert, ///< between element types
     shuffle, ///< also insert, extract and splat
-    reduce,  ///< all lanes into one
+    reduce,  ///< horizontal reduction of all lanes
     load,
     store,
-    gather, ///< lanes from addresses of their own
+    gather, ///< load with one address per lane
     scatter,
     branch, ///< also switch and return
-    move,   ///< phi, bitcast, copies: nothing on most machines
+    move,   ///< phi, bitcast, copies: free on most machines
     exp,
     log,
     tanh,
     erf,
     pow,
-    call, ///< any other function
+    call, ///< a call of any other function
 };
 inline constexpr std::size_t instruction_classes = 27;
 
-/// What the lanes hold. A pointer is an i64.
+/// The type of a lane. A pointer is an i64.
 enum class element_type : std::uint8_t { i1, i8, i16, i32, i64, f16, bf16, f32, f64 };
 inline constexpr std::size_t element_types = 9;
 
-/// What may become of an instruction in machine code. The front end says what a program allows, the machine what it does of it
-/// (`machine::folds`).
+/// How an instruction may be folded into another one in machine code. The front end marks the folds that the program allows; `machine::folds` says
+/// which of them the machine applies.
 enum class fold_hint : std::uint8_t {
     none,
-    always,         ///< no instruction on any machine: a phi, a bitcast
-    address,        ///< address arithmetic that only loads and stores use, by a constant or scaled by 1, 2, 4 or 8
+    always,         ///< emits no instruction on any machine: a phi, a bitcast
+    address,        ///< address arithmetic used only by loads and stores: a constant offset, or an index scaled by 1, 2, 4 or 8
     extend,         ///< widening or narrowing between i32 and i64
-    splat,          ///< the same value in all lanes, just loaded
-    compare_branch, ///< a comparison that only a branch uses
-    multiply_add,   ///< a multiplication that only one addition uses, which may be contracted with it
-    operand,        ///< a load that only one arithmetic instruction uses: no instruction of its own, but the load is done
+    splat,          ///< broadcast of a value that was just loaded
+    compare_branch, ///< a comparison used only by a branch
+    multiply_add,   ///< a multiplication used only by one addition, into which it may be contracted
+    operand,        ///< a load used only by one arithmetic instruction: a memory operand, so the load is executed without an instruction of its own
 };
 inline constexpr std::size_t fold_hints = 8;
 
@@ -92,7 +92,7 @@ constexpr std::string_view to_string(instruction_class c) noexcept {
 constexpr std::string_view to_string(element_type t) noexcept { return detail::name_of(detail::element_type_names, static_cast<std::size_t>(t)); }
 constexpr std::string_view to_string(fold_hint f) noexcept { return detail::name_of(detail::fold_hint_names, static_cast<std::size_t>(f)); }
 
-/// The value that a name stands for, if any.
+/// The enumerator of a name; nullopt if there is none.
 constexpr std::optional<instruction_class> parse_instruction_class(std::string_view text) noexcept {
     return detail::named<instruction_class>(detail::instruction_class_names, text);
 }
@@ -101,7 +101,7 @@ constexpr std::optional<element_type> parse_element_type(std::string_view text) 
 }
 constexpr std::optional<fold_hint> parse_fold_hint(std::string_view text) noexcept { return detail::named<fold_hint>(detail::fold_hint_names, text); }
 
-/// Bytes of one lane in a vector register; an i1 counts as a byte.
+/// Bytes of one lane in a vector register; an i1 counts as one byte.
 constexpr std::int64_t bytes_of(element_type t) noexcept {
     constexpr std::array<std::int64_t, element_types> bytes{1, 1, 2, 4, 8, 2, 2, 4, 8};
     return bytes[static_cast<std::size_t>(t)];

@@ -3,7 +3,7 @@
 #define AUGUR_TARGET_MACHINE_PRESETS_HPP
 
 /// @file
-/// Machines that come with the library. Every number says where it is from; what a table did not have is a default, and better measured.
+/// Machine descriptions of four CPUs: Cascade Lake, Zen 3, Zen 4, Cortex-A72. `provenance` marks numbers from tables, measurements and defaults.
 
 #include <array>
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// One line of an instruction table: for all element types of a kind, in vectors of so many bytes (0: scalars).
+/// One line of an instruction table: the cost for all element types of a kind, in vectors of `bytes` bytes (0: scalars).
 struct preset_cost {
     instruction_class op;
     char kind; ///< 'f' f32 and f64, 's' f32, 'd' f64, 'i' integers, 'a' all of these
@@ -33,7 +33,7 @@ struct preset_cost {
 
 inline void add_preset_costs(machine& m, std::span<const preset_cost> rows) {
     for (const auto& r : rows) {
-        for (std::size_t t = 1; t < element_types; ++t) { // an i1 is taken for an i8 where it is looked up
+        for (std::size_t t = 1; t < element_types; ++t) { // without i1, which is looked up as i8
             const auto type = static_cast<element_type>(t);
             const bool small_float = type == element_type::f16 || type == element_type::bf16;
             const bool single = type == element_type::f32;
@@ -60,8 +60,9 @@ inline constexpr std::uint32_t aarch64_folds =
 
 } // namespace detail
 
-/// Intel Xeon Gold 5220R (Cascade Lake), the target of Crop's Table 1: its latencies, and sizes of one instance where the table has sums (48 x 32 KB,
-/// 48 x 1 MB, 2 x 35.75 MB). One 512-bit FMA unit. Costs: LLVM 19's scheduling model of the core and public tables.
+/// Intel Xeon Gold 5220R (Cascade Lake), the target machine of Table 1 of the Crop paper. Latencies are from that table. Cache sizes are per
+/// instance; the table has sums (48 x 32 KB, 48 x 1 MB, 2 x 35.75 MB). One 512-bit FMA unit. Instruction costs: LLVM 19's scheduling model of the
+/// core and public tables.
 [[nodiscard]] inline machine xeon_gold_5220r() {
     using enum instruction_class;
     machine m;
@@ -96,7 +97,7 @@ inline constexpr std::uint32_t aarch64_folds =
     return m;
 }
 
-/// AMD EPYC 7763 (Zen 3), Crop's source machine. Costs: LLVM 19's scheduling model and public tables; memory is a default.
+/// AMD EPYC 7763 (Zen 3), the source machine of the Crop paper. Instruction costs: LLVM 19's scheduling model and public tables. Memory: defaults.
 [[nodiscard]] inline machine epyc_7763() {
     using enum instruction_class;
     machine m;
@@ -129,8 +130,8 @@ inline constexpr std::uint32_t aarch64_folds =
     return m;
 }
 
-/// AMD EPYC of the Zen 4 generation, as a machine of two processors with its own measurements (3.69 GHz by a chain of additions): arithmetic is
-/// measured, the rest from LLVM 19's scheduling model and public tables, memory a default.
+/// AMD EPYC (Zen 4), as a machine with two processors. The clock (3.69 GHz, from a chain of dependent additions) and most arithmetic costs were
+/// measured on it; the other costs are from LLVM 19's scheduling model and public tables. Memory: defaults.
 [[nodiscard]] inline machine epyc_zen4() {
     using enum instruction_class;
     constexpr auto measured = provenance::measured;
@@ -209,8 +210,8 @@ inline constexpr std::uint32_t aarch64_folds =
     return m;
 }
 
-/// Arm Cortex-A72 as in a Raspberry Pi 4: four cores at 1.5 GHz. Costs: after Arm's software optimisation guide for the core; caches from its
-/// reference manual; latencies beyond the first level are defaults.
+/// Arm Cortex-A72 as in a Raspberry Pi 4: four cores at 1.5 GHz. Instruction costs: Arm's software optimisation guide for the core. Caches: its
+/// reference manual. Latencies beyond the first cache level: defaults.
 [[nodiscard]] inline machine cortex_a72() {
     using enum instruction_class;
     machine m;
@@ -239,8 +240,9 @@ inline constexpr std::uint32_t aarch64_folds =
     return m;
 }
 
-/// The presets by name: "xeon-gold-5220r", "epyc-7763", "epyc-zen4", "cortex-a72".
+/// The names of the presets.
 inline constexpr std::array<std::string_view, 4> machine_preset_names{"xeon-gold-5220r", "epyc-7763", "epyc-zen4", "cortex-a72"};
+/// Returns the preset of a name. Errors: not_found, which lists the names.
 [[nodiscard]] inline result<machine> machine_preset(std::string_view name) {
     if (name == machine_preset_names[0]) return xeon_gold_5220r();
     if (name == machine_preset_names[1]) return epyc_7763();

@@ -3,7 +3,7 @@
 #define AUGUR_TARGET_UOPS_INFO_HPP
 
 /// @file
-/// Costs of instructions from the tables of uops.info (Abel, Reineke 2019), in the form that uiCA keeps them in: one JSON file an architecture.
+/// Imports instruction costs from the tables of uops.info (Abel, Reineke 2019), in uiCA's format: one JSON file per architecture.
 
 #include <algorithm>
 #include <array>
@@ -24,14 +24,14 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// What a core's table says of the way of a value through memory: latencies from a register into memory, and from memory into a register.
-/// Neither can be measured alone, only a store and a load that takes what it wrote.
+/// How a core's table splits the store-to-load round trip into a latency of the store (register to memory) and a latency of the load (memory to
+/// register). Only the round trip can be measured, neither part alone.
 enum class uops_trip : std::uint8_t {
-    whole, ///< each is an upper bound: the whole trip, less the one cycle that the other part takes at least
-    parts  ///< they add up to the trip
+    whole, ///< each latency is an upper bound: the round trip minus 1 cycle, the minimum of the other part
+    parts  ///< the two latencies add up to the round trip
 };
 
-/// A core that uops.info has tables of; its front as uiCA has it (microArchConfigs.py).
+/// A core in the tables of uops.info; issue width and window as in uiCA (microArchConfigs.py).
 struct uops_core {
     std::string_view name, text;
     int issue_width, window;
@@ -49,8 +49,9 @@ inline constexpr std::array<uops_core, 10> uops_cores{{{"SNB", "Sandy Bridge", 4
                                                        {"TGL", "Tiger Lake", 5, 352, 64, uops_trip::parts},
                                                        {"RKL", "Rocket Lake", 5, 352, 64, uops_trip::parts}}};
 
-/// Which instruction stands for a class: * is S or D for floats, D or Q for integers, # a vector register, ~ one of half the size (at least XMM),
-/// & the bits of an element, @ those of the vector. Of several for one thing the first that is in the table counts.
+/// The x86 instruction that represents an instruction class. Placeholders: * is S or D for floats, D or Q for integers; # is a vector register; ~ is
+/// a vector register of half the size (at least XMM); & is the number of bits of an element; @ is the number of bits of the vector. If several rows
+/// apply, the first one that is in the table counts.
 struct uops_row {
     instruction_class op;
     char kind; ///< 'f' f32 and f64, 'i' i32 and i64, or the one of 's' f32, 'd' f64, 'w' i32, 'q' i64
@@ -117,6 +118,7 @@ inline constexpr auto uops_rows = std::to_array<uops_row>({
     {instruction_class::branch, 'q', false, "JNZ (Rel8)"},
 });
 
+/// Replaces the placeholders of a row for one element type and vector size in bytes.
 inline std::string uops_text(std::string_view text, element_type t, std::int64_t bytes) {
     const auto reg = [](std::int64_t b) { return b == 64 ? "ZMM" : b == 32 ? "YMM" : "XMM"; };
     std::string out;
@@ -131,13 +133,13 @@ inline std::string uops_text(std::string_view text, element_type t, std::int64_t
     return out;
 }
 
-/// An instruction that is looked for, and the class that it stands for.
+/// An instruction to look up, and the class that it represents.
 struct uops_wanted {
     instruction_class op;
     element_type type;
     std::int64_t lanes;
     std::string text;
-    std::int64_t place = -1; ///< in perfData; -1: not in the table
+    std::int64_t place = -1; ///< index in perfData; -1: not in the table
 };
 inline std::vector<uops_wanted> uops_wanted_of(const uops_core& core) {
     std::vector<uops_wanted> list;
@@ -151,16 +153,16 @@ inline std::vector<uops_wanted> uops_wanted_of(const uops_core& core) {
     return list;
 }
 
-/// What the table says of one instruction.
+/// The table entry of one instruction.
 struct uops_entry {
     double latency = 0;
     double divider = 0;                                 ///< cycles that the divider is busy
-    double other = 0;                                   ///< a limit of another kind
-    double forward = 0;                                 ///< from a register into memory, or from what memory holds
-    std::vector<std::pair<std::uint32_t, double>> uops; ///< a set of ports, a bit each, and how many micro-operations go to one of them
+    double extra_limit = 0;                             ///< the throughput field "TP": a further lower bound in cycles
+    double forward = 0;                                 ///< latency in cycles of a store (register to memory) or of a load (memory to register)
+    std::vector<std::pair<std::uint32_t, double>> uops; ///< a set of ports (one bit each); the number of micro-operations that use one of them
 };
 
-/// Ports are digits, and letters from A for those beyond 9.
+/// The bit set of a list of ports. Ports 0 to 9 are digits, ports from 10 are letters from A.
 inline std::uint32_t uops_ports(std::string_view text) noexcept {
     std::uint32_t bits = 0;
     for (const char c : text) bits |= c >= '0' && c <= '9' ? 1U << (c - '0') : c >= 'A' && c <= 'P' ? 1U << (c - 'A' + 10) : 0U;
@@ -176,22 +178,22 @@ inline uops_entry read_uops_entry(json_reader& in) {
         if (key == "divC") {
             in.read(e.divider);
         } else if (key == "TP") {
-            in.read(e.other);
+            in.read(e.extra_limit);
         } else if (key == "ports") {
             in.begin_object();
             while (in.next_member(name)) {
                 auto& u = e.uops.emplace_back(uops_ports(name), 0);
-                if (u.first == 0) in.fail(errc::parse, "'" + std::string(name.substr(0, 40)) + "' is no set of ports");
+                if (u.first == 0) in.fail(errc::parse, "expected a set of ports, got '" + std::string(name.substr(0, 40)) + "'");
                 in.read(u.second);
             }
-        } else if (key == "lat") { // the longest way from an operand or an address; what memory holds counts from its address
+        } else if (key == "lat") { // latency: maximum over registers and addresses; a memory operand's value counts in `forward`
             in.begin_object();
             while (in.next_member(name)) {
-                const bool of_memory = name.ends_with("|mem"), into_memory = name.starts_with("REG") && name.ends_with("|MEM0");
+                const bool memory_value = name.ends_with("|mem"), into_memory = name.starts_with("REG") && name.ends_with("|MEM0");
                 double cycles = 0;
                 if (!in.read(cycles)) continue;
-                if (of_memory || into_memory) e.forward = (std::max)(e.forward, cycles);
-                if (!of_memory) e.latency = (std::max)(e.latency, cycles);
+                if (memory_value || into_memory) e.forward = (std::max)(e.forward, cycles);
+                if (!memory_value) e.latency = (std::max)(e.latency, cycles);
             }
         } else {
             in.skip();
@@ -201,30 +203,31 @@ inline uops_entry read_uops_entry(json_reader& in) {
     if (e.uops.size() > 16) in.fail(errc::limit, "more than 16 sets of ports");
     for (const auto& [ports, count] : e.uops)
         if (!(count >= 0 && count <= 1e6)) in.fail(errc::invalid_argument, "micro-operations: expected 0 to 1000000");
-    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.other >= 0 && e.other <= 1e5 && e.forward >= 0 &&
+    if (!(e.latency >= 0 && e.latency <= 1e5 && e.divider >= 0 && e.divider <= 1e5 && e.extra_limit >= 0 && e.extra_limit <= 1e5 && e.forward >= 0 &&
           e.forward <= 1e4))
         in.fail(errc::invalid_argument, "cycles: expected 0 to 100000");
     return e;
 }
 
-/// Cycles between two such instructions: no set of ports can take more than one micro-operation a port and cycle. And the set that limits most.
+/// The reciprocal throughput in cycles, and the set of ports that limits it. Each port executes at most one micro-operation per cycle, so every set
+/// of ports gives a lower bound.
 inline std::pair<double, std::uint32_t> uops_throughput(const uops_entry& e) {
     std::pair<double, std::uint32_t> worst{0, 0};
-    for (std::uint32_t some = 1; some < 1U << e.uops.size(); ++some) {
+    for (std::uint32_t subset = 1; subset < 1U << e.uops.size(); ++subset) {
         std::uint32_t ports = 0;
-        double inside = 0;
+        double count_inside = 0;
         for (std::size_t i = 0; i < e.uops.size(); ++i)
-            if ((some >> i & 1U) != 0) ports |= e.uops[i].first;
+            if ((subset >> i & 1U) != 0) ports |= e.uops[i].first;
         for (const auto& [set, count] : e.uops)
-            if ((set & ~ports) == 0) inside += count;
-        if (const double cycles = inside / std::popcount(ports); cycles > worst.first) worst = {cycles, ports};
+            if ((set & ~ports) == 0) count_inside += count;
+        if (const double cycles = count_inside / std::popcount(ports); cycles > worst.first) worst = {cycles, ports};
     }
     return worst;
 }
 
-using uops_entries = std::map<std::int64_t, uops_entry>; ///< by their place in perfData
+using uops_entries = std::map<std::int64_t, uops_entry>; ///< by index in perfData
 
-/// "instrData": where in perfData the instructions of the list are, and an empty entry for each.
+/// Reads "instrData": sets the perfData index of the instructions in `list`, and adds an empty entry for each.
 inline void read_uops_instructions(json_reader& in, std::vector<uops_wanted>& list, uops_entries& entries) {
     std::multimap<std::string_view, uops_wanted*> by_text;
     for (auto& w : list) by_text.emplace(w.text, &w);
@@ -233,22 +236,22 @@ inline void read_uops_instructions(json_reader& in, std::vector<uops_wanted>& li
     while (in.next_member(name)) {
         in.begin_array();
         while (in.next_element()) {
-            std::string what;
+            std::string text;
             std::int64_t place = -1;
             in.begin_object();
             while (in.next_member(name)) {
-                if (name == "string") in.read(what);
+                if (name == "string") in.read(text);
                 else if (name == "perfData") in.read(place);
                 else in.skip();
             }
-            const auto [first, last] = by_text.equal_range(what);
+            const auto [first, last] = by_text.equal_range(text);
             for (auto at = first; at != last; ++at)
                 if (at->second->place < 0) at->second->place = place, entries[place];
         }
     }
 }
 
-/// "perfData": fills the entries.
+/// Reads "perfData" into the entries.
 inline void read_uops_costs(json_reader& in, uops_entries& entries) {
     in.begin_array();
     for (std::int64_t i = 0; in.next_element(); ++i) {
@@ -258,7 +261,7 @@ inline void read_uops_costs(json_reader& in, uops_entries& entries) {
     }
 }
 
-/// The file of one architecture, as far as the list asks for it.
+/// Reads the file of one architecture; keeps the entries of the instructions in `list`.
 inline result<uops_entries> read_uops_table(std::string_view text, std::vector<uops_wanted>& list) {
     json_reader in(text, {std::size_t{64} << 20U, 4096, 16});
     uops_entries entries;
@@ -282,7 +285,7 @@ inline result<uops_entries> read_uops_table(std::string_view text, std::vector<u
     return entries;
 }
 
-/// What is known of a core without its table.
+/// The properties of a core that are known without its table.
 inline machine uops_machine(const uops_core& core) {
     machine m;
     m.architecture = "x86_64";
@@ -296,7 +299,7 @@ inline machine uops_machine(const uops_core& core) {
     return m;
 }
 
-/// The unit of that name, made if it is not there.
+/// The index of the unit of this name; adds the unit if there is none.
 inline std::size_t uops_unit(machine& m, const std::string& name, int count) {
     for (std::size_t u = 0; u < m.units.size(); ++u)
         if (m.units[u].name == name) return u;
@@ -304,20 +307,20 @@ inline std::size_t uops_unit(machine& m, const std::string& name, int count) {
     return m.units.size() - 1;
 }
 
-/// Adds what one instruction costs; nothing, when it is done as it is renamed.
+/// Adds the cost of one instruction; adds nothing if the instruction is eliminated at register renaming.
 inline void add_uops_cost(machine& m, const uops_wanted& w, const uops_entry& e) {
     const auto [cycles, ports] = uops_throughput(e);
-    if (cycles <= 0 && e.divider <= 0 && e.other <= 0) return;
+    if (cycles <= 0 && e.divider <= 0 && e.extra_limit <= 0) return;
     const bool divides = e.divider > cycles;
     std::string unit = divides ? "divider" : "ports ";
     for (unsigned p = 0; !divides && p < 26; ++p)
         if ((ports >> p & 1U) != 0) unit += static_cast<char>(p < 10 ? '0' + p : 'A' + p - 10);
     const bool writes = w.op == instruction_class::store || w.op == instruction_class::scatter;
-    m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.other}),
+    m.costs.push_back({w.op, w.type, w.lanes, writes || e.latency <= 0 ? 1 : e.latency, (std::max)({cycles, e.divider, e.extra_limit}),
                        uops_unit(m, unit, divides ? 1 : std::popcount(ports)), provenance::table});
 }
 
-/// Cycles of a load of an i64 that takes what a store in flight wrote: the trip without the store's own latency, 1. 0: the table does not say.
+/// Store-to-load forwarding latency of an i64 in cycles: the round trip without the store's own latency of 1 cycle. 0: not in the table.
 inline double uops_store_forward(const uops_core& core, const std::vector<uops_wanted>& list, const uops_entries& entries) {
     double store = 0, load = 0;
     for (const auto& w : list) {
@@ -327,28 +330,27 @@ inline double uops_store_forward(const uops_core& core, const std::vector<uops_w
         if (w.op == instruction_class::load) load = at->second.forward;
     }
     if (store <= 0 || load <= 0) return 0;
-    const double trip = core.trip == uops_trip::whole ? (std::max)(store, load) + 1 : store + load;
-    return (std::max)(trip - 1, 1.0);
+    const double round_trip = core.trip == uops_trip::whole ? (std::max)(store, load) + 1 : store + load;
+    return (std::max)(round_trip - 1, 1.0);
 }
 
 } // namespace detail
 
-/// A core as the tables of uops.info have it, from the JSON text of one architecture: units, costs, issue width, window and the way
-/// from a store to a load, all from a `table`.
-/// Caches, memory, clock and the number of processors are for the caller to say; `complete_machine` has defaults.
+/// Builds a machine description from the JSON text of one architecture: execution units, instruction costs, issue width, window and store-to-load
+/// forwarding latency, all with provenance `table`. The caller sets caches, memory, clock and number of processors; `complete_machine` has defaults.
 ///
-/// A unit is the set of ports that limits an instruction most; sets that overlap are units apart, so code that uses both looks a little faster
-/// than it is. Stores and scatters have the latency 1, nobody waits for them.
+/// A unit is the set of ports that limits an instruction most. Overlapping sets become separate units, so code that uses both is predicted slightly
+/// too fast. Stores and scatters have a latency of 1 cycle, because no instruction waits for their result.
 /// @param text          {"instrData": {...}, "perfData": [...], ...}
 /// @param architecture  "SNB", "IVB", "HSW", "BDW", "SKL", "SKX", "CLX", "ICL", "TGL", "RKL"
-/// @note errors: not_found, another architecture, or none of the instructions is there; parse, limit, invalid_argument, with line and column.
-///       Some 50 ms
+/// @note errors: not_found (an unknown architecture, or none of the instructions is in the table); parse, limit and invalid_argument, each with line
+///       and column. Takes about 50 ms
 [[nodiscard]] inline result<machine> import_uops_info(std::string_view text, std::string_view architecture) {
     const auto core = std::find_if(detail::uops_cores.begin(), detail::uops_cores.end(), [&](const auto& c) { return c.name == architecture; });
     if (core == detail::uops_cores.end()) {
-        std::string known;
-        for (const auto& c : detail::uops_cores) known.append(known.empty() ? "" : ", ").append(c.name);
-        return error{errc::not_found, "uops.info: no architecture '" + std::string(architecture.substr(0, 40)) + "', there are " + known};
+        std::string names;
+        for (const auto& c : detail::uops_cores) names.append(names.empty() ? "" : ", ").append(c.name);
+        return error{errc::not_found, "uops.info: expected an architecture of " + names + ", got '" + std::string(architecture.substr(0, 40)) + "'"};
     }
     auto list = detail::uops_wanted_of(*core);
     const auto entries = detail::read_uops_table(text, list);

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_CONCEPTS_HPP
 
 /// @file
-/// What the library asks of whoever measures.
+/// The concepts `runner` (measures candidates) and `record_sink` (stores records).
 
 #include <concepts>
 #include <span>
@@ -16,26 +16,26 @@
 
 namespace augur::inline v0 {
 
-/// Measures candidates.
+/// Builds and measures candidate schedules.
 ///
 /// Syntax      `r.measure(task, span<const S>) -> std::vector<measurement>`
-/// Semantics   one measurement a candidate, in order; a failed candidate is a value with its outcome and reason, never an error of the call
+/// Semantics   one measurement per candidate, in the same order; a failed candidate is a measurement with its outcome and reason
 /// Threads     one call at a time
 template <class R, class S, class Task>
 concept runner = schedule<S> && task<Task> && requires(R& r, const Task& t, std::span<const S> candidates) {
     { r.measure(t, candidates) } -> std::same_as<std::vector<measurement>>;
 };
 
-/// Takes every record as soon as it is there, e.g. a log.
+/// Receives every record right after its measurement, e.g. a log.
 ///
 /// Syntax      `f(task, schedule, measurement) -> result<void>`
-/// Semantics   when it returns success the record is safe; an error ends the run, because what is measured then would be lost
+/// Semantics   on success the record is safely stored; an error ends the run, because later measurements would be lost
 template <class F, class S, class Task>
 concept record_sink = requires(F& f, const Task& t, const S& s, const measurement& m) {
     { f(t, s, m) } -> std::same_as<result<void>>;
 };
 
-/// Keeps nothing.
+/// A sink that drops all records.
 struct discard_records {
     template <class Task, class S>
     result<void> operator()(const Task&, const S&, const measurement&) const {

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_REPLAY_RUNNER_HPP
 
 /// @file
-/// Runners that measure nothing: one looks up what was measured before, one computes. For tests, and to repeat a run.
+/// Runners without measurements, for tests and for repeating a run: `replay_runner` looks up recorded results, `function_runner` calls a function.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +24,11 @@
 
 namespace augur::inline v0 {
 
-/// Gives the recorded measurement of a schedule of a task; `runner_error` for one that was not recorded.
+/// Returns the recorded measurement of a schedule of a task; the outcome is `runner_error` if there is no record.
 class replay_runner {
 public:
-    /// The first record of a schedule counts.
-    /// @param task  its `task_identity`, as a `trial` has it
+    /// Adds a record. The first record of a schedule counts.
+    /// @param task  the `task_identity` of the task
     template <schedule S>
     void add(std::string_view task, const S& s, measurement m) {
         table_.emplace(key_of(fnv1a64(task), s), std::move(m));
@@ -39,9 +39,9 @@ public:
     [[nodiscard]] std::vector<measurement> measure(const Task& t, std::span<const S> candidates) const {
         std::vector<measurement> out;
         out.reserve(candidates.size());
-        const std::uint64_t of = fnv1a64(task_identity(t));
+        const std::uint64_t task_hash = fnv1a64(task_identity(t));
         for (const S& s : candidates) {
-            const auto at = table_.find(key_of(of, s));
+            const auto at = table_.find(key_of(task_hash, s));
             measurement& m = out.emplace_back();
             if (at != table_.end()) m = at->second;
             else m.reason = "this schedule was not recorded";
@@ -58,7 +58,7 @@ private:
     std::unordered_map<std::uint64_t, measurement> table_;
 };
 
-/// Computes: `f(task, schedule)` is the latency in seconds, or a whole `measurement`.
+/// A runner that calls `f(task, schedule)`, which returns the latency in seconds or a `measurement`.
 template <class F>
 class function_runner {
 public:

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_TRIAL_LOG_HPP
 
 /// @file
-/// Trials to a log and back: what a tuner writes as it goes, and what it resumes with.
+/// Writes the trials of a tuning run to a log, and reads them back to resume the run.
 
 #include <concepts>
 #include <cstddef>
@@ -24,21 +24,21 @@
 
 namespace augur::inline v0 {
 
-/// What turned schedules into code. Latencies of two toolchains are not comparable.
+/// The compiler and flags that built the candidates. Latencies of different toolchains are not comparable.
 struct toolchain {
-    std::string compiler; ///< with its version
+    std::string compiler; ///< name and version
     std::string flags;
 
     friend bool operator==(const toolchain&, const toolchain&) = default;
 };
 
-/// A task that says how a log names it: `t.logged() -> logged_task`. Others are named by their key and target.
+/// A task with its own log form: `t.logged() -> logged_task`. Other tasks are logged with their key and target.
 template <class T>
 concept loggable_task = task<T> && requires(const T& t) {
     { t.logged() } -> std::same_as<logged_task>;
 };
 
-/// How a log names a task.
+/// The log form of a task.
 template <task Task>
 [[nodiscard]] logged_task to_logged(const Task& t) {
     if constexpr (loggable_task<Task>) {
@@ -52,7 +52,7 @@ template <task Task>
 }
 
 /// Appends every trial to a log; models `record_sink` for every task and `loggable_schedule`.
-/// pre: the writer outlives it
+/// pre: the writer outlives the sink
 class log_sink {
 public:
     log_sink(log_writer& to, toolchain made_with) : to_(&to), made_with_(std::move(made_with)) {}
@@ -62,11 +62,11 @@ public:
         record r;
         r.task = to_logged(t);
         r.schedule = to_logged(s);
-        if constexpr (!std::same_as<S, step_list>) { // a resumed run looks for it by this hash
-            const auto again = from_logged<S>(t, r.schedule);
-            if (!again || hash_schedule(*again) != hash_schedule(s))
+        if constexpr (!std::same_as<S, step_list>) { // a resumed run finds the record by this hash
+            const auto rebuilt = from_logged<S>(t, r.schedule);
+            if (!rebuilt || hash_schedule(*rebuilt) != hash_schedule(s))
                 return error{errc::invalid_argument, "log: expected a schedule that is rebuilt as it was, with names in UTF-8, got " +
-                                                         (again ? std::string("another one back") : again.error().detail)};
+                                                         (rebuilt ? std::string("another one back") : rebuilt.error().detail)};
         }
         r.measured = m;
         r.compiler = made_with_.compiler;
@@ -80,48 +80,48 @@ private:
     toolchain made_with_;
 };
 
-/// What a log holds for a run. What is left out is counted, never silently dropped.
+/// The trials of a log that belong to a run. All other records are counted by the reason why they were skipped.
 template <schedule S = step_list>
 struct trials_in_log {
     std::vector<logged_trial<S>> trials; ///< in the order of the log
-    log_summary log;                       ///< records, bad lines, a torn end
-    std::size_t other_task = 0;            ///< of kernels that are not asked for
-    std::size_t other_target = 0;          ///< of a task, but on another target, another number of cores or other vectors
-    std::size_t other_toolchain = 0;       ///< of a task, but by another compiler or other flags, or they are not known
-    std::size_t other_schedule = 0;        ///< of a task, but no schedule could be made again of it
-    std::string first_other_schedule;      ///< why not
+    log_summary log;                     ///< numbers of records and bad lines; whether the last line is incomplete
+    std::size_t other_task = 0;          ///< records of tasks that were not asked for
+    std::size_t other_target = 0;        ///< records of a task with another target, number of cores or vector width
+    std::size_t other_toolchain = 0;     ///< records of a task with another or unknown compiler or flags
+    std::size_t other_schedule = 0;      ///< records of a task whose schedule could not be rebuilt
+    std::string first_other_schedule;    ///< the first reason
 };
 
-/// Reads the trials of some tasks.
+/// Reads the trials of the given tasks from a log.
 ///
-/// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is none: `options.on_bad_line` hears of it
+/// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is no error; it is reported to `options.on_bad_line`
 template <schedule S = step_list, task Task>
 requires loggable_schedule<S, Task>
 [[nodiscard]] result<trials_in_log<S>> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
                                                    log_read_options options = {}) {
     auto reader = log_reader::open(path, std::move(options));
     if (!reader) return reader.error();
-    std::vector<logged_task> wanted;
-    wanted.reserve(tasks.size());
-    for (const Task& t : tasks) wanted.push_back(to_logged(t));
+    std::vector<logged_task> wanted_tasks;
+    wanted_tasks.reserve(tasks.size());
+    for (const Task& t : tasks) wanted_tasks.push_back(to_logged(t));
     trials_in_log<S> out;
     for (record r;;) {
-        const auto more = reader->next(r);
-        if (!more) return more.error();
-        if (!*more) break;
-        bool asked = false;
-        std::size_t same = 0; // key, target and hardware
-        for (; same < wanted.size(); ++same) {
-            const logged_task& w = wanted[same];
+        const auto has_record = reader->next(r);
+        if (!has_record) return has_record.error();
+        if (!*has_record) break;
+        bool task_found = false;
+        std::size_t match = 0; // key, target and hardware
+        for (; match < wanted_tasks.size(); ++match) {
+            const logged_task& w = wanted_tasks[match];
             if (w.workload_key != r.task.workload_key) continue;
-            asked = true;
+            task_found = true;
             if (w.target == r.task.target && w.hardware == r.task.hardware) break;
         }
-        if (!asked) ++out.other_task;
-        else if (same == wanted.size()) ++out.other_target;
+        if (!task_found) ++out.other_task;
+        else if (match == wanted_tasks.size()) ++out.other_target;
         else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
-        else if (auto s = from_logged<S>(tasks[same], std::move(r.schedule))) {
-            out.trials.push_back({task_identity(tasks[same]), *std::move(s), std::move(r.measured)});
+        else if (auto s = from_logged<S>(tasks[match], std::move(r.schedule))) {
+            out.trials.push_back({task_identity(tasks[match]), *std::move(s), std::move(r.measured)});
         } else if (out.other_schedule++ == 0) out.first_other_schedule = s.error().detail;
     }
     out.log = reader->summary();

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_TUNER_HPP
 
 /// @file
-/// The tuning loop: tasks and a budget in, measured schedules out.
+/// The tuning loop: distributes a budget of trials over tasks, and proposes, measures and records candidate schedules.
 
 #include <algorithm>
 #include <chrono>
@@ -37,31 +37,33 @@
 
 namespace augur::inline v0 {
 
-/// Tuning without a cost model.
+/// The model type for tuning without a cost model.
 struct no_model {};
 
-/// A trial as a log gives it back.
+/// A trial read from a log.
 template <schedule S>
 struct logged_trial {
-    std::string task; ///< its `task_identity`
+    std::string task; ///< `task_identity` of the task
     S schedule;
     measurement outcome;
 };
 
-/// What `tuner::resume` did with the records.
+/// Number of records that `tuner::resume` accepted and skipped.
 struct resume_report {
     std::size_t taken = 0;
     std::size_t duplicates = 0; ///< same task and schedule as an earlier record
-    std::size_t foreign = 0;    ///< of no task of this run
+    std::size_t foreign = 0;    ///< records of no task of this run
 };
 
-/// Who hears of the run and who may end it. Each may be replaced.
+/// Default progress callback: does nothing.
 struct ignore_progress {
     void operator()(const tuning_progress&) const noexcept {}
 };
+/// Default stop flag: never stops.
 struct never_stop {
     bool operator()() const noexcept { return false; }
 };
+/// Default clock: std::chrono::steady_clock in seconds.
 struct steady_seconds {
     double operator()() const { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 };
@@ -73,21 +75,21 @@ concept offers_decide = requires(const P& p, const S& s) {
 };
 } // namespace detail
 
-/// Tunes tasks: the task scheduler chooses one, its strategy proposes candidates, the runner measures them, every record goes to the sink, the model
-/// learns, and so on until the budget is used up.
+/// Tunes tasks in rounds until the budget is used up. In each round the task scheduler chooses a task, the task's strategy proposes candidates, the
+/// runner measures them, every record goes to the sink, and the model is trained.
 ///
 ///     augur::tuner<step_list, kernel_task, ansor_space, evolutionary<>, tlp::scorer<>> t(tasks, spaces, strategies, model, options);
-///     t.resume(records);                  // where there is a log
+///     t.resume(records);                  // optional: the records of an earlier run
 ///     auto summary = t.run(runner, sink);
 ///
-/// The random numbers of a proposal depend on the seed, the number of the task and the number of its round. Nothing depends on a clock. So the run
-/// is a function of its arguments and of the measurements: given the same, two runs propose the same, whatever the number of threads, provided that
-/// model and strategy keep their contracts.
+/// A run is deterministic: the random numbers of a proposal depend only on the seed, the index of the task and the number of its round, and no
+/// decision depends on a clock. With equal arguments and measurements two runs propose the same points, for every number of threads, if model and
+/// strategy satisfy their contracts.
 ///
-/// A failed candidate is a trial. A proposal that the space makes no schedule of, or whose schedule is known already, is none: the strategy is told
-/// and asked again. An error of the model costs its scores for that round, not the run. An error of the sink ends the run.
+/// A failed candidate counts as a trial. A proposal that the space cannot realise, or whose schedule is already known, does not; the strategy
+/// observes its result and is asked for more. After an error of the model the round continues without scores. An error of the sink ends the run.
 ///
-/// Threads  one thread an object; `run` once an object
+/// Threads  one thread per object; call `run` once per object
 template <schedule S, task Task, decision_tree Space, search_strategy<Space> Strategy, class Model = no_model, bulk_executor E = serial_executor>
 requires decision_space<Space, S> &&(std::same_as<Model, no_model> || cost_model<Model, S, Task>)class tuner {
 public:
@@ -95,42 +97,43 @@ public:
         std::size_t task = 0;
         S schedule;
         measurement outcome;
-        bool recorded = false; ///< came from a log
+        bool recorded = false; ///< taken from a log
     };
 
-    /// pre: as many spaces and strategies as tasks; all of them, the model and the executor outlive the tuner
+    /// pre: one space and one strategy per task; tasks, spaces, strategies, model and executor outlive the tuner
     tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model& model, E& executor,
           tuning_options options = {})
         : tuner(tasks, spaces, strategies, &model, &executor, options) {}
-    /// On the calling thread.
+    /// As above, on the calling thread.
     tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model& model, tuning_options options = {})
         : tuner(tasks, spaces, strategies, &model, nullptr, options) {}
-    /// Without a model.
+    /// As above, without a model.
     tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies,
           tuning_options options = {}) requires std::same_as<Model, no_model> : tuner(tasks, spaces, strategies, nullptr, nullptr, options) {}
 
     tuner(const tuner&) = delete;
     tuner& operator=(const tuner&) = delete;
 
-    /// Takes the records of an earlier run: none of their schedules is measured or written again, and they count as trials. Call it before `run`,
-    /// once.
+    /// Takes the records of an earlier run. They count as trials; their schedules are neither measured nor written again. Call it before `run`, at
+    /// most once.
     ///
-    /// With `options.replay` (the default) `run` proposes from the first round on and takes the recorded measurement wherever it proposes a recorded
-    /// schedule. When the earlier run had the same tasks, options, strategies and first model, and wrote its log in order, this repeats it exactly:
-    /// model, strategies, scheduler and random numbers stand where they stood when it ended, and the resumed run ends with the same set of trials
-    /// as one that was never interrupted and measured the same. It costs the proposals and the training over again, but no measurement. At the
-    /// first proposal that was not recorded, the records that were not met (another seed, other options, a log of somebody else) are taken in at
-    /// once: they count for the budget, the best, the scheduler and the model; the strategies cannot know them as points. Without `options.replay`
-    /// all records are taken in so, before the first round: quick, but the run continues otherwise than it would have.
+    /// With `options.replay` (the default), `run` repeats the earlier run: it proposes from the first round and uses the recorded measurement of
+    /// every proposed schedule that has one. If the earlier run had the same tasks, options, strategies and initial model, and wrote its log in
+    /// order, the model, strategies, scheduler and random numbers reach the state at the end of that run. The resumed run then ends with the same
+    /// trials as an uninterrupted run with the same measurements. The proposals and the training are repeated; the measurements are not. At the first
+    /// proposed schedule without a record, all unused records (from another seed, other options or another program) are taken at once: they count for
+    /// the budget, the best latencies, the scheduler and the model. The strategies observe them only if the space offers `decide`. Without
+    /// `options.replay` all records are taken in this way before the first round. That is fast, but the run continues differently than the earlier
+    /// run.
     resume_report resume(std::vector<logged_trial<S>> records) {
         resume_report report;
         for (auto& r : records) {
-            const auto of = numbers_.find(r.task);
-            if (of == numbers_.end()) {
+            const auto number = numbers_.find(r.task);
+            if (number == numbers_.end()) {
                 ++report.foreign;
                 continue;
             }
-            const std::size_t task = of->second;
+            const std::size_t task = number->second;
             const std::uint64_t hash = hash_schedule(r.schedule);
             if (!pending_[task].emplace(hash, recorded_.size()).second) {
                 ++report.duplicates;
@@ -139,32 +142,32 @@ public:
             ++report.taken;
             recorded_.push_back({task, hash, std::move(r.schedule), std::move(r.outcome), false});
         }
-        left_ = report.taken;
+        unused_records_ = report.taken;
         return report;
     }
 
-    /// Runs until the budget is used up, nothing is left to try, or `stop` says so.
+    /// Runs until the budget is used up, all tasks have ended, or `stop` returns true.
     ///
-    /// @param sink      `record_sink`; called once for each measured trial, right after its batch
-    /// @param progress  called with a `tuning_progress` after each trial that was measured, and once after recorded ones that were taken together
-    /// @param stop      read between batches; the batch that runs is finished and written
-    /// @param clock     seconds since some moment
-    /// Errors  `invalid_argument` when the options make no sense or the runner gives more measurements than there were candidates, and what the
-    ///         sink says; `trials()` then still has all that was measured
+    /// @param sink      a `record_sink`; called once for each measured trial, right after its batch
+    /// @param progress  called with a `tuning_progress` after each measured trial, and once after a group of recorded trials
+    /// @param stop      called between batches; a running batch is finished and written
+    /// @param clock     seconds since an arbitrary point in time
+    /// Errors  `invalid_argument` for invalid options, or if the runner returns more measurements than candidates; the errors of the strategy and of
+    ///         the sink. After an error `trials()` still has all measured trials
     template <runner<S, Task> R, record_sink<S, Task> Sink, class Progress = ignore_progress, class Stop = never_stop, class Clock = steady_seconds>
     [[nodiscard]] result<tuning_summary> run(R& runner, Sink&& sink, Progress&& progress = {}, Stop&& stop = {}, Clock&& clock = {}) {
         if (auto ok = check(); !ok) return ok.error();
         const std::size_t round = (std::min)(options_.round, options_.trials / tasks_.size());
         const double begin = clock();
-        tools<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
+        run_context<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
         if (!options_.replay) take_all(t);
         while (trials_.size() < options_.trials) {
             summary_.interrupted = static_cast<bool>(stop());
             if (summary_.interrupted) break;
             const auto task = scheduler_.next();
-            summary_.exhausted = !task && left_ == 0;
-            if (!task && left_ == 0) break;
-            if (!task) { // the replay came to its end before the records did
+            summary_.exhausted = !task && unused_records_ == 0;
+            if (!task && unused_records_ == 0) break;
+            if (!task) { // all tasks ended during the replay, but unused records are left
                 take_all(t);
                 continue;
             }
@@ -172,14 +175,14 @@ public:
             if (!ok) return ok.error();
             if (summary_.interrupted) break;
         }
-        if (left_ > 0) take_all(t); // stopped during the replay: the summary knows them all the same
+        if (unused_records_ > 0) take_all(t); // stopped during the replay: the summary counts the unused records too
         summary_.seconds = clock() - begin;
         summary_.trials = trials_.size();
         for (std::size_t i = 0; i < tasks_.size(); ++i) summary_.tasks[i].rounds = scheduler_.rounds(i);
         return summary_;
     }
 
-    /// All trials in the order in which they were taken; stable addresses.
+    /// All trials, in the order in which they were measured or taken from records. Their addresses are stable.
     [[nodiscard]] const std::deque<trial>& trials() const noexcept { return trials_; }
 
 private:
@@ -197,13 +200,13 @@ private:
         std::uint64_t hash;
         S schedule;
     };
-    struct proposal { ///< one round's candidates, and the proposals that turned out to be known
+    struct proposal { ///< the candidates of one round, and the proposals that are no candidates
         std::vector<candidate> fresh;
         std::vector<std::pair<decision_vector, std::uint64_t>> known;
         std::vector<measured_decisions> unrealised;
     };
     template <class R, class Sink, class Progress, class Stop, class Clock>
-    struct tools {
+    struct run_context {
         R& runner;
         Sink& sink;
         Progress& progress;
@@ -254,29 +257,30 @@ private:
         return options_.scheduler.check();
     }
 
-    /// Asks the strategy; with the model's scores, or without when it gives an error.
+    /// Asks the strategy for points, with the scores of the model; after an error of the model, without scores.
     [[nodiscard]] result<std::vector<decision_vector>> ask(std::size_t task, std::size_t n, random_engine& rng) {
         if constexpr (!std::same_as<Model, no_model>) {
             using scorer = bound_scorer<S, Space, Model, Task, E>;
             scorer score =
                 executor_ != nullptr ? scorer(spaces_[task], tasks_[task], *model_, *executor_) : scorer(spaces_[task], tasks_[task], *model_);
-            random_engine again = rng;
+            const random_engine initial_rng = rng;
             auto points = strategies_[task].propose(spaces_[task], score, n, rng);
             if (points) return points;
             note_model_error(points.error());
-            rng = again;
+            rng = initial_rng;
         }
         detail::constant_scorer flat;
         return strategies_[task].propose(spaces_[task], flat, n, rng);
     }
 
-    void note_model_error(const error& why) {
-        if (summary_.model_errors++ == 0) summary_.first_model_error = why.detail;
+    void note_model_error(const error& e) {
+        if (summary_.model_errors++ == 0) summary_.first_model_error = e.detail;
     }
 
+    /// Proposes up to `n` new candidates for a task.
     [[nodiscard]] result<proposal> propose(std::size_t task, std::size_t n) {
         proposal out;
-        std::unordered_set<std::uint64_t> here;
+        std::unordered_set<std::uint64_t> proposed;
         const random_engine round = random_engine(options_.seed).stream(task).stream(scheduler_.rounds(task));
         for (std::size_t attempt = 0; attempt < options_.attempts && out.fresh.size() < n; ++attempt) {
             random_engine rng = round.stream(attempt);
@@ -291,7 +295,7 @@ private:
                     continue;
                 }
                 const std::uint64_t hash = hash_schedule(*made);
-                if (known_[task].count(hash) != 0 || !here.insert(hash).second) {
+                if (known_[task].count(hash) != 0 || !proposed.insert(hash).second) {
                     ++summary_.repeated;
                     out.known.emplace_back(std::move(d), hash);
                     continue;
@@ -302,11 +306,12 @@ private:
         return out;
     }
 
-    template <class Tools>
-    [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n, Tools& t) {
-        const double asked = t.clock();
+    /// One round of a task: propose, measure, observe, report to the scheduler, train.
+    template <class Context>
+    [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n, Context& t) {
+        const double begin = t.clock();
         auto proposed = propose(task, n);
-        summary_.propose_seconds += t.clock() - asked;
+        summary_.propose_seconds += t.clock() - begin;
         if (!proposed) return proposed.error();
 
         const std::size_t before = trials_.size();
@@ -321,9 +326,9 @@ private:
                 batch.push_back(std::move(c));
             }
         }
-        const std::size_t own = trials_.size() - before;
-        if (own > 0 && batch.size() < proposed->fresh.size()) report_progress(task, t);
-        if (!batch.empty() && left_ > 0) take_all(t);
+        const std::size_t replayed = trials_.size() - before;
+        if (replayed > 0 && batch.size() < proposed->fresh.size()) report_progress(task, t);
+        if (!batch.empty() && unused_records_ > 0) take_all(t);
         const std::size_t measured_from = trials_.size();
         if (auto ok = measure(task, batch, points, t); !ok) return ok;
         if (summary_.interrupted) return {};
@@ -334,14 +339,14 @@ private:
         strategies_[task].observe(std::span<const measured_decisions>(points));
         double best = infinity;
         for (const measured_decisions& p : points) best = (std::min)(best, p.latency);
-        scheduler_.report(task, own + trials_.size() - measured_from, best);
+        scheduler_.report(task, replayed + trials_.size() - measured_from, best);
         train(t);
         return {};
     }
 
-    /// Measures in batches and writes what comes; stops between them when asked to, or when the budget is used up.
-    template <class Tools>
-    [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Tools& t) {
+    /// Measures candidates in batches and writes their records. Stops between batches if the stop flag is set or the budget is used up.
+    template <class Context>
+    [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
         for (std::size_t from = 0; from < all.size() && trials_.size() < options_.trials;) {
             summary_.interrupted = static_cast<bool>(t.stop());
             if (summary_.interrupted) return {};
@@ -352,17 +357,18 @@ private:
             const double begin = t.clock();
             std::vector<measurement> outcomes = t.runner.measure(tasks_[task], std::span<const S>(batch));
             summary_.measure_seconds += t.clock() - begin;
-            const std::size_t came = outcomes.size();
+            const std::size_t received = outcomes.size();
             outcomes.resize(n);
-            for (std::size_t i = came; i < n; ++i)
-                outcomes[i].reason = "the runner gave " + std::to_string(came) + " measurements for " + std::to_string(n) + " candidates";
-            result<void> written; // the first error of the sink; all of the batch are offered to it, and kept in `trials()`
+            for (std::size_t i = received; i < n; ++i)
+                outcomes[i].reason = "the runner gave " + std::to_string(received) + " measurements for " + std::to_string(n) + " candidates";
+            result<void> written; // the first error of the sink; the whole batch is passed to the sink and kept in trials_
             for (std::size_t i = 0; i < n; ++i) {
                 candidate& c = all[from + i];
                 measurement& m = outcomes[i];
                 if (m.ok() && !std::isfinite(m.latency())) {
-                    const double* const bad = m.unsound();
-                    m.reason = "expected finite times above zero, " + (bad != nullptr ? std::to_string(*bad) + " s" : std::string("none")) + " came";
+                    const double* const invalid_time = m.unsound();
+                    m.reason = "expected finite times above zero, " +
+                               (invalid_time != nullptr ? std::to_string(*invalid_time) + " s" : std::string("none")) + " came";
                     m.status = outcome::unstable;
                 }
                 auto done = t.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
@@ -373,22 +379,23 @@ private:
                 if (kept) report_progress(task, t);
             }
             if (!written) return written;
-            if (came > n)
-                return error{errc::invalid_argument, "tuning: the runner gave " + std::to_string(came) + " measurements for " + std::to_string(n) +
-                                                         " candidates, so which is whose is not known"};
+            if (received > n)
+                return error{errc::invalid_argument, "tuning: the runner gave " + std::to_string(received) + " measurements for " +
+                                                         std::to_string(n) + " candidates, so which is whose is not known"};
             from += n;
         }
         return {};
     }
 
-    template <class Tools>
-    void train(Tools& t) {
+    /// Trains the model if the retraining schedule requires it.
+    template <class Context>
+    void train(Context& t) {
         if constexpr (trainable_cost_model<Model, S, Task>) {
             const std::size_t first = (std::max)(options_.train_first, std::size_t{1});
-            std::size_t mark = trials_.size() < first ? 0 : trials_.size();
-            if (options_.train_growth > 1) mark = last_retraining(trials_.size(), first, options_.train_growth);
-            if (mark <= trained_at_) return;
-            trained_at_ = mark;
+            std::size_t due = trials_.size() < first ? 0 : trials_.size();
+            if (options_.train_growth > 1) due = last_retraining(trials_.size(), first, options_.train_growth);
+            if (due <= trained_at_) return;
+            trained_at_ = due;
             const double begin = t.clock();
             std::vector<observation<S, Task>> records;
             records.reserve(trials_.size());
@@ -398,38 +405,40 @@ private:
         }
     }
 
+    /// Appends a trial and updates the summary.
     void add(std::size_t task, std::uint64_t hash, S schedule, measurement outcome, bool from_log) {
-        task_summary& mine = summary_.tasks[task];
+        task_summary& own_summary = summary_.tasks[task];
         const auto status = (std::min)(static_cast<std::size_t>(outcome.status), outcome_kinds - 1);
         const double latency = outcome.latency();
-        ++mine.trials;
-        ++mine.counts[status];
+        ++own_summary.trials;
+        ++own_summary.counts[status];
         ++summary_.counts[status];
         ++(from_log ? summary_.recorded : summary_.measured);
         if (!outcome.ok() && summary_.first_failure.empty())
             summary_.first_failure = std::string(task_key(tasks_[task])) + ": " + std::string(to_string(outcome.status)) + ": " + outcome.reason;
-        if (latency < mine.best_latency) {
-            mine.best_latency = latency;
-            mine.best_trial = trials_.size();
+        if (latency < own_summary.best_latency) {
+            own_summary.best_latency = latency;
+            own_summary.best_trial = trials_.size();
         }
         known_[task].emplace(hash, trials_.size());
         trials_.push_back({task, std::move(schedule), std::move(outcome), from_log});
     }
 
+    /// Turns a record into a trial.
     void take(recorded& r) {
         r.used = true;
-        --left_;
+        --unused_records_;
         pending_[r.task].erase(r.hash);
         add(r.task, r.hash, std::move(r.schedule), std::move(r.outcome), true);
     }
 
-    /// Takes the records that no proposal met, and tells the scheduler in rounds, as if they had been measured now.
-    template <class Tools>
-    void take_all(Tools& t) {
-        if (left_ == 0) return;
+    /// Takes all unused records as trials, and reports them to the scheduler in rounds, as if they had been measured now.
+    template <class Context>
+    void take_all(Context& t) {
+        if (unused_records_ == 0) return;
         std::vector<std::size_t> count(tasks_.size());
         std::vector<double> best(tasks_.size(), infinity);
-        auto tell = [&](std::size_t task) {
+        auto report_round = [&](std::size_t task) {
             scheduler_.report(task, count[task], best[task]);
             count[task] = 0;
             best[task] = infinity;
@@ -445,15 +454,15 @@ private:
                 }
             }
             take(r);
-            if (++count[task] == t.round) tell(task);
+            if (++count[task] == t.round) report_round(task);
         }
         for (std::size_t i = 0; i < tasks_.size(); ++i)
-            if (count[i] > 0) tell(i);
+            if (count[i] > 0) report_round(i);
         report_progress(trials_.back().task, t);
     }
 
-    template <class Tools>
-    void report_progress(std::size_t task, Tools& t) {
+    template <class Context>
+    void report_progress(std::size_t task, Context& t) {
         tuning_progress p;
         p.task = task;
         p.task_trials = summary_.tasks[task].trials;
@@ -477,13 +486,13 @@ private:
     E* executor_;
     tuning_options options_;
     task_scheduler scheduler_;
-    std::unordered_map<std::string, std::size_t> numbers_; ///< of the tasks, by identity
+    std::unordered_map<std::string, std::size_t> numbers_; ///< task_identity to index of the task
     std::deque<trial> trials_;
-    std::vector<std::unordered_map<std::uint64_t, std::size_t>> known_;   ///< a task: schedule hash to place in trials_
-    std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< a task: schedule hash to place in recorded_
+    std::vector<std::unordered_map<std::uint64_t, std::size_t>> known_;   ///< per task: schedule hash to index in trials_
+    std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< per task: schedule hash to index in recorded_
     std::vector<recorded> recorded_;
-    std::size_t left_ = 0;       ///< recorded and not taken yet
-    std::size_t trained_at_ = 0; ///< the mark of the last training
+    std::size_t unused_records_ = 0; ///< number of unused records
+    std::size_t trained_at_ = 0; ///< retraining point of the last training
     tuning_summary summary_;
 };
 

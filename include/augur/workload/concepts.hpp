@@ -3,7 +3,7 @@
 #define AUGUR_WORKLOAD_CONCEPTS_HPP
 
 /// @file
-/// What the library asks of a task: a key, and whatever else is known.
+/// The concept `task` (one kernel to tune for one target) and `task_traits`, which adapts task types of other compilers.
 
 #include <concepts>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace augur::inline v0 {
 
-/// How to read a task of type T. The default calls the members that are there; specialise it for a type that you cannot edit.
+/// Accessors of a task of type T. The default calls the members of T that exist; specialise it for a type that you cannot edit.
 ///
-/// `key` is asked of every task and tells it from every other one on the same target. The rest may be left out, here as in a specialisation: the
-/// functions below then say what stands for it.
+/// `key` is required and is unique among the tasks of one target. The other functions are optional, also in a specialisation; the functions below
+/// define the default values.
 template <class T>
 struct task_traits {
     static std::string_view key(const T& t) requires requires {
@@ -39,21 +39,22 @@ struct task_traits {
     { return t.kernel_class(); }
 };
 
-/// A task: one kernel to be tuned for one target.
+/// A task: one kernel to tune for one target.
 ///
-/// Syntax      `task_traits<T>::key(t)`; `target`, `weight`, `flops`, `kernel_class` may be left out
+/// Syntax      `task_traits<T>::key(t)`; `target`, `weight`, `flops`, `kernel_class` are optional
 /// Semantics   equal keys on equal targets mean the same computation
-/// Cost        constant; the views live as long as the task
+/// Cost        constant; the views are valid as long as the task
 template <class T>
 concept task = requires(const T& t) {
     { task_traits<T>::key(t) } -> std::convertible_to<std::string_view>;
 };
 
+/// The key of a task.
 template <task Task>
 [[nodiscard]] std::string_view task_key(const Task& t) {
     return task_traits<Task>::key(t);
 }
-/// Empty where the task does not say.
+/// The target of a task; empty if the task type has none.
 template <task Task>
 [[nodiscard]] std::string_view task_target(const Task& t) {
     if constexpr (requires {
@@ -62,7 +63,7 @@ template <task Task>
         return task_traits<Task>::target(t);
     else return {};
 }
-/// How often the kernel occurs in its network; 1 where the task does not say.
+/// How often the kernel occurs in its network; 1 if the task type has no weight.
 template <task Task>
 [[nodiscard]] double task_weight(const Task& t) {
     if constexpr (requires {
@@ -71,7 +72,7 @@ template <task Task>
         return task_traits<Task>::weight(t);
     else return 1;
 }
-/// Floating-point operations; 0, unknown, where the task does not say.
+/// Floating-point operations of one call; 0 (unknown) if the task type has no count.
 template <task Task>
 [[nodiscard]] double task_flops(const Task& t) {
     if constexpr (requires {
@@ -80,7 +81,7 @@ template <task Task>
         return task_traits<Task>::flops(t);
     else return 0;
 }
-/// Empty where the task does not say.
+/// The kernel class of a task, e.g. `conv2d_nhwc_bias_relu`; empty if the task type has none.
 template <task Task>
 [[nodiscard]] std::string_view task_kernel_class(const Task& t) {
     if constexpr (requires {
@@ -90,12 +91,12 @@ template <task Task>
     else return {};
 }
 
-/// Target and key in one text: what to keep a task's things under.
+/// Target and key in one string, unique per task: an index for data about tasks.
 template <task Task>
 [[nodiscard]] std::string task_identity(const Task& t) {
     const std::string_view target = task_target(t);
     std::string text = std::to_string(target.size());
-    return ((text += '\n') += target) += task_key(t); // with its length, for both may have any characters
+    return ((text += '\n') += target) += task_key(t); // the length prefix makes the concatenation unambiguous
 }
 
 } // namespace augur::inline v0

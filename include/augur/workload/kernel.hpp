@@ -3,8 +3,7 @@
 #define AUGUR_WORKLOAD_KERNEL_HPP
 
 /// @file
-/// A kernel by name: one deep-learning operator, its sizes and what is fused behind it. No tensors, no loops, only what a user types or a network
-/// lists.
+/// A deep-learning operator with its shape parameters and fused element-wise operations: text form and TVM-style workload key.
 
 #include <algorithm>
 #include <array>
@@ -24,7 +23,7 @@
 
 namespace augur::inline v0 {
 
-/// The operators. Shapes are given for NHWC; in NCHW the channels follow the batch, and weights are (F, C/G, K, K).
+/// The operators and their parameters. Shapes are for NHWC; in NCHW the channels follow the batch, and weights are (F, C/G, K, K).
 enum class kernel_kind : std::uint8_t {
     dense,             ///< (M,K) by constant (N,K): `m n k`
     matmul,            ///< (M,K) by (K,N): `m n k`
@@ -32,21 +31,21 @@ enum class kernel_kind : std::uint8_t {
     conv2d,            ///< (N,H,W,C) by constant (K,K,C/G,F): `n h w c f k stride pad dilation groups`
     depthwise_conv2d,  ///< (N,H,W,C) by constant (K,K,C,1): `n h w c k stride pad dilation`
     conv2d_transpose,  ///< (N,H,W,C) by constant (K,K,C,F), in NCHW (C,F,K,K): `n h w c f k stride pad opad`
-    max_pool2d,        ///< `n h w c k stride pad`; what is padded never wins
-    avg_pool2d,        ///< `n h w c k stride pad`; what is padded counts as zero, the divisor is always K*K
+    max_pool2d,        ///< `n h w c k stride pad`; padding counts as -infinity
+    avg_pool2d,        ///< `n h w c k stride pad`; padding counts as zero, the divisor is always K*K
     global_avg_pool2d, ///< (N,H,W,C) to (N,1,1,C): `n h w c`
     softmax,           ///< over the last axis of (M,N): `m n`
     layer_norm,        ///< over the last axis of (M,N), epsilon 1e-5, with constant gamma and beta (N): `m n`
-    elementwise,       ///< nothing but what is fused, on (N,H,W,C): `n h w c`
+    elementwise,       ///< only the fused operations, on (N,H,W,C): `n h w c`
 };
 
-/// The order of the axes of an image.
+/// The order of the axes of an image tensor.
 enum class tensor_layout : std::uint8_t { nhwc, nchw };
 
-/// What can be fused behind an operator, in any order and number (up to 16).
+/// Operations that can be fused after an operator, in any order, up to 16.
 enum class fused_op : std::uint8_t {
     bias,    ///< + a constant per channel (the last axis of matrices)
-    scale,   ///< * a constant per channel, + a constant per channel: a folded batch norm
+    scale,   ///< * a constant per channel, + a constant per channel: a folded batch normalisation
     add,     ///< + another input of the same shape: a residual
     relu,    ///< max(x, 0)
     relu6,   ///< max(min(x, 6), 0)
@@ -73,11 +72,11 @@ struct kernel_parameter {
     std::string_view name;
     std::int64_t low = 1;
     std::int64_t high = kernel_max_extent;
-    std::int64_t otherwise = -1; ///< -1: must be given
-    bool quiet = false;          ///< not printed when it has its default
+    std::int64_t fallback = -1; ///< default value; -1: the parameter is required
+    bool quiet = false;         ///< omitted from the text form when it has its default
 };
 
-// Kinds that are prefixes of one another share a table.
+// Kinds whose parameter lists are parts of one another share a table.
 inline constexpr std::array<kernel_parameter, 5> matrix_parameters{{{"b"}, {"m"}, {"n"}, {"k"}, {"transb", 0, 1, 1, true}}};
 inline constexpr std::array<kernel_parameter, 10> conv_parameters{{{"n", 1, kernel_max_extent, 1},
                                                                    {"h"},
@@ -147,61 +146,63 @@ constexpr std::string_view to_string(kernel_kind k) noexcept { return detail::ke
 constexpr std::string_view to_string(fused_op op) noexcept { return detail::fused_op_names[static_cast<std::size_t>(op)]; }
 constexpr std::string_view to_string(tensor_layout l) noexcept { return detail::tensor_layout_names[static_cast<std::size_t>(l)]; }
 
-/// One kernel: a value, always valid. Windows, strides and padding are square.
+/// A kernel. A value, always valid. Windows, strides and padding are square.
 ///
-/// Its text form is `conv2d:n=1,h=56,w=56,c=64,f=64,k=3,stride=1,pad=1,layout=nhwc,bias,relu`: the parameters by name in any order, then (or between)
-/// what is fused, in the order in which it is applied. `n`, `stride`, `dilation`, `groups`, `transb` default to 1, `pad` and `opad` to 0, `layout` to
-/// nhwc. `text()` prints the one canonical form, and `parse(text())` gives the same kernel.
+/// Text form: `conv2d:n=1,h=56,w=56,c=64,f=64,k=3,stride=1,pad=1,layout=nhwc,bias,relu`. Parameters are named and may be in any order; the fused
+/// operations may stand between or after them and are applied in the order of the text. Defaults: `n`, `stride`, `dilation`, `groups`, `transb` 1;
+/// `pad`, `opad` 0; `layout` nhwc. `text()` prints the canonical form, and `parse(text())` returns the same kernel.
 class kernel {
 public:
     using parameter = std::pair<std::string_view, std::int64_t>;
 
-    /// Errors: invalid_argument (an unknown, double or missing parameter, or one outside its range), shape_mismatch (a window larger than the padded
-    /// image, groups that do not divide the channels, ...), limit (a tensor of more than 2^31 elements, more than 16 fused operations).
+    /// Errors: invalid_argument (an unknown, duplicate or missing parameter, or a value outside its range), shape_mismatch (a window larger than the
+    /// padded image, groups that do not divide the channels, ...), limit (a tensor of more than 2^31 elements, more than 16 fused operations).
     static result<kernel> make(kernel_kind kind, std::initializer_list<parameter> parameters, std::vector<fused_op> fused = {},
                                tensor_layout layout = tensor_layout::nhwc) {
         kernel out(kind, layout, std::move(fused));
         for (const auto& [name, value] : parameters)
-            if (auto why = out.set(name, value); !why.empty()) return error{errc::invalid_argument, std::string(to_string(kind)) + ": " + why};
+            if (auto reason = out.set(name, value); !reason.empty())
+                return error{errc::invalid_argument, std::string(to_string(kind)) + ": " + reason};
         return finished(std::move(out), to_string(kind));
     }
 
-    /// Reads the text form. Errors as `make`, and parse for malformed text; the sentence names the column.
+    /// Parses the text form. Errors: those of `make`, and parse for malformed text; the message names the column.
     static result<kernel> parse(std::string_view text) {
         if (text.size() > detail::kernel_max_text)
-            return error{errc::limit, "kernel of " + std::to_string(text.size()) + " characters, at most " + std::to_string(detail::kernel_max_text)};
+            return error{errc::limit,
+                         "kernel: expected at most " + std::to_string(detail::kernel_max_text) + " characters, got " + std::to_string(text.size())};
         const auto colon = text.find(':');
         const auto name = text.substr(0, colon);
         const auto kind = detail::place_of(detail::kernel_kind_names, name);
         if (!kind)
             return error{errc::parse, "kernel '" + printable(name) + "' is unknown; known are " + detail::join_names(detail::kernel_kind_names)};
         if (colon == std::string_view::npos)
-            return error{errc::parse, "kernel '" + printable(name) + "': expected ':' and parameters behind it, came nothing"};
+            return error{errc::parse, "kernel '" + printable(name) + "': expected ':' and parameters after the name, got the end"};
         kernel out(static_cast<kernel_kind>(*kind), tensor_layout::nhwc, {});
         bool layout_given = false;
         for (std::size_t at = colon + 1;;) {
             const auto comma = text.find(',', at);
             const auto item = text.substr(at, comma == std::string_view::npos ? comma : comma - at);
-            const auto where = std::string(name) + ", column " + std::to_string(at + 1) + ": ";
+            const auto place = std::string(name) + ", column " + std::to_string(at + 1) + ": ";
             const auto equals = item.find('=');
             const auto key = item.substr(0, equals);
-            if (item.empty()) return error{errc::parse, where + "expected <parameter>=<number> or a fused operation, came nothing"};
+            if (item.empty()) return error{errc::parse, place + "expected <parameter>=<number> or a fused operation, got nothing"};
             if (equals == std::string_view::npos) {
                 const auto op = detail::place_of(detail::fused_op_names, key);
                 if (!op)
-                    return error{errc::parse, where + "'" + printable(key) + "' is neither <parameter>=<number> nor one of " +
+                    return error{errc::parse, place + "'" + printable(key) + "' is neither <parameter>=<number> nor one of " +
                                                   detail::join_names(detail::fused_op_names)};
                 out.fused_.push_back(static_cast<fused_op>(*op));
             } else if (const auto value = item.substr(equals + 1); key == "layout" && out.is_image()) {
                 const auto layout = detail::place_of(detail::tensor_layout_names, value);
-                if (!layout) return error{errc::parse, where + "layout must be nhwc or nchw, is '" + printable(value) + "'"};
-                if (layout_given) return error{errc::invalid_argument, where + "layout is given twice"};
+                if (!layout) return error{errc::parse, place + "expected layout nhwc or nchw, got '" + printable(value) + "'"};
+                if (layout_given) return error{errc::invalid_argument, place + "layout is given twice"};
                 layout_given = true;
                 out.layout_ = static_cast<tensor_layout>(*layout);
             } else {
                 const auto number = parse_int(value);
-                if (!number) return error{errc::parse, where + "'" + printable(key) + "' must be a whole number, is '" + printable(value) + "'"};
-                if (auto why = out.set(key, *number); !why.empty()) return error{errc::invalid_argument, where + why};
+                if (!number) return error{errc::parse, place + "'" + printable(key) + "': expected a whole number, got '" + printable(value) + "'"};
+                if (auto reason = out.set(key, *number); !reason.empty()) return error{errc::invalid_argument, place + reason};
             }
             if (comma == std::string_view::npos) break;
             at = comma + 1;
@@ -209,53 +210,53 @@ public:
         return finished(std::move(out), name);
     }
 
-    /// The kernel whose `workload_key()` this is, to the letter.   Errors: parse, any other text, those of other compilers for instance
+    /// Returns the kernel whose `workload_key()` is exactly `key`.   Errors: parse (any other text, e.g. a key of another compiler)
     static result<kernel> from_workload_key(std::string_view key) {
-        const auto wrong = error{errc::parse, "kernel: '" + printable(key) + "' is no key of a known kernel"};
-        if (key.size() > detail::kernel_max_text || !key.starts_with("[\"") || !key.ends_with(']')) return wrong;
+        const auto failure = error{errc::parse, "kernel: '" + printable(key) + "' is no key of a known kernel"};
+        if (key.size() > detail::kernel_max_text || !key.starts_with("[\"") || !key.ends_with(']')) return failure;
         const auto name = key.substr(2, (std::min)(key.find('"', 2), key.size()) - 2);
-        std::optional<std::size_t> kind; // the longest: conv2d is the beginning of conv2d_transpose
+        std::optional<std::size_t> kind; // longest match: conv2d is a prefix of conv2d_transpose
         for (std::size_t i = 0; i < detail::kernel_kind_names.size(); ++i) {
-            const auto known = detail::kernel_kind_names[i];
-            if (name.starts_with(known) && (!kind || known.size() > detail::kernel_kind_names[*kind].size())) kind = i;
+            const auto known_name = detail::kernel_kind_names[i];
+            if (name.starts_with(known_name) && (!kind || known_name.size() > detail::kernel_kind_names[*kind].size())) kind = i;
         }
-        if (!kind) return wrong;
+        if (!kind) return failure;
         kernel out(static_cast<kernel_kind>(*kind), tensor_layout::nhwc, {});
-        for (auto rest = name.substr(detail::kernel_kind_names[*kind].size()); !rest.empty();) {
-            const auto word = rest.substr(1, (std::min)(rest.find('_', 1), rest.size()) - 1);
-            rest.remove_prefix(word.size() + 1);
+        for (auto suffix = name.substr(detail::kernel_kind_names[*kind].size()); !suffix.empty();) {
+            const auto word = suffix.substr(1, (std::min)(suffix.find('_', 1), suffix.size()) - 1);
+            suffix.remove_prefix(word.size() + 1);
             if (const auto layout = detail::place_of(detail::tensor_layout_names, word)) out.layout_ = static_cast<tensor_layout>(*layout);
             else if (const auto op = detail::place_of(detail::fused_op_names, word)) out.fused_.push_back(static_cast<fused_op>(*op));
-            else return wrong;
+            else return failure;
         }
         std::size_t at = name.size() + 3;
         for (const auto& p : detail::kernel_parameters(out.kind_)) {
-            at += 2; // a comma and a space; what else there may be is told by the comparison below
-            if (at >= key.size()) return wrong;
+            at += 2; // skips a comma and a space; the comparison below rejects any other characters
+            if (at >= key.size()) return failure;
             const auto number = key.substr(at, (std::min)(key.find_first_of(",]", at), key.size()) - at);
             const auto value = parse_int(number);
-            if (!value || !out.set(p.name, *value).empty()) return wrong;
+            if (!value || !out.set(p.name, *value).empty()) return failure;
             at += number.size();
         }
-        auto made = finished(std::move(out), name);
-        if (!made || made->workload_key() != key) return wrong;
-        return made;
+        auto checked = finished(std::move(out), name);
+        if (!checked || checked->workload_key() != key) return failure;
+        return checked;
     }
 
     [[nodiscard]] kernel_kind kind() const noexcept { return kind_; }
     [[nodiscard]] tensor_layout layout() const noexcept { return layout_; }
     [[nodiscard]] const std::vector<fused_op>& fused() const noexcept { return fused_; }
-    /// Has it the axes n, h, w, c, hence a layout?
+    /// Whether the kernel has the axes n, h, w, c, and so a layout.
     [[nodiscard]] bool is_image() const noexcept { return detail::kernel_parameters(kind_).front().name == "n"; }
 
-    /// The value of a parameter. pre: this kind has it
+    /// The value of a parameter. pre: this kind has the parameter
     [[nodiscard]] std::int64_t operator[](std::string_view name) const {
         const auto at = find(name);
         AUGUR_ASSERT(at.has_value(), "kernel: no such parameter");
         return at ? values_[*at] : 0;
     }
 
-    /// The image extent (h or w) behind the operator, for an image of extent `in`.
+    /// The output extent (h or w) of the operator for an input extent `in`.
     [[nodiscard]] std::int64_t output_extent(std::int64_t in) const {
         switch (kind_) {
         case kernel_kind::conv2d:
@@ -272,10 +273,10 @@ public:
     [[nodiscard]] std::string text() const {
         std::string out(to_string(kind_));
         char separator = ':';
-        const auto known = detail::kernel_parameters(kind_);
-        for (std::size_t i = 0; i < known.size(); ++i) {
-            if (known[i].quiet && values_[i] == known[i].otherwise) continue;
-            out.append(1, separator).append(known[i].name).append("=").append(std::to_string(values_[i]));
+        const auto parameters = detail::kernel_parameters(kind_);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (parameters[i].quiet && values_[i] == parameters[i].fallback) continue;
+            out.append(1, separator).append(parameters[i].name).append("=").append(std::to_string(values_[i]));
             separator = ',';
         }
         if (is_image()) out.append(",layout=").append(to_string(layout_));
@@ -283,7 +284,7 @@ public:
         return out;
     }
 
-    /// What kernels of other sizes share with this one, e.g. `conv2d_nhwc_bias_relu`: the class within which schedules can be reused.
+    /// The kernel class: kind, layout and fused operations without sizes, e.g. `conv2d_nhwc_bias_relu`. Schedules can be reused within a class.
     [[nodiscard]] std::string class_name() const {
         std::string out(to_string(kind_));
         if (is_image()) out.append("_").append(to_string(layout_));
@@ -291,7 +292,7 @@ public:
         return out;
     }
 
-    /// A key in the form of TVM's workload keys, `["conv2d_nhwc_bias_relu", 1, 56, ...]`: the class and every parameter. Equal keys mean equal
+    /// A key in the form of TVM's workload keys: the class and every parameter, e.g. `["conv2d_nhwc_bias_relu", 1, 56, ...]`. Equal keys mean equal
     /// computations.
     [[nodiscard]] std::string workload_key() const {
         std::string out = "[\"" + class_name() + "\"";
@@ -306,20 +307,20 @@ public:
 private:
     kernel_kind kind_;
     tensor_layout layout_;
-    std::vector<std::int64_t> values_; // in the order of kernel_parameters(kind_); -1 while not given
+    std::vector<std::int64_t> values_; // in the order of kernel_parameters(kind_); -1: not set
     std::vector<fused_op> fused_;
 
     kernel(kernel_kind kind, tensor_layout layout, std::vector<fused_op> fused)
         : kind_(kind), layout_(layout), values_(detail::kernel_parameters(kind).size(), -1), fused_(std::move(fused)) {}
 
     [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
-        const auto known = detail::kernel_parameters(kind_);
-        for (std::size_t i = 0; i < known.size(); ++i)
-            if (known[i].name == name) return i;
+        const auto parameters = detail::kernel_parameters(kind_);
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            if (parameters[i].name == name) return i;
         return std::nullopt;
     }
 
-    /// What came, safe to show: control characters as '?', cut to 40 characters.
+    /// Input text for an error message: control characters and bytes beyond ASCII become '?', at most 40 characters.
     static std::string printable(std::string_view text) {
         std::string out(text.substr(0, 40));
         for (auto& c : out)
@@ -327,6 +328,7 @@ private:
         return text.size() > 40 ? out + "..." : out;
     }
 
+    /// Sets a parameter. Returns the error message, or an empty string.
     std::string set(std::string_view name, std::int64_t value) {
         const auto at = find(name);
         if (!at) {
@@ -343,28 +345,29 @@ private:
         return {};
     }
 
+    /// Fills in the defaults and checks the kernel.
     static result<kernel> finished(kernel out, std::string_view name) {
-        const auto known = detail::kernel_parameters(out.kind_);
-        const std::string where = std::string(name) + ": ";
-        for (std::size_t i = 0; i < known.size(); ++i) {
-            if (out.values_[i] == -1) out.values_[i] = known[i].otherwise;
-            if (out.values_[i] == -1) return error{errc::invalid_argument, where + "'" + std::string(known[i].name) + "' is missing"};
+        const auto parameters = detail::kernel_parameters(out.kind_);
+        const std::string prefix = std::string(name) + ": ";
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (out.values_[i] == -1) out.values_[i] = parameters[i].fallback;
+            if (out.values_[i] == -1) return error{errc::invalid_argument, prefix + "'" + std::string(parameters[i].name) + "' is missing"};
         }
         if (out.fused_.size() > detail::kernel_max_fused)
-            return error{errc::limit,
-                         where + std::to_string(out.fused_.size()) + " fused operations, at most " + std::to_string(detail::kernel_max_fused)};
+            return error{errc::limit, prefix + "expected at most " + std::to_string(detail::kernel_max_fused) + " fused operations, got " +
+                                          std::to_string(out.fused_.size())};
         if (out.kind_ == kernel_kind::elementwise && out.fused_.empty())
-            return error{errc::invalid_argument, where + "expected at least one of " + detail::join_names(detail::fused_op_names)};
-        if (auto why = out.misfit(); !why.empty()) return error{errc::shape_mismatch, where + why};
+            return error{errc::invalid_argument, prefix + "expected at least one of " + detail::join_names(detail::fused_op_names)};
+        if (auto reason = out.misfit(); !reason.empty()) return error{errc::shape_mismatch, prefix + reason};
         if (const auto elements = out.largest_tensor(); elements > static_cast<double>(detail::kernel_max_elements))
-            return error{errc::limit, where + "a tensor of " + std::to_string(elements) + " elements, at most 2^31"};
+            return error{errc::limit, prefix + "expected tensors of at most 2^31 elements, got one of " + std::to_string(elements)};
         return out;
     }
 
     static std::int64_t floor_div_or_negative(std::int64_t a, std::int64_t b) { return a < 0 ? -1 : a / b; }
     [[nodiscard]] std::int64_t window() const { return (find("dilation") ? (*this)["dilation"] : 1) * ((*this)["k"] - 1) + 1; }
 
-    /// Why the sizes do not fit together; empty when they do.
+    /// The reason why the sizes are inconsistent; empty if they are consistent.
     [[nodiscard]] std::string misfit() const {
         const auto& self = *this;
         if (!find("stride")) return {};
@@ -393,18 +396,19 @@ private:
         return {};
     }
 
+    /// Elements of the largest tensor, padding included.
     [[nodiscard]] double largest_tensor() const {
         const auto get = [&](std::string_view name) { return find(name) ? static_cast<double>((*this)[name]) : 1.0; };
-        const auto most = [](std::initializer_list<double> sizes) { return (std::max)(sizes); };
-        if (!is_image()) return get("b") * most({get("m") * get("n"), get("m") * get("k"), get("n") * get("k")});
+        const auto largest = [](std::initializer_list<double> sizes) { return (std::max)(sizes); };
+        if (!is_image()) return get("b") * largest({get("m") * get("n"), get("m") * get("k"), get("n") * get("k")});
         const auto out_h = static_cast<double>(output_extent((*this)["h"]));
         const auto out_w = static_cast<double>(output_extent((*this)["w"]));
-        const bool transposed = kind_ == kernel_kind::conv2d_transpose; // whose padded image is a window less one wider than the output
+        const bool transposed = kind_ == kernel_kind::conv2d_transpose; // its padded image is k - 1 larger than the output
         const double border = find("k") ? (transposed ? get("k") - 1 : 2 * get("pad")) : 0;
         const double padded = transposed ? (out_h + border) * (out_w + border) : (get("h") + border) * (get("w") + border);
         const double channels_out = find("f") ? get("f") : get("c");
         const double weights = find("f") ? get("k") * get("k") * get("c") / get("groups") * get("f") : 0;
-        return most({get("n") * padded * get("c"), get("n") * out_h * out_w * channels_out, weights});
+        return largest({get("n") * padded * get("c"), get("n") * out_h * out_w * channels_out, weights});
     }
 };
 

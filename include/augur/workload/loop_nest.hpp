@@ -3,7 +3,7 @@
 #define AUGUR_WORKLOAD_LOOP_NEST_HPP
 
 /// @file
-/// What a program does as loops around statements, whatever compiler's IR it comes from: the concept `loop_nest`, and a nest built by hand.
+/// The concept `loop_nest`: an IR-independent view of a program as loops around statements with affine accesses; and a builder for such nests.
 
 #include <array>
 #include <cstddef>
@@ -17,18 +17,18 @@
 
 namespace augur::inline v0 {
 
-/// What becomes of a loop.
+/// How a loop is executed.
 enum class nest_annotation : std::uint8_t {
     serial,
-    parallel,   ///< its iterations are dealt to threads
-    vectorized, ///< its iterations become lanes
-    unrolled,   ///< its iterations are written one behind the other
+    parallel,   ///< the iterations are distributed over threads
+    vectorized, ///< the iterations become vector lanes
+    unrolled,   ///< fully unrolled
 };
 
-/// One summand of an index: (i / divide % modulo) * stride, where i counts the iterations of a loop. A plain loop has divide 1 and modulo 0, which
-/// stands for no remainder; the axes of a fused one are its quotients and remainders.
+/// One term of an index: (i / divide % modulo) * stride, where i is the iteration number of a loop. A plain loop has divide 1 and modulo 0, which
+/// means no modulo operation. The original axes of a fused loop are quotients and remainders of its iteration number.
 struct nest_digit {
-    std::uint32_t loop = 0; ///< of those around the statement, counted from the outermost
+    std::uint32_t loop = 0; ///< index of the loop among those around the statement, counted from the outermost
     std::int64_t stride = 0;
     std::int64_t divide = 1;
     std::int64_t modulo = 0;
@@ -40,36 +40,36 @@ struct nest_digit {
     friend bool operator==(const nest_digit&, const nest_digit&) = default;
 };
 
-/// An element of a buffer: offset + sum of digits, in elements.
+/// An access to a buffer. Its index is offset + sum of the digits, in elements.
 struct nest_access {
     std::uint32_t buffer = 0;
     element_type type = element_type::f32;
     std::int64_t offset = 0;
     std::vector<nest_digit> digits;
-    bool begins = false; ///< of a load: before the loops along which it stays the same there is no value yet, it begins with a constant
+    bool begins = false; ///< for the load of an accumulator: the value before the reduction loops (those without a digit) is a constant
 
     friend bool operator==(const nest_access&, const nest_access&) = default;
 };
 
-/// An instruction of a statement. A load and a store name their access; a store has one operand, what it stores.
+/// An instruction of a statement. A load and a store refer to an access; a store has one operand, the stored value.
 struct nest_operation {
     static constexpr std::uint32_t none = 0xFFFFFFFF;
 
     instruction_class op = instruction_class::unknown;
     element_type type = element_type::f32;
-    std::array<std::uint32_t, 3> operands{none, none, none}; ///< earlier operations of the statement
-    std::uint32_t access = none;
+    std::array<std::uint32_t, 3> operands{none, none, none}; ///< indices of earlier operations of the statement
+    std::uint32_t access = none;                             ///< index into nest_statement::accesses; only for loads and stores
 
     friend bool operator==(const nest_operation&, const nest_operation&) = default;
 };
 
-/// What the body of loops does, in order.
+/// A statement in a loop body: straight-line code, in program order.
 struct nest_statement {
     std::vector<nest_access> accesses;
     std::vector<nest_operation> operations;
-    double share = 1; ///< of the iterations in which it is done, the others skip it: 0 to 1
+    double share = 1; ///< fraction of the iterations that execute the statement, 0 to 1; the others skip it
 
-    /// Appends an operation and gives its number.
+    /// Appends an operation and returns its index.
     std::uint32_t add(instruction_class op, element_type type, std::initializer_list<std::uint32_t> operands = {}) {
         nest_operation o{op, type, {}, nest_operation::none};
         o.operands.fill(nest_operation::none);
@@ -93,7 +93,7 @@ struct nest_statement {
     friend bool operator==(const nest_statement&, const nest_statement&) = default;
 };
 
-/// How to read a loop nest of type N. The default calls the member; specialise it for a type that you cannot edit.
+/// How to visit a loop nest of type N. The default calls the member; specialise it for a type that you cannot edit.
 template <class N>
 struct loop_nest_traits {
     template <class Sink>
@@ -103,8 +103,8 @@ struct loop_nest_traits {
 
 namespace detail {
 struct null_nest_sink {
-    void buffer(std::int64_t) const noexcept {}                      ///< the next buffer, of so many bytes; all of them before the first loop
-    void begin_loop(std::int64_t, nest_annotation) const noexcept {} ///< of so many iterations; what follows is its body, up to its end
+    void buffer(std::int64_t) const noexcept {} ///< the next buffer, by its size in bytes; all buffers come before the first loop
+    void begin_loop(std::int64_t, nest_annotation) const noexcept {} ///< trip count; the body follows, up to end_loop
     void end_loop() const noexcept {}
     void statement(const nest_statement&) const noexcept {}
 };
@@ -113,18 +113,18 @@ struct null_nest_sink {
 /// A program as loops around statements.
 ///
 /// Syntax      `loop_nest_traits<N>::visit(const N&, Sink&)` calls the sink's `buffer`, `begin_loop`, `end_loop`, `statement`, in program order
-/// Semantics   (the compiler cannot check these; `features_of_nest` refuses what breaks them)
-///   nested    every loop that begins ends; extents are at least 1
-///   known     buffers are numbered in the order of their calls; digits name loops around the statement, operands earlier operations
-///   stable    two visits of an unmodified nest see the same
-/// Cost        linear in the nest as it is written, whatever its loops count to
+/// Semantics   (the compiler cannot check these; `features_of_nest` returns an error for a nest that violates them)
+///   nested    every begin_loop has an end_loop; extents are at least 1
+///   known     buffers are numbered in the order of their calls; digits refer to loops around the statement, operands to earlier operations
+///   stable    two visits of an unmodified nest make the same calls
+/// Cost        linear in the number of loops and statements, independent of the trip counts
 /// Threads     concurrent visits of one const object are allowed
 template <class N>
 concept loop_nest = requires(const N& n, detail::null_nest_sink& k) {
     loop_nest_traits<N>::visit(n, k);
 };
 
-/// A loop nest built by hand, and what is kept of any other: it is a sink itself.
+/// Builds and stores a loop nest. It is also a sink, so it can copy any other nest.
 ///
 ///     loop_nest_builder n;
 ///     const auto x = n.buffer(4096), y = n.buffer(4096);
@@ -143,14 +143,14 @@ public:
         std::uint32_t parent = 0;
         std::int64_t extent = 1;
         nest_annotation annotation = nest_annotation::serial;
-        std::uint32_t statement = nest_operation::none; ///< which; none: it is a loop
+        std::uint32_t statement = nest_operation::none; ///< index of the statement; none: the node is a loop
         std::vector<std::uint32_t> children;
 
         [[nodiscard]] bool is_loop() const noexcept { return statement == nest_operation::none; }
         friend bool operator==(const node&, const node&) = default;
     };
 
-    /// The number of the new buffer.
+    /// Adds a buffer and returns its number.
     std::uint32_t buffer(std::int64_t bytes) {
         buffers_.push_back(bytes);
         return static_cast<std::uint32_t>(buffers_.size()) - 1;
@@ -168,14 +168,14 @@ public:
     [[nodiscard]] const std::vector<node>& nodes() const noexcept { return nodes_; }
     [[nodiscard]] const std::vector<nest_statement>& statements() const noexcept { return statements_; }
     [[nodiscard]] const std::vector<std::int64_t>& buffers() const noexcept { return buffers_; }
-    /// Did every loop that began end?
+    /// Whether every begin_loop had its end_loop.
     [[nodiscard]] bool balanced() const noexcept { return open_ == 0 && !unbalanced_; }
 
     template <class Sink>
     void visit(Sink& sink) const {
         for (const auto b : buffers_) sink.buffer(b);
         for (const auto c : nodes_[0].children) visit(c, sink);
-        if (!balanced()) sink.end_loop(); // so that it is refused as what it is
+        if (!balanced()) sink.end_loop(); // an unmatched call, so that the sink sees an unbalanced nest too
     }
     friend bool operator==(const loop_nest_builder&, const loop_nest_builder&) = default;
 

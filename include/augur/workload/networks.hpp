@@ -3,8 +3,8 @@
 #define AUGUR_WORKLOAD_NETWORKS_HPP
 
 /// @file
-/// Well-known networks as lists of kernels, fused as a compiler fuses them: batch 1, images of 224 x 224 in NHWC, batch norms folded into scale and
-/// bias.
+/// Kernel lists of well-known networks (ResNet-18/50, MobileNetV2, VGG-16, BERT-base) after operator fusion: batch 1, 224 x 224 images in NHWC, batch
+/// normalisation folded into the convolutions.
 
 #include <algorithm>
 #include <array>
@@ -20,30 +20,30 @@
 
 namespace augur::inline v0 {
 
-/// A kernel of a network and how often one inference runs it.
+/// A kernel of a network, and the number of its calls per inference.
 struct network_kernel {
     kernel what;
     int uses = 1;
 };
 
-/// A network: its distinct kernels in the order of their first use.
+/// A network: its distinct kernels, in the order of their first use.
 struct network {
     std::string name;
     std::vector<network_kernel> kernels;
 
-    /// Counts one more use of a kernel. pre: `k` holds a kernel
+    /// Adds `uses` calls of a kernel. pre: `k` holds a kernel
     void add(const result<kernel>& k, int uses = 1) {
         AUGUR_ASSERT(k, "network: a valid kernel");
         if (!k) return;
-        const auto known = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.what == *k; });
-        if (known != kernels.end()) known->uses += uses;
+        const auto position = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.what == *k; });
+        if (position != kernels.end()) position->uses += uses;
         else kernels.push_back({*k, uses});
     }
 };
 
 namespace detail {
 
-/// Follows an image through a network.
+/// Builds a convolutional network layer by layer and tracks the current image size and number of channels.
 struct image_tracker {
     network net;
     std::int64_t side = 224;
@@ -80,7 +80,7 @@ inline std::vector<fused_op> bias_relu() { return {fused_op::bias, fused_op::rel
 inline std::vector<fused_op> bias_add_relu() { return {fused_op::bias, fused_op::add, fused_op::relu}; }
 inline std::vector<fused_op> bias_relu6() { return {fused_op::bias, fused_op::relu6}; }
 
-/// He et al., Deep residual learning for image recognition, table 1. The residual of a block is added in its last convolution.
+/// He et al., Deep residual learning for image recognition, table 1. The residual addition of a block is fused into its last convolution.
 inline network resnet(std::string name, std::array<int, 4> blocks, bool bottleneck) {
     image_tracker t{{std::move(name), {}}};
     t.conv(64, 7, 2, bias_relu());
@@ -90,7 +90,7 @@ inline network resnet(std::string name, std::array<int, 4> blocks, bool bottlene
         for (int block = 0; block < blocks[stage]; ++block) {
             const std::int64_t stride = block == 0 && stage > 0 ? 2 : 1;
             const auto out = bottleneck ? 4 * width : width;
-            if (t.channels != out) { // the shortcut is projected
+            if (t.channels != out) { // projection shortcut
                 const auto side = t.side;
                 const auto channels = t.channels;
                 t.conv(out, 1, stride, {fused_op::bias});
@@ -98,7 +98,7 @@ inline network resnet(std::string name, std::array<int, 4> blocks, bool bottlene
                 t.channels = channels;
             }
             if (bottleneck) t.conv(width, 1, 1, bias_relu());
-            t.conv(width, 3, stride, bias_relu()); // in bottlenecks the stride is here ("v1.5"), as most frameworks have it
+            t.conv(width, 3, stride, bias_relu()); // the stride of a bottleneck is in its 3x3 convolution ("v1.5"), as in most frameworks
             t.conv(out, bottleneck ? 1 : 3, 1, bias_add_relu());
         }
     }
@@ -145,8 +145,8 @@ inline network vgg_16() {
     return std::move(t.net);
 }
 
-/// Devlin et al., BERT, base: 12 layers of width 768, 12 heads of 64. The three projections of attention are one product; the factor 1/8 of the
-/// scores is folded into its weights; nothing is masked. Embedding look-ups are not kernels.
+/// Devlin et al., BERT-base: 12 layers of width 768, 12 heads of 64. The query, key and value projections are one matrix product, and the factor 1/8
+/// of the attention scores is folded into its weights. There is no attention mask. Embedding look-ups are not listed.
 inline network bert_base(std::int64_t tokens) {
     network net{"bert_base", {}};
     constexpr std::int64_t width = 768;
@@ -169,10 +169,10 @@ inline network bert_base(std::int64_t tokens) {
 
 } // namespace detail
 
-/// The names that `find_network` knows.
+/// The names that `find_network` accepts.
 inline constexpr std::array<std::string_view, 5> network_names{"resnet_18", "resnet_50", "mobilenet_v2", "vgg_16", "bert_base"};
 
-/// A network by name; `bert_base` on a sequence of 128 tokens.   Errors: not_found, which lists the names.
+/// Returns a network by name; `bert_base` has a sequence length of 128 tokens.   Errors: not_found, which lists the names.
 [[nodiscard]] inline result<network> find_network(std::string_view name) {
     if (name == "resnet_18") return detail::resnet("resnet_18", {2, 2, 2, 2}, false);
     if (name == "resnet_50") return detail::resnet("resnet_50", {3, 4, 6, 3}, true);

@@ -45,7 +45,7 @@ private:
     void value(const lowered_expr& e) {
         if (e.op == expr_op::read) {
             ++out_.reads[static_cast<std::size_t>(e.buffer)];
-            out_.read[static_cast<std::size_t>(e.buffer)].insert(values_.of(e.index));
+            out_.read[static_cast<std::size_t>(e.buffer)].insert(values_.evaluate(e.index));
         }
         if (e.op == expr_op::mul) ++out_.multiplications;
         for (std::size_t i = e.op == expr_op::select ? 1 : 0; i < e.operands.size(); ++i) value(e.operands[i]);
@@ -53,9 +53,9 @@ private:
     void enter(const lowered_nest& n, std::size_t depth) {
         if (depth == n.loops.size()) {
             for (const auto& g : n.guards)
-                if (values_.of(g) < 0) return;
+                if (values_.evaluate(g) < 0) return;
             value(n.value);
-            out_.written[static_cast<std::size_t>(n.buffer)].insert(values_.of(n.index));
+            out_.written[static_cast<std::size_t>(n.buffer)].insert(values_.evaluate(n.index));
             return;
         }
         const auto& l = n.loops[depth];

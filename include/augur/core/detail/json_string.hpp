@@ -3,7 +3,7 @@
 #define AUGUR_CORE_DETAIL_JSON_STRING_HPP
 
 /// @file
-/// The bytes of a JSON string: which of them are plain, and characters in UTF-8.
+/// Helpers for JSON strings: byte classes, UTF-8 validation and UTF-8 encoding.
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace augur::inline v0::detail {
 
-/// What a byte is inside a string.
+/// The class of a byte inside a JSON string.
 enum class string_byte : std::uint8_t { plain, quote, escape, control, multibyte };
 
 constexpr std::array<string_byte, 256> string_byte_table() noexcept {
@@ -25,28 +25,29 @@ constexpr std::array<string_byte, 256> string_byte_table() noexcept {
 }
 inline constexpr std::array<string_byte, 256> string_bytes = string_byte_table();
 
-/// How many bytes the UTF-8 character at `at` has; 0 when it is none (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
+/// The length in bytes of the UTF-8 character at `at`; 0 if it is invalid (RFC 3629: no overlong form, no surrogate, at most U+10FFFF).
 inline std::size_t utf8_length(const char* at, const char* end) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(at[i]); };
-    const auto in = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
-    const auto left = static_cast<std::size_t>(end - at);
-    if (left == 0) return 0;
+    const auto in_range = [](unsigned c, unsigned low, unsigned high) { return c >= low && c <= high; };
+    const auto available = static_cast<std::size_t>(end - at);
+    if (available == 0) return 0;
     const unsigned lead = byte(0);
     if (lead < 0x80) return 1;
-    if (in(lead, 0xC2, 0xDF)) return left >= 2 && in(byte(1), 0x80, 0xBF) ? 2 : 0;
-    if (in(lead, 0xE0, 0xEF)) {
+    if (in_range(lead, 0xC2, 0xDF)) return available >= 2 && in_range(byte(1), 0x80, 0xBF) ? 2 : 0;
+    if (in_range(lead, 0xE0, 0xEF)) {
         const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
         const unsigned high = lead == 0xED ? 0x9F : 0xBF;
-        return left >= 3 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) ? 3 : 0;
+        return available >= 3 && in_range(byte(1), low, high) && in_range(byte(2), 0x80, 0xBF) ? 3 : 0;
     }
-    if (in(lead, 0xF0, 0xF4)) {
+    if (in_range(lead, 0xF0, 0xF4)) {
         const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
         const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
-        return left >= 4 && in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) && in(byte(3), 0x80, 0xBF) ? 4 : 0;
+        return available >= 4 && in_range(byte(1), low, high) && in_range(byte(2), 0x80, 0xBF) && in_range(byte(3), 0x80, 0xBF) ? 4 : 0;
     }
     return 0;
 }
 
+/// Appends the UTF-8 encoding of a code point.
 inline void append_utf8(std::string& out, std::uint32_t code) {
     const auto put = [&](std::uint32_t b) { out += static_cast<char>(static_cast<unsigned char>(b)); };
     if (code < 0x80) {
@@ -66,7 +67,7 @@ inline void append_utf8(std::string& out, std::uint32_t code) {
     }
 }
 
-/// Are the eight bytes at `at` all plain inside a string? (The usual has-zero-byte trick, once for each bad class.)
+/// True if the eight bytes at `at` are all `plain`. Uses the has-zero-byte bit trick, once for each other byte class.
 inline bool eight_plain(const char* at) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101ULL;
     std::uint64_t x = 0;

@@ -3,13 +3,13 @@
 #define AUGUR_LOOPNEST_CODEGEN_C_WRITER_HPP
 
 /// @file
-/// Lowered kernels as C with GNU vector types.
+/// C code generation for lowered kernels, with GNU vector types.
 ///
-/// The space loops behind the last reduce loop are a register tile: their results live in local vectors while the reduce loops around them run,
-/// whatever the schedule's unroll pragma says (LLVM does the same for TVM). A tile larger than the register file is cut, evenly or not, into the
-/// shape that is computed fastest, and the outer part of the cut moves outside the reduce loops, which is legal since no two elements of a space loop
-/// meet. Where a tile has too few sums to hide their latency, several partial ones of each take turns. Where its results read overlapping windows,
-/// they share loads and sums.
+/// The space loops inside the last reduce loop form a register tile: their results stay in local vectors while the reduce loops around them run,
+/// independently of the unroll pragma (LLVM does the same for TVM). A tile larger than the register file is split, evenly or with a remainder, into
+/// the fastest shape. The outer part of the split moves outside the reduce loops; this is legal because the iterations of a space loop write
+/// distinct elements. A tile with too few sums to hide their latency gets several partial sums per result, used in turn. Results that read
+/// overlapping windows share loads and sums.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,12 +43,12 @@ public:
         if (!too_long() && functions_.size() + body.size() <= options_.max_source_bytes) p.source = std::move(functions_) + body;
         for (const auto& b : kernel_.buffers) {
             using role = program_buffer::role;
-            if (b.what == lowered_buffer::kind::local) continue; // they come last
-            const auto what = b.what == lowered_buffer::kind::input    ? (b.constant ? role::weight : role::input)
-                              : b.what == lowered_buffer::kind::output ? role::output
-                              : b.what == lowered_buffer::kind::packed ? role::packed
-                                                                       : role::scratch;
-            p.buffers.push_back({what, b.elements, static_cast<std::uint64_t>(b.tensor)});
+            if (b.what == lowered_buffer::kind::local) continue; // local buffers come last
+            const auto buffer_role = b.what == lowered_buffer::kind::input    ? (b.constant ? role::weight : role::input)
+                                     : b.what == lowered_buffer::kind::output ? role::output
+                                     : b.what == lowered_buffer::kind::packed ? role::packed
+                                                                              : role::scratch;
+            p.buffers.push_back({buffer_role, b.elements, static_cast<std::uint64_t>(b.tensor)});
         }
         return p;
     }
@@ -62,7 +62,7 @@ private:
         return "void " + name + (launch ? "(float *const *b, aug_launch launch) {\n(void)launch;\n" : "(float *const *b) {\n") + body + "}\n";
     }
 
-    /// The loops that carry attached stages, then the rest as a core.
+    /// Writes the loops that carry attached stages, then the remaining loops as a core.
     void emit(const lowered_nest& n, std::size_t depth) {
         std::size_t core_begin = 0;
         for (std::size_t i = 0; i < n.loops.size(); ++i)
@@ -81,7 +81,7 @@ private:
         });
     }
 
-    /// Sets the results below `depth` to the neutral value, in memory.
+    /// Stores the neutral value to the results of the loops from `depth` on, in memory.
     void neutral(const lowered_nest& n, std::size_t depth) {
         lowered_nest clear = n;
         clear.combine = reducer::none;
@@ -105,28 +105,27 @@ private:
         std::vector<lowered_loop> loops;
         for (std::size_t i = depth; i < n.loops.size(); ++i)
             if (n.loops[i].term >= 0) loops.push_back(n.loops[i]);
-        bool begun = false; // the first reduce loop is outside: the results hold partial sums
+        bool begun = false; // the first reduce loop is outside: the results in memory are partial sums
         for (std::size_t i = 0; i < depth; ++i) begun = begun || n.loops[i].reduce;
 
         auto v = vector_loop(n, loops);
         plan p;
         if (const auto r = sum_loop(kernel_.terms, n, loops, v); r < loops.size()) {
             p.sum_lanes = loops[r];
-            loops.erase(loops.begin() +
-                        static_cast<std::ptrdiff_t>(r)); // it is written inside the others, wherever it stood: a reduction has no order here
+            loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(r)); // innermost, wherever the loop was: a reduction has no order here
             v = loops.size();
         }
-        std::size_t behind = 0; // the first loop behind the last reduce loop
+        std::size_t after_reduce = 0; // index of the first loop after the last reduce loop
         for (std::size_t i = 0; i < loops.size(); ++i)
-            if (loops[i].reduce) behind = i + 1;
-        std::size_t group = behind; // the first of the reduce loops that end there
+            if (loops[i].reduce) after_reduce = i + 1;
+        std::size_t group = after_reduce; // index of the first of the adjacent reduce loops that end there
         while (group > 0 && loops[group - 1].reduce) --group;
 
         p.nest = n;
-        const bool tiled = behind > 0 && p.sum_lanes.term < 0;
+        const bool tiled = after_reduce > 0 && p.sum_lanes.term < 0;
         std::vector<std::int64_t> extents;
         std::vector<lowered_loop> rows;
-        for (std::size_t i = behind; tiled && i < loops.size(); ++i) {
+        for (std::size_t i = after_reduce; tiled && i < loops.size(); ++i) {
             if (i == v || loops[i].annotation == loop_annotation::parallel) continue;
             rows.push_back(loops[i]);
             extents.push_back(loops[i].extent);
@@ -134,9 +133,9 @@ private:
         tile_shape shape;
         if (tiled) {
             std::int64_t steps = 1;
-            for (std::size_t i = group; i < behind; ++i) steps *= loops[i].extent;
+            for (std::size_t i = group; i < after_reduce; ++i) steps *= loops[i].extent;
             const auto across = v < loops.size() ? loops[v].extent : 1;
-            const auto windows = windows_of(n, rows, std::span(loops).subspan(group, behind - group));
+            const auto windows = windows_of(n, rows, std::span(loops).subspan(group, after_reduce - group));
             shape = overlap(windows) ? choose_.of_windows(across, extents, windows, steps) : choose_.of_products(across, extents, steps);
         } else if (v < loops.size()) {
             const auto W = static_cast<std::int64_t>(options_.vector_floats);
@@ -154,9 +153,9 @@ private:
             const auto& l = loops[i];
             if (i == v) {
                 if (shape.lanes < l.extent) p.cuts.push_back({p.lanes, shape.lanes, p.outer.size()});
-            } else if (i >= group && i < behind) {
-                p.around.push_back(l);
-            } else if (const bool inside = tiled && i >= behind && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
+            } else if (i >= group && i < after_reduce) {
+                p.reduce_loops.push_back(l);
+            } else if (const bool inside = tiled && i >= after_reduce && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
                 p.tile.push_back(l);
                 if (next[-1] < l.extent) p.cuts.push_back({l, next[-1], p.outer.size()});
             } else {
@@ -170,24 +169,24 @@ private:
         write(p, 0);
     }
 
-    /// Splits the innermost reduce loop when it is too long to be written out as a whole, so that some of its steps are.
+    /// Splits the innermost reduce loop if it is too long for full unrolling, so that some of its steps are unrolled.
     void unroll(plan& p, const tile_shape& shape) {
         auto sums = static_cast<std::int64_t>(segments(shape.lanes).size());
         for (const auto part : shape.parts) sums *= part;
-        if (p.around.empty() || p.around.back().extent * sums <= most_written_out(p.nest)) return;
-        const auto whole = p.around.back();
+        if (p.reduce_loops.empty() || p.reduce_loops.back().extent * sums <= most_written_out(p.nest)) return;
+        const auto whole = p.reduce_loops.back();
         auto inner = whole;
         inner.extent = largest_divisor(whole.extent, std::clamp(most_written_out(p.nest) / sums, std::int64_t{1}, std::int64_t{8}));
         if (inner.extent == 1) return;
-        auto& outer = p.around.back();
+        auto& outer = p.reduce_loops.back();
         outer.extent = whole.extent / inner.extent;
         outer.term = kernel_.terms.loop(outer.extent);
         inner.term = kernel_.terms.loop(inner.extent);
         substitute(p.nest, whole.term, term_table::value(outer.term) * inner.extent + term_table::value(inner.term));
-        p.around.push_back(inner);
+        p.reduce_loops.push_back(inner);
     }
 
-    /// `count` parts of `size` iterations of a loop that was cut, from iteration `first` on.
+    /// Writes `count` parts of `size` iterations of a split loop, starting at iteration `first`.
     void write_parts(plan p, const lowered_loop& whole, std::int64_t first, std::int64_t count, std::int64_t size, std::size_t depth) {
         const int outer = count > 1 ? kernel_.terms.loop(count) : -1;
         auto inner = whole;
@@ -221,7 +220,7 @@ private:
         if (l.reduce && !reduced_before && !begun && p.nest.combine != reducer::none) {
             lowered_nest rest = p.nest;
             rest.loops.assign(p.outer.begin() + static_cast<std::ptrdiff_t>(depth), p.outer.end());
-            rest.loops.insert(rest.loops.end(), p.around.begin(), p.around.end());
+            rest.loops.insert(rest.loops.end(), p.reduce_loops.begin(), p.reduce_loops.end());
             rest.loops.insert(rest.loops.end(), p.tile.begin(), p.tile.end());
             if (p.lanes.term >= 0) rest.loops.push_back(p.lanes);
             neutral(rest, 0);
@@ -232,9 +231,11 @@ private:
 
 } // namespace detail
 
-/// Writes a lowered kernel as C.
-/// Nothing of the DAG's text reaches the source: names are made from numbers. The source is empty where it would pass `max_source_bytes`.
-[[nodiscard]] inline generated_program write_c(const lowered_kernel& kernel, const c_options& options = {}) { return detail::c_writer(kernel, options).run(); }
+/// Generates C from a lowered kernel.
+/// Names are made from numbers, so no text of the DAG reaches the source. The source is empty if it would exceed `max_source_bytes`.
+[[nodiscard]] inline generated_program write_c(const lowered_kernel& kernel, const c_options& options = {}) {
+    return detail::c_writer(kernel, options).run();
+}
 
 } // namespace augur::inline v0::loopnest
 

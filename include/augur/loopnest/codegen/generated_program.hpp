@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_CODEGEN_GENERATED_PROGRAM_HPP
 
 /// @file
-/// A lowered candidate: C source and the buffers it runs on. What code generation gives and the runner takes.
+/// A generated C program and its buffers: the interface between code generation and the runner.
 
 #include <cmath>
 #include <cstdint>
@@ -15,30 +15,30 @@
 
 namespace augur::inline v0::loopnest {
 
-/// One float32 buffer of a kernel, in the order of its argument.
+/// One float32 buffer of a kernel, in argument order.
 struct program_buffer {
     enum class role : std::uint8_t {
-        input,   ///< filled with pseudo-random numbers before the first call
-        weight,  ///< as input, but constant over calls: read by the packing function only when `packed` buffers exist
-        packed,  ///< a weight in the layout of this schedule; written by the packing function once
-        scratch, ///< an intermediate at root level
-        output,  ///< compared with the reference
+        input,   ///< the runner fills it with pseudo-random numbers before the first call
+        weight,  ///< as input, but constant over calls; only the packing function reads it if `packed` buffers exist
+        packed,  ///< a weight in the layout of this schedule; the packing function writes it once
+        scratch, ///< an intermediate at the root
+        output,  ///< compared with the reference output
     };
     role what{};
     std::int64_t elements = 0;
-    std::uint64_t fill = 0; ///< which pseudo-random stream; equal numbers give equal contents in every program of the task
+    std::uint64_t fill = 0; ///< number of the pseudo-random stream; equal numbers give equal contents in every program of the task
     double low = -1;        ///< inputs are uniform in [low, high)
     double high = 1;
 };
 
-/// One kernel as C. `source` defines, with names that code generation chose,
+/// One kernel as C. `source` defines these functions; code generation chooses their names:
 ///
 ///     void <entry>(float *const *buffers, void (*launch)(void (*body)(void *, int64_t, int64_t), void *context, int64_t n));
-///     void <pack_entry>(float *const *buffers);                                  // when pack_entry is not empty
+///     void <pack_entry>(float *const *buffers);                                  // if pack_entry is not empty
 ///
-/// `launch` runs body(context, begin, end) over a partition of [0, n) on the runner's threads and returns when all is done.
-/// `buffers` are distinct, 64-byte aligned, in the order of `buffers` below. The source needs no header but <stdint.h> and <math.h>; several
-/// programs with different entries can be concatenated into one translation unit behind one `program_prelude`.
+/// `launch` runs body(context, begin, end) over a partition of [0, n) on the runner's threads and returns after the last part.
+/// `buffers` are distinct, 64-byte aligned, in the order of `buffers` below. The source needs only <stdint.h> and <math.h>. Several programs with
+/// different entries can be concatenated into one translation unit after one `program_prelude`.
 struct generated_program {
     std::string source;
     std::string entry;
@@ -47,7 +47,7 @@ struct generated_program {
     double flops = 0; ///< floating-point operations of the workload, for reports
 };
 
-/// What stands before the sources of one translation unit.
+/// The common C code at the start of a translation unit; the sources of its programs follow.
 inline constexpr std::string_view program_prelude = R"(#include <stdint.h>
 #include <math.h>
 typedef void (*aug_body)(void *, int64_t, int64_t);
@@ -159,8 +159,8 @@ AUG_FOLDS(max, aug_max)
 AUG_FOLDS(min, aug_min)
 )";
 
-/// Element i of an input or weight, as every runner fills it: a 32-bit mixer of the index and of the stream's key (the finaliser of MurmurHash3), its
-/// upper 24 bits as a fraction, one fused multiply-add. Equal on every machine.
+/// Element i of an input or weight, identical on every machine. The index and the key of the stream go through a 32-bit mixer (the finaliser of
+/// MurmurHash3); the upper 24 bits are a fraction, scaled by one fused multiply-add.
 inline float program_input_value(const program_buffer& b, std::int64_t i) noexcept {
     const auto at = static_cast<std::uint64_t>(i);
     std::uint32_t x = static_cast<std::uint32_t>(at) ^ static_cast<std::uint32_t>(mix64(b.fill + (at >> 32U) * 0x100000001B3ULL));

@@ -3,8 +3,9 @@
 #define AUGUR_LOOPNEST_CODEGEN_NAIVE_EVALUATOR_HPP
 
 /// @file
-/// What a kernel must compute, in two independent ways without any schedule: an evaluator that walks every point in double, and plain C as a
-/// programmer would write it at first. The first judges small shapes, the second is the reference and the baseline of measured ones.
+/// Two independent reference implementations of a compute DAG without a schedule: an evaluator in double precision, and naive C loops.
+///
+/// The evaluator checks small shapes. The C program is the reference output and the baseline latency of measured shapes.
 
 #include <array>
 #include <charconv>
@@ -29,7 +30,7 @@ namespace detail {
 
 enum class expr_sort : std::uint8_t { value, index, condition };
 
-/// Can `e` stand where `wanted` is asked for, down to its leaves? An index can stand for a value.
+/// True if `e` is a well-formed expression of sort `wanted`, down to its leaves. An index is also a value.
 inline bool has_sort(const expr& e, expr_sort wanted) {
     if (!e) return false;
     const auto all = [&](std::size_t n, expr_sort s) {
@@ -69,14 +70,14 @@ inline bool has_sort(const expr& e, expr_sort wanted) {
     return false;
 }
 
-/// A constant of a body is float32; out of range is infinity.
+/// The float32 value of a constant; values out of range become infinity.
 inline float as_float(double v) noexcept {
     constexpr auto limit = static_cast<double>((std::numeric_limits<float>::max)());
     constexpr auto infinity = std::numeric_limits<float>::infinity();
     return v > limit ? infinity : v < -limit ? -infinity : static_cast<float>(v);
 }
 
-/// Walks the points of the operations. Arithmetic on indices wraps, so that no index can do harm before it is checked.
+/// Evaluates operations point by point. Index arithmetic wraps, so an overflow is harmless until the bounds check.
 class point_evaluator {
 public:
     point_evaluator(const compute_dag& dag, std::span<std::vector<float>> tensors) : dag_(dag), tensors_(tensors) {
@@ -87,7 +88,7 @@ public:
         }
     }
 
-    /// Computes operation `at` from its inputs; false after a read outside a tensor.
+    /// Computes operation `at` from its inputs; returns false after a read outside a tensor.
     bool run(std::size_t at) {
         const auto& op = dag_.ops[at];
         point_.assign(op.axis_count(), 0);
@@ -104,18 +105,18 @@ public:
                 }
             } while (advance(op, op.axes.size(), op.axis_count()));
             tensors_[at][element++] = static_cast<float>(sum);
-        } while (inside_ && advance(op, 0, op.axes.size()));
-        return inside_;
+        } while (in_bounds_ && advance(op, 0, op.axes.size()));
+        return in_bounds_;
     }
 
 private:
     const compute_dag& dag_;
     std::span<std::vector<float>> tensors_;
-    std::vector<std::size_t> place_; ///< of a tensor id in dag.ops
+    std::vector<std::size_t> place_; ///< index in dag.ops of each tensor id
     std::vector<std::int64_t> point_;
-    bool inside_ = true;
+    bool in_bounds_ = true;
 
-    /// The next point over the axes [first, last), the last one fastest; false when it starts again.
+    /// Advances to the next point over the axes [first, last), the last axis fastest; returns false after the last point.
     bool advance(const operation& op, std::size_t first, std::size_t last) {
         for (std::size_t a = last; a-- > first;) {
             if (++point_[a] < op.axis(a).extent) return true;
@@ -164,7 +165,7 @@ private:
         for (std::size_t a = 0; a < axes.size(); ++a) {
             const auto i = index(*n.operands[a]);
             if (i < 0 || i >= axes[a].extent) {
-                inside_ = false;
+                in_bounds_ = false;
                 return 0;
             }
             flat = flat * axes[a].extent + i;
@@ -198,9 +199,9 @@ private:
     }
 };
 
-/// Beyond what `compute_dag::check` asks: is every body made of the right sorts, and is no tensor id used twice?
+/// Checks in addition to `compute_dag::check`: each body is a well-formed value, and tensor ids are unique.
 inline result<void> check_bodies(const compute_dag& dag) {
-    if (auto fine = dag.check(); !fine) return fine;
+    if (auto checked = dag.check(); !checked) return checked;
     for (std::size_t i = 0; i < dag.ops.size(); ++i)
         if (dag.ops[i].id < 0 || dag.ops[i].id > 1'000'000 || dag.index_of(dag.ops[i].id) != i)
             return error{errc::shape_mismatch,
@@ -213,14 +214,14 @@ inline result<void> check_bodies(const compute_dag& dag) {
 
 } // namespace detail
 
-/// Computes every operation of `dag` point by point: sums in double, each element of each tensor rounded to float.
+/// Computes every operation of `dag` point by point. Sums are in double; each element of each tensor is rounded to float.
 ///
-/// @param tensors  one a operation, in the order of `dag.ops`, row-major; those of placeholders are given, the others are resized and overwritten
-/// Errors: those of `dag.check`; shape_mismatch when a placeholder's buffer has the wrong size or a body reads outside a tensor; limit for a tensor
-/// of more than 2^31 elements. Whatever the DAG, no memory outside the tensors is touched.
-/// Cost: every point of every operation, some 10 ns a node of its body.
+/// @param tensors  one per operation, in the order of `dag.ops`, row-major; placeholders are inputs, the others are resized and overwritten
+/// Errors: those of `dag.check`; shape_mismatch if a placeholder's buffer has the wrong size or a body reads outside a tensor; limit for a tensor
+/// of more than 2^31 elements. No DAG can cause an access outside the tensors.
+/// Cost: about 10 ns per node of the body and point.
 inline result<void> evaluate(const compute_dag& dag, std::span<std::vector<float>> tensors) {
-    if (auto fine = detail::check_bodies(dag); !fine) return fine;
+    if (auto checked = detail::check_bodies(dag); !checked) return checked;
     if (tensors.size() != dag.ops.size())
         return error{errc::shape_mismatch, "expected " + std::to_string(dag.ops.size()) + " tensors, came " + std::to_string(tensors.size())};
     for (std::size_t i = 0; i < dag.ops.size(); ++i) {
@@ -241,7 +242,7 @@ inline result<void> evaluate(const compute_dag& dag, std::span<std::vector<float
 
 namespace detail {
 
-/// Writes C. Every identifier is generated: b<buffer>, i<axis>, and helpers behind the entry's name.
+/// Writes C. All identifiers are generated: b<buffer>, i<axis>, and helpers prefixed with the entry name.
 class naive_writer {
 public:
     naive_writer(const compute_dag& dag, std::string_view entry) : dag_(dag), entry_(entry), buffer_(dag.ops.size(), 0) {}
@@ -254,11 +255,11 @@ public:
         for (const auto wanted : {role::input, role::output, role::scratch}) {
             for (std::size_t i = 0; i < dag_.ops.size(); ++i) {
                 const auto& op = dag_.ops[i];
-                const auto what = op.placeholder() ? role::input : dag_.is_output(i) ? role::output : role::scratch;
-                if (what != wanted) continue;
+                const auto buffer_role = op.placeholder() ? role::input : dag_.is_output(i) ? role::output : role::scratch;
+                if (buffer_role != wanted) continue;
                 buffer_[i] = out.buffers.size();
                 program_buffer b;
-                b.what = op.placeholder() && op.constant ? role::weight : what;
+                b.what = op.placeholder() && op.constant ? role::weight : buffer_role;
                 b.elements = op.elements();
                 b.fill = static_cast<std::uint64_t>(op.id);
                 out.buffers.push_back(b);
@@ -282,20 +283,20 @@ public:
 private:
     const compute_dag& dag_;
     std::string entry_;
-    std::vector<std::size_t> buffer_; ///< of an operation
+    std::vector<std::size_t> buffer_; ///< buffer number of each operation
     bool index_helpers_ = false;
 
     [[nodiscard]] std::string helpers() const {
-        const auto both = [&](std::string_view type, std::string_view suffix) {
+        const auto min_max = [&](std::string_view type, std::string_view suffix) {
             std::string out;
-            for (const auto* what : {"min", "max"})
-                out += std::string("static inline ") + std::string(type) + " " + entry_ + "_" + what + std::string(suffix) + "(" + std::string(type) +
-                       " a, " + std::string(type) + " b) { return a " + (what[1] == 'i' ? "<" : ">") + " b ? a : b; }\n";
+            for (const auto* function : {"min", "max"})
+                out += std::string("static inline ") + std::string(type) + " " + entry_ + "_" + function + std::string(suffix) + "(" +
+                       std::string(type) + " a, " + std::string(type) + " b) { return a " + (function[1] == 'i' ? "<" : ">") + " b ? a : b; }\n";
             return out;
         };
-        std::string out = both("float", "f");
+        std::string out = min_max("float", "f");
         if (index_helpers_)
-            out += both("int64_t", "i") + "static inline int64_t " + entry_ + "_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }\n" +
+            out += min_max("int64_t", "i") + "static inline int64_t " + entry_ + "_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }\n" +
                    "static inline int64_t " + entry_ + "_mod(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }\n";
         return out;
     }
@@ -305,7 +306,7 @@ private:
         return v < 0 ? "(" + std::to_string(v) + "LL)" : std::to_string(v) + "LL";
     }
 
-    /// A hexadecimal float, exact and free of locales.
+    /// A hexadecimal float literal: exact and independent of the locale.
     static std::string number(double v) {
         if (std::isnan(v)) return "NAN";
         const auto f = as_float(v);
@@ -323,7 +324,7 @@ private:
         return out.empty() ? "0" : out;
     }
 
-    /// `n` where a float is wanted: an index is converted.
+    /// `n` as a float expression; an index is converted.
     std::string value(const expr_node& n) { return n.is_index() ? "(float)" + text(n) : text(n); }
     std::string call(std::string_view function, const expr_node& n) {
         std::string out(function);
@@ -339,7 +340,7 @@ private:
     std::string condition(std::string_view op, const expr_node& n) {
         return "(" + text(*n.operands[0]) + " " + std::string(op) + " " + text(*n.operands[1]) + ")";
     }
-    std::string own(std::string_view function, const expr_node& n) {
+    std::string helper_call(std::string_view function, const expr_node& n) {
         const bool index = n.is_index();
         index_helpers_ = index_helpers_ || index;
         const bool divides = n.op == expr_op::floor_div || n.op == expr_op::floor_mod;
@@ -361,10 +362,10 @@ private:
         case expr_op::sub: return arithmetic('-', n);
         case expr_op::mul: return arithmetic('*', n);
         case expr_op::div: return arithmetic('/', n);
-        case expr_op::min: return own("min", n);
-        case expr_op::max: return own("max", n);
-        case expr_op::floor_div: return own("div", n);
-        case expr_op::floor_mod: return own("mod", n);
+        case expr_op::min: return helper_call("min", n);
+        case expr_op::max: return helper_call("max", n);
+        case expr_op::floor_div: return helper_call("div", n);
+        case expr_op::floor_mod: return helper_call("mod", n);
         case expr_op::exp: return call("expf", n);
         case expr_op::tanh: return call("tanhf", n);
         case expr_op::erf: return call("erff", n);
@@ -400,7 +401,7 @@ private:
         } else {
             if (op.axes.empty()) out += indent + "{\n";
             out += indent + "float sum = " + number(identity_of(op.combine)) + ";\n";
-            const auto outside = indent;
+            const auto outer_indent = indent;
             for (std::size_t a = op.axes.size(); a < op.axis_count(); ++a) {
                 loop(a);
                 out += "\n";
@@ -408,7 +409,7 @@ private:
             out += indent;
             if (op.combine == reducer::sum) out += "sum += " + result + ";\n";
             else out += "sum = " + entry_ + (op.combine == reducer::max ? "_maxf" : "_minf") + "(sum, " + result + ");\n";
-            indent = outside;
+            indent = outer_indent;
             out += indent + element + " = sum;\n";
             if (op.axes.empty()) out += indent + "}\n";
         }
@@ -421,17 +422,17 @@ private:
 
 } // namespace detail
 
-/// `dag` as a plain C nest: one loop an axis, float accumulators, one thread, every intermediate in memory. Nothing of the DAG's names reaches the
-/// source.
+/// Translates `dag` to plain C loops: one loop per axis, float accumulators, one thread, every intermediate in memory. No name of the DAG reaches
+/// the source.
 /// Buffers: inputs and weights, then outputs, then scratch, each in the order of the DAG; the fill of a placeholder is its tensor id.
 ///
 /// @param entry  the name of the function, an identifier
-/// Errors: those of `dag.check`; invalid_argument when `entry` is no identifier.
+/// Errors: those of `dag.check`; invalid_argument if `entry` is not an identifier.
 [[nodiscard]] inline result<generated_program> naive_program(const compute_dag& dag, std::string_view entry = "augur_naive") {
     bool identifier = !entry.empty() && entry.size() <= 64 && !(entry[0] >= '0' && entry[0] <= '9');
     for (const char c : entry) identifier = identifier && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
     if (!identifier) return error{errc::invalid_argument, "naive_program: the entry must be a C identifier of at most 64 characters"};
-    if (auto fine = detail::check_bodies(dag); !fine) return fine.error();
+    if (auto checked = detail::check_bodies(dag); !checked) return checked.error();
     return detail::naive_writer(dag, entry).run();
 }
 

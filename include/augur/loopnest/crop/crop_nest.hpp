@@ -3,8 +3,8 @@
 #define AUGUR_LOOPNEST_CROP_CROP_NEST_HPP
 
 /// @file
-/// Lowered candidates as loop nests that Crop can predict, with no compiler: the loops in the order, the register tiles and the lanes that the C
-/// writer gives them.
+/// Loop nests of lowered kernels for Crop, without a C compiler: the `loop_nest` model of the C writer's output, with the same loop order, register
+/// tiles, lanes and unrolling.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace augur::inline v0::loopnest {
 
-/// A lowered kernel as a `loop_nest`: its roots, without the packing, which runs once. Refers to the kernel.
+/// A lowered kernel as a `loop_nest`. Holds a pointer to the kernel. Packing is left out, because it runs once.
 struct crop_nest {
     const lowered_kernel* kernel = nullptr; ///< not null
     c_options options = {};
@@ -36,8 +36,8 @@ struct crop_nest {
 
 namespace detail {
 
-/// Visits nests as the C writer would write them. Where its tiles differ: windows of pooling share nothing, a tile that guards cut is vectors still,
-/// and conditions of values (padding) are taken to be met.
+/// Visits the nests in the form that the C writer gives them. Differences: pooling windows share no elements; a tile with guards stays vectorised;
+/// the conditions of padded reads are always true.
 template <class Sink>
 class crop_visitor {
 public:
@@ -52,17 +52,19 @@ public:
 
 private:
     static constexpr std::int64_t partial_floats = 16384;
+    /// A loop that is cut into parts of `part` iterations.
     struct cut {
         int term;
         std::int64_t part;
-        std::size_t at; ///< before which outer loop
+        std::size_t at; ///< index of the outer loop before which the parts are visited
     };
+    /// The loops of a nest by their role: outer loops, steps of the reduction, register tile, lanes.
     struct plan {
         lowered_nest nest;
-        std::vector<lowered_loop> outer, around, tile;
-        lowered_loop lanes;     ///< term -1: scalars
-        lowered_loop sum_lanes; ///< a reduce loop whose steps are lanes; term -1: none
-        bool begins = false;    ///< the results begin in registers
+        std::vector<lowered_loop> outer, steps, tile;
+        lowered_loop lanes;     ///< term -1: scalar code
+        lowered_loop sum_lanes; ///< a reduction loop whose iterations become lanes; term -1: none
+        bool begins = false;    ///< the accumulators start with the neutral value in registers
         std::vector<cut> cuts;
     };
 
@@ -70,34 +72,34 @@ private:
     const c_options& options_;
     tile_chooser choose_;
     Sink& sink_;
-    std::vector<int> open_; ///< terms of the loops around
+    std::vector<int> open_; ///< terms of the enclosing loops
 
     template <class F>
-    void loop(int term, std::int64_t extent, nest_annotation what, const F& body) {
+    void loop(int term, std::int64_t extent, nest_annotation annotation, const F& body) {
         if (term < 0) return body();
-        sink_.begin_loop(extent, what);
+        sink_.begin_loop(extent, annotation);
         open_.push_back(term);
         body();
         open_.pop_back();
         sink_.end_loop();
     }
-    [[nodiscard]] static nest_annotation of(const lowered_loop& l) {
+    [[nodiscard]] static nest_annotation annotation_of(const lowered_loop& l) {
         return l.annotation == loop_annotation::parallel ? nest_annotation::parallel : nest_annotation::serial;
     }
     [[nodiscard]] bool depends(const affine& a, int term) const {
         return kernel_.terms.depends(a, [&](int t) { return t == term; });
     }
-    void replace(lowered_expr& e, int term, const affine& with) {
-        e.index = replaced(e.index, term, with);
-        for (auto& o : e.operands) replace(o, term, with);
+    void replace(lowered_expr& e, int term, const affine& replacement) {
+        e.index = replaced(e.index, term, replacement);
+        for (auto& o : e.operands) replace(o, term, replacement);
     }
-    affine replaced(const affine& a, int term, const affine& with) {
-        return kernel_.terms.substitute(a, [&](int t) { return t == term ? with : term_table::value(t); });
+    affine replaced(const affine& a, int term, const affine& replacement) {
+        return kernel_.terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
     }
-    void replace(lowered_nest& n, int term, const affine& with) {
-        n.index = replaced(n.index, term, with);
-        for (auto& g : n.guards) g = replaced(g, term, with);
-        replace(n.value, term, with);
+    void replace(lowered_nest& n, int term, const affine& replacement) {
+        n.index = replaced(n.index, term, replacement);
+        for (auto& g : n.guards) g = replaced(g, term, replacement);
+        replace(n.value, term, replacement);
     }
 
     void emit(const lowered_nest& n, std::size_t depth) {
@@ -107,12 +109,12 @@ private:
         if (depth >= core_begin) return core(n, depth);
         if (n.combine != reducer::none && depth == n.first_reduce()) neutral(n, depth);
         const auto l = n.loops[depth];
-        loop(l.term, l.extent, of(l), [&] {
+        loop(l.term, l.extent, annotation_of(l), [&] {
             for (const auto a : l.attached) emit(lowered_nest(kernel_.nests[a]), 0);
             emit(n, depth + 1);
         });
     }
-    /// Sets the results below `depth` to the neutral value, in memory.
+    /// Visits the code that stores the neutral value of the reduction to the results below `depth`.
     void neutral(const lowered_nest& n, std::size_t depth) {
         lowered_nest clear = n;
         clear.combine = reducer::none;
@@ -132,7 +134,7 @@ private:
         return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
     }
 
-    /// The same choices as `c_writer::core`.
+    /// Makes the same choices as `c_writer::core`.
     void core(const lowered_nest& n, std::size_t depth) {
         std::vector<lowered_loop> loops;
         for (std::size_t i = depth; i < n.loops.size(); ++i)
@@ -145,20 +147,20 @@ private:
             loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(r));
             v = loops.size();
         }
-        std::size_t behind = 0;
+        std::size_t reduce_end = 0;
         for (std::size_t i = 0; i < loops.size(); ++i)
-            if (loops[i].reduce) behind = i + 1;
-        std::size_t group = behind;
+            if (loops[i].reduce) reduce_end = i + 1;
+        std::size_t group = reduce_end;
         while (group > 0 && loops[group - 1].reduce) --group;
         p.nest = n;
-        const bool tiled = behind > 0 && p.sum_lanes.term < 0;
+        const bool tiled = reduce_end > 0 && p.sum_lanes.term < 0;
         std::vector<std::int64_t> extents;
-        for (std::size_t i = behind; tiled && i < loops.size(); ++i)
+        for (std::size_t i = reduce_end; tiled && i < loops.size(); ++i)
             if (i != v && loops[i].annotation != loop_annotation::parallel) extents.push_back(loops[i].extent);
         tile_shape shape;
         if (tiled) {
             std::int64_t steps = 1;
-            for (std::size_t i = group; i < behind; ++i) steps *= loops[i].extent;
+            for (std::size_t i = group; i < reduce_end; ++i) steps *= loops[i].extent;
             shape = choose_.of_products(v < loops.size() ? loops[v].extent : 1, extents, steps);
         } else if (v < loops.size()) {
             const auto W = static_cast<std::int64_t>(options_.vector_floats);
@@ -172,9 +174,9 @@ private:
             const auto& l = loops[i];
             if (i == v) {
                 if (shape.lanes < l.extent) p.cuts.push_back({l.term, shape.lanes, p.outer.size()});
-            } else if (i >= group && i < behind) {
-                p.around.push_back(l);
-            } else if (const bool inside = tiled && i >= behind && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
+            } else if (i >= group && i < reduce_end) {
+                p.steps.push_back(l);
+            } else if (const bool inside = tiled && i >= reduce_end && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
                 p.tile.push_back(l);
                 if (next[-1] < l.extent) p.cuts.push_back({l.term, next[-1], p.outer.size()});
             } else {
@@ -205,102 +207,102 @@ private:
             if (p.lanes.term >= 0) rest.loops.push_back(p.lanes);
             neutral(rest, 0);
         }
-        loop(l.term, l.extent, of(l), [&] { write(p, depth + 1, begun || l.reduce); });
+        loop(l.term, l.extent, annotation_of(l), [&] { write(p, depth + 1, begun || l.reduce); });
     }
-    /// `count` parts of `size` iterations of a loop that was cut, from iteration `first` on.
+    /// Visits `count` parts of `size` iterations of a loop that is cut, starting at iteration `first`.
     void parts(plan p, int term, std::int64_t first, std::int64_t count, std::int64_t size, std::size_t depth, bool begun) {
         const int outer = count > 1 ? kernel_.terms.loop(count) : -1, inner = kernel_.terms.loop(size);
-        auto with = affine(first) + term_table::value(inner);
-        if (outer >= 0) with.add(term_table::value(outer), size);
-        replace(p.nest, term, with);
+        auto replacement = affine(first) + term_table::value(inner);
+        if (outer >= 0) replacement.add(term_table::value(outer), size);
+        replace(p.nest, term, replacement);
         if (p.lanes.term == term) p.lanes.term = inner, p.lanes.extent = size;
         for (auto& l : p.tile)
             if (l.term == term) l.term = inner, l.extent = size;
         loop(outer, count, nest_annotation::serial, [&] { write(p, depth, begun); });
     }
 
-    /// Splits a loop in `size` steps inside and the rest outside; the rest of an uneven split is left to the outer loop, rounded up.
+    /// Splits a loop into an outer loop and an inner loop of `size` iterations. The extent of the outer loop is rounded down, but at least 1.
     std::pair<lowered_loop, lowered_loop> split(lowered_nest& n, const lowered_loop& l, std::int64_t size) {
         auto outer = l, inner = l;
         outer.extent = (std::max)(l.extent / size, std::int64_t{1});
         inner.extent = size;
         outer.term = outer.extent > 1 ? kernel_.terms.loop(outer.extent) : -1;
         inner.term = kernel_.terms.loop(size);
-        auto with = term_table::value(inner.term);
-        if (outer.term >= 0) with.add(term_table::value(outer.term), size);
-        replace(n, l.term, with);
+        auto replacement = term_table::value(inner.term);
+        if (outer.term >= 0) replacement.add(term_table::value(outer.term), size);
+        replace(n, l.term, replacement);
         return {outer, inner};
     }
 
-    /// The loops of a tile and its statement.
+    /// Visits the reduction loops, the register tile and the statement.
     void tile(plan p) {
         auto& n = p.nest;
         if (n.combine == reducer::none) return leaf(p, {}, -1, 1);
         const auto W = static_cast<std::int64_t>(options_.vector_floats);
         std::vector<std::pair<lowered_loop, nest_annotation>> steps;
-        int partial = -1; // the loop whose steps have sums of their own
+        int partial = -1; // the loop with one partial sum for each iteration
         std::int64_t partials = 1;
         if (p.sum_lanes.term >= 0) {
             auto width = W;
             while (width > p.sum_lanes.extent) width /= 2;
             const auto count = (std::min)(p.sum_lanes.extent / width, std::int64_t{4});
             const auto whole = p.sum_lanes.extent / (width * count) * width * count;
-            if (const auto rest = p.sum_lanes.extent - whole; rest > 0) { // what is left goes one by one
+            if (const auto rest = p.sum_lanes.extent - whole; rest > 0) { // the remainder is scalar
                 auto q = p;
                 auto left = p.sum_lanes;
                 left.extent = rest;
                 left.term = kernel_.terms.loop(rest);
                 replace(q.nest, p.sum_lanes.term, affine(whole) + term_table::value(left.term));
                 q.sum_lanes.term = -1;
-                q.around.push_back(left);
+                q.steps.push_back(left);
                 auto all = p.sum_lanes;
                 all.extent = whole;
                 p.sum_lanes = all;
-                with_lanes(p, width, count);
+                lane_sums(p, width, count);
                 q.begins = false;
                 return tile(q);
             }
-            return with_lanes(p, width, count);
+            return lane_sums(p, width, count);
         }
         std::int64_t sums = choose_.vectors(p.lanes.term >= 0 ? p.lanes.extent : 1), length = 1;
         const auto width = sums;
         for (const auto& l : p.tile) sums *= l.extent;
         const auto limit = most_written_out(n);
-        if (!p.around.empty() && p.around.back().extent * sums > limit) {
-            const auto d = largest_divisor(p.around.back().extent, std::clamp(limit / sums, std::int64_t{1}, std::int64_t{8}));
+        if (!p.steps.empty() && p.steps.back().extent * sums > limit) {
+            const auto d = largest_divisor(p.steps.back().extent, std::clamp(limit / sums, std::int64_t{1}, std::int64_t{8}));
             if (d > 1) {
-                const auto [outer, inner] = split(n, lowered_loop(p.around.back()), d);
-                p.around.back() = outer;
-                p.around.push_back(inner);
+                const auto [outer, inner] = split(n, lowered_loop(p.steps.back()), d);
+                p.steps.back() = outer;
+                p.steps.push_back(inner);
             }
         }
-        for (const auto& l : p.around) length *= l.extent;
-        std::size_t first_out = p.around.size();
+        for (const auto& l : p.steps) length *= l.extent;
+        std::size_t first_out = p.steps.size();
         auto written = sums;
         const bool free = std::none_of(n.guards.begin(), n.guards.end(), [&](const affine& g) {
-            return std::any_of(p.around.begin(), p.around.end(), [&](const lowered_loop& l) { return l.term >= 0 && depends(g, l.term); });
+            return std::any_of(p.steps.begin(), p.steps.end(), [&](const lowered_loop& l) { return l.term >= 0 && depends(g, l.term); });
         });
-        while (first_out > 0 && free && written * p.around[first_out - 1].extent <= limit) written *= p.around[--first_out].extent;
-        if (first_out < p.around.size()) {
-            partials = (std::min)({choose_.turns(sums / width, width, length), written / sums, p.around.back().extent});
-            while (p.around.back().extent % partials != 0) --partials;
+        while (first_out > 0 && free && written * p.steps[first_out - 1].extent <= limit) written *= p.steps[--first_out].extent;
+        if (first_out < p.steps.size()) {
+            partials = (std::min)({choose_.turns(sums / width, width, length), written / sums, p.steps.back().extent});
+            while (p.steps.back().extent % partials != 0) --partials;
         }
         if (partials > 1) {
-            const auto [outer, inner] = split(n, lowered_loop(p.around.back()), partials);
-            p.around.back() = outer;
-            p.around.push_back(inner);
+            const auto [outer, inner] = split(n, lowered_loop(p.steps.back()), partials);
+            p.steps.back() = outer;
+            p.steps.push_back(inner);
             partial = inner.term;
         }
-        for (std::size_t i = 0; i < p.around.size(); ++i)
-            steps.emplace_back(p.around[i], i >= first_out ? nest_annotation::unrolled : nest_annotation::serial);
+        for (std::size_t i = 0; i < p.steps.size(); ++i)
+            steps.emplace_back(p.steps[i], i >= first_out ? nest_annotation::unrolled : nest_annotation::serial);
         leaf(p, steps, partial, partials);
     }
-    void with_lanes(plan p, std::int64_t width, std::int64_t count) {
+    void lane_sums(plan p, std::int64_t width, std::int64_t count) {
         const auto [rest, lane] = split(p.nest, lowered_loop(p.sum_lanes), width);
         auto outer = rest;
         std::vector<std::pair<lowered_loop, nest_annotation>> steps;
         int partial = -1;
-        for (const auto& l : p.around) steps.emplace_back(l, nest_annotation::serial);
+        for (const auto& l : p.steps) steps.emplace_back(l, nest_annotation::serial);
         if (count > 1) {
             const auto [whole, some] = split(p.nest, outer, count);
             steps.emplace_back(whole, nest_annotation::serial);
@@ -326,7 +328,7 @@ private:
         if (partials > 1) body(body, 0, true);
     }
 
-    /// One step of the results, or, `last`, the partial sums as one result.
+    /// Visits one step of the reduction; with `last`, the addition of the partial sums.
     void statement(const plan& p, int partial, std::int64_t partials, bool last) {
         const auto& n = p.nest;
         crop_statement s(kernel_.terms, open_);
@@ -337,7 +339,7 @@ private:
             return;
         }
         nest_access sum = result;
-        if (partials > 1) { // sums of their own in a buffer that is in registers, if all goes well
+        if (partials > 1) { // partial sums have a buffer, which features_of_nest holds in registers when enough are free
             sum = {static_cast<std::uint32_t>(kernel_.buffers.size()), element_type::f32, 0, {}, true};
             std::int64_t stride = 1;
             const auto digit = [&](int term, std::int64_t extent) {
@@ -365,7 +367,7 @@ private:
         sink_.statement(s.take(share(n.guards)));
     }
 
-    /// In which share of the iterations around does every guard hold? Exactly where there are few, else by a sample that is always the same.
+    /// The share of the enclosing iterations in which all guards hold. Exact up to 20000 iterations, else estimated from a sample with a fixed seed.
     [[nodiscard]] double share(const std::vector<affine>& guards) const {
         if (guards.empty()) return 1;
         std::vector<int> terms;
@@ -379,7 +381,7 @@ private:
         constexpr double most = 20'000;
         augur::random_engine draw(1);
         const auto rounds = static_cast<std::int64_t>((std::min)(points, most));
-        std::int64_t inside = 0;
+        std::int64_t accepted = 0;
         for (std::int64_t i = 0; i < rounds; ++i) {
             auto rest = i;
             for (const auto t : terms) {
@@ -387,9 +389,9 @@ private:
                 if (points > most) values.set(t, static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(extent))));
                 else values.set(t, rest % extent), rest /= extent;
             }
-            inside += std::all_of(guards.begin(), guards.end(), [&](const affine& g) { return values.of(g) >= 0; }) ? 1 : 0;
+            accepted += std::all_of(guards.begin(), guards.end(), [&](const affine& g) { return values.evaluate(g) >= 0; }) ? 1 : 0;
         }
-        return static_cast<double>(inside) / static_cast<double>(rounds);
+        return static_cast<double>(accepted) / static_cast<double>(rounds);
     }
 };
 
@@ -400,7 +402,8 @@ void crop_nest::visit(Sink& sink) const {
     detail::crop_visitor<Sink>(*kernel, options, sink).run();
 }
 
-/// Features of a lowered kernel. @note errors: those of features_of_nest
+/// Program features of a lowered kernel. The vector registers of `code` replace those of `options`.
+/// @note errors: those of features_of_nest
 [[nodiscard]] inline result<program_features> crop_features(const lowered_kernel& kernel, const c_options& code = {}, nest_options options = {}) {
     options.registers = static_cast<std::size_t>(code.vector_registers);
     options.register_bytes = std::int64_t{4} * code.vector_floats;

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_AFFINE_HPP
 
 /// @file
-/// Index arithmetic: sums of loop variables with integer factors, and of quotients and remainders of such sums, each with a known range.
+/// Affine index expressions: sums of loop variables with integer factors, and of quotients and remainders of such sums. Each term has a known range.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace augur::inline v0::loopnest {
 
-/// constant + sum of factor * term. Terms are sorted by number, factors are not 0, so equal sums compare equal.
+/// constant + sum of factor * term. Terms are sorted by number and factors are nonzero, so equal sums compare equal.
 struct affine {
     std::int64_t constant = 0;
     std::vector<std::pair<int, std::int64_t>> terms; ///< (term, factor)
 
     affine() = default;
-    // NOLINTNEXTLINE(google-explicit-constructor): a number is a sum
+    // NOLINTNEXTLINE(google-explicit-constructor): implicit conversion from a constant is intended
     affine(std::int64_t c) : constant(c) {}
 
     [[nodiscard]] bool is_constant() const noexcept { return terms.empty(); }
@@ -77,21 +77,21 @@ constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
     return a % b < 0 ? q - 1 : q;
 }
 
-/// The terms that the sums of one kernel are made of. Quotients and remainders are simplified by the ranges of what they divide;
-/// equal ones get one number, so equal indices have equal sums in the cases that tiling makes.
+/// The terms of the affine expressions of one kernel. Quotients and remainders are simplified by the range of their operand. Equal terms share one
+/// number, so the equal indices that tiling produces compare equal.
 class term_table {
 public:
     struct term {
         enum class kind : std::uint8_t { loop, quotient, remainder } what{};
-        affine of;           ///< of a quotient or remainder
-        std::int64_t by = 1; ///< likewise
+        affine of;           ///< operand of a quotient or remainder
+        std::int64_t by = 1; ///< divisor of a quotient or remainder
         index_range range;
     };
 
     [[nodiscard]] const term& operator[](int t) const { return terms_[static_cast<std::size_t>(t)]; }
     [[nodiscard]] std::size_t size() const noexcept { return terms_.size(); }
 
-    /// A new loop variable over [0, extent).
+    /// Adds a loop variable over [0, extent) and returns its term number.
     int loop(std::int64_t extent) {
         terms_.push_back({term::kind::loop, {}, 1, {0, extent - 1}});
         return static_cast<int>(terms_.size()) - 1;
@@ -114,29 +114,29 @@ public:
     }
 
     /// floor(a / by).   pre: by > 0
-    affine quotient(const affine& a, std::int64_t by) {
-        AUGUR_ASSERT(by > 0, "term_table: divisor");
-        if (by == 1) return a;
-        auto [whole, rest] = cut(a, by);
+    affine quotient(const affine& a, std::int64_t divisor) {
+        AUGUR_ASSERT(divisor > 0, "term_table: divisor");
+        if (divisor == 1) return a;
+        auto [whole, rest] = cut(a, divisor);
         const auto r = range(rest);
-        if (const auto q = floor_div(r.low, by); q == floor_div(r.high, by)) return whole + affine(q);
-        const auto [g, small] = reduce(rest, by);
-        return whole + value(intern(term::kind::quotient, small, by / g));
+        if (const auto q = floor_div(r.low, divisor); q == floor_div(r.high, divisor)) return whole + affine(q);
+        const auto [g, small] = reduce(rest, divisor);
+        return whole + value(intern(term::kind::quotient, small, divisor / g));
     }
 
     /// a - by * floor(a / by).   pre: by > 0
-    affine remainder(const affine& a, std::int64_t by) {
-        AUGUR_ASSERT(by > 0, "term_table: divisor");
-        if (by == 1) return {};
-        auto [whole, rest] = cut(a, by);
+    affine remainder(const affine& a, std::int64_t divisor) {
+        AUGUR_ASSERT(divisor > 0, "term_table: divisor");
+        if (divisor == 1) return {};
+        auto [whole, rest] = cut(a, divisor);
         const auto r = range(rest);
-        if (const auto q = floor_div(r.low, by); q == floor_div(r.high, by)) return rest - affine(q * by);
-        const auto [g, small] = reduce(rest, by);
+        if (const auto q = floor_div(r.low, divisor); q == floor_div(r.high, divisor)) return rest - affine(q * divisor);
+        const auto [g, small] = reduce(rest, divisor);
         const auto low_part = rest.constant - floor_div(rest.constant, g) * g;
-        return value(intern(term::kind::remainder, small, by / g)) * g + affine(low_part);
+        return value(intern(term::kind::remainder, small, divisor / g)) * g + affine(low_part);
     }
 
-    /// Does the value of `t` change with a loop for which `varies(loop)` holds?
+    /// True if the value of `t` depends on a loop for which `varies(loop)` is true.
     template <class F>
     [[nodiscard]] bool depends(int t, const F& varies) const {
         const auto& x = (*this)[t];
@@ -148,26 +148,26 @@ public:
         return std::any_of(a.terms.begin(), a.terms.end(), [&](const auto& p) { return depends(p.first, varies); });
     }
 
-    /// `a` with every loop t replaced by what `with(t)` gives (an `affine`; `value(t)` to keep it).
+    /// `a` with every loop t replaced by the affine `with(t)`; `value(t)` keeps the loop.
     template <class F>
-    affine substitute(const affine& a, const F& with) {
+    affine substitute(const affine& a, const F& replacement) {
         affine out(a.constant);
         for (const auto& [t, f] : a.terms) {
-            const auto what = (*this)[t].what;
-            if (what == term::kind::loop) {
-                out.add(with(t), f);
+            const auto type = (*this)[t].what;
+            if (type == term::kind::loop) {
+                out.add(replacement(t), f);
                 continue;
             }
-            const auto by = (*this)[t].by;
-            const auto inner = substitute(affine((*this)[t].of), with); // a copy: interning may move the table
+            const auto divisor = (*this)[t].by;
+            const auto inner = substitute(affine((*this)[t].of), replacement); // copy: interning may reallocate the table
             if (inner == (*this)[t].of) out.add(value(t), f);
-            else out.add(what == term::kind::quotient ? quotient(inner, by) : remainder(inner, by), f);
+            else out.add(type == term::kind::quotient ? quotient(inner, divisor) : remainder(inner, divisor), f);
         }
         return out;
     }
 
-    /// The box that `a` sweeps while the loops for which `varies` holds run: its least value as a sum of the fixed ones, and how many values from
-    /// there. Never smaller than the truth.
+    /// An interval that contains the values of `a` while the loops run for which `varies` is true: its least value, affine in the fixed loops, and
+    /// its length.
     template <class F>
     [[nodiscard]] std::pair<affine, std::int64_t> sweep(const affine& a, const F& varies) const {
         std::pair<affine, std::int64_t> out{affine(a.constant), 1};
@@ -186,35 +186,36 @@ public:
 private:
     std::vector<term> terms_;
 
-    /// a = by * whole + rest, where rest holds the terms whose factor `by` does not divide, and a constant in [0, by).
-    static std::pair<affine, affine> cut(const affine& a, std::int64_t by) {
-        affine whole(floor_div(a.constant, by));
-        affine rest(a.constant - whole.constant * by);
+    /// Decomposes a = by * whole + rest; rest has the terms whose factor `by` does not divide and a constant in [0, by).
+    static std::pair<affine, affine> cut(const affine& a, std::int64_t divisor) {
+        affine whole(floor_div(a.constant, divisor));
+        affine rest(a.constant - whole.constant * divisor);
         for (const auto& [t, f] : a.terms) {
-            if (f % by == 0) whole.terms.emplace_back(t, f / by);
+            if (f % divisor == 0) whole.terms.emplace_back(t, f / divisor);
             else rest.terms.emplace_back(t, f);
         }
         return {whole, rest};
     }
 
-    /// A common factor of `by` and of the factors in `rest`, and rest divided by it, rounded down.
-    static std::pair<std::int64_t, affine> reduce(const affine& rest, std::int64_t by) {
-        std::int64_t g = by;
+    /// A common divisor of `by` and of the factors in `rest`, and rest divided by it, rounded down.
+    static std::pair<std::int64_t, affine> reduce(const affine& rest, std::int64_t divisor) {
+        std::int64_t g = divisor;
         for (const auto& [t, f] : rest.terms) g = std::gcd(g, f);
         affine small(floor_div(rest.constant, g));
         for (const auto& [t, f] : rest.terms) small.terms.emplace_back(t, f / g);
         return {g, small};
     }
 
-    int intern(term::kind what, const affine& of, std::int64_t by) {
+    int intern(term::kind type, const affine& operand, std::int64_t divisor) {
         for (std::size_t t = 0; t < terms_.size(); ++t)
-            if (terms_[t].what == what && terms_[t].by == by && terms_[t].of == of) return static_cast<int>(t);
-        const auto r = range(of);
-        const auto low = floor_div(r.low, by);
-        const auto high = floor_div(r.high, by);
-        index_range own{low, high};
-        if (what == term::kind::remainder) own = low == high ? index_range{r.low - low * by, r.high - low * by} : index_range{0, by - 1};
-        terms_.push_back({what, of, by, own});
+            if (terms_[t].what == type && terms_[t].by == divisor && terms_[t].of == operand) return static_cast<int>(t);
+        const auto r = range(operand);
+        const auto low = floor_div(r.low, divisor);
+        const auto high = floor_div(r.high, divisor);
+        index_range bounds{low, high};
+        if (type == term::kind::remainder)
+            bounds = low == high ? index_range{r.low - low * divisor, r.high - low * divisor} : index_range{0, divisor - 1};
+        terms_.push_back({type, operand, divisor, bounds});
         return static_cast<int>(terms_.size()) - 1;
     }
 };

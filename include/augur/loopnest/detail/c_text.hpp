@@ -3,10 +3,10 @@
 #define AUGUR_LOOPNEST_DETAIL_C_TEXT_HPP
 
 /// @file
-/// The C text that kernels are written in: blocks, loops, names, offsets.
+/// C text output of the C writer: blocks, loops, names and offsets.
 ///
-/// Every name is made here, from numbers. A pointer or a quotient is declared in the outermost block where it is known, so that inner loops only
-/// count.
+/// All names are generated from numbers. A pointer or a quotient is declared in the outermost block in which its operands are known, so inner
+/// loops contain only increments.
 
 #include <algorithm>
 #include <cmath>
@@ -23,13 +23,13 @@
 
 namespace augur::inline v0::loopnest {
 
-/// What the code is written for.
+/// Target parameters and limits of the generated C.
 struct c_options {
-    int vector_floats = 16; ///< lanes of the widest vector register
+    int vector_floats = 16; ///< float lanes of the widest vector register
     int vector_registers = 32;
-    int max_unrolled = 1024; ///< vector operations written out in one straight line, at most
-    unsigned id = 0;         ///< distinguishes entries in one translation unit
-    std::size_t max_source_bytes = std::size_t{16} << 20U; ///< of one program; a kernel that needs more has no source
+    int max_unrolled = 1024;                               ///< limit for the vector operations in one unrolled sequence
+    unsigned id = 0;                                       ///< makes the entry names of a translation unit distinct
+    std::size_t max_source_bytes = std::size_t{16} << 20U; ///< limit for one program; a kernel that needs more gets an empty source
 };
 
 namespace detail {
@@ -38,31 +38,31 @@ class c_text {
 protected:
     c_text(lowered_kernel k, const c_options& o) : kernel_(std::move(k)), options_(o) {}
 
-    /// Declarations and statements of one C block; declarations go first.
+    /// Declarations and statements of one C block; declarations are written first.
     struct scope {
-        std::vector<int> loops; ///< terms that this block's loop defines
+        std::vector<int> loops; ///< terms defined by the loop of this block
         std::string declarations;
         std::string code;
-        std::vector<std::pair<affine, std::string>> sums;       ///< pointers and quotients already there: (terms, name)
-        std::vector<int> buffers;                               ///< of `sums`: -1 for an integer
-        std::vector<std::pair<std::string, std::string>> texts; ///< other declarations already there: (text, name)
-        std::vector<int> arrays;                                ///< buffers on the stack that are declared here
+        std::vector<std::pair<affine, std::string>> sums;       ///< pointers and quotients declared here: (terms, name)
+        std::vector<int> buffers;                               ///< buffer of each element of `sums`; -1 for an integer
+        std::vector<std::pair<std::string, std::string>> texts; ///< other declarations made here: (text, name)
+        std::vector<int> arrays;                                ///< stack buffers declared here
     };
     lowered_kernel kernel_;
     const c_options& options_;
     std::string functions_;     ///< outlined bodies of parallel loops
-    std::vector<scope> scopes_; ///< innermost last
-    std::size_t barrier_ = 0;   ///< scopes below belong to the calling function
+    std::vector<scope> scopes_; ///< outermost first
+    std::size_t barrier_ = 0;   ///< index of the first scope of the current function
     int names_ = 0;
     bool inside_parallel_ = false;
-    std::vector<std::pair<int, std::int64_t>> fixed_; ///< terms with a known value at this point of the text
+    std::vector<std::pair<int, std::int64_t>> fixed_; ///< terms with a fixed value at the current position
 
     std::size_t written_ = 0; ///< bytes of code in all open blocks and functions
 
-    /// Is the source beyond its limit? Nothing is written any more then.
+    /// True if the source exceeds its limit; nothing more is written then.
     [[nodiscard]] bool too_long() const noexcept { return written_ > options_.max_source_bytes; }
 
-    std::vector<int> locals_; ///< buffers on the stack that are in scope, outermost first
+    std::vector<int> locals_; ///< stack buffers in scope, outermost first
 
     std::string fresh(const char* prefix) { return prefix + std::to_string(names_++); }
     void line(std::string_view text) {
@@ -74,7 +74,7 @@ protected:
     std::string close() {
         auto s = std::move(scopes_.back());
         scopes_.pop_back();
-        if (!too_long()) written_ -= s.code.size(); // the caller writes it again, in the block around
+        if (!too_long()) written_ -= s.code.size(); // the caller writes the code again in the enclosing block
         return s.declarations + s.code;
     }
     static std::string number(double v) {
@@ -85,7 +85,7 @@ protected:
         return text + "f";
     }
 
-    /// Inserts the known values and simplifies.
+    /// Substitutes the fixed terms and simplifies.
     affine known(const affine& a) {
         return kernel_.terms.substitute(a, [&](int t) {
             for (const auto& [term, value] : fixed_)
@@ -94,7 +94,7 @@ protected:
         });
     }
 
-    /// The innermost open block that a sum needs: all its loops are defined there.
+    /// The outermost open block in which all loops of `a` are defined.
     std::size_t home(const affine& a) {
         for (std::size_t s = scopes_.size(); s-- > barrier_ + 1;) {
             const auto& defines = scopes_[s].loops;
@@ -103,10 +103,10 @@ protected:
         return barrier_;
     }
 
-    /// The innermost of a block and the one that declares a buffer, if it is on the stack: where an address in it can be written.
+    /// The inner one of block `known_at` and the block that declares `buffer` on the stack: addresses in the buffer can be computed there.
     std::size_t home(int buffer, std::size_t known_at) {
         for (std::size_t s = scopes_.size(); s-- > known_at + 1;)
-            if (const auto& here = scopes_[s].arrays; std::find(here.begin(), here.end(), buffer) != here.end()) return s;
+            if (const auto& arrays = scopes_[s].arrays; std::find(arrays.begin(), arrays.end(), buffer) != arrays.end()) return s;
         return known_at;
     }
 
@@ -119,16 +119,16 @@ protected:
             if (s.buffers[i] == -1 && s.sums[i].first == value) return s.sums[i].second;
         const bool quotient = x.what == term_table::term::kind::quotient;
         const bool natural = kernel_.terms.range(x.of).low >= 0;
-        const auto of = sum_text(x.of);
-        const auto by = std::to_string(x.by);
+        const auto dividend = sum_text(x.of);
+        const auto divisor = std::to_string(x.by);
         auto name = fresh("q");
-        auto& again = scopes_[home(value)]; // sum_text may have declared there
-        again.declarations += "const int64_t " + name + " = " +
-                              (natural ? "(int64_t)((uint64_t)(" + of + ") " + (quotient ? "/ " : "% ") + by + "u)"
-                                       : std::string(quotient ? "aug_div(" : "aug_mod(") + of + ", " + by + ")") +
-                              ";\n";
-        again.sums.emplace_back(value, name);
-        again.buffers.push_back(-1);
+        auto& target = scopes_[home(value)]; // looked up again: sum_text may have added declarations
+        target.declarations += "const int64_t " + name + " = " +
+                               (natural ? "(int64_t)((uint64_t)(" + dividend + ") " + (quotient ? "/ " : "% ") + divisor + "u)"
+                                        : std::string(quotient ? "aug_div(" : "aug_mod(") + dividend + ", " + divisor + ")") +
+                               ";\n";
+        target.sums.emplace_back(value, name);
+        target.buffers.push_back(-1);
         return name;
     }
 
@@ -139,7 +139,8 @@ protected:
         return out;
     }
 
-    /// `name[constant]`, where the name is a pointer that holds the moving part of the offset, declared in the block where that part is known.
+    /// The address of an element as `name[constant]`. The pointer `name` holds the variable part of the offset and is declared in the outermost block
+    /// in which that part is known.
     std::pair<std::string, std::int64_t> address(int buffer, const affine& offset) {
         affine moving = offset;
         moving.constant = 0;
@@ -158,7 +159,7 @@ protected:
         return {name, offset.constant};
     }
 
-    /// A name for `text`, declared once in the block `at`, all whose parts must be known there.
+    /// A name for the expression `text`, declared once in block `at`; all its operands must be known there.
     std::string named(std::size_t at, const std::string& type, const std::string& text) {
         auto& s = scopes_[at];
         for (const auto& [t, name] : s.texts)
@@ -176,7 +177,7 @@ protected:
                     "float *const b" + std::to_string(i) + " = b[" + std::to_string(i) + "]; (void)b" + std::to_string(i) + ";\n";
     }
 
-    /// A buffer on the stack, in the innermost block: among the declarations, for those of addresses in it follow.
+    /// Declares a stack buffer in the innermost block, among the declarations: declarations of addresses in it follow.
     void declare_local(int buffer) {
         auto& s = scopes_.back();
         s.declarations += "float b" + std::to_string(buffer) + "[" + std::to_string(kernel_.buffers[static_cast<std::size_t>(buffer)].elements) +
@@ -192,7 +193,7 @@ protected:
         line("{\n" + body + "}");
     }
 
-    /// A loop over `extent` around what `f` writes; a block when it runs once.
+    /// A loop of `extent` iterations with the body that `f` writes; a plain block if it runs once.
     void loop(int term, std::int64_t extent, bool parallel, const std::function<void()>& f) {
         if (term < 0) return block(f);
         const auto t = "t" + std::to_string(term);
@@ -205,7 +206,7 @@ protected:
         std::vector<int> outer;
         for (std::size_t s = barrier_; s < scopes_.size(); ++s) outer.insert(outer.end(), scopes_[s].loops.begin(), scopes_[s].loops.end());
         const auto id = fresh("_") + "_" + std::to_string(options_.id);
-        const auto before = std::exchange(barrier_, scopes_.size());
+        const auto outer_barrier = std::exchange(barrier_, scopes_.size());
         inside_parallel_ = true;
         open(outer);
         scopes_.back().declarations += "const struct aug_context" + id + " *c = context;\nfloat *const *b = c->b;\n";
@@ -227,7 +228,7 @@ protected:
         auto body = close();
         line("for (int64_t " + t + " = begin; " + t + " < end; ++" + t + ") {\n" + body + "}");
         body = close();
-        barrier_ = before;
+        barrier_ = outer_barrier;
         inside_parallel_ = false;
         if (too_long()) return;
         written_ += body.size();
@@ -242,17 +243,17 @@ protected:
         return kernel_.terms.depends(a, [&](int t) { return std::find(terms.begin(), terms.end(), t) != terms.end(); });
     }
 
-    void substitute(lowered_expr& e, int term, const affine& with) {
-        e.index = replaced(e.index, term, with);
-        for (auto& o : e.operands) substitute(o, term, with);
+    void substitute(lowered_expr& e, int term, const affine& replacement) {
+        e.index = replaced(e.index, term, replacement);
+        for (auto& o : e.operands) substitute(o, term, replacement);
     }
-    affine replaced(const affine& a, int term, const affine& with) {
-        return kernel_.terms.substitute(a, [&](int t) { return t == term ? with : term_table::value(t); });
+    affine replaced(const affine& a, int term, const affine& replacement) {
+        return kernel_.terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
     }
-    void substitute(lowered_nest& n, int term, const affine& with) {
-        n.index = replaced(n.index, term, with);
-        for (auto& g : n.guards) g = replaced(g, term, with);
-        substitute(n.value, term, with);
+    void substitute(lowered_nest& n, int term, const affine& replacement) {
+        n.index = replaced(n.index, term, replacement);
+        for (auto& g : n.guards) g = replaced(g, term, replacement);
+        substitute(n.value, term, replacement);
     }
 };
 

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_C_TILE_HPP
 
 /// @file
-/// The register tile of a nest as C: in vectors, folded over lanes, or element by element where guards cut it.
+/// Code generation for the register tile of a nest: vectorised, reduced over lanes, or element by element where guards cut the tile.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,37 +24,36 @@ protected:
 
     tile_chooser choose_;
 
-    /// Vector operations of a reduction that may be written one behind the other.
+    /// Limit for the vector operations of a reduction in one unrolled sequence.
     [[nodiscard]] std::int64_t most_written_out(const lowered_nest& n) const {
         return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
     }
 
     void tile(const plan& p) {
-        std::vector<int> inside;
-        for (const auto& l : p.tile) inside.push_back(l.term);
-        if (p.lanes.term >= 0) inside.push_back(p.lanes.term);
-        std::vector<int> reduce;
-        for (const auto& l : p.nest.loops)
-            if (l.reduce && l.term >= 0) reduce.push_back(l.term);
-        std::vector<int> around;
-        for (const auto& l : p.around) around.push_back(l.term);
-        if (p.sum_lanes.term >= 0) around.push_back(p.sum_lanes.term);
+        std::vector<int> tile_loop_terms;
+        for (const auto& l : p.tile) tile_loop_terms.push_back(l.term);
+        if (p.lanes.term >= 0) tile_loop_terms.push_back(p.lanes.term);
+        std::vector<int> step_terms;
+        for (const auto& l : p.reduce_loops) step_terms.push_back(l.term);
+        if (p.sum_lanes.term >= 0) step_terms.push_back(p.sum_lanes.term);
 
-        std::string whole; // the tile lies inside all guards
+        std::string whole; // condition: the tile lies inside all guards
         std::vector<affine> per_step;
         bool slow_only = false;
         for (const auto& g : p.nest.guards) {
-            const bool of_tile = depends_on(g, inside);
-            if (depends_on(g, around)) {
+            const bool of_tile = depends_on(g, tile_loop_terms);
+            if (depends_on(g, step_terms)) {
                 if (of_tile) slow_only = true;
                 else per_step.push_back(g);
                 continue;
             }
-            const auto worst = kernel_.terms.sweep(g, [&](int t) { return std::find(inside.begin(), inside.end(), t) != inside.end(); }).first;
+            const auto worst =
+                kernel_.terms.sweep(g, [&](int t) { return std::find(tile_loop_terms.begin(), tile_loop_terms.end(), t) != tile_loop_terms.end(); })
+                    .first;
             const auto text = "(" + sum_text(worst) + ") >= 0";
             whole += (whole.empty() ? "" : " && ") + text;
         }
-        const bool partial = std::any_of(p.nest.guards.begin(), p.nest.guards.end(), [&](const affine& g) { return depends_on(g, inside); });
+        const bool partial = std::any_of(p.nest.guards.begin(), p.nest.guards.end(), [&](const affine& g) { return depends_on(g, tile_loop_terms); });
         if (slow_only) return block([&] { points(p); });
         if (whole.empty()) return block([&] { vectors(p, per_step); });
         open({});
@@ -69,7 +68,7 @@ protected:
         line("if (" + whole + ") {\n" + fast + "}" + (slow.empty() ? "" : " else {\n" + slow + "}"));
     }
 
-    /// The tile in registers.
+    /// Writes the tile with its results in registers.
     void vectors(const plan& p, const std::vector<affine>& guards) {
         loaded_.clear();
         const auto& n = p.nest;
@@ -79,10 +78,11 @@ protected:
             return;
         }
         std::int64_t length = 1;
-        for (const auto& l : p.around) length *= l.extent;
+        for (const auto& l : p.reduce_loops) length *= l.extent;
         std::int64_t count = 0;
         each_vector(p, 0, [&](const lanes&) { ++count; });
-        if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.around))) return shared(p);
+        if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.reduce_loops)))
+            return shared(p);
         std::vector<std::string> sums;
         each_vector(p, 0, [&](const lanes& l) {
             sums.push_back(fresh("a"));
@@ -93,10 +93,10 @@ protected:
         if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
         const auto results = sums.size();
         const auto limit = most_written_out(n);
-        std::size_t first_written_out = p.around.size();
+        std::size_t first_written_out = p.reduce_loops.size();
         auto steps = static_cast<std::int64_t>(sums.size());
-        while (first_written_out > 0 && guards.empty() && steps * p.around[first_written_out - 1].extent <= limit)
-            steps *= p.around[--first_written_out].extent;
+        while (first_written_out > 0 && guards.empty() && steps * p.reduce_loops[first_written_out - 1].extent <= limit)
+            steps *= p.reduce_loops[--first_written_out].extent;
         const auto width = p.lanes.term < 0 ? std::size_t{1} : segments(p.lanes.extent).size();
         const auto wished = choose_.turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
         const auto partial = (std::min)(static_cast<std::size_t>(wished), static_cast<std::size_t>(steps) / results);
@@ -105,7 +105,7 @@ protected:
                 sums.push_back(fresh("a"));
                 line(type_of(l.width) + " " + sums.back() + " = " + widened({number(identity_of(n.combine)), false}, l.width) + ";");
             });
-        std::size_t turn = 0; // how many steps are written
+        std::size_t turn = 0; // number of reduction steps written so far
         const auto body = [&] {
             std::size_t i = turn++ % partial * results;
             tile_terms_.clear();
@@ -118,17 +118,17 @@ protected:
             tile_terms_.clear();
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
-            if (depth == p.around.size()) {
+            if (depth == p.reduce_loops.size()) {
                 if (guards.empty()) return body();
-                std::string inside;
-                for (const auto& g : guards) inside += (inside.empty() ? "(" : " && (") + sum_text(known(g)) + ") >= 0";
+                std::string guard_text;
+                for (const auto& g : guards) guard_text += (guard_text.empty() ? "(" : " && (") + sum_text(known(g)) + ") >= 0";
                 open({});
                 body();
                 const auto text = close();
                 loaded_.clear();
-                return line("if (" + inside + ") {\n" + text + "}");
+                return line("if (" + guard_text + ") {\n" + text + "}");
             }
-            const auto& l = p.around[depth];
+            const auto& l = p.reduce_loops[depth];
             if (depth < first_written_out) {
                 return loop(l.term, l.extent, false, [&] {
                     loaded_.clear();
@@ -152,7 +152,7 @@ protected:
         loaded_.clear();
     }
 
-    /// The one element of a tile whose reduction runs over lanes: some independent vectors, what is left one by one, and the fold.
+    /// Writes a tile of one element whose reduction runs over lanes: some independent vector sums, a scalar remainder, and the final fold.
     void folded(const plan& p, const std::vector<std::string>& sums, const std::vector<affine>& guards) {
         const auto& n = p.nest;
         const auto r = p.sum_lanes;
@@ -190,9 +190,10 @@ protected:
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
             loaded_.clear();
-            if (depth < p.around.size()) return loop(p.around[depth].term, p.around[depth].extent, false, [&] { self(self, depth + 1); });
-            std::string inside;
-            for (const auto& g : guards) inside += (inside.empty() ? "if ((" : " && (") + sum_text(g) + ") >= 0";
+            if (depth < p.reduce_loops.size())
+                return loop(p.reduce_loops[depth].term, p.reduce_loops[depth].extent, false, [&] { self(self, depth + 1); });
+            std::string guard_text;
+            for (const auto& g : guards) guard_text += (guard_text.empty() ? "if ((" : " && (") + sum_text(g) + ") >= 0";
             open({});
             loop(whole > 1 ? outer : -1, whole, false, [&] {
                 steps();
@@ -201,7 +202,7 @@ protected:
             rest();
             loaded_.clear();
             const auto text = close();
-            line(inside + (inside.empty() ? "{\n" : ") {\n") + text + "}");
+            line(guard_text + (guard_text.empty() ? "{\n" : ") {\n") + text + "}");
         };
         enter(enter, 0);
         const char* fold = n.combine == reducer::sum ? "aug_fold_sum" : n.combine == reducer::max ? "aug_fold_max" : "aug_fold_min";
@@ -211,22 +212,22 @@ protected:
         loaded_.clear();
     }
 
-    /// The tile element by element, each behind its guards.
+    /// Writes the tile element by element, each with its guards.
     void points(const plan& p) {
         auto loops = p.tile;
         if (p.lanes.term >= 0) loops.push_back(p.lanes);
         const auto& n = p.nest;
-        std::vector<int> around;
-        for (const auto& l : p.around) around.push_back(l.term);
-        auto steps = p.around;
+        std::vector<int> step_terms;
+        for (const auto& l : p.reduce_loops) step_terms.push_back(l.term);
+        auto steps = p.reduce_loops;
         if (p.sum_lanes.term >= 0) steps.push_back(p.sum_lanes);
         const auto test = [&](bool moving) {
             std::string text;
             for (const auto& g : n.guards)
-                if (depends_on(g, around) == moving) text += (text.empty() ? "(" : " && (") + sum_text(g) + ") >= 0";
+                if (depends_on(g, step_terms) == moving) text += (text.empty() ? "(" : " && (") + sum_text(g) + ") >= 0";
             return text;
         };
-        const auto under = [&](const std::string& condition, const auto& f) {
+        const auto guarded = [&](const std::string& condition, const auto& f) {
             open({});
             loaded_.clear();
             f();
@@ -241,14 +242,14 @@ protected:
             loaded_.clear();
             const auto enter = [&](auto&& self, std::size_t depth) -> void {
                 if (depth < steps.size()) return loop(steps[depth].term, steps[depth].extent, false, [&] { self(self, depth + 1); });
-                under(test(true), [&] { line(combined(n.combine, sum, value(n.value, lanes{}), 1)); });
+                guarded(test(true), [&] { line(combined(n.combine, sum, value(n.value, lanes{}), 1)); });
             };
             enter(enter, 0);
             store(n.buffer, n.index, lanes{}, {sum, false});
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
             if (depth < loops.size()) return loop(loops[depth].term, loops[depth].extent, false, [&] { self(self, depth + 1); });
-            under(test(false), element);
+            guarded(test(false), element);
         };
         enter(enter, 0);
     }

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_C_VALUE_HPP
 
 /// @file
-/// Lowered expressions as C, for one element or for a vector of neighbours along one loop.
+/// Code generation for lowered expressions: one element, or a vector of neighbouring elements along one loop.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +29,7 @@ protected:
     };
 
     struct lanes {
-        int term = -1; ///< the vector loop; -1: a scalar
+        int term = -1; ///< term of the vectorised loop; -1: scalar
         std::int64_t first = 0;
         int width = 1;
     };
@@ -37,9 +37,9 @@ protected:
         std::string text;
         bool vector = false;
     };
-    std::vector<std::pair<std::string, value_text>> loaded_; ///< reads already in a local variable of the straight line being written
-    std::vector<int> tile_terms_;                            ///< loops whose iterations share what does not move with them; empty: do not care
-    bool in_place_ = false;                                  ///< reads stand where they are used, without a variable
+    std::vector<std::pair<std::string, value_text>> loaded_; ///< reads that the current straight-line code already holds in a local variable
+    std::vector<int> tile_terms_;                            ///< tile loops; a read independent of them is kept in a register; empty: no effect
+    bool in_place_ = false;                                  ///< write reads in place, without a local variable
 
     affine at_lane(const affine& a, const lanes& l, int lane) {
         if (l.term < 0) return known(a);
@@ -53,7 +53,7 @@ protected:
         return l.term >= 0 && kernel_.terms.depends(a, [&](int t) { return t == l.term; });
     }
 
-    /// A vector whose lanes are computed one by one.
+    /// A vector assembled from scalar lanes.
     value_text gather(int width, const std::function<std::string(int)>& lane) {
         std::string text = "(aug_v" + std::to_string(width) + "){";
         for (int i = 0; i < width; ++i) text += (i > 0 ? ", " : "") + lane(i);
@@ -81,10 +81,10 @@ protected:
         bool regular = true;
         for (int i = 0; i < l.width; ++i) {
             each.push_back(at_lane(index, l, i));
-            const auto apart = each.back() - first;
-            regular = regular && apart.is_constant();
-            if (i == 1) stride = apart.constant;
-            regular = regular && apart.constant == stride * i;
+            const auto distance = each.back() - first;
+            regular = regular && distance.is_constant();
+            if (i == 1) stride = distance.constant;
+            regular = regular && distance.constant == stride * i;
         }
         if (regular && stride == 0) return keep(scalar({name, offset}), scalar({name, offset}), false);
         if (regular && stride == 1) {
@@ -126,14 +126,14 @@ protected:
         return condition_moves(e.operands[0], l) || condition_moves(e.operands[1], l);
     }
 
-    /// The innermost block that a condition depends on.
+    /// The outermost block in which a condition is known.
     std::size_t condition_home(const lowered_expr& e, const lanes& l) {
         if (e.op == expr_op::less_equal || e.op == expr_op::equal) return home(at_lane(e.index, l, 0));
         return (std::max)(condition_home(e.operands[0], l), condition_home(e.operands[1], l));
     }
 
-    /// A read that a condition replaces by the padding's constant, where the condition is settled outside the innermost loops: a pointer to the
-    /// data or to a stretch of that constant is chosen there, and the loops inside read without a branch. Empty where that does not fit.
+    /// Branch-free padding: a read that a condition replaces by the padding constant, if the condition is known outside the innermost loops. There, a
+    /// pointer to the data or to an array of that constant is selected, and the inner loops read through it. Empty if not applicable.
     value_text padded_read(const lowered_expr& e, const lanes& l, const std::string& yes, std::size_t known_at) {
         const auto& from = e.operands[1];
         const auto& pad = e.operands[2];
@@ -147,13 +147,13 @@ protected:
         const auto last = l.width > 1 ? at_lane(from.index, l, l.width - 1) - first : affine();
         const bool vector = l.width > 1 && moves_with_lanes(from.index, l);
         if (vector && !(step == affine(1) && last == affine(l.width - 1))) return {};
-        // Neighbours share the pointer: all vectors of a tile, and what a constant sets apart where that fits.
+        // Vectors of a tile share the pointer, as do reads whose offsets differ by a small constant.
         const auto lane = vector ? l.first : 0;
         affine outer, inner;
         for (const auto& [t, f] : first.terms) (home(term_table::value(t)) > known_at ? inner : outer).terms.emplace_back(t, f);
         if (inner.is_constant() && !vector) return {};
-        for (const auto apart : {stretch / 2, std::int64_t{1}}) {
-            outer.constant = floor_div(first.constant - lane, apart) * apart;
+        for (const auto distance : {stretch / 2, std::int64_t{1}}) {
+            outer.constant = floor_div(first.constant - lane, distance) * distance;
             inner.constant = first.constant - outer.constant;
             if (kernel_.terms.range(inner).high + l.width <= stretch) break;
         }
@@ -177,7 +177,7 @@ protected:
         return {text + ")", vector};
     }
 
-    /// `guarded`: under a condition, so nothing may be read ahead of it.
+    /// `guarded`: evaluated under a condition, so no read may be hoisted.
     value_text value(const lowered_expr& e, const lanes& l, bool guarded = false) {
         const auto at = [&](std::size_t i) { return value(e.operands[i], l, guarded); };
         const auto infix = [&](const char* op) -> value_text {
@@ -194,13 +194,13 @@ protected:
         }
         case expr_op::read: {
             if (!guarded) return read(e.buffer, e.index, l);
-            const auto before = loaded_.size();
+            const auto loaded_count = loaded_.size();
             const auto code = scopes_.back().code.size();
             const auto terms = std::exchange(tile_terms_, {});
             auto v = read(e.buffer, e.index, l);
             tile_terms_ = terms;
-            if (loaded_.size() > before) { // a new variable: use its text in place instead
-                loaded_.resize(before);
+            if (loaded_.size() > loaded_count) { // a new variable: write its text in place instead
+                loaded_.resize(loaded_count);
                 auto& text = scopes_.back().code;
                 const auto equals = text.find(" = ", code);
                 v.text = text.substr(equals + 3, text.size() - equals - 5);
@@ -261,8 +261,8 @@ protected:
         std::vector<affine> each;
         for (int i = 0; i < l.width; ++i) {
             each.push_back(at_lane(index, l, i));
-            const auto apart = each.back() - first;
-            dense = dense && apart.is_constant() && apart.constant == i;
+            const auto distance = each.back() - first;
+            dense = dense && distance.is_constant() && distance.constant == i;
         }
         const auto width = std::to_string(l.width);
         if (dense) {
@@ -278,7 +278,7 @@ protected:
         }
     }
 
-    /// `count` lanes as power-of-two vectors, widest first. For lanes that are written out: the list is as long as there are vectors.
+    /// `count` lanes as power-of-two vectors, widest first. For unrolled lanes: the result has one element per vector.
     [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count) const {
         std::vector<lane_segment> out;
         std::int64_t at = 0;

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_C_WINDOWS_HPP
 
 /// @file
-/// Register tiles whose results read overlapping windows, as those of pooling do.
+/// Code generation for register tiles whose results read overlapping windows, as in pooling.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,28 +27,28 @@ class c_windows : protected c_value {
 protected:
     using c_value::c_value;
 
-    /// A loop of the tile too long for the registers: whole parts, then what is left.
+    /// A loop of the tile that exceeds the registers: it is split into whole parts and a remainder.
     struct cut {
         lowered_loop loop;
         std::int64_t part = 0;
-        std::size_t at = 0; ///< the place in `plan::outer` where the parts are counted
+        std::size_t at = 0; ///< position in `plan::outer` of the loop over the parts
     };
 
-    /// How a core is written: loops, then reduce loops around the tile, then the tile.
+    /// The structure of a core: outer loops, reduce loops around the tile, tile loops.
     struct plan {
-        lowered_nest nest; ///< with cut loops substituted
+        lowered_nest nest; ///< with split loops substituted
         std::vector<lowered_loop> outer;
-        std::vector<lowered_loop> around; ///< the reduce loops during which the tile stays in registers
-        std::vector<lowered_loop> tile;   ///< without the vector loop
-        lowered_loop lanes;               ///< term -1: scalars
+        std::vector<lowered_loop> reduce_loops; ///< reduce loops during which the tile stays in registers
+        std::vector<lowered_loop> tile;   ///< without the vectorised loop
+        lowered_loop lanes;               ///< the vectorised loop; term -1: scalar code
         lowered_loop sum_lanes;           ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
         bool neutral_in_registers = false;
-        std::vector<cut> cuts; ///< still to be written, in the order of `at`; their loops have the whole extent until then
+        std::vector<cut> cuts; ///< splits not yet written, ordered by `at`; until then their loops have the full extent
     };
 
     [[nodiscard]] static std::string type_of(int width) { return width == 1 ? "float" : "aug_v" + std::to_string(width); }
 
-    /// Calls `f(lanes)` for every vector of the tile, with the tile's loops fixed.
+    /// Calls `f(lanes)` for every vector of the tile, with the tile loops fixed.
     void each_vector(const plan& p, std::size_t depth, const std::function<void(const lanes&)>& f) {
         if (depth < p.tile.size()) {
             for (std::int64_t i = 0; i < p.tile[depth].extent; ++i) {
@@ -62,14 +62,14 @@ protected:
         for (const auto& s : segments(p.lanes.extent)) f(lanes{p.lanes.term, s.first, s.width});
     }
 
-    /// The one read that a reduction combines as it is, or where it is inside the padding; null when it combines something else.
+    /// The single read that a reduction combines directly or selected against padding; null for any other value.
     [[nodiscard]] static const lowered_expr* only_read(const lowered_expr& e) {
         if (e.op == expr_op::read) return &e;
         if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
         return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
     }
 
-    /// How the reads of a reduction overlap along the loops of a tile; `reduce` are the loops that run within it.
+    /// The overlap of the reads of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.
     [[nodiscard]] static std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile,
                                                              std::span<const lowered_loop> reduce) {
         std::vector<tile_window> out(tile.size());
@@ -79,10 +79,12 @@ protected:
         for (std::size_t i = 0; i < tile.size(); ++i) {
             const auto step = read->index.factor(tile[i].term);
             for (std::size_t k = 0; k < reduce.size(); ++k) {
-                const auto within = read->index.factor(reduce[k].term);
-                if (taken[k] || within <= 0 || step % within != 0 || step / within < 1 || step / within >= reduce[k].extent) continue;
+                const auto reduce_factor = read->index.factor(reduce[k].term);
+                if (taken[k] || reduce_factor <= 0 || step % reduce_factor != 0 || step / reduce_factor < 1 ||
+                    step / reduce_factor >= reduce[k].extent)
+                    continue;
                 taken[k] = true;
-                out[i] = {step / within, reduce[k].extent};
+                out[i] = {step / reduce_factor, reduce[k].extent};
                 break;
             }
         }
@@ -93,19 +95,19 @@ protected:
         return std::any_of(windows.begin(), windows.end(), [](const tile_window& w) { return w.stride > 0; });
     }
 
-    static constexpr std::int64_t most_shared = 512; ///< positions of all windows of a tile that is written out
+    static constexpr std::int64_t most_shared = 512; ///< limit for the window positions of an unrolled tile
 
-    /// What one reduce loop of a tile of windows adds to some results.
+    /// The contribution of one iteration of a reduce loop to some results.
     struct window_part {
         std::vector<std::size_t> loads;  ///< combined over the other reduce loops
-        std::vector<std::size_t> takers; ///< results
+        std::vector<std::size_t> takers; ///< results that use this part
         int width = 1;
-        std::string name; ///< of the sum, where several results take it
+        std::string name; ///< name of the partial sum, if several results use it
     };
-    /// A tile of windows as loads and parts.
+    /// A tile of windows, decomposed into loads and parts.
     struct window_tile {
         std::vector<value_text> loads;
-        std::vector<std::vector<std::size_t>> users; ///< parts, of each load
+        std::vector<std::vector<std::size_t>> users; ///< parts that use each load
         std::vector<window_part> parts;
 
         [[nodiscard]] std::size_t operations() const {
@@ -115,13 +117,13 @@ protected:
         }
     };
 
-    /// The windows of a tile, taken apart along the reduce loop `along`.
-    [[nodiscard]] window_tile take_apart(const plan& p, std::size_t along) {
+    /// Decomposes the windows of a tile along the reduce loop `reduce_loop`.
+    [[nodiscard]] window_tile take_apart(const plan& p, std::size_t reduce_loop) {
         window_tile out;
         std::map<std::string, std::size_t> load_of, part_of;
         const auto inner = [&](auto&& self, std::size_t depth, const lanes& l, window_part& to, std::string& key) -> void {
-            if (depth == along) return self(self, depth + 1, l, to, key);
-            if (depth == p.around.size()) {
+            if (depth == reduce_loop) return self(self, depth + 1, l, to, key);
+            if (depth == p.reduce_loops.size()) {
                 const auto v = value(p.nest.value, l);
                 const auto [at, is_new] = load_of.emplace(v.text, out.loads.size());
                 if (is_new) out.loads.push_back(v);
@@ -129,15 +131,15 @@ protected:
                 key += std::to_string(at->second) + ",";
                 return;
             }
-            for (std::int64_t i = 0; i < p.around[depth].extent; ++i) {
-                fixed_.emplace_back(p.around[depth].term, i);
+            for (std::int64_t i = 0; i < p.reduce_loops[depth].extent; ++i) {
+                fixed_.emplace_back(p.reduce_loops[depth].term, i);
                 self(self, depth + 1, l, to, key);
                 fixed_.pop_back();
             }
         };
         in_place_ = true;
-        for (std::int64_t i = 0; i < p.around[along].extent; ++i) {
-            fixed_.emplace_back(p.around[along].term, i);
+        for (std::int64_t i = 0; i < p.reduce_loops[reduce_loop].extent; ++i) {
+            fixed_.emplace_back(p.reduce_loops[reduce_loop].term, i);
             std::size_t result = 0;
             each_vector(p, 0, [&](const lanes& l) {
                 window_part made;
@@ -157,13 +159,13 @@ protected:
         return out;
     }
 
-    /// A tile of windows, all of it written out. What several windows have in common along one reduce loop is combined once, and a value that
-    /// several of these parts need is loaded once and goes to all of them at once, so that it needs no register for long. A result begins with its
-    /// first value and not with the neutral one.
+    /// Writes a tile of windows, fully unrolled. A part that several windows share along one reduce loop is combined once. A value that several parts
+    /// need is loaded once and added to all of them immediately, which keeps register lifetimes short. A result starts with its first value, without
+    /// the neutral value.
     void shared(const plan& p) {
         const auto& n = p.nest;
         auto t = take_apart(p, 0);
-        for (std::size_t k = 1; k < p.around.size(); ++k)
+        for (std::size_t k = 1; k < p.reduce_loops.size(); ++k)
             if (auto other = take_apart(p, k); other.operations() < t.operations()) t = std::move(other);
         std::vector<std::string> sums;
         std::vector<bool> begun;
@@ -172,8 +174,8 @@ protected:
             begun.push_back(!p.neutral_in_registers);
             if (!p.neutral_in_registers) line(type_of(l.width) + " " + sums.back() + " = " + read(n.buffer, n.index, l).text + ";");
         });
-        const auto add = [&](const std::string& to, bool again, const value_text& v, int width) {
-            line(again ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + widened(v, width) + ";");
+        const auto add = [&](const std::string& to, bool declared, const value_text& v, int width) {
+            line(declared ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + widened(v, width) + ";");
         };
         const auto give = [&](const window_part& part, const value_text& v) {
             for (const auto i : part.takers) {
@@ -209,9 +211,9 @@ protected:
                         give(part, v);
                         continue;
                     }
-                    const bool again = !part.name.empty();
-                    if (!again) part.name = fresh("s");
-                    add(part.name, again, v, part.width);
+                    const bool declared = !part.name.empty();
+                    if (!declared) part.name = fresh("s");
+                    add(part.name, declared, v, part.width);
                 }
             }
             for (const auto i : together)

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_CLASSIFY_OUTCOME_HPP
 
 /// @file
-/// What guard and worker say of one candidate, as a measurement.
+/// Converts the guard's report and the worker's message of one candidate into a measurement.
 
 #include <algorithm>
 #include <cmath>
@@ -22,14 +22,14 @@
 
 namespace augur::inline v0::loopnest::detail {
 
-inline std::string wrong_text(const worker_message& said) {
+inline std::string wrong_text(const worker_message& message) {
     char text[200];
-    std::snprintf(text, sizeof text, "buffer %d, element %lld: got %.9g, expected %.9g (%.3g times the tolerance)", said.buffer,
-                  static_cast<long long>(said.where), static_cast<double>(said.got), static_cast<double>(said.want), said.max_error);
+    std::snprintf(text, sizeof text, "buffer %d, element %lld: got %.9g, expected %.9g (%.3g times the tolerance)", message.buffer,
+                  static_cast<long long>(message.where), static_cast<double>(message.got), static_cast<double>(message.want), message.max_error);
     return text;
 }
 
-/// The candidate ended before it could say anything.
+/// The outcome of a candidate that ended without a message.
 inline void silent(const guard_report& g, measurement& m) {
     const auto strays = g.strays > 0 ? ", left " + std::to_string(g.strays) + " processes behind" : std::string();
     if (g.cause != 0) m.reason = std::string("cannot start the worker: ") + std::strerror(g.cause);
@@ -48,7 +48,7 @@ inline void silent(const guard_report& g, measurement& m) {
     }
 }
 
-/// Turns what guard and worker say into a measurement.
+/// Converts the guard's report and the worker's message into a measurement.
 inline void classify_outcome(const process_result& r, const guard_answer& a, const generated_program& p, measurement& m) {
     m.total_seconds += r.wall_seconds;
     m.run_cpu_seconds = r.cpu_seconds;
@@ -63,36 +63,35 @@ inline void classify_outcome(const process_result& r, const guard_answer& a, con
                                  : "the guard ended without a report (" + std::string(r.exited ? "exit " : "signal ") + std::to_string(r.code) + ")";
         return;
     }
-    worker_message said{};
-    if (a.payload.size() != sizeof said) {
+    worker_message message{};
+    if (a.payload.size() != sizeof message) {
         silent(a.report, m);
         return;
     }
-    std::memcpy(&said, a.payload.data(), sizeof said);
-    m.run_cpu_seconds = (std::max)(0.0, r.cpu_seconds - said.timed_cpu_seconds);
-    m.packing_seconds = said.packing_seconds;
-    m.max_error = said.max_error;
-    const std::string text = one_line(std::string_view(said.text, ::strnlen(said.text, sizeof said.text)));
-    using message = worker_message;
-    switch (said.status) {
-    case message::fine:
+    std::memcpy(&message, a.payload.data(), sizeof message);
+    m.run_cpu_seconds = (std::max)(0.0, r.cpu_seconds - message.timed_cpu_seconds);
+    m.packing_seconds = message.packing_seconds;
+    m.max_error = message.max_error;
+    const std::string text = one_line(std::string_view(message.text, ::strnlen(message.text, sizeof message.text)));
+    switch (message.status) {
+    case worker_message::fine:
         if (a.report.strays == 0) break;
         m.status = outcome::run_exit;
         m.reason = "left " + std::to_string(a.report.strays) + " processes behind";
         return;
-    case message::cannot_load:
+    case worker_message::cannot_load:
         m.status = outcome::compile_error;
         m.reason = "cannot be loaded: " + text;
         return;
-    case message::wrong:
+    case worker_message::wrong:
         m.status = outcome::wrong_result;
-        m.reason = wrong_text(said);
+        m.reason = wrong_text(message);
         return;
-    case message::overrun:
+    case worker_message::overrun:
         m.status = outcome::wrong_result;
-        m.reason = "wrote outside buffer " + std::to_string(said.buffer) + " of " + std::to_string(p.buffers.size());
+        m.reason = "wrote outside buffer " + std::to_string(message.buffer) + " of " + std::to_string(p.buffers.size());
         return;
-    case message::refused_memory:
+    case worker_message::refused_memory:
         m.status = outcome::run_memory;
         m.reason = text;
         return;
@@ -101,14 +100,14 @@ inline void classify_outcome(const process_result& r, const guard_answer& a, con
         m.reason = "runner: " + text;
         return;
     }
-    for (int i = 0; i < (std::min)(said.repeats, std::int32_t{64}); ++i) {
-        if (!(said.seconds[i] > 0) || !std::isfinite(said.seconds[i])) {
+    for (int i = 0; i < (std::min)(message.repeats, std::int32_t{64}); ++i) {
+        if (!(message.seconds[i] > 0) || !std::isfinite(message.seconds[i])) {
             m.seconds.clear();
             m.status = outcome::unstable;
             m.reason = "a latency is not a positive number";
             return;
         }
-        m.seconds.push_back(said.seconds[i]);
+        m.seconds.push_back(message.seconds[i]);
     }
     m.status = m.seconds.empty() ? outcome::unstable : outcome::ok;
     if (m.seconds.empty()) m.reason = "no latency";

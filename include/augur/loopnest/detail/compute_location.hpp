@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_COMPUTE_LOCATION_HPP
 
 /// @file
-/// Where a stage may be computed (Ansor's GetComputeLocationCandidates, src/auto_scheduler/search_policy/utils.cc).
+/// Candidate compute locations of a stage (Ansor's GetComputeLocationCandidates, src/auto_scheduler/search_policy/utils.cc).
 
 #include <algorithm>
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace augur::inline v0::loopnest::detail {
 
 struct compute_location {
     enum class kind : std::uint8_t { stay, inlined, root, at } what = kind::stay;
-    std::size_t stage = 0; ///< of `at`
+    std::size_t stage = 0; ///< for kind::at: the stage in whose loop nest to compute
     std::size_t iter = 0;
 };
 
-/// The only stage that reads `s`, or the one inside which all readers are; npos when there is none.
+/// The only reader of `s`, or the only root stage that contains all readers; npos if there is none.
 [[nodiscard]] inline std::size_t single_consumer(const loop_state& state, const access_analysis& accesses, std::size_t s) {
     const auto consumers = accesses.consumers(state.stages(), s);
     if (consumers.size() == 1) return consumers[0];
@@ -38,27 +38,27 @@ struct compute_location {
 
 /// Adds the loops inside which `s` may be computed: those of its reader, then those around the reader.
 ///
-/// A loop that runs once is the same place as the one around it. Ansor leaves it out where it knows the extent, and so loses some places and doubles
-/// others; here, unless `faithful`, the outermost loop stands for all of them.
+/// A loop that runs once is the same location as the loop around it. Ansor omits such a loop if it knows the extent, and thereby loses some
+/// locations and duplicates others. Here, unless `faithful`, the outermost of the equivalent loops represents the location.
 inline void add_loops(const loop_state& state, const access_analysis& accesses, std::size_t s, bool faithful, std::vector<compute_location>& out) {
     const auto reader = single_consumer(state, accesses, s);
     if (reader == loop_state::npos) return;
     const auto& target = state.stages()[reader];
     const bool attached = target.where == stage::place::at;
 
-    std::vector<compute_location> outside;
-    bool taken = !attached; // is there an option for the place before the first loop? For a root stage it is the root
+    std::vector<compute_location> outer_options;
+    bool taken = !attached; // an option exists for the location before the first loop (for a root stage: the root)
     if (attached) {
-        const auto& around = state.stages()[target.at_stage];
-        bool taken_around = around.where != stage::place::at;
-        for (std::size_t i = 0; i < around.iters.size(); ++i) {
-            const auto& v = around.var_of(i);
-            if (v.extent != 1) taken_around = false;
-            if (around.iters[i].var == target.at_var) taken = taken_around;
-            if (v.reduce || around.iters[i].annotation == loop_annotation::unroll || state.has_attached(target.at_stage, i)) break;
-            if (faithful ? v.extent == 1 : taken_around) continue;
-            outside.push_back({compute_location::kind::at, target.at_stage, i});
-            taken_around = true;
+        const auto& outer = state.stages()[target.at_stage];
+        bool taken_outer = outer.where != stage::place::at;
+        for (std::size_t i = 0; i < outer.iters.size(); ++i) {
+            const auto& v = outer.var_of(i);
+            if (v.extent != 1) taken_outer = false;
+            if (outer.iters[i].var == target.at_var) taken = taken_outer;
+            if (v.reduce || outer.iters[i].annotation == loop_annotation::unroll || state.has_attached(target.at_stage, i)) break;
+            if (faithful ? v.extent == 1 : taken_outer) continue;
+            outer_options.push_back({compute_location::kind::at, target.at_stage, i});
+            taken_outer = true;
         }
     }
 
@@ -70,7 +70,7 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
     bool in_reduction = false;
     for (std::size_t i = 0; i < target.iters.size(); ++i) {
         const auto& v = target.var_of(i);
-        if (v.reduce ? !tiled : in_reduction) break; // not into a plain reduction, and not into the inner tiles
+        if (v.reduce ? !tiled : in_reduction) break; // neither into a plain reduction nor into the inner tiles
         in_reduction = in_reduction || v.reduce;
         if (target.iters[i].annotation == loop_annotation::unroll) break;
         if (v.extent != 1) taken = false;
@@ -78,12 +78,13 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
             out.push_back({compute_location::kind::at, reader, i});
             taken = true;
         }
-        if (state.has_attached(reader, i)) break; // deeper, its reader there would come first
+        if (state.has_attached(reader, i)) break; // an attached reader of this loop would run before a deeper location
     }
-    out.insert(out.end(), outside.begin(), outside.end());
+    out.insert(out.end(), outer_options.begin(), outer_options.end());
 }
 
-/// The options of a stage: first where it is. `faithful`: an explicit root second, as Ansor draws it; else inlining, where that is legal.
+/// The options of a stage; the first is its current location. `faithful`: the second is an explicit root, as in Ansor. Otherwise the second is
+/// inlining, if legal.
 [[nodiscard]] inline std::vector<compute_location> compute_locations(const loop_state& state, const access_analysis& accesses, std::size_t s,
                                                                      bool faithful) {
     std::vector<compute_location> out{{}};

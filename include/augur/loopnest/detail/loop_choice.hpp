@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_LOOP_CHOICE_HPP
 
 /// @file
-/// Which loops of a lowered nest become lanes: what the C writer decides, and what predicts its code must decide as well.
+/// Choice of the vectorised loop and the vectorised reduction loop of a lowered nest; shared by the C writer and by models of its code.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +21,8 @@ inline std::int64_t largest_divisor(std::int64_t n, std::int64_t limit) {
     return 1;
 }
 
-/// The loop whose iterations become lanes: the annotated one, else the innermost space loop along which the results lie side by side; loops.size():
-/// there is none.
+/// The loop to vectorise: the annotated one, else the innermost space loop along which the results are contiguous. Returns `loops.size()` if there
+/// is none.
 inline std::size_t vector_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops) {
     for (std::size_t i = loops.size(); i-- > 0;)
         if (loops[i].annotation == loop_annotation::vectorize) return i;
@@ -31,7 +31,7 @@ inline std::size_t vector_loop(const lowered_nest& n, const std::vector<lowered_
     return loops.size();
 }
 
-/// The factor of loop `term` in every read of `e` is 0 or 1; `one`: some is 1.
+/// True if loop `term` has the factor 0 or 1 in every read of `e`; sets `one` if some factor is 1.
 inline bool smooth(const term_table& terms, const lowered_expr& e, int term, bool& one) {
     if (e.op == expr_op::read)
         for (const auto& [t, f] : e.index.terms) {
@@ -42,8 +42,8 @@ inline bool smooth(const term_table& terms, const lowered_expr& e, int term, boo
     return std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return smooth(terms, o, term, one); });
 }
 
-/// A reduce loop along which the operands lie side by side, where they do not along the vector loop `v`. Its steps become lanes: the sum is another
-/// one than step by step, within the same bounds of rounding. loops.size(): there is none.
+/// The reduce loop to vectorise: its operands are contiguous along it and are not along the vector loop `v`. The order of the additions changes,
+/// within the same rounding bounds. Returns `loops.size()` if there is none.
 inline std::size_t sum_loop(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& loops, std::size_t v) {
     if (n.combine == reducer::none) return loops.size();
     if (v < loops.size()) {

@@ -3,17 +3,18 @@
 #define AUGUR_LOOPNEST_DETAIL_RUNNER_SOURCE_HPP
 
 /// @file
-/// The C source of the small program that guards compilers and runs candidates. Compiled once for each work folder.
+/// C source of the runner: the program that guards compilers and runs candidates. It is compiled once per work folder.
 ///
-/// Two processes, the warden and its child the guard, are started for each compilation and for each candidate. The guard becomes the reaper of its
-/// descendants, forks the worker under resource limits, waits for it, kills whatever is left of it and reports. When the host dies, its end of
-/// descriptor 0 closes and the guard does the same. The warden waits for the guard: it continues one that was stopped, and when one was killed it
-/// inherits and ends what that one had to look after. So the host never changes its own signal handlers, limits or reaper state.
+/// Each compilation and each candidate starts two processes: the warden and its child, the guard. The guard becomes the subreaper of its
+/// descendants, forks the worker under resource limits, waits for it, kills its remaining descendants and reports. If the host dies, its end of
+/// descriptor 0 closes, and the guard ends the worker as well. The warden waits for the guard. It continues a suspended guard; if the guard was
+/// killed, the warden inherits and ends its descendants. The host thus never changes its own signal handlers, limits or subreaper state.
 ///
 ///     runner <nonce> <wall milliseconds> <cpu seconds> <memory bytes> <file bytes> exec <argument vector ...>
-///     runner <nonce> <wall milliseconds> <cpu seconds> <memory bytes> <file bytes> measure        (the job comes on descriptor 0)
+///     runner <nonce> <wall milliseconds> <cpu seconds> <memory bytes> <file bytes> measure        (the job arrives on descriptor 0)
 ///
-/// Descriptor 1 gets one report (loopnest/detail/runner_report.hpp: the guard's, then the worker's checked message); descriptor 2 is what a compiler prints.
+/// Descriptor 1 gets one report (loopnest/detail/runner_report.hpp): the guard's, then the checked message of the worker. Descriptor 2 is the output
+/// of the compiler.
 
 #include <string>
 
@@ -21,7 +22,7 @@
 
 namespace augur::inline v0::loopnest::detail {
 
-/// What guard and worker share.
+/// Declarations shared by guard and worker.
 inline constexpr char runner_common_source[] = R"SRC(
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -69,7 +70,7 @@ struct message {
     double seconds[64];
     char text[256];
 };
-struct envelope { // what goes from the worker to the guard
+struct envelope { // message from the worker to the guard
     uint64_t nonce, length;
     uint32_t crc, magic;
     struct message body;
@@ -80,9 +81,9 @@ enum { magic = 0x52475541 };
 
 static uint64_t nonce;
 
-static double now(clockid_t which) {
+static double now(clockid_t clock_id) {
     struct timespec t;
-    clock_gettime(which, &t);
+    clock_gettime(clock_id, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 static uint32_t crc32_of(const void *data, size_t n) {
@@ -124,15 +125,15 @@ inline constexpr char runner_guard_source[] = R"SRC(
 static volatile sig_atomic_t child_ended;
 static void on_child(int s) { (void)s; child_ended = 1; }
 
-static void limit(int what, uint64_t soft, uint64_t hard) {
+static void limit(int resource, uint64_t soft, uint64_t hard) {
     struct rlimit r;
-    if (soft == 0 || getrlimit(what, &r) != 0) return;
+    if (soft == 0 || getrlimit(resource, &r) != 0) return;
     if (r.rlim_max == RLIM_INFINITY || r.rlim_max > hard) r.rlim_max = (rlim_t)hard;
     r.rlim_cur = soft < r.rlim_max ? (rlim_t)soft : r.rlim_max;
-    setrlimit(what, &r);
+    setrlimit(resource, &r);
 }
 
-/* Kills every direct child. Orphans of descendants become direct children, so calling this until there are none leaves nobody. */
+/* Kills all direct children. Orphaned descendants become direct children, so repeated calls leave no process. */
 static void kill_children(void) {
 #ifdef __linux__
     DIR *d = opendir("/proc");
@@ -149,7 +150,7 @@ static void kill_children(void) {
         close(fd);
         if (k <= 0) continue;
         line[k] = 0;
-        const char *after = strrchr(line, ')'); // a name may hold blanks and brackets
+        const char *after = strrchr(line, ')'); // the name may contain blanks and parentheses
         int parent = 0;
         char state = 0;
         if (after && sscanf(after + 1, " %c %d", &state, &parent) == 2 && parent == me) kill(pid, SIGKILL);
@@ -158,7 +159,7 @@ static void kill_children(void) {
 #endif
 }
 
-/* Ends and reaps all descendants, those too that left the group: orphans come to us, for we are the reaper. Returns how many there were. */
+/* Ends and reaps all descendants, including those that left the group: as subreaper this process inherits orphans. Returns their number. */
 static uint32_t end_children(void) {
     uint32_t found = 0;
     for (int pass = 0; pass < 5000; ++pass) {
@@ -173,7 +174,7 @@ static uint32_t end_children(void) {
     return found;
 }
 
-/* Forks; the child returns and is the guard, in a group of its own, so that either of both can be killed and the other one cleans up. */
+/* Forks. The child returns and becomes the guard, in its own process group: if one of the two processes is killed, the other one cleans up. */
 static void become_guard(void) {
     const pid_t guard = fork();
     if (guard < 0) _exit(92);
@@ -188,21 +189,21 @@ static void become_guard(void) {
             break;
         }
         if (info.si_code != CLD_STOPPED) break;
-        kill(guard, SIGCONT); // by its candidate, which would outlive its time limit
+        kill(guard, SIGCONT); // a candidate may suspend the guard to outlive its time limit
         waitid(P_PID, (id_t)guard, &info, WSTOPPED | WNOHANG);
     }
-    kill(-guard, SIGKILL); // its number is still taken
+    kill(-guard, SIGKILL); // the guard is not reaped yet, so its group number is valid
     while (waitpid(guard, &status, 0) < 0 && errno == EINTR) {}
-    end_children(); // of a guard that was killed
+    end_children(); // descendants of a killed guard
     if (WIFSIGNALED(status)) {
         limit(RLIMIT_CORE, 1, 1);
         signal(WTERMSIG(status), SIG_DFL);
-        raise(WTERMSIG(status)); // the host reads how the guard ended
+        raise(WTERMSIG(status)); // the host reads the guard's signal
     }
     _exit(WEXITSTATUS(status));
 }
 
-/* A descriptor of the worker that its candidate does not meet by accident: 100, or the last one where there are fewer. */
+/* A descriptor for the worker that a candidate does not use by accident: 100, or the last one if there are fewer. */
 static int far_descriptor(int fd) {
     struct rlimit files;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, 100);
@@ -217,7 +218,7 @@ int main(int argc, char **argv) {
     const double wall = 1e-3 * strtod(argv[2], NULL);
     const uint64_t cpu = strtoull(argv[3], NULL, 10), memory = strtoull(argv[4], NULL, 10), file = strtoull(argv[5], NULL, 10);
     const int exec = strcmp(argv[6], "exec") == 0;
-    volatile double keep_libm = (double)argc; // candidates are linked against nothing and find libm here
+    volatile double keep_libm = (double)argc; // candidates are linked without libraries and use this libm
     (void)(expf((float)keep_libm) + tanhf((float)keep_libm) + erff((float)keep_libm));
 #ifdef __linux__
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -228,7 +229,7 @@ int main(int argc, char **argv) {
         for (int fd = 3; fd < 1024; ++fd) close(fd);
     become_guard();
 #ifdef __linux__
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); // a fork does not inherit it
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); // not inherited by fork
 #endif
 
     struct sigaction act;
@@ -259,7 +260,7 @@ int main(int argc, char **argv) {
     if (worker == 0) {
         setpgid(0, 0);
 #ifdef __linux__
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); // should the guard itself be killed
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); // if the guard itself is killed
         if (getppid() != me) _exit(127);
 #endif
         sigprocmask(SIG_SETMASK, &before, NULL);
@@ -269,24 +270,24 @@ int main(int argc, char **argv) {
         close(starts[0]);
         if (exec) close(pipes[1]);
         limit(RLIMIT_NOFILE, 256, 256);
-        // All that a start needs; what fails here is no fault of the candidate.
+        // Preparations for the start; a failure here is not the candidate's fault.
         const int null = open("/dev/null", O_RDWR);
         int good = null >= 0 && dup2(null, 0) == 0 && dup2(exec ? 2 : null, 1) == 1 && (exec || dup2(null, 2) == 2);
         if (good && null > 2) close(null);
         if (good && !exec) good = (result_fd = far_descriptor(pipes[1])) >= 0;
         if (!good) {
-            const int why = errno;
-            write_all(starts[1], &why, sizeof why);
+            const int start_error = errno;
+            write_all(starts[1], &start_error, sizeof start_error);
             _exit(127);
         }
-        limit(RLIMIT_CORE, 1, 1); // one byte: no core file worth the name, and no question of zero meaning "unset"
+        limit(RLIMIT_CORE, 1, 1); // one byte: a zero could mean "unset", and one byte yields no useful core file
         limit(RLIMIT_CPU, cpu, cpu + 1);
         limit(RLIMIT_AS, memory, memory);
         limit(RLIMIT_FSIZE, file, file);
         if (exec) {
             execvp(argv[7], argv + 7);
-            const int why = errno;
-            write_all(starts[1], &why, sizeof why);
+            const int start_error = errno;
+            write_all(starts[1], &start_error, sizeof start_error);
             _exit(127);
         }
         close(starts[1]);
@@ -297,10 +298,10 @@ int main(int argc, char **argv) {
     close(pipes[1]);
     close(starts[1]);
     if (worker > 0) {
-        int why = 0;
-        if (read_all(starts[0], &why, sizeof why) == 0) rep.cause = why;
+        int start_error = 0;
+        if (read_all(starts[0], &start_error, sizeof start_error) == 0) rep.cause = start_error;
     }
-    // Wait for the end of the worker, of the time, or of the host.
+    // Wait for the end of the worker, the time limit, or the end of the host.
     static char received[sizeof(struct envelope)];
     size_t have = 0;
     int open_pipe = 1, host_gone = 0, ended = worker < 0, status = 0;
@@ -310,7 +311,7 @@ int main(int argc, char **argv) {
         siginfo_t info;
         memset(&info, 0, sizeof info);
         if (waitid(P_PID, (id_t)worker, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == worker) {
-            ended = 1; // not waited for yet: the number of its group must not become another one's before the signal below
+            ended = 1; // not reaped yet: its group number must stay reserved for the signal below
             break;
         }
         const double rest = begin + wall - now(CLOCK_MONOTONIC);
@@ -322,7 +323,7 @@ int main(int argc, char **argv) {
         struct pollfd fds[2] = {{0, POLLIN, 0}, {open_pipe ? pipes[0] : -1, POLLIN, 0}};
         struct timespec wait = {(time_t)rest, (long)((rest - (double)(time_t)rest) * 1e9)};
         if (ppoll(fds, 2, &wait, &before) <= 0) continue;
-        if (fds[0].revents) { // the host sends nothing more, so this is its end
+        if (fds[0].revents) { // the host sends nothing more, so the event is its end
             char c;
             if (read(0, &c, 1) <= 0) host_gone = 1;
         }

@@ -3,7 +3,9 @@
 #define AUGUR_LOOPNEST_DETAIL_RUNNER_WORKER_SOURCE_HPP
 
 /// @file
-/// The C source of the runner's worker, a part of loopnest/detail/runner_source.hpp: how one candidate is loaded, called by threads, checked and timed.
+/// C source of the worker process of the runner: loads one candidate, runs it on threads, checks and times it.
+///
+/// Part of the program in loopnest/detail/runner_source.hpp.
 
 namespace augur::inline v0::loopnest::detail {
 
@@ -25,7 +27,7 @@ static struct {
     void *context;
     int64_t count;
 } pool;
-static _Thread_local int inside; // a launch within a launch runs where it is
+static _Thread_local int inside; // a nested launch runs serially on the calling thread
 
 static void relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -58,7 +60,7 @@ static void chunk(int t) {
         inside = 0;
     }
 }
-static void *thread_main(void *which) {
+static void *thread_main(void *argument) {
     uint32_t seen = 0;
     for (;;) {
         int tries = pool.spin;
@@ -72,7 +74,7 @@ static void *thread_main(void *which) {
             atomic_fetch_sub(&pool.sleepers, 1);
         }
         ++seen;
-        chunk((int)(intptr_t)which);
+        chunk((int)(intptr_t)argument);
         if (atomic_fetch_sub(&pool.left, 1) == 1 && atomic_load(&pool.main_sleeps)) futex_wake(&pool.left);
     }
     return NULL;
@@ -114,7 +116,7 @@ static int start_threads(int n) {
 #else
     const int pin = 0;
 #endif
-    pool.spin = pin ? 2000 : 1; // a spinning thread must not take the processor of a working one
+    pool.spin = pin ? 2000 : 1; // a spinning thread must not occupy the processor of a working one
     for (int t = 1; t < n; ++t) {
         pthread_t id;
         if (pthread_create(&id, NULL, thread_main, (void *)(intptr_t)t) != 0) return -1;
@@ -143,15 +145,15 @@ struct buffer {
     int64_t elements;
     uint64_t fill;
     double low, high;
-    float *data;          // ends where the guard page begins, but for the canary of at most 15 floats
-    char *region;         // after the guard page in front
-    size_t bytes, canary; // of the region; of the slack behind the data
+    float *data;          // ends at the guard page, except for a canary of at most 15 floats
+    char *region;         // starts after the front guard page
+    size_t bytes, canary; // bytes of the region; bytes between data and guard page
 };
 struct job {
     int32_t magic, threads, repeats, warmups, buffers, huge, dump, pad;
     double min_repeat, enough, atol, rtol, best, cutoff;
     int64_t flush;
-    uint32_t path, entry, pack, reference; // lengths of the names that follow, each with its final zero
+    uint32_t path, entry, pack, reference; // lengths of the names that follow, including the terminating zero
 };
 
 static struct message out;
@@ -160,7 +162,7 @@ static pid_t self;
 static _Atomic int candidate_runs;
 
 static _Noreturn void done(int status) {
-    if (getpid() != self) _exit(98); // a copy that the candidate made by fork
+    if (getpid() != self) _exit(98); // a fork made by the candidate
     struct envelope e;
     memset(&e, 0, sizeof e);
     out.status = status;
@@ -171,13 +173,13 @@ static _Noreturn void done(int status) {
     e.crc = crc32_of(&out, sizeof out);
     _exit(write_all(result_fd, &e, sizeof e) == 0 ? 0 : 97);
 }
-static _Noreturn void fail(int status, const char *what, const char *detail) {
-    snprintf(out.text, sizeof out.text, "%s%s%s", what, detail ? ": " : "", detail ? detail : "");
+static _Noreturn void fail(int status, const char *message, const char *detail) {
+    snprintf(out.text, sizeof out.text, "%s%s%s", message, detail ? ": " : "", detail ? detail : "");
     done(status);
 }
 
 #ifdef __GLIBC__
-/* A candidate that asks for more memory than it may have would otherwise look like a crash at address zero. */
+/* Without this, an allocation above the memory limit would look like a crash at address zero. */
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
@@ -201,7 +203,7 @@ static uint64_t mix64(uint64_t x) {
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
 }
-static void fill(const struct buffer *b) { // element i of stream s; equals program_input_value() in the host
+static void fill(const struct buffer *b) { // element i of stream s; equals program_input_value() of the host
     const float low = (float)b->low, width = (float)(b->high - b->low);
     for (int64_t base = 0; base < b->elements; base += (int64_t)1 << 32) {
         const uint32_t key = (uint32_t)mix64(b->fill + ((uint64_t)base >> 32) * 0x100000001B3u);
@@ -231,14 +233,14 @@ static int make_buffer(struct buffer *b, int huge) {
     memset((char *)b->data - (front < 64 ? front : 64), 0xA5, front < 64 ? front : 64);
     return 0;
 }
-static void check_canary(const struct buffer *b, int which) {
+static void check_canary(const struct buffer *b, int number) {
     const unsigned char *tail = (const unsigned char *)(b->region + b->bytes - b->canary), *head = (const unsigned char *)b->data;
     const size_t front = (size_t)((char *)b->data - b->region);
     int bad = 0;
     for (size_t i = 0; i < b->canary; ++i) bad |= tail[i] != 0xA5;
     for (size_t i = 1; i <= (front < 64 ? front : 64); ++i) bad |= head[-(ptrdiff_t)i] != 0xA5;
     if (bad) {
-        out.buffer = which;
+        out.buffer = number;
         fail(overrun, "wrote outside a buffer", NULL);
     }
 }
@@ -250,7 +252,7 @@ static void compare(const struct job *j, struct buffer *b, const float *want) {
         if (b[i].role != role_output || !want) continue;
         const float *got = b[i].data;
         const int64_t n = b[i].elements;
-        for (int64_t at = 0; at < n;) { // in blocks, so that the search for the first wrong number stays out of the fast loop
+        for (int64_t at = 0; at < n;) { // blocks keep the search for the first wrong element out of the fast loop
             const int64_t end = at + 4096 < n ? at + 4096 : n;
             float block = 0;
             int bad = 0;
@@ -358,7 +360,7 @@ static _Noreturn void work(char *bytes, size_t length) {
         const double start = now(CLOCK_PROCESS_CPUTIME_ID);
         double window = j.min_repeat;
         int repeats = j.repeats;
-        // The first call pays for page faults, cold caches and sleeping threads, so a slow one is only believed after others.
+        // The first call includes page faults, cold caches and sleeping threads; a slow first call is therefore repeated.
         if (call < 0.5 && (call < window || (j.best > 0 && call > j.cutoff * j.best))) {
             double spent = 0;
             for (int i = 0; i < j.warmups || (j.warmups > 0 && i < 32 && spent < 2e-3); ++i) {
@@ -369,7 +371,7 @@ static _Noreturn void work(char *bytes, size_t length) {
                 if (again < call) call = again;
             }
         }
-        if (j.best > 0 && call > j.cutoff * j.best) { // nobody asks how bad exactly
+        if (j.best > 0 && call > j.cutoff * j.best) { // the exact latency of a slow candidate is not needed
             window *= 0.1;
             repeats = 1;
         }
@@ -392,7 +394,7 @@ static _Noreturn void work(char *bytes, size_t length) {
             out.repeats = r + 1;
         }
         timed += now(CLOCK_PROCESS_CPUTIME_ID) - start;
-        compare(&j, b, want); // a race or a sum that was not started afresh shows only now
+        compare(&j, b, want); // detects data races and sums that are not reset
     }
     out.timed_cpu = timed;
     done(fine);

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_TILE_SHAPE_HPP
 
 /// @file
-/// How many results of a reduction are computed at once, in registers.
+/// Choice of the register tile of a reduction: the number of results computed at once.
 
 #include <algorithm>
 #include <bit>
@@ -16,67 +16,67 @@
 
 namespace augur::inline v0::loopnest::detail {
 
-/// Lanes that are computed at once, and iterations of each other loop of the tile.
+/// Lanes computed at once, and iterations of each other loop of the tile.
 struct tile_shape {
     std::int64_t lanes = 1;
     std::vector<std::int64_t> parts;
 };
 
-/// A loop of a tile whose reads overlap from one iteration to the next, as windows of pooling do: an iteration reads `length` positions and begins
-/// `stride` positions behind the one before. stride 0: they do not overlap.
+/// A loop of a tile whose reads overlap between iterations, as pooling windows do: an iteration reads `length` positions, and consecutive
+/// iterations start `stride` positions apart. stride 0: no overlap.
 struct tile_window {
     std::int64_t stride = 0;
     std::int64_t length = 1;
 
-    /// Positions that `n` iterations read, each counted once.
+    /// Distinct positions that `n` iterations read.
     [[nodiscard]] std::int64_t positions(std::int64_t n) const noexcept { return stride > 0 ? (n - 1) * stride + length : n * length; }
 
-    /// Of these, the ones that a single iteration reads.
+    /// Positions that exactly one of `n` iterations reads.
     [[nodiscard]] std::int64_t alone(std::int64_t n) const noexcept {
         if (stride == 0 || n == 1) return n * length;
-        return 2 * stride + (n - 2) * (std::max)(2 * stride - length, std::int64_t{0}); // the first and the last have one neighbour
+        return 2 * stride + (n - 2) * (std::max)(2 * stride - length, std::int64_t{0}); // the first and the last iteration have one neighbour
     }
 
-    /// Operations that combine `n` windows whose positions cost `each` operations, when what several windows take is made once: a position that one
-    /// window takes goes there step by step, the first value of a result needs none.
-    [[nodiscard]] std::int64_t operations(std::int64_t n, std::int64_t each) const noexcept {
-        const auto own = alone(n);
-        return (positions(n) - own) * (each - 1) + (n * length - own) + own * each - n;
+    /// Operations to combine `n` windows if each position costs `cost` operations and shared positions are combined once. Positions of a single
+    /// window are added step by step; the first value of a result needs no operation.
+    [[nodiscard]] std::int64_t operations(std::int64_t n, std::int64_t cost) const noexcept {
+        const auto single = alone(n);
+        return (positions(n) - single) * (cost - 1) + (n * length - single) + single * cost - n;
     }
 };
 
-/// Chooses register tiles for one kind of processor: two multiply-adds and two loads a cycle and a latency of four (Intel since Haswell, AMD since
+/// Chooses register tiles for processors with two multiply-adds and two loads per cycle and a latency of 4 cycles (Intel since Haswell, AMD since
 /// Zen 2).
 class tile_chooser {
 public:
-    /// @param lanes      of the widest vector
-    /// @param registers  that hold vectors
+    /// @param lanes      float lanes of the widest vector
+    /// @param registers  number of vector registers
     tile_chooser(std::int64_t lanes, std::int64_t registers) : width_(lanes), registers_(registers) {}
 
-    /// Vectors, the narrower ones of a rest counted as well, that hold so many lanes.
+    /// Number of vectors that hold `lanes` lanes, including the narrower vectors of the remainder.
     [[nodiscard]] std::int64_t vectors(std::int64_t lanes) const noexcept {
         return lanes / width_ + std::popcount(static_cast<std::uint64_t>(lanes % width_));
     }
 
-    /// Partial sums of each result of a tile: eight in all hide the latency of four cycles. A short reduction of `steps` needs none, since the
-    /// processor has begun the next tile before it ends.
+    /// Partial sums per result of a tile. Eight sums in total hide the latency of 4 cycles. A short reduction of `steps` needs no partial sums, since
+    /// the processor overlaps it with the next tile.
     [[nodiscard]] std::int64_t turns(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
         const auto sums = rows * vectors;
         if (sums * steps < 256) return 1;
         return (std::max)((std::min)((8 + sums - 1) / sums, room(rows, vectors) / sums), std::int64_t{1});
     }
 
-    /// The shape that computes `across` lanes times all of `extents` in the fewest cycles; each result is a sum over `steps` of one operand that is
-    /// broadcast to a row times a row of vectors.
-    [[nodiscard]] tile_shape of_products(std::int64_t across, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
+    /// The fastest tile shape for a matrix product: `total_lanes` lanes times all of `extents`. Each result is a sum over `steps` products of
+    /// an operand broadcast to a row and a row of vectors.
+    [[nodiscard]] tile_shape of_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
-        for (std::int64_t width = 8; width >= 1; --width) { // of equal ones the widest: it reads the broadcast operand least often
-            tile_shape shape{(std::min)(across, width * width_), extents};
+        for (std::int64_t width = 8; width >= 1; --width) { // of equal shapes the widest wins: it reads the broadcast operand least often
+            tile_shape shape{(std::min)(total_lanes, width * width_), extents};
             const auto whole = vectors(shape.lanes);
-            const auto left = vectors(across % shape.lanes);
+            const auto left = vectors(total_lanes % shape.lanes);
             auto most = (std::max)(room(2, whole) / whole, std::int64_t{1});
-            std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and how many tiles have so many
+            std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and the number of tiles with that many rows
             for (std::size_t i = extents.size(); i-- > 0;) {
                 const auto parts = (extents[i] + most - 1) / most;
                 const auto part = shape.parts[i] = (extents[i] + parts - 1) / parts;
@@ -89,9 +89,9 @@ public:
             }
             double cycles = 0;
             for (const auto& [rows, count] : tiles)
-                cycles += static_cast<double>(count) * (static_cast<double>(across / shape.lanes) * step_cycles(rows, whole, steps) +
+                cycles += static_cast<double>(count) * (static_cast<double>(total_lanes / shape.lanes) * step_cycles(rows, whole, steps) +
                                                         (left > 0 ? step_cycles(rows, left, steps) : 0));
-            cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each is code of its own
+            cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each tile shape has its own code
             if (cycles >= least) continue;
             least = cycles;
             best = std::move(shape);
@@ -99,17 +99,18 @@ public:
         return best;
     }
 
-    /// The shape that combines windows in the fewest cycles; a window has `steps` positions, of which `windows` tells the extent and overlap along
-    /// each of `extents`. Loads are saved by neighbours that share them, operations along one loop, where what two windows have in common is
-    /// combined once.
-    [[nodiscard]] tile_shape of_windows(std::int64_t across, const std::vector<std::int64_t>& extents, const std::vector<tile_window>& windows,
+    /// The fastest tile shape for overlapping windows. A window has `steps` positions; `windows` has its length and stride along each of `extents`.
+    /// Neighbouring windows share loads along all loops, and operations along one loop, where their common positions are combined once.
+    ///
+    /// @param total_lanes  lanes along the vectorised loop
+    [[nodiscard]] tile_shape of_windows(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, const std::vector<tile_window>& windows,
                                         std::int64_t steps) const {
-        const auto wide = (std::min)(across, 2 * width_); // a single vector would come back for the rest of what the cache has fetched
-        window_search search{*this, across, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
+        const auto wide = (std::min)(total_lanes, 2 * width_); // a single vector would use only a part of each fetched line
+        window_search search{*this, total_lanes, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
         for (std::int64_t width = 8; width >= 1; --width) {
-            search.now = {(std::min)(across, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
-            if (search.now.lanes < wide && std::isfinite(search.least)) break;
-            search.vary(0, registers_ / vectors(search.now.lanes));
+            search.shape = {(std::min)(total_lanes, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
+            if (search.shape.lanes < wide && std::isfinite(search.least)) break;
+            search.vary(0, registers_ / vectors(search.shape.lanes));
         }
         return std::move(search.best);
     }
@@ -118,8 +119,7 @@ private:
     std::int64_t width_;
     std::int64_t registers_;
 
-    /// Registers beside those of one operand, which is broadcast to each row, and of the other one, a row of vectors; a single row needs no register
-    /// for that one.
+    /// Registers left for results: the broadcast operand needs one, and the other operand a row of vectors, or none if the tile has a single row.
     [[nodiscard]] std::int64_t room(std::int64_t rows, std::int64_t vectors) const { return registers_ - 1 - (rows > 1 ? vectors : 0); }
 
     /// Cycles of one reduce step of a tile.
@@ -131,61 +131,63 @@ private:
     }
 
     struct window_search {
-        const tile_chooser& of;
-        std::int64_t across;
+        const tile_chooser& chooser;
+        std::int64_t total_lanes;
         const std::vector<std::int64_t>& extents;
         const std::vector<tile_window>& windows;
         std::int64_t steps;
-        tile_shape now;
+        tile_shape shape;
         tile_shape best;
         double least;
 
-        /// Tries all parts of the loops from `i` on that leave room for `left` times as many results.
+        /// Tries all lengths of the loops from `i` on for which the tile has at most `left` times as many results.
         void vary(std::size_t i, std::int64_t left) {
             if (i == extents.size()) return judge();
             for (std::int64_t part = 1; part <= (std::min)(extents[i], left); ++part) {
-                now.parts[i] = part;
+                shape.parts[i] = part;
                 vary(i + 1, left / part);
             }
         }
 
         /// The sum of `f` over the tiles along loop `k`.
         template <class F>
-        [[nodiscard]] double along(std::size_t k, F&& f) const {
-            const auto rest = extents[k] % now.parts[k];
-            return static_cast<double>(extents[k] / now.parts[k] * f(now.parts[k]) + (rest > 0 ? f(rest) : 0));
+        [[nodiscard]] double sum_over_tiles(std::size_t k, F&& f) const {
+            const auto rest = extents[k] % shape.parts[k];
+            return static_cast<double>(extents[k] / shape.parts[k] * f(shape.parts[k]) + (rest > 0 ? f(rest) : 0));
         }
 
         void judge() {
-            const auto vectors = static_cast<double>(of.vectors(across - across % now.lanes) + of.vectors(across % now.lanes));
-            double tiles = static_cast<double>((across + now.lanes - 1) / now.lanes);
+            const auto vectors =
+                static_cast<double>(chooser.vectors(total_lanes - total_lanes % shape.lanes) + chooser.vectors(total_lanes % shape.lanes));
+            double tiles = static_cast<double>((total_lanes + shape.lanes - 1) / shape.lanes);
             double loads = vectors * static_cast<double>(steps);
             double results = vectors;
-            std::int64_t sums = of.vectors(now.lanes);
+            std::int64_t sums = chooser.vectors(shape.lanes);
             int uneven = 0;
             for (std::size_t k = 0; k < extents.size(); ++k) {
-                loads *= along(k, [&](std::int64_t n) { return windows[k].positions(n); }) / static_cast<double>(windows[k].length);
-                tiles *= along(k, [](std::int64_t) { return std::int64_t{1}; });
+                loads *= sum_over_tiles(k, [&](std::int64_t n) { return windows[k].positions(n); }) / static_cast<double>(windows[k].length);
+                tiles *= sum_over_tiles(k, [](std::int64_t) { return std::int64_t{1}; });
                 results *= static_cast<double>(extents[k]);
-                sums *= now.parts[k];
-                uneven += extents[k] % now.parts[k] > 0 ? 1 : 0;
+                sums *= shape.parts[k];
+                uneven += extents[k] % shape.parts[k] > 0 ? 1 : 0;
             }
             double operations = results * static_cast<double>(steps - 1);
-            auto held = sums + 1; // a loaded value beside the results
+            auto held = sums + 1; // plus one loaded value
             for (std::size_t k = 0; k < extents.size(); ++k) {
-                if (windows[k].stride == 0 || now.parts[k] == 1) continue;
+                if (windows[k].stride == 0 || shape.parts[k] == 1) continue;
                 const auto each = steps / windows[k].length;
-                const auto n = results / static_cast<double>(extents[k]) * along(k, [&](std::int64_t i) { return windows[k].operations(i, each); });
+                const auto n =
+                    results / static_cast<double>(extents[k]) * sum_over_tiles(k, [&](std::int64_t i) { return windows[k].operations(i, each); });
                 if (n >= operations) continue;
                 operations = n;
-                held = sums + 1 + sums / now.parts[k] / of.vectors(now.lanes); // what is combined for several results
+                held = sums + 1 + sums / shape.parts[k] / chooser.vectors(shape.lanes); // plus the shared partial sums
             }
-            if (held > of.registers_) return;
-            // A tile costs its pointers and jumps; shapes that leave a rest are code of their own.
+            if (held > chooser.registers_) return;
+            // A tile costs its pointers and jumps; each shape with a remainder needs its own code.
             const auto cycles = ((loads + operations) / 2 + 4 * tiles) * (1 + 0.02 * uneven);
             if (cycles >= least) return;
             least = cycles;
-            best = now;
+            best = shape;
         }
     };
 };

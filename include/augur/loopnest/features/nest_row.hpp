@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_FEATURES_NEST_ROW_HPP
 
 /// @file
-/// What boosted trees ask of the embedded compiler's schedules: a row of numbers.
+/// Feature extractor for boosted trees: one row of `nest_extractor` features per schedule of the embedded compiler.
 
 #include <cstddef>
 #include <span>
@@ -16,13 +16,13 @@
 
 namespace augur::inline v0::loopnest {
 
-/// For `trees_online` and `task_normalised_model`: the numbers of `nest_extractor`.   Threads: one each
+/// Extractor for `trees_online` and `task_normalised_model`.   Threads: one object per thread
 class nest_row {
 public:
-    explicit nest_row(const nest_target& on) : extractor_(on) {}
+    explicit nest_row(const nest_target& target) : extractor_(target) {}
 
     [[nodiscard]] static constexpr std::size_t columns() noexcept { return nest_feature_count; }
-    /// @note errors: those of applying and of `bound`
+    /// @note errors: those of applying the schedule and of `bound`
     [[nodiscard]] result<void> operator()(const kernel_task& t, const step_list& schedule, std::span<float> row) {
         loop_state s(t.dag());
         if (auto applied = s.apply(schedule); !applied) return applied.error();

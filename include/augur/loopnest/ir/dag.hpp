@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_IR_DAG_HPP
 
 /// @file
-/// What a kernel computes: a list of operations, producers first, each a tensor given by axes and a body. float32 throughout.
+/// Compute DAG of a kernel: float32 operations in topological order, producers first, each with its axes and its expression body.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,17 +30,17 @@ enum class reducer : std::uint8_t { none, sum, max, min };
 /// The neutral element of a reduction.
 constexpr double identity_of(reducer r) noexcept { return r == reducer::max ? -3.402823466e+38 : r == reducer::min ? 3.402823466e+38 : 0.0; }
 
-/// One tensor and how it is computed. Tensors are named by `id`, which stays the same when stages are inserted.
+/// An operation and the tensor that it computes. Readers refer to the tensor by `id`, which does not change when stages are inserted.
 struct operation {
     int id = 0;
     std::string name;
     std::vector<loop_axis> axes;        ///< the shape of the tensor
-    std::vector<loop_axis> reduce_axes; ///< numbered behind `axes` in the body
+    std::vector<loop_axis> reduce_axes; ///< numbered after `axes` in the body
     reducer combine = reducer::none;
-    expr body;                               ///< empty: a placeholder, filled by the caller
-    bool constant = false;                   ///< a placeholder that stays the same over calls; its layout may be changed
-    bool inline_always = false;              ///< e.g. a rearrangement of a constant that a compiler folds
-    std::vector<std::string> constant_index; ///< names of axes that only index constant tensors (winograd): unrolled by the sketch rule
+    expr body;                               ///< empty for a placeholder, whose tensor the caller fills
+    bool constant = false;                   ///< a placeholder with equal contents in all calls; lowering may change its layout
+    bool inline_always = false;              ///< e.g. a rearrangement of a constant, which a compiler folds
+    std::vector<std::string> constant_index; ///< names of axes that index only constants (Winograd); the sketch rule unrolls their loops
 
     [[nodiscard]] bool placeholder() const noexcept { return !body; }
     [[nodiscard]] std::int64_t elements() const noexcept {
@@ -52,12 +52,12 @@ struct operation {
     [[nodiscard]] std::size_t axis_count() const noexcept { return axes.size() + reduce_axes.size(); }
 };
 
-/// The operations of a kernel in topological order. Copying is cheap enough: bodies are shared.
+/// The operations of a kernel in topological order. A copy shares the expression trees of the bodies.
 class compute_dag {
 public:
     std::vector<operation> ops;
 
-    /// The place of tensor `id` in `ops`; ops.size() when there is none.
+    /// The index of tensor `id` in `ops`; `ops.size()` when there is none.
     [[nodiscard]] std::size_t index_of(int id) const {
         return static_cast<std::size_t>(std::find_if(ops.begin(), ops.end(), [&](const operation& o) { return o.id == id; }) - ops.begin());
     }
@@ -67,7 +67,7 @@ public:
         return id;
     }
 
-    /// Appends a placeholder; gives its tensor id.
+    /// Appends a placeholder and returns its tensor id.
     int input(std::string name, const std::vector<std::int64_t>& shape, bool constant = false) {
         operation op;
         op.id = fresh_id();
@@ -78,7 +78,7 @@ public:
         return ops.back().id;
     }
 
-    /// Appends a computed tensor; gives its id. The body names axis i as `ex::axis(i)`, reduce axes behind the space axes.
+    /// Appends a computed tensor and returns its id. The body refers to axis i as `ex::axis(i)`; reduce axes are numbered after the space axes.
     int compute(std::string name, std::vector<loop_axis> axes, expr body, std::vector<loop_axis> reduce_axes = {}, reducer combine = reducer::none) {
         operation op;
         op.id = fresh_id();
@@ -91,7 +91,7 @@ public:
         return ops.back().id;
     }
 
-    /// The operations (places in `ops`) that read operation `index`, ascending.
+    /// The operations (indices in `ops`) that read operation `index`, ascending.
     [[nodiscard]] std::vector<std::size_t> consumers(std::size_t index) const {
         std::vector<std::size_t> out;
         for (std::size_t i = index + 1; i < ops.size(); ++i) {
@@ -102,10 +102,10 @@ public:
         }
         return out;
     }
-    /// An operation that nobody reads is a result of the kernel.
+    /// True for a computed tensor that no operation reads: a result of the kernel.
     [[nodiscard]] bool is_output(std::size_t index) const { return !ops[index].placeholder() && consumers(index).empty(); }
 
-    /// Floating-point operations of one run, select and compare not counted; a reduction step counts one.
+    /// Floating-point operations of one run. A reduction step counts one; selects and comparisons count zero.
     [[nodiscard]] double flops() const {
         double total = 0;
         for (const auto& op : ops) {
@@ -133,7 +133,8 @@ public:
         return total;
     }
 
-    /// Are extents positive, products within int64, axes and tensors known, reads of the right rank? To be called on DAGs that come from users.
+    /// Validates a DAG from a user: extents are positive, products fit into int64, axes and tensors exist, and reads have the right rank.
+    /// Errors: shape_mismatch, limit (more than 1e15 points in one operation).
     [[nodiscard]] result<void> check() const {
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const auto& op = ops[i];
@@ -141,24 +142,26 @@ public:
             for (std::size_t a = 0; a < op.axis_count(); ++a) {
                 if (op.axis(a).extent < 1)
                     return error{errc::shape_mismatch,
-                                 op.name + ": extent of axis " + op.axis(a).name + " must be at least 1, is " + std::to_string(op.axis(a).extent)};
+                                 op.name + ": extent of axis " + op.axis(a).name + ": expected at least 1, got " + std::to_string(op.axis(a).extent)};
                 points *= static_cast<double>(op.axis(a).extent);
             }
             if (points > 1e15) return error{errc::limit, op.name + ": more than 1e15 points"};
             if (op.placeholder()) continue;
             if ((op.combine == reducer::none) != op.reduce_axes.empty())
-                return error{errc::shape_mismatch, op.name + ": reduce axes and a reducer go together"};
+                return error{errc::shape_mismatch, op.name + ": expected reduce axes and a reducer, or neither"};
             std::string problem;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op == expr_op::axis && (n.integer < 0 || static_cast<std::size_t>(n.integer) >= op.axis_count()))
-                    problem = "reads an axis it has not";
+                    problem = "expected an axis number below " + std::to_string(op.axis_count()) + ", got " + std::to_string(n.integer);
                 if (n.op == expr_op::floor_div || n.op == expr_op::floor_mod)
                     if (n.operands[1]->op != expr_op::integer || n.operands[1]->integer < 1)
-                        problem = "divides by something else than a positive constant";
+                        problem = "expected a positive integer constant as divisor";
                 if (n.op == expr_op::read) {
                     const auto at = index_of(static_cast<int>(n.integer));
-                    if (at >= i) problem = "reads a tensor that does not stand before it";
-                    else if (ops[at].axes.size() != n.operands.size()) problem = "reads " + ops[at].name + " with the wrong number of indices";
+                    if (at >= i) problem = "expected reads of earlier tensors, got tensor id " + std::to_string(n.integer);
+                    else if (ops[at].axes.size() != n.operands.size())
+                        problem = "reads " + ops[at].name + ": expected " + std::to_string(ops[at].axes.size()) + " indices, got " +
+                                  std::to_string(n.operands.size());
                 }
             });
             if (!problem.empty()) return error{errc::shape_mismatch, op.name + ": " + problem};
@@ -167,7 +170,7 @@ public:
         return {};
     }
 
-    /// CHW: a stage `<name>.<scope>` that computes, inserted at `index`; the tensor itself becomes its copy at index+1.
+    /// Cache write (CHW): inserts at `index` a stage `<name>.<scope>` that computes the values; the tensor itself becomes a copy of it, at index+1.
     void cache_write(std::size_t index, std::string_view scope) {
         operation cached = ops[index];
         cached.id = fresh_id();
@@ -180,7 +183,7 @@ public:
         ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(index), std::move(cached));
     }
 
-    /// CHR: a stage `<name>.<scope>` that copies `index`, inserted behind it; `readers` (places before the insertion) read the copy.
+    /// Cache read (CHR): inserts after `index` a stage `<name>.<scope>` that copies it; `readers` (indices before the insertion) read the copy.
     void cache_read(std::size_t index, std::string_view scope, const std::vector<std::size_t>& readers) {
         operation copy;
         copy.id = fresh_id();

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_IR_EXPR_HPP
 
 /// @file
-/// The body of an operation, as an immutable tree: what one element of a tensor is computed from.
+/// Immutable expression trees: the formula of one element of a tensor.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,39 +16,39 @@
 
 namespace augur::inline v0::loopnest {
 
-/// What a node of an expression does. Integer operations give indices, the others float32 values or conditions.
+/// Operators of an expression node. Index operators yield int64, all others float32 values or conditions.
 enum class expr_op : std::uint8_t {
     constant, ///< float32 `value`
     integer,  ///< int64 `integer`
     axis,     ///< the loop axis `integer` of the operation: its space axes first, then its reduce axes
-    read,     ///< element (`operands`) of the tensor `integer`
-    // of floats, or of integers when both operands are indices
+    read,     ///< the element of tensor `integer` at the indices `operands`
+    // on floats, or on integers when both operands are indices
     add,
     sub,
     mul,
     min,
     max,
-    // of indices, rounding to minus infinity; the divisor is a positive integer constant
+    // on indices, rounding to minus infinity; the divisor is a positive integer constant
     floor_div,
     floor_mod,
-    // of floats
+    // on floats
     div,
     exp,
     tanh,
     erf,
     sqrt,
-    // conditions on indices, and their use
+    // conditions on indices, and operators that combine or use them
     less,
     less_equal,
     equal,
     logical_and,
     logical_or,
-    select, ///< operands: condition, value if true, value if false; only the chosen one is evaluated
+    select, ///< operands: condition, value if true, value if false; evaluates only the chosen value
 };
 
 struct expr_node;
 
-/// A shared, immutable expression. Copying is cheap; a default-constructed one is empty.
+/// A shared immutable expression. Copying is cheap; a default-constructed one is empty.
 class expr {
 public:
     expr() = default;
@@ -83,7 +83,7 @@ struct expr_node {
     }
 };
 
-/// Builders. `ex::` keeps the short names out of the way of a host that says `using namespace augur`.
+/// Builder functions. The namespace `ex` keeps their short names away from a host that writes `using namespace augur`.
 namespace ex {
 
 inline expr make(expr_op op, std::vector<expr> operands, double value = 0, std::int64_t integer = 0) {
@@ -122,8 +122,8 @@ void walk(const expr& e, F&& f) {
     for (const auto& child : e->operands) walk(child, f);
 }
 
-/// Rebuilds an expression from its leaves up: `f(node, new operands) -> expr`, empty to keep the node with its new operands. What does not change
-/// is shared.
+/// Rebuilds an expression bottom-up with `f(node, new operands) -> expr`; an empty result keeps the node, with its new operands.
+/// Unchanged subtrees are shared.
 template <class F>
 expr rewrite(const expr& e, F&& f) {
     std::vector<expr> operands;

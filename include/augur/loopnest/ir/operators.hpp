@@ -3,10 +3,10 @@
 #define AUGUR_LOOPNEST_IR_OPERATORS_HPP
 
 /// @file
-/// From a kernel's name to what it computes: its expression DAG.
+/// Builds the compute DAG of a named kernel (matmul, convolution, pooling, softmax and others).
 ///
-/// Stages, their order, the names of axes and the shapes of bodies are those of TVM's operator inventory (TOPI), so that schedules of TVM's logs
-/// apply and models trained on them see the same structure: a convolution has its padding stage where nothing is padded, too.
+/// Stages, their order, axis names and body shapes follow TVM's operator inventory (TOPI). Schedules from TVM logs therefore apply, and models
+/// trained on these logs see the same structure. As in TOPI, a convolution has a padding stage even if the padding is zero.
 
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +60,7 @@ private:
     [[nodiscard]] std::size_t channel_axis() const { return channels_last() ? 3 : 1; }
     [[nodiscard]] std::size_t row_axis() const { return channels_last() ? 1 : 2; }
 
-    /// (n, h, w, c) in the order of the layout.
+    /// The values n, h, w, c in the order of the image layout.
     template <class T>
     [[nodiscard]] std::vector<T> image(T n, T h, T w, T c) const {
         if (channels_last()) return {std::move(n), std::move(h), std::move(w), std::move(c)};
@@ -94,21 +94,21 @@ private:
         return offset > 0 ? std::move(e) + ex::integer(offset) : std::move(e) - ex::integer(-offset);
     }
 
-    /// Tensor `id` with a border of `value` around the two image axes.
-    int pad(int id, std::string name, std::string_view axis_prefix, std::int64_t before, std::int64_t after, double value) {
+    /// Pads tensor `id` with `value` along the two image axes.
+    int pad(int id, std::string name, std::string_view axis_prefix, std::int64_t pad_begin, std::int64_t pad_end, double value) {
         auto shape = shape_of(id);
         auto at = axes(shape.size());
-        if (before == 0 && after == 0) return dag_.compute(std::move(name), named(axis_prefix, shape), ex::read(id, at));
-        expr inside;
+        if (pad_begin == 0 && pad_end == 0) return dag_.compute(std::move(name), named(axis_prefix, shape), ex::read(id, at));
+        expr in_image;
         for (const auto a : {row_axis(), row_axis() + 1}) {
-            const auto low = ex::less_equal(ex::integer(before), at[a]);
-            const auto high = ex::less(at[a], ex::integer(before + shape[a]));
-            if (before > 0) inside = inside ? ex::both(inside, low) : low;
-            if (after > 0) inside = inside ? ex::both(inside, high) : high;
-            at[a] = plus(at[a], -before);
-            shape[a] += before + after;
+            const auto low = ex::less_equal(ex::integer(pad_begin), at[a]);
+            const auto high = ex::less(at[a], ex::integer(pad_begin + shape[a]));
+            if (pad_begin > 0) in_image = in_image ? ex::both(in_image, low) : low;
+            if (pad_end > 0) in_image = in_image ? ex::both(in_image, high) : high;
+            at[a] = plus(at[a], -pad_begin);
+            shape[a] += pad_begin + pad_end;
         }
-        return dag_.compute(std::move(name), named(axis_prefix, shape), ex::select(inside, ex::read(id, at), ex::constant(value)));
+        return dag_.compute(std::move(name), named(axis_prefix, shape), ex::select(in_image, ex::read(id, at), ex::constant(value)));
     }
 
     int matmul() {
@@ -183,7 +183,7 @@ private:
         return dag_.compute("DepthwiseConv2d", space, value, {{"di", k}, {"dj", k}}, reducer::sum);
     }
 
-    /// As a convolution of stride 1 with the turned filter, over the image with stride-1 zeros between its elements.
+    /// A transposed convolution: a stride-1 convolution with the rotated filter over the image dilated with stride-1 zeros between its elements.
     int transposed() {
         const auto k = get("k");
         const auto stride = get("stride");
@@ -287,13 +287,13 @@ private:
                             centred * (ex::constant(1) / deviation) * ex::read(gamma, {j}) + ex::read(beta, {j}));
     }
 
-    int fuse(fused_op op, int of) {
-        const auto shape = shape_of(of);
-        const auto x = ex::read(of, axes(shape.size()));
+    int fuse(fused_op op, int id) {
+        const auto shape = shape_of(id);
+        const auto x = ex::read(id, axes(shape.size()));
         const auto stage = [&](std::string name, std::string_view prefix, expr body) {
             return dag_.compute(std::move(name), named(prefix, shape), std::move(body));
         };
-        const auto per_channel = [&] { // a constant along one axis, read with 0 along the others
+        const auto per_channel = [&] { // a constant with one value a channel; its other axes have extent 1 and are read at index 0
             const auto channel = kernel_.is_image() ? channel_axis() : shape.size() - 1;
             std::vector<std::int64_t> flat(shape.size(), 1);
             flat[channel] = shape[channel];
@@ -316,18 +316,18 @@ private:
         case fused_op::tanh: return stage("T_tanh", "ax", ex::tanh(x));
         case fused_op::sigmoid: return stage("T_sigmoid", "ax", ex::constant(1) / (ex::exp(ex::constant(0) - x) + ex::constant(1)));
         }
-        return of;
+        return id;
     }
 };
 
 } // namespace detail
 
-/// The expression DAG of a kernel. Its inputs and constants stand where they are first used; weights, biases, gamma and beta are constants.
+/// The compute DAG of a kernel. Inputs and constants appear at their first use; weights, biases, gamma and beta are constants.
 ///
 /// Errors: limit, when a stage has more than 1e15 points.   Cost: microseconds.
 [[nodiscard]] inline result<compute_dag> build_dag(const kernel& k) {
     auto dag = detail::dag_builder(k).run();
-    if (auto fine = dag.check(); !fine) return error{fine.error().code, k.text() + ": " + fine.error().detail};
+    if (auto checked = dag.check(); !checked) return error{checked.error().code, k.text() + ": " + checked.error().detail};
     return dag;
 }
 

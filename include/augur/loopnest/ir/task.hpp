@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_IR_TASK_HPP
 
 /// @file
-/// A kernel to be tuned by the embedded compiler: models `task`.
+/// A tuning task of the embedded compiler: a kernel, its compute DAG and its hardware target. Models the concept `task`.
 
 #include <cstdint>
 #include <memory>
@@ -20,20 +20,20 @@
 
 namespace augur::inline v0::loopnest {
 
-/// A kernel, what it computes, and where it is to run. Immutable; copying is cheap.
+/// A kernel, its compute DAG and its target. Immutable; copying is cheap.
 class kernel_task {
 public:
-    /// @param uses  how often the network runs the kernel; its weight for the task scheduler
+    /// @param uses  how often the model runs the kernel: the weight of the task in the task scheduler
     /// Errors: those of `build_dag`
-    [[nodiscard]] static result<kernel_task> create(const kernel& what, const hardware_params& hardware, double uses = 1) {
-        auto dag = build_dag(what);
+    [[nodiscard]] static result<kernel_task> create(const kernel& k, const hardware_params& hardware, double uses = 1) {
+        auto dag = build_dag(k);
         if (!dag) return dag.error();
-        if (auto fine = dag->check(); !fine) return fine.error();
-        kernel_task t(what);
+        if (auto checked = dag->check(); !checked) return checked.error();
+        kernel_task t(k);
         t.dag_ = std::make_shared<const compute_dag>(std::move(*dag));
         t.hardware_ = hardware;
-        t.key_ = what.workload_key();
-        t.class_ = what.class_name();
+        t.key_ = k.workload_key();
+        t.class_ = k.class_name();
         t.uses_ = uses;
         t.flops_ = t.dag_->flops();
         return t;
@@ -45,11 +45,11 @@ public:
     [[nodiscard]] double flops() const noexcept { return flops_; }
     [[nodiscard]] std::string_view kernel_class() const noexcept { return class_; }
 
-    [[nodiscard]] const kernel& what() const noexcept { return what_; }
+    [[nodiscard]] const kernel& what() const noexcept { return kernel_; }
     [[nodiscard]] const std::shared_ptr<const compute_dag>& dag() const noexcept { return dag_; }
     [[nodiscard]] const hardware_params& hardware() const noexcept { return hardware_; }
 
-    /// The task as a log line names it. Constants are laid out for their reader, which Ansor calls layout rewrite 2.
+    /// The task in the form that a log line stores. Its layout_rewrite is 2: Ansor's code for constants rewritten to the layout of their reader.
     [[nodiscard]] logged_task logged() const {
         logged_task out;
         out.workload_key = key_;
@@ -59,7 +59,7 @@ public:
         return out;
     }
 
-    /// Bytes that one run must read and write at least: every input once, every output once.
+    /// Lower bound of the memory traffic of one run: bytes of all inputs and all outputs, each counted once.
     [[nodiscard]] double bytes() const {
         double n = 0;
         for (std::size_t i = 0; i < dag_->ops.size(); ++i)
@@ -68,9 +68,9 @@ public:
     }
 
 private:
-    explicit kernel_task(kernel what) : what_(std::move(what)) {}
+    explicit kernel_task(kernel k) : kernel_(std::move(k)) {}
 
-    kernel what_;
+    kernel kernel_;
     std::shared_ptr<const compute_dag> dag_;
     hardware_params hardware_;
     std::string key_;

@@ -3,10 +3,10 @@
 #define AUGUR_LOOPNEST_LOWER_BOUNDS_HPP
 
 /// @file
-/// Bound inference: which box of each tensor its stage computes, and how long every loop is.
+/// Bound inference: the box of each tensor that its stage computes, and the extent of each loop.
 ///
-/// Consumers come before producers. A stage at root computes its whole tensor; a stage inside a loop of another computes the box that its readers
-/// sweep while the loops inside that loop run.
+/// Stages are visited consumers first. A root stage computes its whole tensor. A stage computed inside a loop of another stage computes the box
+/// that its readers access while the loops inside that loop run.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,43 +23,43 @@
 
 namespace augur::inline v0::loopnest {
 
-/// A box of a tensor: least index, as a sum over the loops around, and extent, one pair an axis.
+/// A box of a tensor, per axis: the least index, as an affine expression of the enclosing loops, and the extent.
 struct tensor_box {
     std::vector<affine> low;
     std::vector<std::int64_t> extent;
 };
 
-/// The loops of one stage with everything known about them.
+/// The inferred bounds of one stage.
 struct bounded_stage {
     tensor_box box;
-    std::vector<std::int64_t> extents; ///< one a variable of the stage
-    std::vector<int> loops;            ///< the term of each iter; -1: it runs once
-    std::vector<affine> axes;          ///< value of each root axis (reduce axes included) inside all loops
-    std::vector<affine> room;          ///< of each split that overshoots its loop: negative in the steps to be skipped
-    std::vector<int> around;           ///< terms of the loops of other stages around this one
+    std::vector<std::int64_t> extents; ///< one per loop variable of the stage
+    std::vector<int> loops;            ///< the term of each iter; -1 for a loop that runs once
+    std::vector<affine> axes;          ///< values of the root axes and reduce axes inside all loops
+    std::vector<affine> room;          ///< one per split that overshoots its loop; an iteration is skipped if some value is negative
+    std::vector<int> around;           ///< terms of the enclosing loops of other stages
 };
 
-/// Iterations of one stage's loops, all of them together, at most; so no product of the extents of some of them overflows.
+/// Largest number of iterations of one stage, all loops multiplied; products of some of its extents therefore do not overflow.
 inline constexpr std::int64_t max_stage_iterations = std::int64_t{1} << 50U;
 
-/// Nodes of one stage's expression, those of inlined stages included: each read of an inlined stage is a copy of it.
+/// Largest number of expression nodes of one stage after inlining; each read of an inlined stage copies its expression.
 inline constexpr double max_expression_nodes = 1 << 16U;
 
-/// All stages of a state, bounded. Inlined stages and placeholders have an empty entry.
+/// The inferred bounds of all stages of a state. Inlined stages and placeholders have an empty entry.
 struct bounded_state {
     term_table terms;
-    std::vector<expr> bodies; ///< one a stage, with inlined stages substituted
+    std::vector<expr> bodies; ///< one per stage, with inlined stages substituted
     std::vector<bounded_stage> stages;
 };
 
 namespace detail {
 
-/// Nodes and axis leaves of an expression, counted as a tree; doubles, since a chain of inlined stages may double them with each.
+/// Nodes and axis leaves of an expression, counted as a tree. Doubles: each stage of an inlined chain may double the count.
 struct expr_size {
     double nodes = 1;
     double axes = 0;
 };
-/// The size of `e` where reads of `s`'s inlined stages are replaced by expressions of `sizes`. Never below the truth.
+/// An upper bound of the size of `e` after its reads of inlined stages of `s` are replaced by expressions of `sizes`.
 inline expr_size inlined_size(const expr& e, const loop_state& s, const std::vector<expr_size>& sizes) {
     expr_size all{1, e->op == expr_op::axis ? 1.0 : 0.0}, most{1, 0};
     for (const auto& o : e->operands) {
@@ -72,7 +72,7 @@ inline expr_size inlined_size(const expr& e, const loop_state& s, const std::vec
     if (s.stages()[at].where != stage::place::inlined) return all;
     return {sizes[at].nodes + sizes[at].axes * (most.nodes - 1), sizes[at].axes * most.axes};
 }
-/// The first stage whose expression inlining makes too large; npos: none is.
+/// The first stage whose expression is too large after inlining; npos: none.
 inline std::size_t too_large_inlined(const loop_state& s) {
     const auto& ops = s.dag().ops;
     if (std::none_of(s.stages().begin(), s.stages().end(), [](const stage& x) { return x.where == stage::place::inlined; })) return loop_state::npos;
@@ -104,7 +104,7 @@ inline std::vector<expr> effective_bodies(const loop_state& s) {
     return bodies;
 }
 
-/// An index expression as a sum; nothing when it is none (products of axes, min, max, select).
+/// Converts an index expression to affine form; nullopt if it contains products of axes, min, max or select.
 inline std::optional<affine> to_affine(const expr& e, const std::vector<affine>& axes, term_table& terms) {
     switch (e->op) {
     case expr_op::integer: return affine(e->integer);
@@ -128,8 +128,8 @@ inline std::optional<affine> to_affine(const expr& e, const std::vector<affine>&
     case expr_op::floor_mod: {
         const auto a = to_affine(e->operands[0], axes, terms);
         if (!a) return std::nullopt;
-        const auto by = e->operands[1]->integer;
-        return e->op == expr_op::floor_div ? terms.quotient(*a, by) : terms.remainder(*a, by);
+        const auto divisor = e->operands[1]->integer;
+        return e->op == expr_op::floor_div ? terms.quotient(*a, divisor) : terms.remainder(*a, divisor);
     }
     default: return std::nullopt;
     }
@@ -159,9 +159,9 @@ private:
     bounded_state out_;
     static constexpr std::int64_t limit = std::int64_t{1} << 40;
 
-    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+    static error refused(std::string reason) { return {errc::illegal_schedule, std::move(reason)}; }
 
-    /// The place in `target` of the loop inside which stage `i` ends up, through stages attached to stages; npos when it is not inside `target`.
+    /// The position among the loops of `target` of the loop that encloses stage `i`, directly or through other attached stages; npos: not inside.
     [[nodiscard]] std::size_t depth_in(std::size_t i, std::size_t target) const {
         const auto* s = &state_.stages()[i];
         while (s->where == stage::place::at) {
@@ -216,13 +216,13 @@ private:
                         b.box.extent[a] = extent;
                         continue;
                     }
-                    const auto apart = low - b.box.low[a];
-                    if (!apart.is_constant()) {
+                    const auto distance = low - b.box.low[a];
+                    if (!distance.is_constant()) {
                         whole[a] = true;
                         continue;
                     }
-                    const auto begin = (std::min)(std::int64_t{0}, apart.constant);
-                    const auto end = (std::max)(b.box.extent[a], apart.constant + extent);
+                    const auto begin = (std::min)(std::int64_t{0}, distance.constant);
+                    const auto end = (std::max)(b.box.extent[a], distance.constant + extent);
                     b.box.low[a].constant += begin;
                     b.box.extent[a] = end - begin;
                 }
@@ -230,7 +230,7 @@ private:
             });
             if (!problem.empty()) return refused(problem);
         }
-        if (first) return refused("nobody reads it");
+        if (first) return refused("computed inside a loop, but no stage reads it");
         for (std::size_t a = 0; a < op.axes.size(); ++a) {
             if (!whole[a] && b.box.extent[a] < op.axes[a].extent) continue;
             b.box.low[a] = affine();
@@ -255,7 +255,7 @@ private:
                 b.extents[rel.parent] = product;
                 continue;
             }
-            // A part is no longer than what is left of the loop: inside another stage the box may be smaller than the split (TVM's PassDownDomain).
+            // A part is at most as long as the rest of the loop: inside another stage the box may be smaller than the split (TVM: PassDownDomain).
             std::int64_t rest = b.extents[rel.parent];
             const auto n = rel.lengths.size();
             for (std::size_t k = 0; k < n; ++k) {
@@ -268,16 +268,17 @@ private:
             b.extents[rel.inner_to_outer ? rel.parts.front() : rel.parts.back()] = rest;
         }
         std::int64_t iterations = 1;
-        for (const auto& it : s.iters) {
-            if (b.extents[it.var] > max_stage_iterations / (std::max)(iterations, std::int64_t{1})) return refused("its loops have more than 2^50 iterations");
-            iterations *= b.extents[it.var];
+        for (const auto& iter : s.iters) {
+            if (b.extents[iter.var] > max_stage_iterations / (std::max)(iterations, std::int64_t{1}))
+                return refused("its loops have more than 2^50 iterations");
+            iterations *= b.extents[iter.var];
         }
         b.loops.clear();
         std::vector<affine> value(s.vars.size());
-        for (const auto& it : s.iters) {
-            const auto extent = b.extents[it.var];
+        for (const auto& iter : s.iters) {
+            const auto extent = b.extents[iter.var];
             b.loops.push_back(extent > 1 ? out_.terms.loop(extent) : -1);
-            if (extent > 1) value[it.var] = term_table::value(b.loops.back());
+            if (extent > 1) value[iter.var] = term_table::value(b.loops.back());
         }
         for (std::size_t r = s.relations.size(); r-- > 0;) {
             const auto& rel = s.relations[r];
@@ -307,11 +308,11 @@ private:
 
 } // namespace detail
 
-/// Bounds every stage of `s`.   Errors: illegal_schedule, with the stage and the reason, `max_stage_iterations` among them.
+/// Infers the bounds of every stage of `s`.   Errors: illegal_schedule, with the stage and the reason; it includes `max_stage_iterations`.
 /// Cost: linear in loops times reads.
 [[nodiscard]] inline result<bounded_state> bound(const loop_state& s) { return detail::bound_inference(s).run(); }
 
-/// Fills the extents of all loop variables of `s` (Ansor's InferBound).
+/// Sets the extents of all loop variables of `s` (Ansor: InferBound).
 inline result<void> infer_bounds(loop_state& s) {
     const auto b = bound(s);
     if (!b) return b.error();

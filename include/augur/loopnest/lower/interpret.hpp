@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_LOWER_INTERPRET_HPP
 
 /// @file
-/// Runs a lowered kernel step by step. Slow, and checks every access: the referee between schedules and generated code.
+/// Interpreter for lowered kernels. It checks every access and is slow: the reference for tests of lowering and of generated C.
 
 #include <cmath>
 #include <cstddef>
@@ -35,7 +35,7 @@ public:
 private:
     const lowered_kernel& kernel_;
     std::span<std::vector<float>> buffers_;
-    std::int64_t left_;               ///< iterations that may still be run
+    std::int64_t left_;               ///< iterations that may still run
     std::vector<std::int64_t> terms_; ///< current value of each loop
     std::string problem_;
 
@@ -47,9 +47,9 @@ private:
                 v += f * terms_[static_cast<std::size_t>(t)];
                 continue;
             }
-            const auto of = eval(x.of);
-            const auto q = floor_div(of, x.by);
-            v += f * (x.what == term_table::term::kind::quotient ? q : of - q * x.by);
+            const auto operand = eval(x.of);
+            const auto q = floor_div(operand, x.by);
+            v += f * (x.what == term_table::term::kind::quotient ? q : operand - q * x.by);
         }
         return v;
     }
@@ -130,7 +130,7 @@ private:
         for (std::int64_t i = 0; i < l.extent && may_go_on(); ++i) {
             if (l.term >= 0) terms_[static_cast<std::size_t>(l.term)] = i;
             for (const auto a : l.attached) {
-                // what an intermediate held before must not be read again
+                // fill with NaN: old values of an intermediate must not be read
                 auto& b = buffers_[static_cast<std::size_t>(kernel_.nests[a].buffer)];
                 b.assign(b.size(), std::numeric_limits<float>::quiet_NaN());
                 enter(kernel_.nests[a], 0);
@@ -156,12 +156,12 @@ private:
 
 } // namespace detail
 
-/// Iterations of all loops that `interpret` runs at most, unless it is told another number; some minutes.
+/// The default limit of `interpret`: iterations of all loops together; a run of that length takes minutes.
 inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32U;
 
-/// Runs `k` on `inputs`, one vector a placeholder in the order of the DAG; gives one vector an output.
-/// Errors: shape_mismatch (an input of the wrong size), illegal_schedule (an access outside a buffer: a defect of lowering, never hidden; or more
-/// than `most` iterations).
+/// Runs `k` on `inputs`, one vector per placeholder in the order of the DAG, and returns one vector per output.
+/// Errors: shape_mismatch (wrong size of an input); illegal_schedule (an access outside a buffer, which is a defect of lowering, or more than
+/// `most` iterations).
 [[nodiscard]] inline result<std::vector<std::vector<float>>> interpret(const lowered_kernel& k, std::span<const std::vector<float>> inputs,
                                                                        std::int64_t most = max_interpreted_iterations) {
     std::vector<std::vector<float>> buffers;
@@ -169,7 +169,7 @@ inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32
         const auto i = buffers.size();
         if (b.what == lowered_buffer::kind::input) {
             if (i >= inputs.size() || inputs[i].size() != static_cast<std::size_t>(b.elements))
-                return error{errc::shape_mismatch, "input " + std::to_string(i) + " must have " + std::to_string(b.elements) + " elements"};
+                return error{errc::shape_mismatch, "input " + std::to_string(i) + ": expected " + std::to_string(b.elements) + " elements"};
             buffers.push_back(inputs[i]);
         } else {
             const bool zero = b.what == lowered_buffer::kind::packed;

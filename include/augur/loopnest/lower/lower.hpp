@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_LOWER_LOWER_HPP
 
 /// @file
-/// Lowering: from a state to loop nests over flat buffers. The interpreter and the C writer both read this form.
+/// Lowering of a schedule state to loop nests over flat buffers. The interpreter and the C writer read this form.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace augur::inline v0::loopnest {
 
-/// A value to compute. As `expr`, with reads resolved to flat offsets and conditions to sums:
-/// `read` is buffer[index]; `less_equal` is 0 <= index; `equal` is index == 0; `axis` is index as a float.
+/// A lowered expression: as `expr`, with reads as flat offsets and conditions in affine form.
+/// `read` is buffer[index]; `less_equal` is 0 <= index; `equal` is index == 0; `axis` is the value of index as a float.
 struct lowered_expr {
     expr_op op{};
     double value = 0;
@@ -33,29 +33,29 @@ struct lowered_buffer {
     enum class kind : std::uint8_t {
         input,   ///< a placeholder
         output,  ///< a result
-        packed,  ///< a constant placeholder in the layout that its reader wants
-        scratch, ///< an intermediate of the whole kernel
-        local,   ///< an intermediate inside a loop of another stage; lives on the stack
+        packed,  ///< a constant placeholder in the layout of its reader's tiles
+        scratch, ///< an intermediate at the root
+        local,   ///< an intermediate inside a loop of another stage, on the stack
     } what{};
-    int tensor = 0; ///< the id of the operation it holds
+    int tensor = 0; ///< the id of the operation that it stores
     std::int64_t elements = 0;
-    bool constant = false; ///< an input that stays the same over calls
+    bool constant = false; ///< an input with equal contents in all calls
 };
 
-/// A loop of a nest, outermost first.
+/// A loop of a nest; nests list their loops outermost first.
 struct lowered_loop {
-    int term = -1; ///< -1: it runs once
+    int term = -1; ///< term number of the loop variable; -1: the loop runs once
     std::int64_t extent = 1;
     bool reduce = false;
     loop_annotation annotation = loop_annotation::none;
-    std::vector<std::size_t> attached; ///< nests computed at the head of the body, in order
+    std::vector<std::size_t> attached; ///< nests computed at the start of the loop body, in order
 };
 
-/// One stage as a loop nest around one store.
+/// The loop nest of one stage, with one store in the innermost body.
 ///
-/// In a reduction the element is set to the neutral value before the first reduce loop, over the space loops inside that one; then
-/// `buffer[index] = combine(buffer[index], value)`. The store (and the neutral value) is skipped where some guard is negative; a guard that moves
-/// with reduce loops does not concern the neutral value.
+/// A reduction first stores the neutral value, before its first reduce loop, over the space loops inside that loop; then each step does
+/// `buffer[index] = combine(buffer[index], value)`. A store is skipped where a guard is negative. A guard that depends on reduce loops does not
+/// apply to the store of the neutral value.
 struct lowered_nest {
     std::size_t stage = 0;
     std::vector<lowered_loop> loops;
@@ -66,7 +66,7 @@ struct lowered_nest {
     reducer combine = reducer::none;
     std::int64_t auto_unroll_max_step = -1;
 
-    /// The first reduce loop; loops.size() when there is none.
+    /// The position of the first reduce loop; `loops.size()` if there is none.
     [[nodiscard]] std::size_t first_reduce() const {
         return static_cast<std::size_t>(std::find_if(loops.begin(), loops.end(), [](const lowered_loop& l) { return l.reduce; }) - loops.begin());
     }
@@ -75,16 +75,16 @@ struct lowered_nest {
 /// A lowered kernel.
 struct lowered_kernel {
     term_table terms;
-    std::vector<lowered_buffer> buffers; ///< inputs, outputs, packed, scratch, local: in this order
+    std::vector<lowered_buffer> buffers; ///< ordered: inputs, outputs, packed, scratch, local
     std::vector<lowered_nest> nests;
-    std::vector<std::size_t> roots;   ///< nests at the root, in the order of execution
-    std::vector<std::size_t> packing; ///< nests that fill the packed buffers; run once
+    std::vector<std::size_t> roots;   ///< nests at the root, in execution order
+    std::vector<std::size_t> packing; ///< nests that fill the packed buffers; executed once
     double flops = 0;
 };
 
 struct lower_options {
-    bool rewrite_layout = true;                        ///< give constant placeholders the layout of their reader's tiles (Ansor's layout rewrite)
-    std::int64_t max_local_elements = 4 * 1024 * 1024; ///< of one intermediate inside a parallel or serial loop
+    bool rewrite_layout = true;                        ///< give constant placeholders the layout of their reader's tiles (Ansor: layout rewrite)
+    std::int64_t max_local_elements = 4 * 1024 * 1024; ///< limit for one intermediate inside a loop
     std::int64_t max_scratch_elements = std::int64_t{1} << 31;
 };
 
@@ -105,10 +105,10 @@ public:
         if (options_.rewrite_layout)
             for (std::size_t i = 0; i < ops.size(); ++i)
                 if (ops[i].placeholder() && ops[i].constant) pack(i);
-        for (const auto where : {stage::place::root, stage::place::at}) {
+        for (const auto place : {stage::place::root, stage::place::at}) {
             for (std::size_t i = 0; i < ops.size(); ++i) {
-                if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].where != where) continue;
-                const bool root = where == stage::place::root;
+                if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].where != place) continue;
+                const bool root = place == stage::place::root;
                 std::int64_t n = 1;
                 for (const auto e : bounds_.stages[i].box.extent) {
                     n *= e;
@@ -136,12 +136,12 @@ public:
     }
 
 private:
-    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+    static error refused(std::string reason) { return {errc::illegal_schedule, std::move(reason)}; }
 
-    /// A packed layout: which piece of which axis each dimension is.
+    /// A packed layout; each dimension is a piece of an axis of the tensor.
     struct piece {
-        std::size_t axis;    ///< of the tensor
-        std::int64_t stride; ///< axis value / stride % extent
+        std::size_t axis;    ///< index of the axis
+        std::int64_t stride; ///< value of the piece: axis value / stride % extent
         std::int64_t extent;
     };
     struct layout {
@@ -152,17 +152,17 @@ private:
     bounded_state bounds_;
     const lower_options& options_;
     lowered_kernel out_;
-    std::vector<int> buffer_of_; ///< of each operation
-    std::vector<layout> place_;  ///< of each operation
+    std::vector<int> buffer_of_; ///< one per operation
+    std::vector<layout> place_;  ///< one per operation
 
-    int make_buffer(std::size_t op, lowered_buffer::kind what, std::int64_t elements) {
+    int make_buffer(std::size_t op, lowered_buffer::kind kind, std::int64_t elements) {
         const auto& o = state_.dag().ops[op];
-        out_.buffers.push_back({what, o.id, elements, o.constant});
+        out_.buffers.push_back({kind, o.id, elements, o.constant});
         buffer_of_[op] = static_cast<int>(out_.buffers.size()) - 1;
         return buffer_of_[op];
     }
 
-    /// Lays a constant tensor out in the order in which the tiles of its only reader need it, when it is read by plain axes.
+    /// Packs a constant tensor in the order in which the tiles of its only reader access it. Applies to reads indexed by plain axes.
     void pack(std::size_t w) {
         const auto& ops = state_.dag().ops;
         std::size_t reader = loop_state::npos;
@@ -181,7 +181,7 @@ private:
         const auto& s = state_.stages()[reader];
         const auto& op = ops[reader];
         if (s.relations.empty() || op.combine == reducer::none) return;
-        std::vector<std::size_t> tensor_axis(op.axis_count(), loop_state::npos); // of an axis of the reader
+        std::vector<std::size_t> tensor_axis(op.axis_count(), loop_state::npos); // axis of the tensor for each axis of the reader
         for (std::size_t a = 0; a < access->operands.size(); ++a) {
             const auto& index = access->operands[a];
             if (index->op != expr_op::axis) return;
@@ -191,7 +191,7 @@ private:
         }
         layout l;
         std::vector<bool> done(op.axis_count(), false);
-        const auto add = [&](auto&& self, std::size_t var) -> bool { // in the order of the loops, fusions taken apart
+        const auto add = [&](auto&& self, std::size_t var) -> bool { // in loop order; fused loops are decomposed
             for (const auto& rel : s.relations) {
                 if (rel.what == loop_relation::kind::fuse && rel.parent == var) {
                     return std::all_of(rel.parts.begin(), rel.parts.end(), [&](std::size_t p) { return self(self, p); });
@@ -199,7 +199,7 @@ private:
                 if (rel.what != loop_relation::kind::split) continue;
                 const auto part = std::find(rel.parts.begin(), rel.parts.end(), var);
                 if (part == rel.parts.end()) continue;
-                if (rel.parent >= op.axis_count() || !rel.inner_to_outer) return false; // split twice
+                if (rel.parent >= op.axis_count() || !rel.inner_to_outer) return false; // the axis was split twice
                 const auto a = tensor_axis[rel.parent];
                 if (a == loop_state::npos) return true;
                 std::int64_t stride = 1;
@@ -212,11 +212,11 @@ private:
             if (const auto a = tensor_axis[var]; a != loop_state::npos) l.pieces.push_back({a, 1, ops[w].axes[a].extent});
             return true;
         };
-        for (const auto& it : s.iters)
-            if (!add(add, it.var)) return;
+        for (const auto& iter : s.iters)
+            if (!add(add, iter.var)) return;
         std::int64_t elements = 1;
         for (const auto& p : l.pieces) {
-            if (p.extent > (4 * ops[w].elements() + 1024) / elements) return; // splits far from dividing: padding would cost more than it gives
+            if (p.extent > (4 * ops[w].elements() + 1024) / elements) return; // lengths far from divisors: the padding would cost too much
             elements *= p.extent;
         }
 
@@ -240,7 +240,7 @@ private:
         for (std::size_t a = 0; a < axis.size(); ++a) {
             read.index = read.index * ops[w].axes[a].extent + axis[a];
             const auto room = affine(ops[w].axes[a].extent - 1) - axis[a];
-            if (bounds_.terms.range(room).low < 0) nest.guards.push_back(room); // padding stays as the runner made it: zero
+            if (bounds_.terms.range(room).low < 0) nest.guards.push_back(room); // guarded elements keep the runner's initial value, zero
         }
         nest.value = std::move(read);
         nest.index = flat;
@@ -250,7 +250,7 @@ private:
         out_.nests.push_back(std::move(nest));
     }
 
-    /// The flat offset of an element of operation `at`.
+    /// The flat offset of the element `index` of operation `at`.
     std::optional<affine> offset(std::size_t at, const std::vector<affine>& index) {
         const auto& ops = state_.dag().ops;
         affine flat;
@@ -318,7 +318,7 @@ private:
         return simplified(std::move(out));
     }
 
-    /// Is a condition settled by the ranges of its terms?
+    /// The value of a condition if the ranges of its terms determine it; nullopt otherwise.
     [[nodiscard]] std::optional<bool> settled(const lowered_expr& c) const {
         switch (c.op) {
         case expr_op::less_equal:
@@ -348,7 +348,7 @@ private:
 
     lowered_expr simplified(lowered_expr e) const {
         if (e.op == expr_op::logical_and || e.op == expr_op::logical_or) {
-            const bool keep = e.op == expr_op::logical_and; // the side that says nothing
+            const bool keep = e.op == expr_op::logical_and; // the value that does not affect the result
             if (settled(e.operands[0]) == keep) return std::move(e.operands[1]);
             if (settled(e.operands[1]) == keep) return std::move(e.operands[0]);
         }
@@ -378,15 +378,15 @@ private:
             if (bounds_.terms.range(room).low < 0 && std::find(n.guards.begin(), n.guards.end(), room) == n.guards.end())
                 n.guards.push_back(std::move(room));
         };
-        for (const auto& room : b.room) guard(room); // stay in the box
+        for (const auto& room : b.room) guard(room); // the iteration lies inside the box
         for (std::size_t a = 0; a < op.axes.size() && s.where == stage::place::at; ++a) {
-            guard(affine(op.axes[a].extent - 1) - b.axes[a]); // and in the tensor
+            guard(affine(op.axes[a].extent - 1) - b.axes[a]); // and inside the tensor
             guard(b.axes[a]);
         }
         std::vector<affine> index(b.axes.begin(), b.axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
         const auto flat = offset(i, index);
         auto value = lower(bounds_.bodies[i], b.axes);
-        if (!flat || !value) return refused("an index is not a sum of loops");
+        if (!flat || !value) return refused("an index is not affine in the loops");
         n.buffer = buffer_of_[i];
         n.index = *flat;
         n.value = std::move(*value);
@@ -397,7 +397,7 @@ private:
 
 } // namespace detail
 
-/// Lowers a state.   Errors: illegal_schedule (bounds, indices), limit (an intermediate too large).   Cost: about that of `bound`.
+/// Lowers a schedule state.   Errors: illegal_schedule (bounds, indices), limit (an intermediate is too large).   Cost: about that of `bound`.
 [[nodiscard]] inline result<lowered_kernel> lower(const loop_state& s, const lower_options& options = {}) {
     auto b = bound(s);
     if (!b) return b.error();

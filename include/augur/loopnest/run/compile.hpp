@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_RUN_COMPILE_HPP
 
 /// @file
-/// The system's C compiler as a child process: which one, with which flags, and C source to shared object.
+/// The host's C compiler as a child process: search, flag probing, and compilation of C source to shared objects.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,32 +27,32 @@
 
 namespace augur::inline v0::loopnest {
 
-/// Which compiler, as the user chose it.
+/// The compiler and flags that the user selects.
 struct compiler_options {
-    std::string command;            ///< program and leading arguments, separated by blanks; empty: the variable CC, else cc. No shell sees it
-    std::vector<std::string> flags; ///< instead of the default ones when not empty, one argument each
+    std::string command;            ///< program and leading arguments, separated by blanks, never passed to a shell; empty: the variable CC, else cc
+    std::vector<std::string> flags; ///< one argument each; empty: `default_compile_flags`
 };
 
-/// A compiler that was found, with what belongs into every record.
+/// A compiler that was found, with the text that identifies it in records.
 struct compiler {
-    std::vector<std::string> command; ///< leading arguments
-    std::vector<std::string> flags;   ///< for every program
+    std::vector<std::string> command; ///< the program and its leading arguments
+    std::vector<std::string> flags;   ///< flags for every program
     std::string identity;             ///< the first line of --version
     [[nodiscard]] bool is_clang() const noexcept { return identity.find("clang") != std::string::npos; }
 };
 
 /// Limits of one compilation.
 struct compile_limits {
-    double wall_seconds = 20; ///< for one program; a batch of n gets n times as much
+    double wall_seconds = 20; ///< limit for one program; a batch of n programs gets n times as much
     double cpu_seconds = 20;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30U; ///< address space of each compiler process
-    std::uint64_t file_bytes = std::uint64_t{256} << 20U; ///< of each file that it writes
+    std::uint64_t file_bytes = std::uint64_t{256} << 20U; ///< size of each file that the compiler writes
 };
 
-/// The flags that are tried when the user names none; those that the compiler refuses are left out.
+/// The flags used if the user names none. Flags that the compiler refuses are omitted.
 ///
-/// -O2 and not -O3: lowered programs bring their vector types and unrolling with them, and -O3 costs up to four times the compile time. Not -Ofast:
-/// sums must keep the order of the schedule, and a NaN must stay one, or the output check is blind.
+/// -O2 instead of -O3: the generated code has explicit vectors and unrolling, and -O3 takes up to four times the compile time. No -Ofast: sums must
+/// keep the order of the schedule, and NaN must be preserved, or the output check would miss errors.
 inline std::vector<std::string> default_compile_flags() {
     return {
         "-O2",
@@ -80,7 +80,7 @@ inline std::vector<std::string> split_blanks(std::string_view text) {
     return words;
 }
 
-/// Text of a compiler for a record: printable, one line, bounded.
+/// Compiler output for a record: printable characters, one line, at most `limit` bytes.
 inline std::string one_line(std::string_view text, std::size_t limit = 400) {
     std::string line;
     for (const char c : text) {
@@ -93,20 +93,20 @@ inline std::string one_line(std::string_view text, std::size_t limit = 400) {
     return line;
 }
 
-/// The text without a path that differs from run to run.
+/// `text` with a path that differs between runs replaced.
 inline std::string without_path(std::string text, std::string_view path, std::string_view instead) {
     for (std::size_t at = 0; (at = text.find(path, at)) != std::string::npos; at += instead.size()) text.replace(at, path.size(), instead);
     return text;
 }
 
-/// The interesting part of what a compiler printed: from its first error on.
+/// The relevant part of the compiler output: from its first error on, as one line.
 inline std::string compiler_complaint(std::string_view text) {
     const auto at = text.find("error");
     const auto line = at == std::string_view::npos ? 0 : text.rfind('\n', at);
     return one_line(text.substr(line == std::string_view::npos ? 0 : line));
 }
 
-/// A report of the guard, read with all its checks.
+/// A report of the guard process; `valid` if nonce, length and checksum are correct.
 struct guard_answer {
     bool valid = false;
     guard_report report{};
@@ -123,7 +123,7 @@ inline guard_answer read_guard(const process_result& r, std::uint64_t nonce) {
     return a;
 }
 
-/// Numbers that a late message of another child cannot carry by accident.
+/// A number that identifies one child, so that a late message of another child is not accepted.
 inline std::uint64_t fresh_nonce(std::uint64_t counter) {
     const auto clock = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
     return mix64(mix64(clock ^ static_cast<std::uint64_t>(::getpid()) << 32U) + counter);
@@ -134,10 +134,10 @@ struct guard_limits {
     std::uint64_t memory_bytes, file_bytes;
 };
 
-/// Why a program that the run itself needs could not be started.
-inline error no_start(std::string_view what, const std::string& program, int start_error, std::string_view help = {}) {
+/// The error for a required program that could not be started.
+inline error no_start(std::string_view component, const std::string& program, int start_error, std::string_view help = {}) {
     const auto code = no_descriptors(start_error) ? errc::limit : start_error == ENOENT || start_error == EACCES ? errc::not_found : errc::io;
-    std::string text(what);
+    std::string text(component);
     text += ": cannot start '" + program + "': " + start_failure(start_error);
     if (code == errc::not_found) text += help;
     return {code, std::move(text)};
@@ -149,18 +149,18 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
     std::snprintf(hex, sizeof hex, "%llx", static_cast<unsigned long long>(nonce));
     process_spec s;
     s.arguments = {runner, hex, whole(l.wall_seconds * 1e3), whole(l.cpu_seconds), std::to_string(l.memory_bytes), std::to_string(l.file_bytes)};
-    s.wall_seconds = l.wall_seconds + 10; // the guard keeps the time; this is for a guard that is stuck itself
+    s.wall_seconds = l.wall_seconds + 10; // the guard enforces the limit; this one is for a guard that hangs
     s.grace_seconds = 5;
-    s.temporary = runner.substr(0, runner.rfind('/')); // the work folder: what a killed compiler leaves goes with it
+    s.temporary = runner.substr(0, runner.rfind('/')); // the work folder: files of a killed compiler are removed with it
     return s;
 }
 
 } // namespace detail
 
-/// Finds the compiler and the default flags that it takes. Costs two or three runs of it (0.1 s).
+/// Finds the compiler and the default flags that it accepts. Runs the compiler two or three times (0.1 s).
 ///
-/// @return errors: not_found (cannot be started), limit (no descriptors are left to start it), invalid_argument (fails on an empty file), io,
-///         interrupted
+/// @return errors: not_found (the compiler cannot be started), limit (no file descriptors are left), invalid_argument (it fails on an empty
+///         file), io, interrupted
 inline result<compiler> find_compiler(const compiler_options& options, const work_folder& folder, stop_flag stop = nullptr) {
     compiler found;
     std::string command = options.command;
@@ -173,13 +173,14 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
     ask.arguments.emplace_back("--version");
     ask.wall_seconds = 20;
     ask.temporary = folder.path();
-    const auto said = run_process(ask, stop);
-    if (said.stopped) return error{errc::interrupted, "stopped while asking the compiler for its version"};
-    if (said.start_error != 0) return detail::no_start("C compiler", found.command.front(), said.start_error, "; install gcc or clang, or name one");
-    if (!said.ok())
-        return error{errc::invalid_argument, "C compiler: '" + command + " --version' failed" + (said.timed_out ? " (time limit)" : "") + ": " +
-                                                 detail::one_line(said.errors)};
-    found.identity = detail::one_line(std::string_view(said.output).substr(0, said.output.find('\n')), 200);
+    const auto version = run_process(ask, stop);
+    if (version.stopped) return error{errc::interrupted, "stopped while asking the compiler for its version"};
+    if (version.start_error != 0)
+        return detail::no_start("C compiler", found.command.front(), version.start_error, "; install gcc or clang, or name one");
+    if (!version.ok())
+        return error{errc::invalid_argument, "C compiler: '" + command + " --version' failed" + (version.timed_out ? " (time limit)" : "") + ": " +
+                                                 detail::one_line(version.errors)};
+    found.identity = detail::one_line(std::string_view(version.output).substr(0, version.output.find('\n')), 200);
 
     const std::string source = folder.path() + "/probe.c";
     (void)::unlink(source.c_str());
@@ -209,15 +210,15 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
     return found;
 }
 
-/// Compiles the runner into the folder and returns its path. Costs about 0.5 s once.
+/// Compiles the runner program into the folder and returns its path. Costs about 0.5 s.
 ///
-/// @return errors: invalid_argument (the compiler fails on it, with what it says), limit (no descriptors are left to start it), interrupted, io
+/// @return errors: invalid_argument (compile error, with the compiler's message), limit (no file descriptors are left), interrupted, io
 inline result<std::string> build_runner(const compiler& cc, const work_folder& folder, stop_flag stop = nullptr) {
     const std::string source = folder.path() + "/runner.c", binary = folder.path() + "/runner";
     if (auto written = write_private_file(source, detail::runner_source()); !written) return written.error();
     process_spec job;
     job.arguments = cc.command;
-    // Only the instruction set of the user's flags: the fill and the comparison must not depend on the mathematics flags of candidates.
+    // Machine flags only: the fill and the comparison must not depend on the floating-point flags of the candidates.
     for (const auto& flag : cc.flags)
         if (flag.rfind("-m", 0) == 0) job.arguments.push_back(flag);
     for (const char* a : {"-O2", "-w", "-ffp-contract=off", "-pthread", "-o"}) job.arguments.emplace_back(a);
@@ -234,21 +235,21 @@ inline result<std::string> build_runner(const compiler& cc, const work_folder& f
     return binary;
 }
 
-/// What came of compiling one batch of programs into one shared object.
+/// The result of compiling one batch of programs into one shared object.
 struct compile_outcome {
     bool ok = false;
-    bool timed_out = false; ///< wall or CPU limit, or the memory limit of the compiler
+    bool timed_out = false; ///< wall or CPU limit exceeded, or the memory limit of the compiler
     bool stopped = false;
-    bool ours = false; ///< the failure is on our side: not the program's fault
+    bool ours = false; ///< internal failure: the program is not the cause
     double cpu_seconds = 0;
     double wall_seconds = 0;
-    std::string object; ///< path
+    std::string object; ///< path of the shared object
     std::string reason;
 };
 
-/// Compiles batches, each one to a shared object named by `first_number` and its place, `concurrency` at a time.
+/// Compiles batches to shared objects, `concurrency` at a time; the object of batch i is numbered `first_number` + i.
 ///
-/// The objects link nothing; what they need of libm and libc they find in the runner.
+/// The objects are linked without libraries; the runner provides libm and libc.
 inline std::vector<compile_outcome> compile_batches(const compiler& cc, const std::string& runner, const work_folder& folder,
                                                     std::span<const std::vector<const generated_program*>> batches, std::uint64_t first_number,
                                                     const compile_limits& limits, std::size_t concurrency, stop_flag stop = nullptr) {

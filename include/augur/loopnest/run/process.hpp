@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_RUN_PROCESS_HPP
 
 /// @file
-/// Child processes: argument vectors (never a shell), deadlines, bounded output, and a private folder. Linux and POSIX.
+/// Child processes with deadlines and bounded output, started from argument vectors without a shell, and private work folders. Linux and POSIX.
 
 #include <algorithm>
 #include <atomic>
@@ -37,29 +37,29 @@
 
 namespace augur::inline v0::loopnest {
 
-/// Asks a long call to stop; polled, so a signal handler may set it. Null: never.
+/// Stop request for a long call. It is polled, so a signal handler may set it. Null: never stops.
 using stop_flag = const std::atomic<bool>*;
 
-/// What to start. It gets its own process group, no descriptor but 0, 1 and 2, and a small environment (PATH, HOME, TMPDIR, LANG=C). A child that is
-/// stopped by a signal is continued at once.
+/// A child process to start. It gets its own process group, only the descriptors 0, 1 and 2, and a small environment (PATH, HOME, TMPDIR, LANG=C).
+/// A child that is suspended by a signal is continued immediately.
 struct process_spec {
-    std::vector<std::string> arguments; ///< the first one is the program; looked up in PATH when it has no slash
-    std::string input;                  ///< sent to its descriptor 0, which then stays open until its end
-    double wall_seconds = 60;           ///< after that its group is killed
-    double grace_seconds = 0;           ///< before that its descriptor 0 closes, so that a guard can end its own children
-    std::size_t max_output = 64 * 1024; ///< bytes kept of each of the two outputs; the rest is read and dropped
-    std::string temporary{};            ///< folder of its temporary files, as the variable TMPDIR; empty: the host's
+    std::vector<std::string> arguments; ///< the first is the program, looked up in PATH if it has no slash
+    std::string input;                  ///< sent to descriptor 0 of the child, which then stays open until the child ends
+    double wall_seconds = 60;           ///< time limit; the process group is killed `grace_seconds` after it
+    double grace_seconds = 0;           ///< descriptor 0 closes at the limit, the kill follows after this time; a guard can end its children
+    std::size_t max_output = 64 * 1024; ///< bytes kept of each of the two outputs; the rest is discarded
+    std::string temporary{};            ///< folder for temporary files, passed as TMPDIR; empty: the host's
 };
 
 /// How a child process ended.
 struct process_result {
-    int start_error = 0; ///< errno when it could not be started
-    bool exited = false; ///< by itself, with `code`; else by the signal `code`
+    int start_error = 0; ///< errno if it could not be started
+    bool exited = false; ///< true: exit code `code`; false: ended by signal `code`
     int code = 0;
-    bool timed_out = false; ///< killed at the wall limit
-    bool stopped = false;   ///< killed, or never started, because of the stop flag
+    bool timed_out = false; ///< killed at the wall-time limit
+    bool stopped = false;   ///< killed, or never started, because the stop flag was set
     double wall_seconds = 0;
-    double cpu_seconds = 0; ///< user and system, with all descendants that were waited for
+    double cpu_seconds = 0; ///< user and system time, including reaped descendants
     std::string output;     ///< from descriptor 1
     std::string errors;     ///< from descriptor 2
 
@@ -70,7 +70,7 @@ namespace detail {
 
 using unique_fd = augur::detail::descriptor;
 
-/// Moves a descriptor to a number above 2, which a host without its standard streams may get; false, with errno, when there is none.
+/// Moves a descriptor to a number above 2; a host without standard streams may get lower numbers. Returns false, with errno, on failure.
 inline bool above_standard(unique_fd& fd) noexcept {
     if (fd.get() > 2) return true;
     const int moved = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3);
@@ -78,24 +78,24 @@ inline bool above_standard(unique_fd& fd) noexcept {
     return moved >= 0;
 }
 
-/// Both ends are close-on-exec and above 2, and the first one does not block. False, with errno: nothing was made.
-inline bool socket_pair(unique_fd& here, unique_fd& there) noexcept {
+/// Creates a socket pair. Both ends are close-on-exec and above 2; `host_end` is non-blocking. On failure returns false, with errno, without a pair.
+inline bool socket_pair(unique_fd& host_end, unique_fd& child_end) noexcept {
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return false;
-    here.reset(fds[0]);
-    there.reset(fds[1]);
-    if (above_standard(here) && above_standard(there) && ::fcntl(here.get(), F_SETFL, O_NONBLOCK) == 0) return true;
-    const int why = errno;
-    here.reset();
-    there.reset();
-    errno = why;
+    host_end.reset(fds[0]);
+    child_end.reset(fds[1]);
+    if (above_standard(host_end) && above_standard(child_end) && ::fcntl(host_end.get(), F_SETFL, O_NONBLOCK) == 0) return true;
+    const int error_number = errno;
+    host_end.reset();
+    child_end.reset();
+    errno = error_number;
     return false;
 }
 
-/// Whether a start failed because the process or the system has no descriptor left.
+/// True if a start failed because the process or the system has no file descriptors left.
 [[nodiscard]] inline bool no_descriptors(int start_error) noexcept { return start_error == EMFILE || start_error == ENFILE; }
 
-/// Why a program could not be started, with what helps.
+/// The reason of a failed start, with the limit that caused it.
 [[nodiscard]] inline std::string start_failure(int start_error) {
     std::string text = std::strerror(start_error);
     if (start_error != EMFILE) return text;
@@ -106,13 +106,13 @@ inline bool socket_pair(unique_fd& here, unique_fd& there) noexcept {
 
 inline double seconds_now() noexcept { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// One running child and the host's ends of its descriptors.
+/// A running child and the host's ends of its descriptors.
 struct child_process {
     pid_t pid = -1;
     unique_fd in, out, err;
     std::size_t sent = 0;
     double start = 0;
-    double asked = 0; ///< when it was asked to end by closing its descriptor 0; 0: not yet
+    double asked = 0; ///< time at which its descriptor 0 was closed to request its end; 0: not yet
     bool running = false;
 };
 
@@ -151,13 +151,13 @@ inline void start_process(const process_spec& spec, child_process& child, proces
     posix_spawnattr_t attributes;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    int bad = 0; // without all three the child would have the host's streams
+    int bad = 0; // all three are needed: without one the child would inherit a stream of the host
     int number = 0;
     for (const auto* fd : {&in, &out, &err})
-        if (const int why = ::posix_spawn_file_actions_adddup2(&actions, fd->get(), number++); bad == 0) bad = why;
+        if (const int failed = ::posix_spawn_file_actions_adddup2(&actions, fd->get(), number++); bad == 0) bad = failed;
 #if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
-    ::posix_spawn_file_actions_addclosefrom_np(&actions, 3); // elsewhere the guard closes them
+    ::posix_spawn_file_actions_addclosefrom_np(&actions, 3); // without this function the guard closes them
 #endif
 #endif
     sigset_t none, all;
@@ -177,12 +177,12 @@ inline void start_process(const process_spec& spec, child_process& child, proces
     child.err.reset();
 }
 
-/// How it is with a child that has not been waited for.
+/// State of a child that was not reaped. `ended`: a zombie, so its process and group number stay reserved until `reap_group`.
+/// `gone`: reaped by other code, or the host ignores SIGCHLD.
 enum class child_state : std::uint8_t { runs, ended, gone };
 
-/// Ended: it is a zombie still, so its number, which is also that of its group, belongs to nobody else until `reap_group`. Gone: somebody else has
-/// waited for it, or the host ignores SIGCHLD. A child that was stopped is continued.
-inline child_state look_at(pid_t pid) noexcept {
+/// The state of a child, without reaping it. A suspended child is continued.
+inline child_state poll_child(pid_t pid) noexcept {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0)
         return errno == EINTR ? child_state::runs : child_state::gone;
@@ -193,7 +193,7 @@ inline child_state look_at(pid_t pid) noexcept {
     return child_state::runs;
 }
 
-/// Kills the group of a child and waits for the child itself, which was not waited for before; false: there is nothing to wait for.
+/// Kills the process group of a child and reaps the child; returns false if the child was reaped before.
 inline bool reap_group(pid_t pid, int& status, rusage& used) noexcept {
     ::kill(-pid, SIGKILL);
     pid_t ended;
@@ -202,8 +202,8 @@ inline bool reap_group(pid_t pid, int& status, rusage& used) noexcept {
     return ended == pid;
 }
 
-/// Reads what is there; closes at the end of the stream.
-inline void drain(unique_fd& from, std::string& into, std::size_t limit) {
+/// Reads all available bytes; closes the descriptor at the end of the stream.
+inline void drain(unique_fd& from, std::string& text, std::size_t limit) {
     char block[16384];
     while (from) {
         const ssize_t n = ::read(from.get(), block, sizeof block);
@@ -213,7 +213,7 @@ inline void drain(unique_fd& from, std::string& into, std::size_t limit) {
             from.reset();
             return;
         }
-        if (into.size() < limit) into.append(block, (std::min)(limit - into.size(), static_cast<std::size_t>(n)));
+        if (text.size() < limit) text.append(block, (std::min)(limit - text.size(), static_cast<std::size_t>(n)));
     }
 }
 
@@ -221,7 +221,7 @@ inline void send_input(const process_spec& spec, child_process& child) {
     while (child.in && child.sent < spec.input.size()) {
         const ssize_t n = ::send(child.in.get(), spec.input.data() + child.sent, spec.input.size() - child.sent, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return; // full, or the child reads no more
+        if (n <= 0) return; // the buffer is full, or the child has closed its end
         child.sent += static_cast<std::size_t>(n);
     }
 }
@@ -246,18 +246,18 @@ inline bool is_set(stop_flag stop) noexcept { return stop != nullptr && stop->lo
 
 /// Runs children, at most `concurrency` at the same time, and waits for all of them.
 ///
-/// Semantics   result i belongs to spec i. A child that cannot be started, fails or is killed is a result like any other. When `stop` is set the
-///             running ones are killed and the others not started. One for which no descriptor is left is started when another one has ended.
-/// Errors      in the results; a signal that arrives meanwhile only interrupts the wait
-/// Threads     safe to call concurrently. The host's signal handlers, limits and other children are left alone
-///             (one that ignores SIGCHLD learns neither exit codes nor CPU times, and what a child leaves behind in its group stays)
-/// Source      posix_spawn, waitid and wait4 on each own child
+/// Semantics   result i belongs to spec i. A child that cannot be started, fails or is killed gives a result as any other. If `stop` is set, running
+///             children are killed and the others not started. A child without a free file descriptor is started after another one has ended.
+/// Errors      in the results; a signal that arrives during the call only interrupts the wait
+/// Threads     safe to call concurrently; the host's signal handlers, limits and other children are not changed. A host that ignores SIGCHLD gets
+///             neither exit codes nor CPU times, and processes that a child leaves in its group survive.
+/// Source      posix_spawn, waitid and wait4, for its own children only
 inline std::vector<process_result> run_processes(std::span<const process_spec> specs, std::size_t concurrency = 1, stop_flag stop = nullptr) {
     std::vector<process_result> done(specs.size());
     std::vector<detail::child_process> children(specs.size());
     std::size_t next = 0, running = 0;
     std::vector<pollfd> fds;
-    int tick = 1; // milliseconds: the end of a child shows as the end of its streams, unless a descendant holds them
+    int tick = 1; // milliseconds; a child usually ends with its streams, unless a descendant holds them open
     while (next < specs.size() || running > 0) {
         const bool halt = detail::is_set(stop);
         while (next < specs.size() && (halt || running < (std::max)(concurrency, std::size_t{1}))) {
@@ -291,7 +291,7 @@ inline std::vector<process_result> run_processes(std::span<const process_spec> s
             int status = 0;
             rusage used{};
             const double now = detail::seconds_now();
-            auto state = detail::look_at(c.pid);
+            auto state = detail::poll_child(c.pid);
             if (state == detail::child_state::runs && c.asked == 0 && (halt || now - c.start > specs[i].wall_seconds)) {
                 done[i].timed_out = !halt;
                 done[i].stopped = halt;
@@ -313,12 +313,12 @@ inline process_result run_process(const process_spec& spec, stop_flag stop = nul
     return std::move(run_processes(std::span(&spec, 1), 1, stop).front());
 }
 
-/// A private folder (mode 0700) that goes with its owner. Folders of owners that were killed are removed by the next one that is made beside them.
+/// A private folder (mode 0700), removed with its owner. `create` also removes the folders of killed owners below the same parent.
 ///
-/// Move-only. The lock on its file `lock` tells a living owner.
+/// Move-only. The lock on its file `lock` shows that the owner is alive.
 class work_folder {
 public:
-    /// Makes a folder below `parent`; empty: TMPDIR, else /tmp.   errors: io
+    /// Creates a folder below `parent`; empty: TMPDIR, else /tmp.   errors: io
     static result<work_folder> create(std::string parent = {}) {
         if (parent.empty()) {
             const char* set = std::getenv("TMPDIR");
@@ -365,12 +365,12 @@ private:
     static void sweep(const std::string& parent) {
         std::error_code bad;
         std::vector<std::string> dead;
-        for (std::filesystem::directory_iterator it(parent, bad), end; !bad && it != end; it.increment(bad)) {
-            const std::string path = it->path().string();
+        for (std::filesystem::directory_iterator entry(parent, bad), end; !bad && entry != end; entry.increment(bad)) {
+            const std::string path = entry->path().string();
             struct stat s {};
-            if (it->path().filename().string().rfind("augur-work-", 0) != 0) continue;
+            if (entry->path().filename().string().rfind("augur-work-", 0) != 0) continue;
             if (::lstat(path.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != ::geteuid()) continue;
-            // Younger ones may be between mkdtemp and the lock.
+            // A newer folder may not be locked yet: it may be between mkdtemp and the lock.
             if (std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()) - s.st_mtime < 10) continue;
             const detail::unique_fd lock(::open((path + "/lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
             if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) dead.push_back(path);

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_RUN_PROGRAM_RUNNER_HPP
 
 /// @file
-/// Programs in, measurements out: compiles candidates and runs each in its own process, checked and timed.
+/// Compiles generated programs and measures each in its own process, with output checks and timing.
 
 #include <algorithm>
 #include <cmath>
@@ -30,16 +30,16 @@
 
 namespace augur::inline v0::loopnest {
 
-/// How a candidate is timed. Many short repeats: their median stands a disturbance that three long ones would not.
+/// Timing of a candidate. The median of many short repeats tolerates a disturbance that a median of three long repeats would not.
 struct timing_options {
-    int repeats = 9;                  ///< latencies a candidate, 1 to 64
-    double min_repeat_seconds = 0.01; ///< a repeat is as many calls as that takes, and its latency their mean
-    int warmups = 1;                  ///< calls after the checked first one that are not timed, at least; short kernels get more, up to 2 ms; 0: none
-    double enough_seconds = 1;        ///< no further repeat is begun when the repeats took that long
-    double cutoff = 4;                ///< a candidate slower than this multiple of the best one gets one short repeat
-    std::int64_t flush_bytes = 0;     ///< so many bytes are written before each call to empty the caches; 0: caches stay warm
+    int repeats = 9;                  ///< latencies per candidate, 1 to 64
+    double min_repeat_seconds = 0.01; ///< duration of one repeat; its latency is the mean of its calls
+    int warmups = 1;                  ///< least number of untimed calls after the checked first call; short kernels get more, up to 2 ms; 0: none
+    double enough_seconds = 1;        ///< no repeat is started after the repeats have taken this time
+    double cutoff = 4;                ///< a candidate slower than the best one by this factor gets one short repeat
+    std::int64_t flush_bytes = 0;     ///< bytes written before each call to flush the caches; 0: caches stay warm
 
-    /// Whether all are in their domain.
+    /// Checks that all values are in their domain.
     [[nodiscard]] result<void> check() const {
         if (repeats < 1 || repeats > 64) return error{errc::invalid_argument, "timing: repeats is " + std::to_string(repeats) + ", expected 1 to 64"};
         if (!(min_repeat_seconds >= 0 && min_repeat_seconds <= 60))
@@ -53,57 +53,57 @@ struct timing_options {
     }
 };
 
-/// How candidates are compiled and run. The defaults cost a tuning run about 0.2 s a candidate.
+/// Options for compiling and running candidates. With the defaults a tuning run takes about 0.2 s per candidate.
 struct runner_options {
     compiler_options compiler;
     compile_limits compile;
     timing_options timing;
-    std::string folder;                                     ///< where the work folder is made; empty: TMPDIR, else /tmp
-    int threads = 0;                                        ///< that `launch` uses; 0: all processors available
-    int compile_jobs = 0;                                   ///< compilations at the same time; 0: all processors available
-    int batch = 8;                                          ///< most programs in one translation unit
-    double wall_seconds = 10;                               ///< limit of one candidate's process
-    std::uint64_t memory_bytes = std::uint64_t{512} << 20U; ///< address space beyond its buffers
-    bool huge_pages = true;                                 ///< ask for them for buffers of 256 KiB and more
+    std::string folder;                                     ///< parent of the work folder; empty: TMPDIR, else /tmp
+    int threads = 0;                                        ///< threads of `launch`; 0: all available processors
+    int compile_jobs = 0;                                   ///< concurrent compilations; 0: all available processors
+    int batch = 8;                                          ///< largest number of programs in one translation unit
+    double wall_seconds = 10;                               ///< time limit of one candidate's process
+    std::uint64_t memory_bytes = std::uint64_t{512} << 20U; ///< address space in addition to the buffers
+    bool huge_pages = true;                                 ///< request huge pages for buffers of 256 KiB and more
     stop_flag stop = nullptr;
 };
 
-/// How far an output may be from the reference: |got - want| <= absolute + relative * |want|. A NaN is always wrong.
+/// Tolerance of an output against the reference: |got - want| <= absolute + relative * |want|. NaN is always wrong.
 struct tolerance {
     double absolute = 1e-5;
     double relative = 1e-4;
 
-    /// For sums of `length` terms of magnitude 1 in any order: rounding grows with the square root of the length (Higham 2002, section 4.2, random
-    /// errors), far below one missing term.
+    /// The tolerance for sums of `length` terms of magnitude 1 in any order. Rounding errors grow with the square root of the length (Higham 2002,
+    /// section 4.2, random errors), far below the error of one missing term.
     static tolerance of_reduction(double length) noexcept { return {1e-5 * std::sqrt((std::max)(length, 1.0)), 1e-4}; }
 };
 
-/// The right outputs of a task, kept in the work folder of the runner that made it; gone with that runner. Default: nothing is checked.
+/// The reference outputs of a task, stored in the work folder of the runner that made them and removed with that runner. Default-constructed:
+/// nothing is checked.
 struct expected_outputs {
     std::string path;
-    std::vector<std::int64_t> elements; ///< of each output, in order
+    std::vector<std::int64_t> elements; ///< elements of each output, in order
     tolerance allowed;
-    double seconds = 0; ///< latency of the trusted program, one call; 0 when the numbers came from the caller
+    double seconds = 0; ///< latency of the trusted program, one call; 0 if the caller computed the outputs
 };
 
 /// Compiles programs and measures them.
 ///
-/// Order       a chunk of programs is compiled on all processors, then its candidates run one after the other with nothing of ours beside them: a
-///             compilation beside a timed kernel would disturb it.
-/// Batches     several programs share one translation unit (half the CPU time each). When a batch fails, its programs are compiled alone, so the
-///             culprit is known.
-/// Protocol    buffers are filled (`program_input_value`), outputs and scratch with NaN; packing is timed apart; the first call is checked against
-/// the
-///             reference; then warm-up, repeats of at least `min_repeat_seconds`, and a second check.
-/// Isolation   docs/isolation.md: accidents yes, malice no.
-/// Threads     move-only; one call at a time.
+/// Order       a chunk of programs is compiled on all processors; then its candidates run one after the other, with no compilation beside them,
+///             since it would disturb the timing
+/// Batches     several programs share one translation unit (half the CPU time per program). If a batch fails, its programs are compiled one by
+///             one, which identifies the faulty program
+/// Protocol    inputs are filled by `program_input_value`, outputs and scratch with NaN; packing is timed separately; the first call is checked
+///             against the reference; then come warm-up calls, repeats of at least `min_repeat_seconds`, and a second check
+/// Isolation   docs/isolation.md: protects from accidents, not from malicious code
+/// Threads     move-only; one call at a time
 class program_runner {
 public:
-    /// Makes the work folder, finds the compiler and compiles the runner: about 0.7 s.
+    /// Creates the work folder, finds the compiler and compiles the runner program: about 0.7 s.
     ///
-    /// @return errors: invalid_argument, not_found, limit (no descriptors are left to start a process), io, interrupted
+    /// @return errors: invalid_argument, not_found, limit (no file descriptors are left to start a process), io, interrupted
     static result<program_runner> create(runner_options options = {}) {
-        if (auto good = options.timing.check(); !good) return good.error();
+        if (auto valid = options.timing.check(); !valid) return valid.error();
         if (options.threads < 0 || options.threads > 1024)
             return error{errc::invalid_argument, "runner: threads is " + std::to_string(options.threads) + ", expected 0 (all) to 1024"};
         if (options.batch < 1 || options.batch > 1024 || options.compile_jobs < 0 || options.compile_jobs > 1024)
@@ -124,17 +124,17 @@ public:
     }
 
     [[nodiscard]] const runner_options& options() const noexcept { return options_; }
-    /// Times the next candidates differently.   errors: invalid_argument
+    /// Sets the timing of subsequent candidates.   errors: invalid_argument
     result<void> set_timing(const timing_options& timing) {
-        auto good = timing.check();
-        if (good) options_.timing = timing;
-        return good;
+        auto valid = timing.check();
+        if (valid) options_.timing = timing;
+        return valid;
     }
     [[nodiscard]] const compiler& used_compiler() const noexcept { return compiler_; }
 
-    /// Runs a trusted program of the task once, with a generous limit, and keeps its outputs.
+    /// Runs a trusted program of the task once, with a time limit of at least 120 s, and stores its outputs.
     ///
-    /// @return errors: invalid_argument (it does not compile or run; the reason says why), io, interrupted
+    /// @return errors: invalid_argument (it does not compile or run, with the reason), io, interrupted
     result<expected_outputs> make_expected_outputs(const generated_program& trusted, tolerance allowed = {}) {
         expected_outputs made = new_reference(allowed);
         for (const auto& b : trusted.buffers)
@@ -146,9 +146,9 @@ public:
         return made;
     }
 
-    /// Keeps outputs that the caller computed on the same inputs (`program_input_value`).
+    /// Stores outputs that the caller computed from the same inputs (`program_input_value`).
     ///
-    /// @param outputs  one vector an output, in the order of the program's buffers
+    /// @param outputs  one vector per output, in the order of the program's buffers
     result<expected_outputs> make_expected_outputs(std::span<const std::vector<float>> outputs, tolerance allowed = {}) {
         expected_outputs made = new_reference(allowed);
         std::string bytes;
@@ -160,7 +160,7 @@ public:
         return made;
     }
 
-    /// The numbers of a reference, one vector an output.   errors: io
+    /// The values of a reference, one vector per output.   errors: io
     static result<std::vector<std::vector<float>>> read_reference(const expected_outputs& from) {
         std::vector<std::vector<float>> outputs;
         const detail::unique_fd fd(::open(from.path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -180,15 +180,15 @@ public:
 
     /// Measures programs of one task.
     ///
-    /// @param right         what their outputs are checked against; `reference{}` checks nothing
-    /// @param best_seconds  best latency of the task so far; 0 or infinity: none. Better ones found on the way count at once
-    /// @return              one measurement a program, in order. After the stop flag the rest are `runner_error`, reason "interrupted"
-    std::vector<measurement> measure(std::span<const generated_program> programs, const expected_outputs& right, double best_seconds = 0) {
+    /// @param expected      reference outputs; `expected_outputs{}` disables the check
+    /// @param best_seconds  best latency of the task so far; 0 or infinity: none. A better latency found in this call applies immediately
+    /// @return              one measurement per program, in order. After a stop the remaining ones are `runner_error`, reason "interrupted"
+    std::vector<measurement> measure(std::span<const generated_program> programs, const expected_outputs& expected, double best_seconds = 0) {
         std::vector<measurement> all;
         all.reserve(programs.size());
         const auto chunk = static_cast<std::size_t>(options_.batch) * static_cast<std::size_t>(options_.compile_jobs);
         for (std::size_t at = 0; at < programs.size(); at += chunk) {
-            auto part = measure_chunk(programs.subspan(at, (std::min)(chunk, programs.size() - at)), right, best_seconds, false);
+            auto part = measure_chunk(programs.subspan(at, (std::min)(chunk, programs.size() - at)), expected, best_seconds, false);
             for (auto& m : part) {
                 if (m.ok() && (!(best_seconds > 0) || m.latency() < best_seconds)) best_seconds = m.latency();
                 all.push_back(std::move(m));
@@ -197,7 +197,7 @@ public:
         return all;
     }
 
-    /// Compiled programs, to be run any number of times. Their shared objects go with it, or with the runner that made it.
+    /// Compiled programs that can be run repeatedly. Their shared objects are removed with this object or with its runner.
     class built_programs {
     public:
         built_programs(built_programs&&) = default;
@@ -212,27 +212,27 @@ public:
         built_programs() = default;
 
         std::vector<generated_program> programs_;    ///< without their sources
-        std::vector<std::string> objects_; ///< of each program; empty: there is none, `told_` says why
-        std::vector<measurement> told_;    ///< the cost of compiling
+        std::vector<std::string> objects_;      ///< shared object of each program; empty: none, and the measurement in `measurements_` has the reason
+        std::vector<measurement> measurements_; ///< cost and outcome of the compilation
         std::vector<std::string> files_;
     };
 
-    /// Compiles programs of any tasks, so that they can be measured in turns: `run` one, then another, then the first again.
+    /// Compiles programs of any tasks for interleaved measurements: `run` one, then another, then the first again.
     [[nodiscard]] built_programs build(std::span<const generated_program> programs) { return build(programs, expected_outputs{}); }
 
-    /// Measures one of them, in a process of its own. One that could not be compiled says so each time.
+    /// Measures one program in its own process. A program that could not be compiled gives its compile error in each call.
     ///
-    /// @param right  as for `measure`
-    [[nodiscard]] measurement run(const built_programs& from, std::size_t i, const expected_outputs& right) {
+    /// @param expected  as for `measure`
+    [[nodiscard]] measurement run(const built_programs& from, std::size_t i, const expected_outputs& expected) {
         AUGUR_ASSERT(i < from.size(), "program_runner::run: no such program");
-        auto m = from.told_[i];
+        auto m = from.measurements_[i];
         if (from.objects_[i].empty()) return m;
-        if (auto good = well_formed(from.programs_[i], right); !good) {
+        if (auto valid = well_formed(from.programs_[i], expected); !valid) {
             m.status = outcome::illegal_schedule;
-            m.reason = good.error().detail;
+            m.reason = valid.error().detail;
             return m;
         }
-        run_one(from.programs_[i], from.objects_[i], right, 0, false, m);
+        run_one(from.programs_[i], from.objects_[i], expected, 0, false, m);
         return m;
     }
 
@@ -241,7 +241,7 @@ private:
         std::vector<const generated_program*> programs;
         std::vector<std::size_t> index;
     };
-    struct wire_job { // the same struct stands in the runner's source
+    struct wire_job { // the C source of the runner has the same struct
         std::int32_t magic, threads, repeats, warmups, buffers, huge, dump, pad;
         double min_repeat, enough, atol, rtol, best, cutoff;
         std::int64_t flush;
@@ -271,10 +271,10 @@ private:
                std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
     }
 
-    static error malformed(const std::string& why) { return {errc::invalid_argument, "malformed program: " + why}; }
+    static error malformed(const std::string& problem) { return {errc::invalid_argument, "malformed program: " + problem}; }
 
-    /// Whether a program can be run at all.
-    static result<void> well_formed(const generated_program& p, const expected_outputs& right) {
+    /// Checks that a program can be run.
+    static result<void> well_formed(const generated_program& p, const expected_outputs& expected) {
         constexpr std::int64_t most = std::int64_t{1} << 36U;
         if (!identifier(p.entry) || (!p.pack_entry.empty() && !identifier(p.pack_entry))) return malformed("entry is not a C identifier");
         if (p.buffers.size() > 4096) return malformed("more than 4096 buffers");
@@ -283,11 +283,11 @@ private:
             if (b.elements < 0 || b.elements > most) return malformed("buffer of " + std::to_string(b.elements) + " elements");
             if (b.what == program_buffer::role::output) outputs.push_back(b.elements);
         }
-        if (!right.path.empty() && outputs != right.elements) return malformed("its outputs have other sizes than the reference");
+        if (!expected.path.empty() && outputs != expected.elements) return malformed("its outputs have other sizes than the reference");
         return {};
     }
 
-    /// Groups of programs with distinct names, sized so that every processor has something to compile.
+    /// Groups programs with distinct names into batches, so that all processors have compilations.
     std::vector<piece> group(std::span<const generated_program> programs, const std::vector<measurement>& done) const {
         std::vector<piece> pieces;
         const auto jobs = static_cast<std::size_t>(options_.compile_jobs);
@@ -317,27 +317,27 @@ private:
                                options_.stop);
     }
 
-    std::vector<measurement> measure_chunk(std::span<const generated_program> programs, const expected_outputs& right, double best, bool dump) {
-        auto built = build(programs, right);
+    std::vector<measurement> measure_chunk(std::span<const generated_program> programs, const expected_outputs& expected, double best, bool dump) {
+        auto built = build(programs, expected);
         for (std::size_t i = 0; i < programs.size(); ++i) {
-            auto& m = built.told_[i];
+            auto& m = built.measurements_[i];
             if (built.objects_[i].empty()) continue;
-            run_one(programs[i], built.objects_[i], right, best, dump, m);
+            run_one(programs[i], built.objects_[i], expected, best, dump, m);
             if (m.ok() && (!(best > 0) || m.latency() < best)) best = m.latency();
         }
-        return std::move(built.told_);
+        return std::move(built.measurements_);
     }
 
-    built_programs build(std::span<const generated_program> programs, const expected_outputs& right) {
+    built_programs build(std::span<const generated_program> programs, const expected_outputs& expected) {
         built_programs out;
         for (const auto& p : programs) out.programs_.push_back({{}, p.entry, p.pack_entry, p.buffers, p.flops});
         out.objects_.resize(programs.size());
-        auto& done = out.told_ = std::vector<measurement>(programs.size());
+        auto& done = out.measurements_ = std::vector<measurement>(programs.size());
         for (std::size_t i = 0; i < programs.size(); ++i) {
             done[i].timestamp = static_cast<std::int64_t>(std::time(nullptr));
-            if (auto good = well_formed(programs[i], right); !good) {
+            if (auto valid = well_formed(programs[i], expected); !valid) {
                 done[i].status = outcome::illegal_schedule;
-                done[i].reason = good.error().detail;
+                done[i].reason = valid.error().detail;
             }
         }
         auto pieces = group(programs, done);
@@ -378,7 +378,7 @@ private:
         }
     }
 
-    void run_one(const generated_program& p, const std::string& object, const expected_outputs& right, double best, bool dump, measurement& m) {
+    void run_one(const generated_program& p, const std::string& object, const expected_outputs& expected, double best, bool dump, measurement& m) {
         m.timestamp = static_cast<std::int64_t>(std::time(nullptr));
         m.status = outcome::runner_error;
         m.reason = "interrupted";
@@ -394,8 +394,8 @@ private:
         j.dump = dump ? 1 : 0;
         j.min_repeat = dump ? 0 : options_.timing.min_repeat_seconds;
         j.enough = options_.timing.enough_seconds;
-        j.atol = right.allowed.absolute;
-        j.rtol = right.allowed.relative;
+        j.atol = expected.allowed.absolute;
+        j.rtol = expected.allowed.relative;
         j.best = std::isfinite(best) ? best : 0;
         j.cutoff = options_.timing.cutoff;
         j.flush = options_.timing.flush_bytes;
@@ -407,14 +407,14 @@ private:
         j.path = name(object);
         j.entry = name(p.entry);
         j.pack = name(p.pack_entry);
-        j.reference = name(right.path);
+        j.reference = name(expected.path);
         std::uint64_t memory =
             options_.memory_bytes + static_cast<std::uint64_t>(j.flush) + static_cast<std::uint64_t>(j.threads) * (std::uint64_t{80} << 20U);
         std::string body(reinterpret_cast<const char*>(&j), sizeof j);
         for (const auto& b : p.buffers) {
             const wire_buffer w{static_cast<std::int32_t>(b.what), 0, b.elements, b.fill, b.low, b.high};
             body.append(reinterpret_cast<const char*>(&w), sizeof w);
-            // Its pages, rounded up to huge ones, the alignment, the guards, and the reference mapped beside it.
+            // pages rounded up to huge pages, alignment, guard pages, and the mapped reference
             memory +=
                 static_cast<std::uint64_t>(b.elements) * sizeof(float) * (b.what == program_buffer::role::output ? 2 : 1) + (std::uint64_t{5} << 20U);
         }

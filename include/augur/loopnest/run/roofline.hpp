@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_RUN_ROOFLINE_HPP
 
 /// @file
-/// The machine's limits, measured by programs that go the same way as candidates: fused multiply-adds per second and bytes read per second.
+/// Measured roofline of the machine: peak fused multiply-adds and read bandwidth, with programs built and run as candidates are.
 
 #include <algorithm>
 #include <array>
@@ -20,23 +20,23 @@
 
 namespace augur::inline v0::loopnest {
 
-/// What one thread and all threads of a runner reach.
+/// Peak compute and read bandwidth for one thread and for all threads of a runner.
 struct roofline {
     int threads = 1;
-    double flops_one = 0; ///< floating-point operations a second, one thread; a fused multiply-add counts 2
+    double flops_one = 0; ///< floating-point operations per second, one thread; a fused multiply-add counts 2
     double flops_all = 0;
-    double read_one = 0; ///< bytes a second out of a buffer of `read_bytes`, one thread
+    double read_one = 0; ///< bytes per second from a buffer of `read_bytes`, one thread
     double read_all = 0;
     std::int64_t read_bytes = 0;
 };
 
-/// The peak of fused multiply-adds: independent accumulators of full vectors in registers, so that neither latency nor memory limits, a <- a x + y,
-/// x < 1. About 1 ms a call, of which a launch is a thousandth.
-[[nodiscard]] inline generated_program fma_limit(const machine& on, int threads) {
+/// Program for the peak of fused multiply-adds: a <- a x + y with x < 1, on independent vector accumulators in registers, so that neither latency
+/// nor memory is the limit. About 1 ms per call, of which the launch takes a thousandth.
+[[nodiscard]] inline generated_program fma_limit(const machine& m, int threads) {
     constexpr std::int64_t steps = 100'000;
     const int parts = threads;
-    const int chains = on.vector_bytes == 64 ? 24 : 12; // of 32 and of 16 registers
-    const auto vector_bytes = on.vector_bytes;
+    const int chains = m.vector_bytes == 64 ? 24 : 12; // out of 32 or 16 registers
+    const auto vector_bytes = m.vector_bytes;
     const auto lanes = vector_bytes / 4;
     generated_program p;
     p.entry = "aug_peak_fma" + std::to_string(parts);
@@ -58,12 +58,13 @@ struct roofline {
     return p;
 }
 
-/// The read bandwidth: each thread sums its own share of one array of `bytes` with eight accumulators. `flops` of the program is the bytes read.
-[[nodiscard]] inline generated_program read_limit(const machine& on, int threads, std::int64_t bytes) {
+/// Program for the read bandwidth: each thread sums its share of an array of `bytes` with eight accumulators. `flops` of the program is the number
+/// of bytes read.
+[[nodiscard]] inline generated_program read_limit(const machine& m, int threads, std::int64_t bytes) {
     const int parts = threads;
-    const auto vector_bytes = on.vector_bytes;
+    const auto vector_bytes = m.vector_bytes;
     const auto lanes = vector_bytes / 4;
-    const std::int64_t rounds = (std::max)(bytes / (vector_bytes * 8 * parts), std::int64_t{1}); // of eight vectors, in each part
+    const std::int64_t rounds = (std::max)(bytes / (vector_bytes * 8 * parts), std::int64_t{1}); // rounds of eight vectors per part
     generated_program p;
     p.entry = "aug_peak_read" + std::to_string(parts);
     const std::string body = p.entry + "_body", vec = p.entry + "_v";
@@ -86,16 +87,16 @@ struct roofline {
 
 namespace detail {
 
-/// Work per second of each program in its fastest repeat: a limit is a maximum. Many short repeats, so that some of them are undisturbed.
+/// Work per second of each program in its fastest repeat, since a peak is a maximum. Many short repeats make an undisturbed one likely.
 inline result<std::vector<double>> fastest(program_runner& runner, std::span<const generated_program> programs, int repeats) {
-    const timing_options before = runner.options().timing;
-    timing_options fine = before;
-    fine.repeats = repeats;
-    fine.min_repeat_seconds = 0.003;
-    fine.cutoff = 1e30;
-    if (auto set = runner.set_timing(fine); !set) return set.error();
+    const timing_options previous = runner.options().timing;
+    timing_options short_repeats = previous;
+    short_repeats.repeats = repeats;
+    short_repeats.min_repeat_seconds = 0.003;
+    short_repeats.cutoff = 1e30;
+    if (auto set = runner.set_timing(short_repeats); !set) return set.error();
     const auto all = runner.measure(programs, expected_outputs{});
-    if (auto set = runner.set_timing(before); !set) return set.error();
+    if (auto set = runner.set_timing(previous); !set) return set.error();
     if (is_set(runner.options().stop)) return error{errc::interrupted, "stopped while measuring the machine's limits"};
     std::vector<double> best;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -107,37 +108,38 @@ inline result<std::vector<double>> fastest(program_runner& runner, std::span<con
 
 } // namespace detail
 
-/// Bytes a second that one thread and all threads read out of a buffer that they go through again and again: of the cache that holds `bytes`, or of
-/// memory when none does. What a kernel that only streams can reach for a working set of that size.
+/// Read bandwidth in bytes per second, for one thread and for all threads, of a buffer that is read repeatedly: the bandwidth of the cache that
+/// holds `bytes`, else of memory. It is the bound of a streaming kernel with a working set of that size.
 ///
-/// @return {one thread, all threads}; errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without),
-///         interrupted
-inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runner, const machine& on, std::int64_t bytes) {
+/// @return {one thread, all threads}; errors: invalid_argument (bytes), io (a measurement failed, possibly because the machine is busy; callers
+///         can continue without the value), interrupted
+inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runner, const machine& m, std::int64_t bytes) {
     if (bytes < 1 || bytes > (std::int64_t{1} << 38U))
         return error{errc::invalid_argument, "read bandwidth: expected 1 to 2^38 bytes, got " + std::to_string(bytes)};
-    std::vector<generated_program> programs{read_limit(on, 1, bytes)};
-    if (runner.options().threads > 1) programs.push_back(read_limit(on, runner.options().threads, bytes));
-    const bool is_long = bytes >= (std::int64_t{64} << 20U); // on a busy machine the runner's time limit would end 64 of these
+    std::vector<generated_program> programs{read_limit(m, 1, bytes)};
+    if (runner.options().threads > 1) programs.push_back(read_limit(m, runner.options().threads, bytes));
+    const bool is_long = bytes >= (std::int64_t{64} << 20U); // on a busy machine 64 long repeats would exceed the runner's time limit
     const auto best = detail::fastest(runner, programs, is_long ? 16 : 64);
     if (!best) return best.error();
     return std::array<double, 2>{best->front(), best->back()};
 }
 
-/// Measures both limits with the runner's compiler, flags and threads. Costs about 3 s.
+/// Measures both peaks with the runner's compiler, flags and threads. Costs about 3 s.
 ///
-/// @param read_bytes  size of the buffer that is read; the default is beyond the caches of most machines
-/// @return errors: io (a measurement failed, as it may on a machine that is very busy: a caller can do without; says why), interrupted
-inline result<roofline> measure_roofline(program_runner& runner, const machine& on, std::int64_t read_bytes = std::int64_t{256} << 20U) {
+/// @param read_bytes  size of the buffer that is read; the default exceeds the caches of most machines
+/// @return errors: io (a measurement failed, with the reason, possibly because the machine is busy; callers can continue without the value),
+///         interrupted
+inline result<roofline> measure_roofline(program_runner& runner, const machine& m, std::int64_t read_bytes = std::int64_t{256} << 20U) {
     roofline peak;
     peak.threads = runner.options().threads;
     peak.read_bytes = read_bytes;
-    std::vector<generated_program> programs{fma_limit(on, 1)};
-    if (peak.threads > 1) programs.push_back(fma_limit(on, peak.threads));
+    std::vector<generated_program> programs{fma_limit(m, 1)};
+    if (peak.threads > 1) programs.push_back(fma_limit(m, peak.threads));
     const auto flops = detail::fastest(runner, programs, 64);
     if (!flops) return flops.error();
     peak.flops_one = flops->front();
     peak.flops_all = flops->back();
-    const auto read = measure_read_bandwidth(runner, on, read_bytes);
+    const auto read = measure_read_bandwidth(runner, m, read_bytes);
     if (!read) return read.error();
     peak.read_one = (*read)[0];
     peak.read_all = (*read)[1];

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_RUN_TASK_RUNNER_HPP
 
 /// @file
-/// Schedules of a kernel in, measurements out: lowers, writes C, compiles, runs, checks. Models `runner`.
+/// Measures schedules of kernels: lowering, C generation, compilation, execution, output check and timing. Models the concept `runner`.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,47 +26,48 @@
 
 namespace augur::inline v0::loopnest {
 
-/// What C is written for on this machine.
-[[nodiscard]] inline c_options native_c_options(const machine& on) {
+/// The code generation options for this machine.
+[[nodiscard]] inline c_options native_c_options(const machine& m) {
     c_options o;
-    o.vector_floats = static_cast<int>(std::clamp(on.vector_bytes / 4, std::int64_t{1}, std::int64_t{16}));
-    o.vector_registers = on.vector_bytes >= 64 || on.architecture == "aarch64" ? 32 : 16;
+    o.vector_floats = static_cast<int>(std::clamp(m.vector_bytes / 4, std::int64_t{1}, std::int64_t{16}));
+    o.vector_registers = m.vector_bytes >= 64 || m.architecture == "aarch64" ? 32 : 16;
     return o;
 }
 
-/// A schedule of a task as a program, or why there is none.
-/// Errors: those of `loop_state::apply` and `lower`; illegal_schedule, also where the source would pass `c_options::max_source_bytes`.
-[[nodiscard]] inline result<generated_program> compile_schedule(const kernel_task& t, const step_list& schedule, const c_options& how = {},
-                                                      const lower_options& lowering = {}) {
+/// Lowers a schedule of a task and generates its C program.
+/// Errors: those of `loop_state::apply` and `lower`; illegal_schedule also for a source longer than `c_options::max_source_bytes`.
+[[nodiscard]] inline result<generated_program> compile_schedule(const kernel_task& t, const step_list& schedule, const c_options& options = {},
+                                                                const lower_options& lowering = {}) {
     loop_state s(t.dag());
     if (auto applied = s.apply(schedule); !applied) return applied.error();
     const auto lowered = lower(s, lowering);
     if (!lowered) return lowered.error();
-    auto written = write_c(*lowered, how);
+    auto written = write_c(*lowered, options);
     if (written.source.empty())
-        return error{errc::illegal_schedule, "the program is longer than " + std::to_string(how.max_source_bytes) + " bytes of C"};
+        return error{errc::illegal_schedule, "the program is longer than " + std::to_string(options.max_source_bytes) + " bytes of C"};
     return written;
 }
 
-/// How far an output of `dag` may be from the naive nest's: by the longest chain of sums on the way to one element.
+/// The tolerance of the outputs of `dag` against the naive nest, based on its longest reduction.
 [[nodiscard]] inline tolerance tolerance_of(const compute_dag& dag) {
     double length = 1;
     for (const auto& op : dag.ops) {
-        double own = 1;
-        for (const auto& a : op.reduce_axes) own *= static_cast<double>(a.extent);
-        length = (std::max)(length, own);
+        double steps = 1;
+        for (const auto& a : op.reduce_axes) steps *= static_cast<double>(a.extent);
+        length = (std::max)(length, steps);
     }
     return tolerance::of_reduction(length);
 }
 
-/// Measures schedules of kernels. The outputs of every candidate are compared with those of the naive nest, which runs once a task.
+/// Measures schedules of kernels. The outputs of every candidate are compared with those of the naive nest, which runs once per task.
 ///
 /// Threads  one call at a time
 class task_runner {
 public:
-    task_runner(program_runner runner, c_options how, lower_options lowering = {}) : runner_(std::move(runner)), how_(how), lowering_(lowering) {}
+    task_runner(program_runner runner, c_options options, lower_options lowering = {})
+        : runner_(std::move(runner)), code_options_(options), lowering_(lowering) {}
 
-    /// One measurement a schedule. A schedule that cannot be lowered is `illegal_schedule`, with the reason.
+    /// One measurement per schedule. A schedule that cannot be lowered gives `illegal_schedule`, with the reason.
     std::vector<measurement> measure(const kernel_task& t, std::span<const step_list> candidates) {
         std::vector<measurement> out(candidates.size());
         const auto known = prepare(t);
@@ -83,16 +84,16 @@ public:
             place.push_back(i);
         }
         if (programs.empty()) return out;
-        auto& mine = tasks_.find(t.key())->second;
-        auto measured = runner_.measure(programs, mine.right, mine.best);
+        auto& task = tasks_.find(t.key())->second;
+        auto measured = runner_.measure(programs, task.right, task.best);
         for (std::size_t i = 0; i < measured.size(); ++i) {
-            if (measured[i].ok()) mine.best = mine.best > 0 ? (std::min)(mine.best, measured[i].latency()) : measured[i].latency();
+            if (measured[i].ok()) task.best = task.best > 0 ? (std::min)(task.best, measured[i].latency()) : measured[i].latency();
             out[place[i]] = std::move(measured[i]);
         }
         return out;
     }
 
-    /// Runs the naive nest of a task, if that was not done: its outputs are the reference, its latency the baseline.
+    /// Runs the naive nest of a task unless it has run before. Its outputs are the reference, its latency is the baseline.
     /// Errors: those of `program_runner::make_expected_outputs`
     result<void> prepare(const kernel_task& t) {
         if (tasks_.find(t.key()) != tasks_.end()) return {};
@@ -104,23 +105,23 @@ public:
         return {};
     }
 
-    /// Seconds of the naive nest, one thread; infinity when it has not run.
+    /// Latency of the naive nest in seconds, one thread; infinity if it has not run.
     [[nodiscard]] double naive_seconds(const kernel_task& t) const {
         const auto at = tasks_.find(t.key());
         return at == tasks_.end() ? std::numeric_limits<double>::infinity() : at->second.right.seconds;
     }
 
-    /// What the outputs of a task are compared with.   pre: prepare(t)
+    /// The reference outputs of a task.   pre: prepare(t)
     [[nodiscard]] const expected_outputs& right(const kernel_task& t) const {
         const auto at = tasks_.find(t.key());
         AUGUR_ASSERT(at != tasks_.end(), "task_runner::right: the task is not prepared");
         return at->second.right;
     }
-    /// A schedule as this runner would compile it; `id` tells its names from those of others.   Errors: those of `compile_schedule`
+    /// The program of a schedule as this runner would compile it; `id` makes its entry names distinct.   Errors: those of `compile_schedule`
     [[nodiscard]] result<generated_program> program_of(const kernel_task& t, const step_list& schedule, unsigned id) const {
-        auto how = how_;
-        how.id = id;
-        return compile_schedule(t, schedule, how, lowering_);
+        auto options = code_options_;
+        options.id = id;
+        return compile_schedule(t, schedule, options, lowering_);
     }
 
     [[nodiscard]] program_runner& programs() noexcept { return runner_; }
@@ -129,17 +130,17 @@ public:
 private:
     struct known_task {
         expected_outputs right;
-        double best = 0; ///< seconds; 0: none yet
+        double best = 0; ///< best latency in seconds; 0: none yet
     };
 
     program_runner runner_;
-    c_options how_;
+    c_options code_options_;
     lower_options lowering_;
     std::map<std::string, known_task, std::less<>> tasks_;
 };
 
-/// The baseline that a programmer reaches with two annotations: every stage at the root, its outermost space loop parallel, its innermost one a
-/// vector; no tiling.
+/// The schedule that a programmer writes with two annotations and no tiling: every stage at the root, its outermost space loop parallel, its
+/// innermost space loop vectorised.
 [[nodiscard]] inline step_list untuned_schedule(const compute_dag& dag) {
     loop_state s(std::make_shared<const compute_dag>(dag));
     for (std::size_t i = 0; i < dag.ops.size(); ++i) {

@@ -3,7 +3,8 @@
 #define AUGUR_LOOPNEST_SCHEDULE_ACCESS_ANALYSIS_HPP
 
 /// @file
-/// What a kernel's index expressions say about scheduling it: who reads whom, and how (Ansor's AccessAnalyzer, src/auto_scheduler/compute_dag.cc).
+/// Access analysis of a compute DAG: readers of each operation and their index patterns, for the sketch rules (Ansor's AccessAnalyzer,
+/// src/auto_scheduler/compute_dag.cc).
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace augur::inline v0::loopnest {
 
 namespace detail {
 
-/// The value of an index that contains no axis.
+/// The value of an index expression that contains no axis.
 inline std::optional<std::int64_t> constant_index(const expr& e) {
     if (e->op == expr_op::integer) return e->integer;
     if (e->op != expr_op::add && e->op != expr_op::sub && e->op != expr_op::mul) return std::nullopt;
@@ -28,7 +29,7 @@ inline std::optional<std::int64_t> constant_index(const expr& e) {
     return e->op == expr_op::add ? *a + *b : e->op == expr_op::sub ? *a - *b : *a * *b;
 }
 
-/// The axis of an index that is an axis with a constant shift: i, i + 3, i - 1.
+/// The axis of an index expression that is one axis plus a constant: i, i + 3, i - 1.
 inline std::optional<std::size_t> shifted_axis(const expr& e) {
     if (e->op == expr_op::axis) return static_cast<std::size_t>(e->integer);
     if (e->op != expr_op::add && e->op != expr_op::sub && e->op != expr_op::mul) return std::nullopt;
@@ -41,12 +42,12 @@ inline std::optional<std::size_t> shifted_axis(const expr& e) {
     }
 }
 
-/// One read, seen from the operation that does it.
+/// The index pattern of one read, relative to the axes of the reading operation.
 struct access_form {
-    bool simple = true;   ///< every index is a constant or a space axis with a constant shift; the rest is only known then
-    bool missing = false; ///< some space axis is in no index
-    bool twice = false;   ///< some space axis is in two
-    bool in_order = true; ///< the axes come in the order of the operation
+    bool simple = true;   ///< each index is a constant or a space axis plus a constant; the other members are valid only if true
+    bool missing = false; ///< some space axis occurs in no index
+    bool twice = false;   ///< some space axis occurs in two indices
+    bool in_order = true; ///< axes occur in the order of the operation's axes
 };
 
 inline access_form form_of(const operation& op, const expr_node& read) {
@@ -73,10 +74,10 @@ inline access_form form_of(const operation& op, const expr_node& read) {
 
 } // namespace detail
 
-/// Static facts of a DAG. Operations are named by their place in `ops`, as stages are.
+/// Access facts of a DAG. Operations are identified by their index in `ops`, as stages are.
 ///
-/// Cost     making it is linear in the bodies times axes; every question but `consumers` and `matches_elementwise` is a look-up
-/// Threads  immutable once made
+/// Cost     construction is linear in body size times axes; queries are look-ups, except `consumers` and `matches_elementwise`
+/// Threads  immutable after construction
 class access_analysis {
 public:
     explicit access_analysis(const compute_dag& dag) : facts_(dag.ops.size()) {
@@ -88,18 +89,18 @@ public:
         }
     }
 
-    /// Is it computed, and read by nobody?
+    /// True if `op` is computed and no operation reads it.
     [[nodiscard]] bool output(std::size_t op) const { return !facts_[op].placeholder && facts_[op].readers.empty(); }
-    /// Does nothing speak against inlining it: simple reads in the order of its axes, no exp, no select; or no read at all?
+    /// True if inlining `op` is always legal and cheap: it has simple reads in axis order and no exp or select, or it reads nothing.
     [[nodiscard]] bool strictly_inlineable(std::size_t op) const { return facts_[op].strictly_inlineable; }
-    /// Is data used again: some read misses a space axis longer than 1 and there is a reduction, or the reads of two tensors miss one?
+    /// True if `op` reuses data: it reduces and some read misses a space axis longer than 1, or the reads of two tensors miss such an axis.
     [[nodiscard]] bool needs_tiling(std::size_t op) const { return facts_[op].needs_tiling; }
-    /// Is every read next to the previous one when its innermost space axis goes on (pooling of channels-last images)?
+    /// True if each read is adjacent in memory to the previous one along the innermost space axis (e.g. pooling of channels-last images).
     [[nodiscard]] bool reads_contiguously(std::size_t op) const { return facts_[op].reads_contiguously; }
-    /// The operations that read it, ascending.
+    /// The operations that read `op`, ascending.
     [[nodiscard]] const std::vector<std::size_t>& readers(std::size_t op) const { return facts_[op].readers; }
 
-    /// The stages that read it when inlined ones are looked through, ascending.
+    /// The stages that read `op` directly or through inlined stages, ascending.
     [[nodiscard]] std::vector<std::size_t> consumers(const std::vector<stage>& stages, std::size_t op) const {
         std::vector<std::size_t> out;
         collect(stages, op, out);
@@ -108,7 +109,7 @@ public:
         return out;
     }
 
-    /// Does each step of the chain from `op` to `target` read exactly the element that it computes, and are all shapes equal?
+    /// True if on the chain from `op` to `target` each reader reads exactly the element that it computes, and all shapes are equal.
     [[nodiscard]] bool matches_elementwise(std::size_t op, std::size_t target) const {
         while (op != target) {
             const auto& f = facts_[op];
@@ -124,7 +125,7 @@ private:
         bool strictly_inlineable = false;
         bool needs_tiling = false;
         bool reads_contiguously = false;
-        bool read_in_place = true; ///< every read of it is simple, in order, with each axis of the reader once
+        bool read_in_place = true; ///< every read of the tensor is simple, in axis order, and uses each axis of the reader once
         std::vector<std::int64_t> axes;
         std::vector<std::size_t> readers;
     };
@@ -144,7 +145,7 @@ private:
         bool costly = false;
         bool contiguous = !op.axes.empty();
         std::vector<std::size_t> sources;
-        std::vector<std::vector<bool>> seen; // (sources, space axes) which axes the reads of a tensor contain
+        std::vector<std::vector<bool>> seen; // (sources, space axes): true where the reads of a tensor contain the axis
         walk(op.body, [&](const expr_node& n) {
             costly = costly || n.op == expr_op::exp || n.op == expr_op::select;
             if (n.op != expr_op::read) return;

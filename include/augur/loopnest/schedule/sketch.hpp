@@ -3,11 +3,11 @@
 #define AUGUR_LOOPNEST_SCHEDULE_SKETCH_HPP
 
 /// @file
-/// Sketches: the structures that a schedule of a kernel may have, tile sizes left open.
+/// Sketch generation: the loop structures that a schedule of a kernel may have, with tile sizes left open.
 ///
-/// The rules and their order are Ansor's for a CPU (src/auto_scheduler/search_policy/sketch_policy_rules.cc): from the last stage to the first, each
-/// stage is inlined, factored, cached, tiled (SSRSRS) alone or fused into its consumer, or left alone; every choice is a sketch. One rule that Ansor
-/// does not have is an option.
+/// The rules and their order are those of Ansor for CPUs (src/auto_scheduler/search_policy/sketch_policy_rules.cc). From the last stage to the
+/// first, each stage is inlined, factored (rfactor), cached, tiled (SSRSRS, alone or fused into its consumer) or left unchanged; each combination
+/// of choices is a sketch. The option `tile_plain_reductions` adds a rule that Ansor does not have.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,19 +26,19 @@
 
 namespace augur::inline v0::loopnest {
 
-/// Which sketches.
+/// Options of sketch generation.
 struct sketch_options {
-    std::int64_t num_cores = 1; ///< of the target: reductions are factored where the space loops alone would not keep them busy
-    std::size_t most = 4096;    ///< error above (their number grows with a power of the number of reductions)
-    /// Also tile a plain reduction, SRS, where data lies contiguous along the innermost space axis, as in pooling of channels-last images: then loops
-    /// over space are innermost and can be vectors. Ansor leaves that to LLVM.
+    std::int64_t num_cores = 1; ///< cores of the target; a reduction is factored if its space loops have too few iterations for them
+    std::size_t most = 4096;    ///< largest number of sketches; more are an error (the number is exponential in the number of reductions)
+    /// Adds a tiling SRS for plain reductions whose data is contiguous along the innermost space axis, e.g. pooling of channels-last images. Space
+    /// loops are then innermost and can be vectorised. Ansor leaves this to LLVM.
     bool tile_plain_reductions = false;
 };
 
-/// One structure of a kernel.
+/// A loop structure of a kernel.
 struct sketch {
-    step_list steps;                                 ///< split lengths that are not chosen yet are 0
-    loop_state state;                                ///< after `steps`, but with the splits of an rfactor by 1, since open ones cannot be factored
+    step_list steps;                                 ///< split lengths that are still open are 0
+    loop_state state;                                ///< after `steps`; splits for an rfactor have length 1, since open ones cannot be factored
     std::shared_ptr<const access_analysis> accesses; ///< of `state.dag()`
 };
 
@@ -48,37 +48,37 @@ namespace detail {
     return std::any_of(s.iters.begin(), s.iters.end(), [&](const loop_iter& i) { return s.vars[i.var].reduce; });
 }
 
-/// Has it other loops than its operation has axes?
+/// True if the loops of the stage differ in number from the axes of its operation.
 [[nodiscard]] inline bool is_tiled(const loop_state& s, std::size_t stage_index) {
     return s.stages()[stage_index].iters.size() != s.dag().ops[stage_index].axis_count();
 }
 
-/// Applies the rules. One object makes the sketches of one kernel.
+/// Applies the sketch rules. One object generates the sketches of one kernel.
 class sketch_generator {
 public:
     sketch_generator(std::shared_ptr<const compute_dag> dag, const sketch_options& options) : options_(options) {
         auto accesses = std::make_shared<const access_analysis>(*dag);
         const auto stages = static_cast<std::ptrdiff_t>(dag->ops.size());
-        now_.push_back({loop_state(std::move(dag)), std::move(accesses), stages - 1});
+        current_.push_back({loop_state(std::move(dag)), std::move(accesses), stages - 1});
     }
 
     [[nodiscard]] result<std::vector<sketch>> run() {
         std::vector<sketch> out;
-        while (!now_.empty() && why_.detail.empty()) {
+        while (!current_.empty() && failure_.detail.empty()) {
             next_.clear();
-            for (const auto& p : now_) {
+            for (const auto& p : current_) {
                 if (p.at < 0) out.push_back({open_rfactor_splits(p.state.steps()), p.state, p.accesses});
                 else visit(p);
                 if (out.size() + next_.size() > options_.most) return error{errc::limit, "more than " + std::to_string(options_.most) + " sketches"};
             }
-            std::swap(now_, next_);
+            std::swap(current_, next_);
         }
-        if (!why_.detail.empty()) return why_;
+        if (!failure_.detail.empty()) return failure_;
         return out;
     }
 
 private:
-    /// A kernel whose stages above `at` are decided.
+    /// A partial sketch: the stages after index `at` are decided.
     struct partial {
         loop_state state;
         std::shared_ptr<const access_analysis> accesses;
@@ -86,16 +86,16 @@ private:
     };
 
     sketch_options options_;
-    std::vector<partial> now_;
+    std::vector<partial> current_;
     std::vector<partial> next_;
-    error why_; ///< of the first step that was refused: a rule went wrong
+    error failure_; ///< the error of the first refused step: a defect of a rule
 
     static std::int64_t number(std::size_t i) { return static_cast<std::int64_t>(i); }
 
     void apply(partial& p, const transform_step& step) {
-        if (auto done = p.state.apply(step); !done && why_.detail.empty()) why_ = done.error();
+        if (auto done = p.state.apply(step); !done && failure_.detail.empty()) failure_ = done.error();
     }
-    /// As `apply`, for the steps that change the DAG.
+    /// As `apply`, for steps that change the DAG.
     void insert(partial& p, const transform_step& step) {
         apply(p, step);
         p.accesses = std::make_shared<const access_analysis>(p.state.dag());
@@ -132,7 +132,7 @@ private:
         if (consumer == loop_state::npos) {
             partial q = p;
             insert(q, cache_write_step{p.at, "local"});
-            keep(std::move(q), p.at); // the stage that computes now is at the same place and comes next
+            keep(std::move(q), p.at); // the cache stage has the index of the old stage and is handled next
         } else {
             std::vector<std::int64_t> splits;
             partial base = p;
@@ -155,16 +155,16 @@ private:
         constexpr double most = 9e18;
         double space = 1;
         double reduce = 1;
-        for (const auto& it : s.iters) {
-            auto& length = s.vars[it.var].reduce ? reduce : space;
-            length = (std::min)(most, length * static_cast<double>(s.vars[it.var].extent));
+        for (const auto& iter : s.iters) {
+            auto& length = s.vars[iter.var].reduce ? reduce : space;
+            length = (std::min)(most, length * static_cast<double>(s.vars[iter.var].extent));
         }
         const auto cores = static_cast<double>(options_.num_cores);
         if (tiled) return has_reduce_loop(s) && space <= reduce && space <= cores * 16;
         return reduce > 1 && reduce > cores;
     }
 
-    /// Was the stage made by CHW? Steps name stages as they were numbered then.
+    /// True if the stage was made by a cache write (CHW). Steps use the stage numbers valid at their time.
     static bool has_cache_write(const std::vector<transform_step>& steps, std::size_t stage_index) {
         auto s = number(stage_index);
         for (std::size_t i = steps.size(); i-- > 0;) {
@@ -182,8 +182,8 @@ private:
         return false;
     }
 
-    /// The stage into whose tiles this one can be fused: the only reader, element by element. Ansor would stop at a reader that reduces or that has
-    /// tiles of its own; here it is no candidate.
+    /// The stage whose tiles can contain this one: its only reader, matched element by element. A reader that reduces or has tiles of its own is
+    /// no candidate; Ansor would stop at such a reader.
     static std::size_t fusion_consumer(const partial& p, std::size_t at) {
         const auto consumers = p.accesses->consumers(p.state.stages(), at);
         if (consumers.size() != 1 || !p.accesses->matches_elementwise(at, consumers[0])) return loop_state::npos;
@@ -192,16 +192,16 @@ private:
         return consumers[0];
     }
 
-    /// SSRSRS: each space loop into four, each reduce loop into two. `space_splits` are the numbers of the steps that split space loops.
+    /// SSRSRS: splits each space loop into four and each reduce loop into two. `space_splits` receives the step numbers of the space-loop splits.
     void tile(partial& p, std::size_t at, std::vector<std::int64_t>& space_splits) {
-        const auto st = p.state.stages()[at]; // as it was
+        const auto st = p.state.stages()[at]; // copy: the state changes below
         std::vector<std::vector<std::int64_t>> space(4);
         std::vector<std::vector<std::int64_t>> reduce(2);
         std::int64_t loop = 0;
-        for (const auto& it : st.iters) {
-            auto& levels = st.vars[it.var].reduce ? reduce : space;
+        for (const auto& iter : st.iters) {
+            auto& levels = st.vars[iter.var].reduce ? reduce : space;
             if (&levels == &space) space_splits.push_back(number(p.state.steps().size()));
-            apply(p, split_step{number(at), loop, st.vars[it.var].extent, std::vector<std::int64_t>(levels.size() - 1, 0), true});
+            apply(p, split_step{number(at), loop, st.vars[iter.var].extent, std::vector<std::int64_t>(levels.size() - 1, 0), true});
             for (auto& level : levels) level.push_back(loop++);
         }
         std::vector<std::int64_t> order;
@@ -210,7 +210,7 @@ private:
         apply(p, reorder_step{number(at), std::move(order)});
     }
 
-    /// Splits the loops of `at` as `splits` did, into level+1 parts each, outer parts first.
+    /// Splits the loops of stage `at` like the steps `splits`, each into level+1 parts, outer parts first.
     void follow(partial& p, std::size_t at, const std::vector<std::int64_t>& splits, std::size_t level) {
         std::vector<std::int64_t> order(splits.size() * (level + 1));
         std::int64_t loop = 0;
@@ -221,8 +221,8 @@ private:
         apply(p, reorder_step{number(at), std::move(order)});
     }
 
-    /// The reduction in two stages: all reduce loops fused, split, and the outer part becomes a space axis; or the inner part, which then goes
-    /// innermost for vectors.
+    /// Factors the reduction into two stages: all reduce loops are fused and split. Either the outer part becomes a space axis, or the inner part
+    /// does and moves innermost for vectorisation.
     partial rfactor(partial p, bool inner) {
         const auto at = static_cast<std::size_t>(p.at);
         const auto st = p.state.stages()[at];
@@ -246,15 +246,15 @@ private:
         return p;
     }
 
-    /// SRS: each space loop in two, the reduction between them.
+    /// SRS: splits each space loop into two, with the reduction between the halves.
     partial tile_plain_reduction(partial p) {
         const auto st = p.state.stages()[static_cast<std::size_t>(p.at)];
         std::vector<std::int64_t> outer;
         std::vector<std::int64_t> reduce;
         std::vector<std::int64_t> inner;
         std::int64_t loop = 0;
-        for (const auto& it : st.iters) {
-            const auto& v = st.vars[it.var];
+        for (const auto& iter : st.iters) {
+            const auto& v = st.vars[iter.var];
             if (v.reduce) {
                 reduce.push_back(loop++);
                 continue;
@@ -269,7 +269,7 @@ private:
         return p;
     }
 
-    /// Loops that index constant tensors are unrolled and go inside, the others are split in two.
+    /// Moves loops that index constant tensors innermost and unrolls them; splits the other loops into two.
     partial unroll_constant_index(partial p) {
         const auto at = static_cast<std::size_t>(p.at);
         const auto st = p.state.stages()[at];

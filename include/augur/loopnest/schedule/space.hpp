@@ -3,8 +3,9 @@
 #define AUGUR_LOOPNEST_SCHEDULE_SPACE_HPP
 
 /// @file
-/// The schedules of a kernel as a tree of decisions: Ansor's space for a CPU (src/auto_scheduler/search_policy/sketch_policy_rules.cc, the rules that
-/// sample a population).
+/// Decision space of the schedules of a kernel: Ansor's CPU search space as a tree of decisions.
+///
+/// Source: src/auto_scheduler/search_policy/sketch_policy_rules.cc of TVM, the rules that sample the initial population.
 
 #include <algorithm>
 #include <array>
@@ -32,17 +33,17 @@
 
 namespace augur::inline v0::loopnest {
 
-/// What bounds the space of a kernel.
+/// Limits of the schedule space of a kernel.
 struct ansor_options {
-    std::int64_t num_cores = 1;      ///< decides where reductions are factored, and how many loops are made parallel
-    std::int64_t max_innermost = 64; ///< longest innermost part of a split
-    std::int64_t max_vectorize = 64; ///< longest loop, fused or not, that becomes a vector; Ansor: 16
+    std::int64_t num_cores = 1;      ///< cores of the target; decides which reductions are factored and how many loops are parallel
+    std::int64_t max_innermost = 64; ///< largest innermost length of a split
+    std::int64_t max_vectorize = 64; ///< largest vectorised loop in iterations, fused or not; Ansor: 16
     std::size_t max_sketches = 4096;
-    /// Exactly Ansor's sketches, and the compute locations that it draws from: "as it is" and an explicit root are two options, nothing is inlined,
-    /// and a loop counts although it runs once. By default each option is another program, stages may be inlined, plain reductions tiled.
+    /// Use exactly Ansor's sketches and compute-location candidates: "unchanged" and an explicit root are two options, no stage is inlined, and a
+    /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, and plain reductions are tiled.
     bool faithful = false;
 
-    /// TVM's numbers, so that the random programs in its logs are in the space.
+    /// TVM's values, so that the random programs in TVM logs lie in the space.
     [[nodiscard]] static ansor_options as_tvm(std::int64_t cores) noexcept {
         ansor_options o;
         o.num_cores = cores;
@@ -54,21 +55,21 @@ struct ansor_options {
 
 namespace detail {
 
-/// A split whose lengths are a decision.
+/// A split step whose lengths are a decision.
 struct open_split {
     std::size_t step = 0;
     std::shared_ptr<const factorisation> tiles;
 };
 
-/// A sketch, and what is known of it before any tile size.
+/// A sketch with the decisions that are independent of tile sizes.
 struct sketch_plan {
-    step_list steps; ///< open lengths 0
+    step_list steps; ///< open lengths are 0
     std::vector<open_split> splits;
-    std::vector<std::size_t> movable; ///< stages whose compute location is a decision, last first
-    loop_state state;                 ///< as Ansor keeps it: loops of open splits have no extent
+    std::vector<std::size_t> movable; ///< stages with a compute-location decision, last first
+    loop_state state;                 ///< after Ansor's convention: loops of open splits have no extent
     std::shared_ptr<const access_analysis> accesses;
 
-    /// The tile sizes with which the plan's steps become the first of `list`.
+    /// The tile sizes that turn the steps of the sketch into the first steps of `list`; none if `list` begins differently.
     [[nodiscard]] std::optional<decision_vector> tiles_of(const std::vector<transform_step>& list) const {
         if (list.size() < steps.steps.size()) return std::nullopt;
         decision_vector out;
@@ -98,17 +99,17 @@ class ansor_cursor;
 /// Decisions, in this order:
 ///
 ///     sketch            one of `sketches()`
-///     tile_size         each open split, in the order of the steps; a value is the number of a `factorisation`
-///     compute_location  each stage that is neither inlined nor tiled nor to be tiled, last first: as it is, inlined, inside a loop of its reader
-///     parallel          each root stage whose outermost loop runs over space: value + 1 loops are fused and made parallel. `preferred` is Ansor's
-///                       rule, which sampling follows
+///     tile_size         each open split, in step order; the value is the index of a `factorisation`
+///     compute_location  each stage that is neither inlined nor tiled nor in need of tiling, last first: unchanged, inlined, or in a reader's loop
+///     parallel          each root stage whose outermost loop is a space loop: fuses value + 1 loops and makes them parallel. `preferred` is the
+///                       value of Ansor's rule, which sampling uses
 ///     unroll            each stage with a reduce loop: the pragma auto_unroll_max_step with 0, 16, 64 or 512
-///     vectorize         each stage: the innermost space loops that are short enough become a vector; of n > 1 that could be fused, value + 1 < n are
+///     vectorize         each stage: the innermost short space loops become a vector; if n > 1 loops are short, value + 1 < n of them are fused
 ///
-/// Steps come in the order in which Ansor records them, so its logs can be read into decisions and written back (`decide`, `realise`). Different
-/// vectors give different steps, so the hash of a vector tells programs apart.
+/// Steps have the order in which Ansor records them, so Ansor logs convert into decisions (`decide`) and back (`realise`). Different vectors give
+/// different steps, so the hash of a decision vector identifies a program.
 ///
-/// Threads  immutable once made; concurrent calls are allowed
+/// Threads  immutable after construction; concurrent calls are allowed
 class ansor_space {
 public:
     /// Errors: shape_mismatch (the DAG), invalid_argument (the options), limit (too many sketches).   pre: dag is not null
@@ -127,21 +128,21 @@ public:
     [[nodiscard]] const compute_dag& dag() const noexcept { return *dag_; }
     [[nodiscard]] const ansor_options& options() const noexcept { return options_; }
     [[nodiscard]] std::size_t sketches() const noexcept { return plans_.size(); }
-    /// A sketch, split lengths that are decisions 0.
+    /// The steps of sketch `i`; split lengths that are decisions are 0.
     [[nodiscard]] const step_list& sketch_steps(std::size_t i) const { return plans_[i].steps; }
 
-    /// Walks the tree without replaying the prefix at every decision. The space must outlive it.
+    /// A cursor that walks the tree without replaying the prefix at each decision. The space must outlive the cursor.
     [[nodiscard]] ansor_cursor cursor() const;
     [[nodiscard]] std::optional<decision> next(std::span<const std::uint64_t> prefix) const;
 
-    /// The steps of a complete vector.   Errors: illegal_schedule, with the place of a value that is no option, or of too few or too many values
+    /// The steps of a complete vector.   Errors: illegal_schedule, with the position of an invalid value or the wrong number of values
     [[nodiscard]] result<step_list> realise(std::span<const std::uint64_t> decisions) const;
-    /// The kernel with those steps applied, for lowering.   Errors: as `realise`
+    /// The kernel after the steps of a complete vector, for lowering.   Errors: as `realise`
     [[nodiscard]] result<loop_state> state(std::span<const std::uint64_t> decisions) const;
-    /// The inverse of `realise`.   Errors: not_found, when no vector gives exactly these steps
+    /// The inverse of `realise`.   Errors: not_found if no vector gives exactly these steps
     [[nodiscard]] result<decision_vector> decide(const step_list& list) const;
 
-    /// A tile size with one divisor moved from a level to another (Ansor's MutateTileSize); other decisions as they are.
+    /// A tile size with one divisor moved between two levels (Ansor's MutateTileSize); other decisions are returned unchanged.
     [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t> prefix, std::uint64_t value, random_engine& rng) const {
         if (prefix.empty() || prefix[0] >= plans_.size()) return value;
         const auto& splits = plans_[static_cast<std::size_t>(prefix[0])].splits;
@@ -180,15 +181,15 @@ private:
     [[nodiscard]] result<ansor_cursor> walk(std::span<const std::uint64_t> decisions) const;
 };
 
-/// A place in the tree of an `ansor_space`.
+/// A position in the decision tree of an `ansor_space`.
 class ansor_cursor {
 public:
     explicit ansor_cursor(const ansor_space& space) : space_(&space) { ask(decision_kind::sketch, space.plans_.size()); }
 
-    /// The open decision; nothing at a leaf.
+    /// The open decision; empty at a leaf.
     [[nodiscard]] std::optional<decision> next() const noexcept { return pending_; }
 
-    /// Takes the open decision.   pre: there is one, and value < next()->options
+    /// Chooses the value of the open decision.   pre: a decision is open, and value < next()->options
     void choose(std::uint64_t value) {
         AUGUR_ASSERT(pending_ && value < pending_->options, "ansor_cursor::choose: no decision is open, or not one of its options");
         if (phase_ == phase::sketch) {
@@ -215,14 +216,14 @@ public:
         switch (phase_) {
         case phase::locations: {
             const auto s = static_cast<std::int64_t>(plan_->movable[at_]);
-            const auto& where = locations_[v];
-            switch (where.what) {
+            const auto& location = locations_[v];
+            switch (location.what) {
             case detail::compute_location::kind::stay: return {};
             case detail::compute_location::kind::inlined: return {compute_inline_step{s}};
             case detail::compute_location::kind::root: return {compute_root_step{s}};
             case detail::compute_location::kind::at: break;
             }
-            return {compute_at_step{s, static_cast<std::int64_t>(where.stage), static_cast<std::int64_t>(where.iter)}};
+            return {compute_at_step{s, static_cast<std::int64_t>(location.stage), static_cast<std::int64_t>(location.iter)}};
         }
         case phase::parallel: return fused(0, v + 1, loop_annotation::parallel);
         case phase::unroll: return {pragma_step{static_cast<std::int64_t>(at_), 0, "auto_unroll_max_step$" + std::to_string(unroll_steps[v])}};
@@ -233,11 +234,11 @@ public:
         }
     }
 
-    /// The kernel after the steps so far; those of the sketch are applied once all tile sizes are chosen.
+    /// The kernel after the steps chosen so far. The steps of the sketch are applied after the last tile size is chosen.
     [[nodiscard]] const loop_state& state() const& noexcept { return state_; }
     [[nodiscard]] loop_state&& state() && noexcept { return std::move(state_); }
 
-    /// Why the walk ended early: a step did not fit, a defect of the space. Empty otherwise.
+    /// The error that ended the walk early: a step was refused, which is a defect of the space. Empty otherwise.
     [[nodiscard]] const std::string& broken() const noexcept { return broken_; }
 
 private:
@@ -248,13 +249,13 @@ private:
     const ansor_space* space_;
     const detail::sketch_plan* plan_ = nullptr;
     phase phase_ = phase::sketch;
-    std::size_t at_ = 0; ///< in the phase: a split, a place in `movable`, a stage
-    bool moved_ = false; ///< some extents are not known
+    std::size_t at_ = 0; ///< index within the phase: of a split, of an entry of `movable`, or of a stage
+    bool moved_ = false; ///< some extents are unknown until bound inference runs
     std::vector<transform_step> filled_;
     loop_state state_;
-    loop_state view_; ///< of a faithful space: the sketch with the locations chosen, extents as Ansor sees them
+    loop_state view_; ///< for a faithful space: the sketch with the chosen locations and the extents that Ansor knows
     std::vector<detail::compute_location> locations_;
-    std::size_t short_loops_ = 0; ///< how many innermost loops could be one vector
+    std::size_t short_loops_ = 0; ///< number of innermost loops short enough to form one vector
     std::optional<decision> pending_;
     std::string broken_;
 
@@ -265,8 +266,8 @@ private:
         phase_ = p;
         at_ = 0;
     }
-    void fail(const error& why) {
-        if (broken_.empty()) broken_ = why.detail;
+    void fail(const error& cause) {
+        if (broken_.empty()) broken_ = cause.detail;
     }
     void apply(const transform_step& step) {
         if (auto done = state_.apply(step); !done) fail(done.error());
@@ -277,8 +278,8 @@ private:
         moved_ = false;
     }
 
-    /// Steps that fuse `n` loops of stage `at_` from `first` on and mark the result.
-    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, loop_annotation what) const {
+    /// Steps that fuse `n` loops of stage `at_` starting at `first` and annotate the result.
+    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, loop_annotation annotation) const {
         const auto s = static_cast<std::int64_t>(at_);
         const auto begin = static_cast<std::int64_t>(first);
         std::vector<transform_step> out;
@@ -287,11 +288,11 @@ private:
             for (std::size_t i = 0; i < n; ++i) loops[i] = static_cast<std::int64_t>(first + i);
             out.emplace_back(fuse_step{s, std::move(loops)});
         }
-        out.emplace_back(annotate_step{s, begin, what});
+        out.emplace_back(annotate_step{s, begin, annotation});
         return out;
     }
 
-    /// Opens the next decision from `at_` on, in this phase or a later one.
+    /// Opens the next decision at or after `at_`, in this phase or a later one.
     void advance() {
         pending_.reset();
         if (phase_ == phase::tiles) {
@@ -300,7 +301,7 @@ private:
         }
         if (phase_ == phase::locations && broken_.empty()) {
             if (at_ < plan_->movable.size()) {
-                if (!space_->options_.faithful) bound(); // a faithful space looks at its view
+                if (!space_->options_.faithful) bound(); // a faithful space uses the extents of `view_`
                 if (broken_.empty()) return ask_location(plan_->movable[at_]);
             } else {
                 bound();
@@ -360,7 +361,7 @@ private:
     bool ask_vectorize() {
         const auto& st = state_.stages()[at_];
         if (st.iters.empty()) return false;
-        const bool tiled = detail::is_tiled(state_, at_); // then two loops are not next to each other in memory
+        const bool tiled = detail::is_tiled(state_, at_); // in a tiled stage two neighbouring loops are not contiguous in memory
         short_loops_ = 0;
         std::int64_t length = 1;
         for (std::size_t i = st.iters.size(); i-- > 0;) {
@@ -428,7 +429,7 @@ inline result<decision_vector> ansor_space::decide(const step_list& list) const 
             out.push_back(t);
         }
         std::size_t done = plans_[p].steps.steps.size();
-        while (const auto d = c.next()) { // the option that says most of what comes; nothing to say is an option, too
+        while (const auto d = c.next()) { // greedy: takes the option whose steps match the longest part of the list; an option may add no step
             std::optional<std::uint64_t> best;
             std::size_t most = 0;
             for (std::uint64_t v = 0; v < d->options; ++v) {

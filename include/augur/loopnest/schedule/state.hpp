@@ -3,7 +3,8 @@
 #define AUGUR_LOOPNEST_SCHEDULE_STATE_HPP
 
 /// @file
-/// A kernel with some transform steps applied: stages, their loops, and where each is computed (Ansor's State, src/auto_scheduler/loop_state.cc).
+/// Schedule state: a kernel after a list of transform steps, with the loops and the compute location of each stage (Ansor's State,
+/// src/auto_scheduler/loop_state.cc).
 
 #include <algorithm>
 #include <cstddef>
@@ -21,55 +22,55 @@
 
 namespace augur::inline v0::loopnest {
 
-/// A loop variable of a stage: a root axis, a part of a split, or a fusion.
+/// A loop variable of a stage: a root axis, a part of a split, or the result of a fusion.
 struct loop_var {
     std::string name;
-    std::int64_t extent = 0; ///< 0: not known before bound inference
-    bool space = true;       ///< runs over space axes (a fusion of both kinds has both flags)
+    std::int64_t extent = 0; ///< 0: unknown before bound inference
+    bool space = true;       ///< iterates over space axes; a fusion of space and reduce loops sets both flags
     bool reduce = false;
 };
 
-/// How some variables of a stage come from others.
+/// A split or fusion: the relation between one loop variable and its parts.
 struct loop_relation {
     enum class kind : std::uint8_t { split, fuse } what{};
-    std::size_t parent = 0;            ///< of a split: the variable cut; of a fuse: the result
+    std::size_t parent = 0;            ///< for a split: the variable that was split; for a fusion: the result
     std::vector<std::size_t> parts;    ///< outermost first
-    std::vector<std::int64_t> lengths; ///< of a split: of parts 1.. (inner_to_outer) or of parts ..n-2; 0: not yet chosen
+    std::vector<std::int64_t> lengths; ///< for a split: lengths of parts 1.. (inner_to_outer) or of parts ..n-2; 0: still open
     bool inner_to_outer = true;
 };
 
-/// A loop of a stage, in the order of the nest.
+/// A loop of a stage; `stage::iters` lists them outermost first.
 struct loop_iter {
     std::size_t var = 0;
     loop_annotation annotation = loop_annotation::none;
 };
 
-/// One operation and its loop nest.
+/// An operation and its loop nest.
 struct stage {
     enum class place : std::uint8_t { root, inlined, at } where = place::root;
-    std::size_t at_stage = 0;   ///< of place::at
-    std::size_t at_var = 0;     ///< the variable of that stage inside whose loop this one is computed
-    std::vector<loop_var> vars; ///< the root axes of the operation first
+    std::size_t at_stage = 0;   ///< for place::at: the stage in whose loop nest this one is computed
+    std::size_t at_var = 0;     ///< for place::at: the loop variable of that stage in whose loop this one is computed
+    std::vector<loop_var> vars; ///< root axes of the operation first
     std::vector<loop_relation> relations;
     std::vector<loop_iter> iters;
-    std::int64_t auto_unroll_max_step = -1; ///< of the pragma; -1: none
+    std::int64_t auto_unroll_max_step = -1; ///< value of the pragma; -1: no pragma
 
-    /// The loop that runs over `var`; iters.size() when it is not a loop (split or fused away).
+    /// The index of the loop over `var`; `iters.size()` if `var` was split or fused.
     [[nodiscard]] std::size_t iter_of(std::size_t var) const {
         return static_cast<std::size_t>(std::find_if(iters.begin(), iters.end(), [&](const loop_iter& i) { return i.var == var; }) - iters.begin());
     }
     [[nodiscard]] const loop_var& var_of(std::size_t iter) const { return vars[iters[iter].var]; }
 };
 
-/// What a stage may become. Steps come from logs: without limits a few of them, splits and fusions in turn, would take memory without bound.
-inline constexpr std::size_t max_stage_loops = 512;      ///< loops of one stage, at one time
-inline constexpr std::size_t max_loop_name = 4096;       ///< bytes of a loop's name, which grows with each split and fusion
-inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< iterations of the splits of a loop that rfactor cuts, as a multiple of its own
-inline constexpr std::int64_t rfactor_free_steps = 1024; ///< and so many above that
+// Limits of a stage. Steps come from logs, and alternating splits and fusions would otherwise use unbounded memory.
+inline constexpr std::size_t max_stage_loops = 512;      ///< largest number of loops of one stage at any time
+inline constexpr std::size_t max_loop_name = 4096;       ///< largest loop name in bytes; each split and fusion makes the name longer
+inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< rfactor: the split may make at most this multiple of the loop's iterations,
+inline constexpr std::int64_t rfactor_free_steps = 1024; ///< plus this number of iterations
 
-/// The kernel after a list of steps. A value: copy it to branch.
+/// The kernel after a list of steps. A value type: copy it to branch.
 ///
-/// `apply` checks what a step needs (spec of Ansor's State::DoStep and its ICHECKs) and leaves the state unchanged when it refuses.
+/// `apply` checks the preconditions of a step (those of Ansor's State::DoStep and its ICHECKs). A refused step leaves the state unchanged.
 class loop_state {
 public:
     loop_state() = default;
@@ -80,10 +81,10 @@ public:
     [[nodiscard]] const compute_dag& dag() const noexcept { return *dag_; }
     [[nodiscard]] const std::vector<stage>& stages() const noexcept { return stages_; }
     [[nodiscard]] const std::vector<transform_step>& steps() const noexcept { return steps_; }
-    /// The state's steps as a schedule.
+    /// The applied steps as a schedule.
     [[nodiscard]] step_list schedule() const { return {steps_}; }
 
-    /// Is some stage computed inside a loop of `stage_index`, and inside `iter` (any loop when iter is npos)?
+    /// True if some stage is computed inside loop `iter` of `stage_index`, or inside any of its loops if iter is npos.
     static constexpr std::size_t npos = static_cast<std::size_t>(-1);
     [[nodiscard]] bool has_attached(std::size_t stage_index, std::size_t iter = npos) const {
         return std::any_of(stages_.begin(), stages_.end(), [&](const stage& s) {
@@ -91,7 +92,7 @@ public:
         });
     }
 
-    /// Does the step to this state and remembers it.   Errors: illegal_schedule, with the step's number and what is wrong with it.
+    /// Applies a step and records it.   Errors: illegal_schedule, with the number of the step and the reason.
     result<void> apply(const transform_step& step) {
         if (auto done = std::visit([&](const auto& s) { return run(s); }, step); !done) {
             const auto kind = std::visit([](const auto& s) { return std::string_view(s.kind); }, step);
@@ -101,14 +102,14 @@ public:
         return {};
     }
 
-    /// Applies the steps of `list` in order; stops at the first that is refused.
+    /// Applies the steps of `list` in order; stops at the first refused step.
     result<void> apply(const step_list& list) {
         for (const auto& s : list.steps)
             if (auto done = apply(s); !done) return done;
         return {};
     }
 
-    /// Writes the extents that bound inference found: one vector a stage, one extent a variable (loopnest/lower/bounds.hpp).
+    /// Sets the extents found by bound inference: one vector per stage, one extent per variable (loopnest/lower/bounds.hpp).
     void set_extents(const std::vector<std::vector<std::int64_t>>& extents) {
         for (std::size_t s = 0; s < stages_.size(); ++s)
             for (std::size_t v = 0; v < stages_[s].vars.size() && v < extents[s].size(); ++v) stages_[s].vars[v].extent = extents[s][v];
@@ -133,9 +134,9 @@ private:
     static std::size_t at(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
     static constexpr std::int64_t max_extent = std::int64_t{1} << 40;
 
-    static error refused(std::string why) { return {errc::illegal_schedule, std::move(why)}; }
+    static error refused(std::string reason) { return {errc::illegal_schedule, std::move(reason)}; }
 
-    /// Whether a stage can be scheduled.
+    /// Checks that a stage can be scheduled.
     [[nodiscard]] result<void> check_stage(std::int64_t s) const {
         if (!in_range(s, stages_.size())) return refused("stage " + std::to_string(s) + " of " + std::to_string(stages_.size()));
         if (dag_->ops[at(s)].placeholder()) return refused("stage " + std::to_string(s) + " is a placeholder");
@@ -143,24 +144,24 @@ private:
         return {};
     }
     [[nodiscard]] result<void> check_iter(std::int64_t s, std::int64_t i) const {
-        if (auto good = check_stage(s); !good) return good;
+        if (auto valid = check_stage(s); !valid) return valid;
         if (!in_range(i, stages_[at(s)].iters.size()))
             return refused("loop " + std::to_string(i) + " of " + std::to_string(stages_[at(s)].iters.size()) + " in stage " + std::to_string(s));
         return {};
     }
 
     result<void> run(const annotate_step& x) {
-        if (auto good = check_iter(x.stage, x.iter); !good) return good;
-        auto& it = stages_[at(x.stage)].iters[at(x.iter)];
-        if (it.annotation != loop_annotation::none) return refused("the loop has an annotation already");
-        it.annotation = x.annotation;
+        if (auto valid = check_iter(x.stage, x.iter); !valid) return valid;
+        auto& iter = stages_[at(x.stage)].iters[at(x.iter)];
+        if (iter.annotation != loop_annotation::none) return refused("the loop has an annotation already");
+        iter.annotation = x.annotation;
         return {};
     }
 
     result<void> run(const fuse_step& x) {
         if (x.iters.empty()) return refused("nothing to fuse");
         for (std::size_t k = 0; k < x.iters.size(); ++k) {
-            if (auto good = check_iter(x.stage, x.iters[k]); !good) return good;
+            if (auto valid = check_iter(x.stage, x.iters[k]); !valid) return valid;
             if (k > 0 && x.iters[k] != x.iters[k - 1] + 1) return refused("loops to fuse must be consecutive");
         }
         auto& s = stages_[at(x.stage)];
@@ -170,16 +171,17 @@ private:
         loop_relation rel;
         rel.what = loop_relation::kind::fuse;
         for (const auto i : x.iters) {
-            const auto& it = s.iters[at(i)];
-            if (it.annotation != loop_annotation::none) return refused("a loop to fuse has an annotation");
-            if (i != x.iters.back() && has_attached(at(x.stage), at(i))) return refused("a stage is attached to a loop to fuse that is not the last");
-            const auto& v = s.vars[it.var];
+            const auto& iter = s.iters[at(i)];
+            if (iter.annotation != loop_annotation::none) return refused("a loop to fuse has an annotation");
+            if (i != x.iters.back() && has_attached(at(x.stage), at(i)))
+                return refused("cannot fuse a loop with attached stages unless it is the last");
+            const auto& v = s.vars[iter.var];
             fused.name += v.name + "@";
             if (fused.extent != 0 && v.extent > max_extent / fused.extent) return refused("fused extent beyond 2^40");
-            fused.extent *= v.extent; // 0, unknown, spreads
+            fused.extent *= v.extent; // 0 (unknown) makes the product 0
             fused.space = fused.space || v.space;
             fused.reduce = fused.reduce || v.reduce;
-            rel.parts.push_back(it.var);
+            rel.parts.push_back(iter.var);
         }
         if (fused.name.size() > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
         const auto last = s.iters[at(x.iters.back())].var;
@@ -195,7 +197,7 @@ private:
     }
 
     result<void> run(const pragma_step& x) {
-        if (auto good = check_iter(x.stage, x.iter); !good) return good;
+        if (auto valid = check_iter(x.stage, x.iter); !valid) return valid;
         if (x.text == "debug_skip_region") return {};
         constexpr std::string_view prefix = "auto_unroll_max_step$";
         if (!x.text.starts_with(prefix) || x.text.size() == prefix.size() || x.text.size() > prefix.size() + 9) return refused("unknown pragma");
@@ -209,13 +211,15 @@ private:
     }
 
     result<void> run(const reorder_step& x) {
-        if (auto good = check_stage(x.stage); !good) return good;
+        if (auto valid = check_stage(x.stage); !valid) return valid;
         auto& s = stages_[at(x.stage)];
-        if (x.order.size() != s.iters.size()) return refused("a reorder names all " + std::to_string(s.iters.size()) + " loops");
+        if (x.order.size() != s.iters.size())
+            return refused("expected an order of all " + std::to_string(s.iters.size()) + " loops, got " + std::to_string(x.order.size()));
         std::vector<loop_iter> order;
         std::vector<bool> seen(s.iters.size(), false);
         for (const auto i : x.order) {
-            if (!in_range(i, s.iters.size()) || seen[at(i)]) return refused("not a permutation of the loops");
+            if (!in_range(i, s.iters.size()) || seen[at(i)])
+                return refused("expected a permutation of the loops, got loop " + std::to_string(i) + " twice or out of range");
             seen[at(i)] = true;
             order.push_back(s.iters[at(i)]);
         }
@@ -224,16 +228,16 @@ private:
     }
 
     result<void> split(std::int64_t stage_index, std::int64_t iter, const std::vector<std::int64_t>& lengths, bool inner_to_outer) {
-        if (auto good = check_iter(stage_index, iter); !good) return good;
+        if (auto valid = check_iter(stage_index, iter); !valid) return valid;
         auto& s = stages_[at(stage_index)];
         const auto old = s.iters[at(iter)];
         if (old.annotation != loop_annotation::none) return refused("the loop to split has an annotation");
-        if (lengths.empty() || lengths.size() > 16) return refused("a split has 1 to 16 lengths");
+        if (lengths.empty() || lengths.size() > 16) return refused("expected 1 to 16 split lengths, got " + std::to_string(lengths.size()));
         if (s.iters.size() + lengths.size() > max_stage_loops) return refused("more than " + std::to_string(max_stage_loops) + " loops in a stage");
         if (s.vars[old.var].name.size() + 4 > max_loop_name) return refused("a loop name beyond " + std::to_string(max_loop_name) + " bytes");
-        std::int64_t known = 1, chosen = 1; // 0, not chosen yet, spreads in `known` alone
+        std::int64_t known = 1, chosen = 1; // a length 0 (open) makes `known` 0 and leaves `chosen` unchanged
         for (const auto l : lengths) {
-            if (l < 0 || l > max_extent) return refused("split length " + std::to_string(l));
+            if (l < 0 || l > max_extent) return refused("expected split lengths from 0 to 2^40, got " + std::to_string(l));
             if (l > 0 && l > max_extent / chosen) return refused("product of lengths beyond 2^40");
             chosen *= l > 0 ? l : 1;
             known *= l > 0 ? l : 0;
@@ -253,7 +257,7 @@ private:
             made.push_back({s.vars.size(), loop_annotation::none});
             s.vars.push_back(std::move(v));
         }
-        for (auto& other : stages_) // as Ansor does: what was attached to the loop is attached to its innermost part
+        for (auto& other : stages_) // as in Ansor, stages attached to the loop move to its innermost part
             if (other.where == stage::place::at && other.at_stage == at(stage_index) && other.at_var == old.var) other.at_var = rel.parts.back();
         s.relations.push_back(std::move(rel));
         s.iters.erase(s.iters.begin() + iter);
@@ -263,7 +267,7 @@ private:
 
     result<void> run(const split_step& x) { return split(x.stage, x.iter, x.lengths, x.inner_to_outer); }
 
-    /// The lengths of an earlier SP, or why there are none.
+    /// The earlier split step with number `step`; null if that step is no split.
     [[nodiscard]] const split_step* source(std::int64_t step) const {
         return in_range(step, steps_.size()) ? std::get_if<split_step>(&steps_[at(step)]) : nullptr;
     }
@@ -295,9 +299,9 @@ private:
 
     result<void> run(const storage_align_step& x) {
         return check_iter(x.stage, x.iter);
-    } // a hint for the layout of scratch; nothing to check further
+    } // } // affects only the layout of scratch buffers; no further checks
 
-    /// Extents inside a stage depend on where it is computed: forget them.
+    /// Resets the extents of a stage to unknown, since they depend on the compute location.
     void forget_extents(stage& s, std::size_t index) const {
         for (auto& v : s.vars) v.extent = 0;
         const auto& op = dag_->ops[index];
@@ -305,13 +309,13 @@ private:
     }
 
     result<void> run(const compute_at_step& x) {
-        if (auto good = check_stage(x.stage); !good) return good;
-        if (auto good = check_iter(x.target_stage, x.target_iter); !good) return good;
+        if (auto valid = check_stage(x.stage); !valid) return valid;
+        if (auto valid = check_iter(x.target_stage, x.target_iter); !valid) return valid;
         if (dag_->is_output(at(x.stage))) return refused("an output cannot be computed inside another stage");
-        for (std::size_t up = at(x.target_stage);;) { // no stage inside itself
-            if (up == at(x.stage)) return refused("a stage cannot be computed inside itself");
-            if (stages_[up].where != stage::place::at) break;
-            up = stages_[up].at_stage;
+        for (std::size_t ancestor = at(x.target_stage);;) { // refuses a cycle of stages computed inside each other
+            if (ancestor == at(x.stage)) return refused("a stage cannot be computed inside itself");
+            if (stages_[ancestor].where != stage::place::at) break;
+            ancestor = stages_[ancestor].at_stage;
         }
         auto& s = stages_[at(x.stage)];
         s.where = stage::place::at;
@@ -322,8 +326,8 @@ private:
     }
 
     result<void> run(const compute_inline_step& x) {
-        if (auto good = check_stage(x.stage); !good) return good;
-        if (has_attached(at(x.stage))) return refused("a stage is attached to the one to inline");
+        if (auto valid = check_stage(x.stage); !valid) return valid;
+        if (has_attached(at(x.stage))) return refused("cannot inline a stage that has attached stages");
         if (dag_->ops[at(x.stage)].combine != reducer::none) return refused("a reduction cannot be inlined");
         if (dag_->is_output(at(x.stage))) return refused("an output cannot be inlined");
         auto& s = stages_[at(x.stage)];
@@ -332,7 +336,7 @@ private:
     }
 
     result<void> run(const compute_root_step& x) {
-        if (auto good = check_stage(x.stage); !good) return good;
+        if (auto valid = check_stage(x.stage); !valid) return valid;
         auto& s = stages_[at(x.stage)];
         s.where = stage::place::root;
         forget_extents(s, at(x.stage));
@@ -365,7 +369,7 @@ private:
     }
 
     result<void> run(const cache_write_step& x) {
-        if (auto good = check_stage(x.stage); !good) return good;
+        if (auto valid = check_stage(x.stage); !valid) return valid;
         if (!untouched(at(x.stage))) return refused("cache_write must come before every other step on its stage");
         auto dag = std::make_shared<compute_dag>(*dag_);
         dag->cache_write(at(x.stage), x.scope);
@@ -376,27 +380,27 @@ private:
     }
 
     result<void> run(const rfactor_step& x) {
-        if (auto good = check_iter(x.stage, x.iter); !good) return good;
+        if (auto valid = check_iter(x.stage, x.iter); !valid) return valid;
         const auto index = at(x.stage);
         const auto& s = stages_[index];
         const auto& op = dag_->ops[index];
-        if (op.combine == reducer::none) return refused("not a reduction");
+        if (op.combine == reducer::none) return refused("rfactor: the stage is not a reduction");
         if (s.where != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
         const auto factored = s.iters[at(x.iter)].var;
-        if (!s.vars[factored].reduce || s.vars[factored].space) return refused("not a reduce loop");
+        if (!s.vars[factored].reduce || s.vars[factored].space) return refused("rfactor: the loop is not a reduce loop");
         if (!in_range(x.factor_axis, op.axes.size() + 1))
-            return refused("factor axis " + std::to_string(x.factor_axis) + " of " + std::to_string(op.axes.size() + 1));
+            return refused("expected a factor axis below " + std::to_string(op.axes.size() + 1) + ", got " + std::to_string(x.factor_axis));
         for (std::size_t a = 0; a < op.axes.size(); ++a)
-            if (s.iter_of(a) == s.iters.size()) return refused("a space axis was split or fused before");
-        for (const auto& it : s.iters)
-            if (s.vars[it.var].extent == 0) return refused("extents must be known");
+            if (s.iter_of(a) == s.iters.size()) return refused("rfactor: a space axis is already split or fused");
+        for (const auto& iter : s.iters)
+            if (s.vars[iter.var].extent == 0) return refused("rfactor: the stage has a loop of unknown extent");
 
-        // The new stage has the space axes, the factored loop among them, and the other reduce loops as its reduce axes.
+        // The space axes of the new stage include the factored loop; its reduce axes are the other reduce loops.
         operation partial;
         partial.id = dag_->fresh_id();
         partial.name = op.name + ".rf";
         partial.combine = op.combine;
-        std::vector<std::int64_t> number(s.vars.size(), -1); // of a loop variable as an axis of `partial`
+        std::vector<std::int64_t> number(s.vars.size(), -1); // axis number in `partial` of each loop variable; -1: none
         for (std::size_t a = 0; a <= op.axes.size(); ++a) {
             if (a == at(x.factor_axis)) {
                 number[factored] = static_cast<std::int64_t>(a);
@@ -407,16 +411,16 @@ private:
                 partial.axes.push_back(op.axes[a]);
             }
         }
-        for (const auto& it : s.iters) {
-            if (!s.vars[it.var].reduce || it.var == factored) continue;
-            number[it.var] = static_cast<std::int64_t>(partial.axis_count());
-            partial.reduce_axes.push_back({s.vars[it.var].name, s.vars[it.var].extent});
+        for (const auto& iter : s.iters) {
+            if (!s.vars[iter.var].reduce || iter.var == factored) continue;
+            number[iter.var] = static_cast<std::int64_t>(partial.axis_count());
+            partial.reduce_axes.push_back({s.vars[iter.var].name, s.vars[iter.var].extent});
         }
         std::vector<expr> value(s.vars.size());
         for (std::size_t v = 0; v < value.size(); ++v)
             if (number[v] >= 0) value[v] = ex::axis(number[v]);
         expr guard;
-        for (std::size_t r = s.relations.size(); r-- > 0;) { // from the loops back to the root axes
+        for (std::size_t r = s.relations.size(); r-- > 0;) { // from the innermost loops back to the root axes
             const auto& rel = s.relations[r];
             if (rel.what == loop_relation::kind::split) {
                 if (value[rel.parent]) continue;
@@ -431,8 +435,8 @@ private:
                                    std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all");
                 value[rel.parent] = sum;
                 if (covered > s.vars[rel.parent].extent) {
-                    expr inside = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
-                    guard = guard ? ex::both(guard, inside) : inside;
+                    expr in_extent = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
+                    guard = guard ? ex::both(guard, in_extent) : in_extent;
                 }
             } else {
                 std::int64_t inner = 1;
@@ -447,7 +451,7 @@ private:
         if (guard) partial.body = ex::select(guard, partial.body, ex::constant(identity_of(op.combine)));
         if (partial.reduce_axes.empty()) partial.combine = reducer::none;
 
-        operation total = op; // reduces over the factored loop alone
+        operation total = op; // reduces over the factored loop only
         total.reduce_axes = {{s.vars[factored].name, s.vars[factored].extent}};
         std::vector<expr> at_partial;
         for (std::size_t a = 0; a <= op.axes.size(); ++a) {
@@ -464,7 +468,7 @@ private:
         return {};
     }
 
-    result<void> run(const foreign_step&) { return {}; } // not ours to judge: it does nothing here
+    result<void> run(const foreign_step&) { return {}; } // steps of other compilers have no effect here
 };
 
 } // namespace augur::inline v0::loopnest

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_CACHE_ACCESS_COSTS_HPP
 
 /// @file
-/// What a memory access costs on a machine, from how a program reuses its lines: Equation 6 of Crop for any number of cache levels.
+/// Mean latency and bandwidth cost of a memory access, from the hit rates of the cache levels: Equation 6 of Crop for any number of levels.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,10 +20,10 @@
 
 namespace augur::inline v0 {
 
-/// Equation 6 multiplies P_L2(h) with the misses of L1.
+/// How Equation 6 reads the hit rate P_L2(h), which it multiplies with the misses of L1.
 enum class eq6_mode : std::uint8_t {
-    paper,       ///< and takes it as Equation 5 gives it, for all accesses: too high, for most of those hits are L1's already
-    conditional, ///< for those that L1 missed, (P_L2 - P_L1) / (1 - P_L1); so at each level
+    paper,       ///< as in the paper: the rate of Equation 5, over all accesses; too high, because it includes the hits of L1
+    conditional, ///< the rate over the accesses that L1 missed, (P_L2 - P_L1) / (1 - P_L1); the same at each level
 };
 
 namespace detail {
@@ -39,20 +39,20 @@ inline result<void> check_cache(const cache_level& cache, std::int64_t line_byte
 }
 } // namespace detail
 
-/// Sets of a cache. pre: its size and ways are known
+/// The number of sets of a cache. pre: `bytes`, `line_bytes` and `ways` are known
 [[nodiscard]] constexpr std::uint64_t sets_of(const cache_level& cache) noexcept {
     return static_cast<std::uint64_t>(cache.bytes / (cache.line_bytes * cache.ways));
 }
 
-/// The share of all accesses that a cache has (Equation 5), lines placed at random.
-/// @note errors: shape_mismatch, lines of another size; invalid_argument, ways or size not known. Cost: 30 ns for each bin in use
+/// Hit rate of a cache over all accesses (Equation 5); each line is in a random set.
+/// @note errors: shape_mismatch, line sizes differ; invalid_argument, ways or size not known. Cost: 30 ns for each bin in use
 [[nodiscard]] inline result<double> hit_rate(const reuse_profile& profile, const cache_level& cache) {
     if (auto fits = detail::check_cache(cache, profile.line_bytes()); !fits) return fits.error();
     return hit_rate(profile, static_cast<std::uint64_t>(cache.ways), static_cast<std::uint64_t>(cache.bytes / cache.line_bytes));
 }
 
-/// The same, exactly: the profile was counted for this number of sets. 1 when there is no access at all.
-/// @note errors: also shape_mismatch, another number of sets, or more ways than the profile knows
+/// The exact LRU hit rate, from a profile of the same number of sets. 1 when there is no access.
+/// @note errors: also shape_mismatch, for another number of sets or more ways than the profile has
 [[nodiscard]] inline result<double> hit_rate(const associativity_profile& profile, const cache_level& cache) {
     if (auto fits = detail::check_cache(cache, profile.line_bytes); !fits) return fits.error();
     if (sets_of(cache) != profile.sets || static_cast<std::size_t>(cache.ways) > profile.hits.size())
@@ -63,10 +63,11 @@ inline result<void> check_cache(const cache_level& cache, std::int64_t line_byte
     return profile.accesses > 0 ? static_cast<double>(hits) / static_cast<double>(profile.accesses) : 1.0;
 }
 
-/// The time between two accesses, in cycles, below which they do not come when lines for one set have to wait for one another: as often as an access
-/// finds its line at none of the profile's places, and as many of these as fall into one set. 0 where the machine does not say how long. Lines that
-/// are at a place beyond the ways do not wait: caches that are not quite LRU still have many of them.
-/// pre: the profile is of the cache's sets and lines
+/// Minimum interval between two accesses, in cycles, due to set conflicts: fills of one set are served one after another. The interval is
+/// `set_cycles` of the machine, times the rate of accesses whose line is at no LRU position of the profile, times the share of these fills that go
+/// into one set. 0 when the machine has no `set_cycles`. Hits at LRU positions beyond the ways do not count as fills, because caches that only
+/// approximate LRU still have many of these lines.
+/// pre: the profile has the number of sets and the line size of the cache
 [[nodiscard]] inline double cycles_of_sets(const associativity_profile& profile, const cache_level& cache) noexcept {
     if (profile.accesses == 0 || profile.fills == 0) return 0;
     std::uint64_t found = 0;
@@ -75,16 +76,19 @@ inline result<void> check_cache(const cache_level& cache, std::int64_t line_byte
     return cache.set_cycles * far * (std::min)(1.0, static_cast<double>(profile.crowded) / static_cast<double>(profile.fills));
 }
 
-/// Equation 6: the mean of what an access costs that level i has with `hit_rates[i]` (of all accesses, inner to outer) and `costs[i]`, and what is
-/// behind them with `beyond`. Latencies in cycles give the mean latency; cycles a byte give the bandwidth twin that PPT takes for the time between
-/// two loads (Chennupati et al. 2017: a block of b bytes takes latency + (b - 1) cycles a byte).
-/// pre: as many costs as hit rates, each of which is in [0, 1]
+/// Equation 6: mean cost of an access over the levels of the memory hierarchy.
+///
+/// With latencies in cycles the result is the mean latency. With cycles per byte it is the mean transfer cost, which PPT uses for the time between
+/// two loads (Chennupati et al. 2017: a block of b bytes takes latency + (b - 1) * cycles per byte).
+/// @param hit_rates  (levels) of all accesses, from the innermost level outwards, each in [0, 1]
+/// @param costs      (levels) cost of a hit in each level
+/// @param beyond     cost of an access that misses all levels
 [[nodiscard]] inline double average_cost(std::span<const double> hit_rates, std::span<const double> costs, double beyond, eq6_mode mode) {
     AUGUR_ASSERT(hit_rates.size() == costs.size(), "average_cost: a cost for each level");
     double sum = 0, missed = 1, inner = 0;
     for (std::size_t i = 0; i < costs.size(); ++i) {
         double hit = hit_rates[i];
-        if (mode == eq6_mode::conditional) { // a level that has less than the one before it has nothing for it
+        if (mode == eq6_mode::conditional) { // a level with a lower rate than the inner ones adds no hits
             const double all = (std::max)(inner, hit);
             hit = inner < 1 ? (all - inner) / (1 - inner) : 1;
             inner = all;
@@ -95,14 +99,16 @@ inline result<void> check_cache(const cache_level& cache, std::int64_t line_byte
     return sum + missed * beyond;
 }
 
-/// What an access costs on the average, in cycles of the core.
+/// Mean cost of a memory access, in core cycles.
 struct access_costs {
-    double latency = 0;         ///< from its address to its value
-    double cycles_per_byte = 0; ///< that the levels need to hand it over; those whose bandwidth is not known count as nothing
+    double latency = 0;         ///< cycles from address to value
+    double cycles_per_byte = 0; ///< transfer cost; a level of unknown bandwidth counts as 0
 };
 
-/// Both forms of Equation 6 for a machine, `hit_rates` as above, one a level. `threads` share the memory's bandwidth.
-/// @note errors: invalid_argument, when the clock, a latency or a hit rate is not known
+/// Equation 6 for a machine, for latency and for bandwidth.
+/// @param hit_rates  (levels) as in `average_cost`
+/// @param threads    number of threads that share the memory bandwidth
+/// @note errors: invalid_argument, when the clock or a latency is not known, or a hit rate is not in [0, 1]
 [[nodiscard]] inline result<access_costs> memory_access_costs(const machine& m, std::span<const double> hit_rates, eq6_mode mode, int threads = 1) {
     if (hit_rates.size() != m.caches.size())
         return error{errc::invalid_argument,

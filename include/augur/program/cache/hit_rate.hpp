@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_CACHE_HIT_RATE_HPP
 
 /// @file
-/// From reuse distances to the hit rate of a cache with sets: Equations 4 and 5 of Crop.
+/// Hit rate of a set-associative cache from a reuse-distance histogram, with random set placement: Equations 4 and 5 of Crop.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// ln n! - ln of Stirling's formula.
+/// ln(n!) minus the logarithm of Stirling's approximation.
 inline double stirling_error(double n) noexcept {
     constexpr std::array<double, 16> exact{0.0,
                                            0.08106146679532725822,
@@ -55,7 +55,8 @@ inline double deviance(double x, double m) noexcept {
     }
 }
 
-/// P(X = x) of n trials with chance p, by the saddle point (Loader 2000). pre: 0 < p < 1, whole 0 <= x <= n
+/// Binomial probability P(X = x) for n trials of probability p, by the saddle-point expansion (Loader 2000). pre: 0 < p < 1; x is an integer in [0,
+/// n]
 inline double binomial(double x, double n, double p) noexcept {
     constexpr double two_pi = 6.283185307179586476925;
     if (x == 0) return std::exp(n * std::log1p(-p));
@@ -66,8 +67,8 @@ inline double binomial(double x, double n, double p) noexcept {
 
 } // namespace detail
 
-/// A cache that places each line into a set at random (the stack distance cache model: Brehob, Enbody 1999): of `lines` lines in sets of `ways`, LRU.
-/// What it says of power-of-two strides, where a real cache has conflicts, is too good; `associativity_profile` knows better.
+/// Stack-distance model of an LRU cache with `lines` lines in sets of `ways`, where each line is in a random set (Brehob, Enbody 1999).
+/// The model has no conflict misses of power-of-two strides, so it overestimates their hit rate; `associativity_profile` is exact there.
 class random_set_cache {
 public:
     /// pre: 1 <= ways <= lines
@@ -79,14 +80,14 @@ public:
         for (std::size_t a = 1; a < odds_over_.size(); ++a) odds_over_[a] = odds_ / static_cast<double>(a);
     }
 
-    /// Equation 4: the chance that a line is still there after `distance` other lines, P(X < ways) for X of Bin(distance, ways / lines).
-    /// Relative error below 1e-12; 0 only where it is below 1e-307. About 25 ns for 16 ways.
+    /// Equation 4: the probability that a line is still cached after accesses to `distance` other lines, P(X < ways) for X ~ Bin(distance, ways /
+    /// lines). Relative error below 1e-12; 0 only for probabilities below 1e-307. About 25 ns for 16 ways.
     [[nodiscard]] double hit(double distance) const noexcept {
         if (distance < ways_) return 1;
         if (p_ >= 1) return 0;
         const double log_none = distance * log_q_;
         if (log_none <= -700 || ways_ >= static_cast<double>(odds_over_.size())) return (std::min)(1.0, below(distance, [](double) { return 1.0; }));
-        // the terms from X = 0 on, each from the one before; in two halves, the second as multiples of its first, as the chain is what takes the time
+        // terms P(X = j) from j = 0, each from the term before; two independent halves, because the dependence chain limits the speed
         const int ways = static_cast<int>(ways_), half = (ways + 1) / 2;
         const auto step = [&](int j) { return (distance + (1 - j)) * odds_over_[static_cast<std::size_t>(j)]; };
         double low = 1, low_sum = 1, high = 1, high_sum = 1;
@@ -101,11 +102,11 @@ public:
         return (std::min)(1.0, std::exp(log_none) * low_sum);
     }
 
-    /// The mean of `hit` over the distances first, first + 1, ..., first + count - 1. Cost of two hits. pre: count >= 1
+    /// Mean of `hit` over the distances first, first + 1, ..., first + count - 1. Costs as much as two calls of `hit`. pre: count >= 1
     ///
-    /// With T the distance at which the line is lost, the sum of `hit` over the distances from n on is E[(T - n)+] = E[(ways - X)+] / p, for X of
-    /// Bin(n, p) (Wald), and the sum of 1 - hit over those below n is E[(X - ways)+] / p: sums of positive numbers, of which the smaller one is
-    /// taken.
+    /// Let T be the distance at which the line is evicted. The sum of `hit` over all distances from n is E[(T - n)+] = E[(ways - X)+] / p for
+    /// X ~ Bin(n, p) (Wald's identity); the sum of 1 - hit over all distances below n is E[(X - ways)+] / p. Both are sums of positive terms; the
+    /// smaller sum is used.
     [[nodiscard]] double mean_hit(double first, double count) const noexcept {
         if (first + count <= ways_) return 1;
         if (p_ >= 1) return (std::max)(0.0, ways_ - first) / count;
@@ -120,11 +121,11 @@ public:
     }
 
 private:
-    /// The sum of weight(j) P(X = j) over j < ways, for X of Bin(n, p). pre: n >= ways - 1
+    /// Sum of weight(j) * P(X = j) over j < ways, for X ~ Bin(n, p). pre: n >= ways - 1
     template <class Weight>
     [[nodiscard]] double below(double n, const Weight& weight) const noexcept {
         const double log_none = n * log_q_;
-        if (log_none > -700) { // from X = 0 on, where nothing underflows
+        if (log_none > -700) { // from j = 0: P(X = 0) does not underflow
             double term = std::exp(log_none);
             double sum = term * weight(0);
             const double few = (std::min)(ways_, static_cast<double>(odds_over_.size()));
@@ -153,12 +154,12 @@ private:
         }
         return sum;
     }
-    /// The sum of `hit` over all distances from n on.
+    /// Sum of `hit` over all distances from n.
     [[nodiscard]] double hit_from(double n) const noexcept {
-        if (n < ways_) return lines_ - n; // until there it is 1, and all together are `lines`
+        if (n < ways_) return lines_ - n; // `hit` is 1 below `ways`, and its sum over all distances is `lines`
         return below(n, [this](double j) { return ways_ - j; }) / p_;
     }
-    /// The sum of 1 - hit over all distances below n. pre: n p < ways, so the terms fall
+    /// Sum of 1 - hit over all distances below n. pre: n * p < ways, so that the terms decrease
     [[nodiscard]] double missed_before(double n) const noexcept {
         if (n <= ways_) return 0;
         double term = detail::binomial(ways_ + 1, n, p_);
@@ -172,12 +173,13 @@ private:
 
     static constexpr double tiny = 1e-18;
     double ways_, lines_;
-    double p_ = 0, odds_ = 0, log_q_ = 0; ///< of a line to fall into the set, p / (1 - p), ln(1 - p)
+    double p_ = 0, odds_ = 0, log_q_ = 0; ///< probability that a line is in a given set; p / (1 - p); ln(1 - p)
     std::array<double, 33> odds_over_{};  ///< odds_ / j
 };
 
-/// Equation 5: the share of accesses that a cache of `lines` lines in sets of `ways` has; cold accesses are misses. 1 when there is no access at all.
-/// Bins beyond the exact ones count with the mean over their distances.   Cost: 30 ns for each bin in use. pre: 1 <= ways <= lines
+/// Equation 5: hit rate of a cache of `lines` lines in sets of `ways`; cold accesses are misses. 1 when there is no access. A bin of several
+/// distances has the mean hit rate of its distances.
+/// @note Cost: 30 ns for each bin in use. pre: 1 <= ways <= lines
 [[nodiscard]] inline double hit_rate(const reuse_profile& profile, std::uint64_t ways, std::uint64_t lines) noexcept {
     const random_set_cache cache(ways, lines);
     double hits = 0, total = static_cast<double>(profile.cold());

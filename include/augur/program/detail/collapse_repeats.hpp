@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_DETAIL_COLLAPSE_REPEATS_HPP
 
 /// @file
-/// Accesses to the line that was used just before: the newest line stays the newest, so they need no look-up.
+/// Removes repeated accesses to the same line from a trace, before the reuse-distance look-up: their distance is 0.
 
 #include <array>
 #include <cstddef>
@@ -14,9 +14,10 @@ namespace augur::inline v0::detail {
 
 inline constexpr std::size_t repeats_block = 1024;
 
-/// `lines` without those equal to the one before, in `kept`; `lines` itself where the first of them have so few that it would cost more than it
-/// saves. What is left out has distance 0. pre: lines.size() <= kept.size()
-inline std::span<const std::uint64_t> collapse_repeats(std::span<const std::uint64_t> lines, std::array<std::uint64_t, repeats_block>& kept) noexcept {
+/// Copies `lines` to `kept` without accesses equal to the previous one. Returns `lines` unchanged when a sample has few repeats, because the copy
+/// would cost more than it saves. Removed accesses have distance 0. pre: lines.size() <= kept.size()
+inline std::span<const std::uint64_t> collapse_repeats(std::span<const std::uint64_t> lines,
+                                                       std::array<std::uint64_t, repeats_block>& kept) noexcept {
     constexpr std::size_t sample = 128;
     if (lines.size() < sample) return lines;
     std::size_t repeats = 0;

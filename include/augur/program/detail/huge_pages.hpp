@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_DETAIL_HUGE_PAGES_HPP
 
 /// @file
-/// Memory for tables that are read at random: the fewer pages it has, the fewer of their addresses have to be looked up.
+/// Allocator with 2 MiB pages for large tables with random access, which reduces TLB misses.
 
 #include <cstddef>
 #include <new>
@@ -14,7 +14,7 @@
 
 namespace augur::inline v0::detail {
 
-/// Asks for pages of 2 MiB where it hands out several of them; the system may decline.
+/// Allocates as operator new does, and advises the kernel to use 2 MiB pages for blocks of at least two of them (Linux; the kernel may decline).
 template <class T>
 struct huge_page_allocator {
     using value_type = T;

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_DETAIL_LRU_RANK_INDEX_HPP
 
 /// @file
-/// How many lines were used since a time: the bitmap of reuse_stream.
+/// Rank index of an LRU stack: counts the distinct lines accessed since a given time. Used by `reuse_stream`.
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace augur::inline v0::detail {
 
-/// one + 32 - k and wide + 16 - k: k ones, then noughts.
+/// Masks of prefixes: from &one[32 - k], k ones and then zeros; from &wide[16 - k] the same.
 struct prefix_rows {
     std::array<std::uint16_t, 64> one{};
     std::array<std::uint32_t, 32> wide{};
@@ -29,26 +29,27 @@ inline constexpr prefix_rows prefixes = [] {
     return rows;
 }();
 
-/// One bit for each time, set if the line used then was not used since: is its last use. The rank of a line is the number of bits behind its own.
+/// A bitmap over times: a bit is set when the access at that time is the last one to its line. The rank of a line, which is its reuse distance, is
+/// the number of set bits after its own.
 ///
-/// For each word of 64 times it is kept how many bits are set behind it within its 32 words, for these within the next 32, and so on by sixteens. So
-/// a rank is a sum of three to five numbers at known places, and moving a bit to the front takes one from a prefix of as many short rows: vector
-/// code with no branch and no sum across lanes. The newest 128 times are in two registers, and most reuses of a tensor program end there. When
-/// the times run out, `order` and `restart` lay the lines side by side.
+/// Hierarchical counts make ranks fast. Each word of 64 times has the number of set bits after it in its row of 32 words; each such row has the same
+/// in its row of 32 rows, and higher levels have rows of 16. So a rank is the sum of three to five counts at known addresses, and moving a bit to the
+/// front subtracts one from a prefix of one short row on each level: vector code without branches and without horizontal sums. The newest 128 times
+/// are in two registers, which serve most reuses of a tensor program. When the times run out, `order` and `restart` renumber the lines without gaps.
 ///
-/// Times      below 2^31, so there may be 2^28 lines
-/// Memory     0.16 bytes a time, at most 16 times a line (or 65536)
+/// Times      below 2^31, which allows 2^28 lines
+/// Memory     0.16 bytes for each time; at most 16 times for each line (at least 65536 times)
 class lru_rank_index {
 public:
     static constexpr std::uint32_t never = last_access_table::never;
 
     explicit lru_rank_index(isa level) : avx2_(AUGUR_X86 != 0 && level != isa::generic) { restart(0, 0); }
 
-    /// The time of the next use.
+    /// The time of the next access.
     [[nodiscard]] std::uint32_t now() const noexcept { return base_ + 64 + fill_; }
-    /// How many uses `move_to_front` takes at once, at least 1; all that are left when it is 0.
+    /// The number of accesses that `move_to_front` accepts in one call; 0 when the times have run out.
     [[nodiscard]] std::uint32_t room() const noexcept { return now() < limit_ ? 64 - fill_ : 0; }
-    /// Whether `uses` more fit in.
+    /// True when `uses` more accesses fit before the times run out.
     [[nodiscard]] bool fits(std::size_t uses) const noexcept { return now() + uses < limit_; }
     [[nodiscard]] std::size_t bytes() const noexcept {
         std::size_t sum = words_.capacity() * sizeof words_[0] + (in_32_.capacity() + in_1024_.capacity()) * sizeof in_32_[0];
@@ -56,25 +57,25 @@ public:
         return sum;
     }
 
-    /// rank[i] = the number of lines used after time before[i], without those used twice; `never` for `never`. The line is used again at now() + i.
-    /// Meanwhile the memory at `fetch` is brought near, `fetches` places, at most n.   pre: n <= room()
-    void move_to_front(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank, const void* const* fetch = nullptr,
+    /// Moves n lines to the front of the LRU stack. rank[i] becomes the number of distinct lines accessed after time previous[i], or `never` for
+    /// `never`; the new time of the line is now() + i. The addresses fetch[0 ... fetches) are prefetched on the way.   pre: n <= room(), fetches <= n
+    void move_to_front(const std::uint32_t* previous, std::uint32_t n, std::uint32_t* rank, const void* const* fetch = nullptr,
                        std::uint32_t fetches = 0) {
-        AUGUR_ASSERT(n <= room(), "recency: no room");
-        if (words_.size() > far_words) // beyond the second-level cache of most
+        AUGUR_ASSERT(n <= room(), "lru_rank_index: more lines than room()");
+        if (words_.size() > far_words) // larger than most second-level caches
             for (std::uint32_t i = 0; i < n; ++i) {
-                const std::size_t w = before[i] == never ? 0 : before[i] / 64;
+                const std::size_t w = previous[i] == never ? 0 : previous[i] / 64;
                 __builtin_prefetch(&words_[w], 1);
                 __builtin_prefetch(&in_32_[w & ~std::size_t{31}], 1);
             }
 #if AUGUR_X86
-        if (avx2_) return fetches > 0 ? move_avx2<true>(before, n, rank, fetch, fetches) : move_avx2<false>(before, n, rank, nullptr, 0);
+        if (avx2_) return fetches > 0 ? move_avx2<true>(previous, n, rank, fetch, fetches) : move_avx2<false>(previous, n, rank, nullptr, 0);
 #endif
-        if (fetches > 0) move<true>(before, n, rank, fetch, fetches);
-        else move<false>(before, n, rank, nullptr, 0);
+        if (fetches > 0) move<true>(previous, n, rank, fetch, fetches);
+        else move<false>(previous, n, rank, nullptr, 0);
     }
 
-    /// Each time becomes the place of its line in the order of last uses, the oldest at 64: as `restart` lays them.
+    /// Replaces each time by the position of its line in the order of last accesses, the oldest at 64: the times that `restart` assigns.
     void order(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept {
 #if AUGUR_X86
         if (avx2_) return order_avx2(times, n, lines);
@@ -82,7 +83,7 @@ public:
         order_by_rank(times, n, lines);
     }
 
-    /// The lines used after `time`.
+    /// The number of distinct lines accessed after `time`.
     [[nodiscard]] [[gnu::always_inline]] std::uint32_t rank(std::uint32_t time) const noexcept {
         if (time >= base_) {
             const std::uint32_t k = time - base_;
@@ -95,10 +96,10 @@ public:
         return n;
     }
 
-    /// Empty, then `lines` lines at the times 64, 65, ..., and at least `uses` more to come.
+    /// Resets the index to `lines` lines at the times 64, 65, ..., with room for at least `uses` more accesses.
     void restart(std::size_t lines, std::size_t uses) {
         constexpr std::size_t most = std::size_t{1} << 31U;
-        AUGUR_ASSERT(lines + uses < most - 256, "recency: too many lines");
+        AUGUR_ASSERT(lines + uses < most - 256, "lru_rank_index: too many lines");
         const std::size_t times = (std::min)((std::max)({std::bit_ceil(8 * lines), std::bit_ceil(lines + uses + 256), std::size_t{65536}}), most);
         const auto clear = [](auto& v, std::size_t n) {
             if (v.size() != n) v = {};
@@ -113,7 +114,7 @@ public:
             clear(above_[levels_++], n);
         }
         limit_ = static_cast<std::uint32_t>(times - 64);
-        const auto whole = static_cast<std::uint32_t>(lines / 64); // the first word stays empty, so that there always is an older one
+        const auto whole = static_cast<std::uint32_t>(lines / 64); // word 0 stays empty, so that every word has a predecessor
         base_ = whole * 64;
         fill_ = static_cast<std::uint32_t>(lines % 64);
         older_ = whole > 0 ? ~std::uint64_t{0} : 0;
@@ -146,7 +147,7 @@ private:
         for (std::size_t j = 0; j < 16; ++j) row[j] += one[j] != 0 ? n : 0;
     }
 
-    /// Word w, whose times are over, joins the bitmap.
+    /// Adds the completed word w to the bitmap.
     [[gnu::always_inline]] void push(std::uint32_t w, std::uint64_t word) noexcept {
         words_[w] = word;
         const std::uint32_t n = ones(word);
@@ -157,7 +158,7 @@ private:
     }
 
     template <bool Fetch>
-    [[gnu::always_inline]] void move(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank, const void* const* fetch,
+    [[gnu::always_inline]] void move(const std::uint32_t* previous, std::uint32_t n, std::uint32_t* rank, const void* const* fetch,
                                      std::uint32_t fetches) noexcept {
         std::uint64_t older = older_, newer = newer_;
         std::uint64_t bit = std::uint64_t{1} << fill_;
@@ -169,7 +170,7 @@ private:
         for (std::uint32_t i = 0; i < n; ++i, bit <<= 1U) {
             if constexpr (Fetch)
                 if (i < fetches) __builtin_prefetch(fetch[i], 1);
-            const std::uint32_t time = before[i];
+            const std::uint32_t time = previous[i];
             const std::uint64_t mask = ~(std::uint64_t{1} << time % 64);
             if (time >= base) {
                 if (time == never) {
@@ -213,23 +214,25 @@ private:
         for (std::size_t i = 0; i < n; ++i) times[i] = newest - rank(times[i]);
     }
 #if AUGUR_X86
-    __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt"))) void order_avx2(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept { order_by_rank(times, n, lines); }
+    __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt"))) void order_avx2(std::uint32_t* times, std::size_t n, std::size_t lines) const noexcept {
+        order_by_rank(times, n, lines);
+    }
     template <bool Fetch>
-    __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt"))) void move_avx2(const std::uint32_t* before, std::uint32_t n, std::uint32_t* rank, const void* const* fetch,
-                                      std::uint32_t fetches) noexcept {
-        move<Fetch>(before, n, rank, fetch, fetches);
+    __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt"))) void move_avx2(const std::uint32_t* previous, std::uint32_t n, std::uint32_t* rank,
+                                                                         const void* const* fetch, std::uint32_t fetches) noexcept {
+        move<Fetch>(previous, n, rank, fetch, fetches);
     }
 #endif
 
     bool avx2_;
     unsigned levels_ = 0;
     std::uint32_t limit_ = 0;
-    std::uint32_t base_ = 0;              ///< a multiple of 64; the times before it are in words_,
-    std::uint64_t older_ = 0, newer_ = 0; ///< the 64 from it on here, and those after them here,
-    std::uint32_t fill_ = 0;              ///< of which so many have been
+    std::uint32_t base_ = 0;              ///< a multiple of 64; earlier times are in words_
+    std::uint64_t older_ = 0, newer_ = 0; ///< the 64 times from base_, and the 64 after those
+    std::uint32_t fill_ = 0;              ///< times of newer_ in use
     std::vector<std::uint64_t> words_;
-    std::vector<std::uint16_t> in_32_, in_1024_;      ///< of a word, a row of 32: bits behind it in its row; of such a row, the same
-    std::array<std::vector<std::uint32_t>, 4> above_; ///< and on by rows of 16
+    std::vector<std::uint16_t> in_32_, in_1024_;      ///< by word, by row of 32 words: set bits after it in its row
+    std::array<std::vector<std::uint32_t>, 4> above_; ///< higher levels, rows of 16
 };
 
 } // namespace augur::inline v0::detail

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_DETAIL_NEST_BLOCKS_HPP
 
 /// @file
-/// What the code of a loop nest is put together from: blocks, places of elements, values that stay in registers.
+/// Building blocks of the loop-nest code generator of `features_of_nest`: basic blocks, addresses of elements, and values held in registers.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,31 +18,31 @@
 
 namespace augur::inline v0 {
 
-/// How a nest becomes code, and how much of its memory is looked at.
+/// Options of `features_of_nest`: how a nest becomes code, and how many of its memory accesses are followed.
 struct nest_options {
-    std::size_t registers = 32;           ///< that values stay in over the rounds of loops
-    std::int64_t register_bytes = 64;     ///< of one
-    std::size_t unrolled = 4096;          ///< most operations that an unrolled loop may become, with all inside it; else it stays a loop
-    std::uint64_t accesses = 1ULL << 20U; ///< of a function, that are followed one by one; of longer ones whole iterations are taken for all
+    std::size_t registers = 32;           ///< vector registers that may hold values across the iterations of loops
+    std::int64_t register_bytes = 64;     ///< bytes of one register
+    std::size_t unrolled = 4096;          ///< limit of operations in an unrolled loop with all inside it; a larger loop is not unrolled
+    std::uint64_t accesses = 1ULL << 20U; ///< accesses followed one by one in a function; a longer function is sampled by iterations
     std::int64_t line_bytes = 64;         ///< 64 or 128
-    bool warm = true;                     ///< it has just run on the same buffers, as in a tuner's repeats; else its first accesses are cold
-    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< numbers of sets for which functions of at most `accesses` are also counted exactly
+    bool warm = true;                     ///< the nest has run before on the same buffers, as in a tuner's repeats; else the first accesses are cold
+    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< set counts with an exact profile, for functions of at most `accesses`
 };
 
 namespace detail {
 
-/// The blocks of one function while they are written, the loops around the place where it is written, and its accesses.
+/// State of the code generator for one function: its blocks, the loops that enclose the current position, and its memory accesses.
 class nest_blocks {
 protected:
     nest_blocks(const loop_nest_builder& nest, const nest_options& options) : nest_(nest), options_(options) {}
 
     enum class kind : std::uint8_t { rolled, fixed, lanes };
     struct open_loop {
-        kind what;
+        kind form;
         std::int64_t extent;
-        std::int64_t value; ///< of a fixed one
+        std::int64_t value; ///< the iteration that is being written; `fixed` only
     };
-    /// An access where it stands: digits of rolled loops and lanes only.
+    /// The address of an access as a function of rolled loops and lanes; the values of fixed loops are part of `offset`.
     struct place {
         std::uint32_t buffer = 0;
         element_type type = element_type::f32;
@@ -51,18 +51,18 @@ protected:
 
         friend bool operator==(const place&, const place&) = default;
     };
-    /// A value that stays in registers over the rounds of a loop.
+    /// A value that stays in registers across the iterations of a loop.
     struct held_value {
-        place where;
-        std::size_t depth;     ///< the outermost loop over which it stays
-        std::size_t registers; ///< that it takes
+        place address;
+        std::size_t depth;     ///< depth of the outermost loop across which the value is held
+        std::size_t registers; ///< number of registers that the value takes
         std::int64_t lanes;
         bool loaded = false, stored = false, begins = false;
         bool active = true;
     };
-    /// Where an operand comes from: a vertex of this block, or a held value.
+    /// The source of an operand: a vertex of this block, or a held value.
     struct operand {
-        bool here;
+        bool local; ///< `index` is a vertex of this block; else it is a held value
         std::uint32_t index;
     };
     struct open_block {
@@ -70,26 +70,28 @@ protected:
         std::uint64_t count = 0;
         std::vector<instruction> code;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
-        std::vector<dependence> wanted;                            ///< held value, vertex that uses it as it came in
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> made; ///< held value, vertex that it is now
+        std::vector<dependence> wanted;                            ///< (held value, vertex that uses the value from before the block)
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> made; ///< (held value, vertex that defines its current value)
     };
-    struct way {
-        std::uint32_t from, to;
-        std::uint64_t count;
+    /// A control-flow edge between two blocks.
+    struct control_path {
+        std::uint32_t from, to; ///< blocks
+        std::uint64_t count;    ///< times taken
     };
 
     const loop_nest_builder& nest_;
     const nest_options& options_;
-    std::vector<open_loop> path_;
-    std::size_t outside_ = 0; ///< loops of path_ that are around the function
+    std::vector<open_loop> open_loops_;
+    std::size_t outside_ = 0; ///< how many of `open_loops_` enclose the function
     std::vector<held_value> held_;
     std::vector<open_block> blocks_;
-    std::vector<way> ways_;
-    std::vector<std::pair<place, std::uint32_t>> seen_; ///< what this block has loaded already
+    std::vector<control_path> paths_;
+    std::vector<std::pair<place, std::uint32_t>> seen_; ///< addresses that this block has loaded, and the vertices that hold the values
     nest_trace trace_;
 
+    /// The block that is being written.
     [[nodiscard]] open_block& now() { return blocks_.back(); }
-    [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(blocks_.size()) - 1; }
+    [[nodiscard]] std::uint32_t current() const { return static_cast<std::uint32_t>(blocks_.size()) - 1; }
     void begin(std::uint64_t count, const char* name = "entry") {
         blocks_.push_back({name, count, {}, {}, {}, {}});
         seen_.clear();
@@ -99,7 +101,7 @@ protected:
         return static_cast<std::uint32_t>(now().code.size()) - 1;
     }
     void use(const operand& o, std::uint32_t user) {
-        if (o.here) return now().edges.emplace_back(o.index, user), void();
+        if (o.local) return now().edges.emplace_back(o.index, user), void();
         for (const auto& [value, vertex] : now().made)
             if (value == o.index) return now().edges.emplace_back(vertex, user), void();
         now().wanted.push_back({o.index, user});
@@ -108,53 +110,53 @@ protected:
         auto& made = now().made;
         const auto& held = held_[value];
         const auto lanes = static_cast<std::uint32_t>(held.lanes);
-        const auto vertex = o.here ? o.index : add({instruction_class::move, held.where.type, fold_hint::always, lanes});
+        const auto vertex = o.local ? o.index : add({instruction_class::move, held.address.type, fold_hint::always, lanes});
         const auto at = std::find_if(made.begin(), made.end(), [&](const auto& m) { return m.first == value; });
         if (at == made.end()) made.emplace_back(value, vertex);
         else at->second = vertex;
     }
 
-    // ---- places ------------------------------------------------------------------------------------------------------------------------------
+    // ---- addresses ------------------------------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] std::int64_t lanes() const {
-        for (const auto& l : path_)
-            if (l.what == kind::lanes) return l.extent;
+        for (const auto& l : open_loops_)
+            if (l.form == kind::lanes) return l.extent;
         return 1;
     }
     [[nodiscard]] place place_of(const nest_access& a) const {
         place p{a.buffer, a.type, a.offset, {}};
         for (auto d : a.digits) {
-            const auto& l = path_[d.loop];
+            const auto& l = open_loops_[d.loop];
             if (d.stride == 0 || l.extent <= d.divide || d.modulo == 1) continue;
-            if (l.what == kind::fixed) {
+            if (l.form == kind::fixed) {
                 p.offset += d.at(l.value);
                 continue;
             }
-            if (d.modulo >= (l.extent - 1) / d.divide + 1) d.modulo = 0; // nothing to take a remainder of
+            if (d.modulo >= (l.extent - 1) / d.divide + 1) d.modulo = 0; // the quotient stays below the modulus
             p.digits.push_back(d);
         }
         std::sort(p.digits.begin(), p.digits.end(),
                   [](const nest_digit& x, const nest_digit& y) { return std::make_pair(x.loop, x.divide) < std::make_pair(y.loop, y.divide); });
         return p;
     }
-    [[nodiscard]] bool varies(const place& p, std::size_t from, kind what) const {
-        return std::any_of(p.digits.begin(), p.digits.end(), [&](const nest_digit& d) { return d.loop >= from && path_[d.loop].what == what; });
+    [[nodiscard]] bool varies(const place& p, std::size_t from, kind form) const {
+        return std::any_of(p.digits.begin(), p.digits.end(), [&](const nest_digit& d) { return d.loop >= from && open_loops_[d.loop].form == form; });
     }
-    /// Elements from one lane to the next: 0 the same for all; nothing when it is no fixed number.
+    /// The stride between adjacent lanes, in elements; 0: all lanes have one address. `first` is false when the stride is not constant.
     [[nodiscard]] std::pair<bool, std::int64_t> lane_step(const place& p) const {
         std::int64_t step = 0;
         for (const auto& d : p.digits) {
-            if (path_[d.loop].what != kind::lanes) continue;
+            if (open_loops_[d.loop].form != kind::lanes) continue;
             if (d.divide != 1 || d.modulo != 0) return {false, 0};
             step += d.stride;
         }
         return {true, step};
     }
-    /// Do two places differ by a constant only?
+    /// True when two addresses differ by a constant only.
     static bool alike(const place& a, const place& b) { return a.type == b.type && a.digits == b.digits; }
     [[nodiscard]] std::uint32_t held_at(const place& p) const {
         for (std::size_t i = held_.size(); i-- > 0;)
-            if (held_[i].active && held_[i].where == p) return static_cast<std::uint32_t>(i);
+            if (held_[i].active && held_[i].address == p) return static_cast<std::uint32_t>(i);
         return nest_operation::none;
     }
     [[nodiscard]] std::size_t registers_of(const place& p) const {
@@ -171,17 +173,17 @@ protected:
         a.bytes = size;
         for (auto d : p.digits) {
             d.stride *= size;
-            if (path_[d.loop].what == kind::rolled) d.loop = slot_of(d.loop), a.digits.push_back(d);
+            if (open_loops_[d.loop].form == kind::rolled) d.loop = slot_of(d.loop), a.digits.push_back(d);
             else if (!steady || step != 1) a.lane_digits.push_back(d);
         }
         if (steady && step == 1) a.bytes = size * lanes();
         a.lanes = a.lane_digits.empty() ? 1 : lanes();
         trace_.touch(std::move(a));
     }
-    /// Rolled loops are counted by themselves in the trace.
+    /// The index of a loop in the trace, which counts rolled loops only.
     [[nodiscard]] std::uint32_t slot_of(std::uint32_t loop) const {
         std::uint32_t slot = 0;
-        for (std::uint32_t i = 0; i < loop; ++i) slot += path_[i].what == kind::rolled || i < outside_ ? 1U : 0U;
+        for (std::uint32_t i = 0; i < loop; ++i) slot += open_loops_[i].form == kind::rolled || i < outside_ ? 1U : 0U;
         return slot;
     }
 
@@ -206,7 +208,7 @@ protected:
         const auto n = static_cast<std::uint32_t>(lanes());
         auto from = value;
         const bool one = steady && step == 0;
-        if (n > 1 && one) { // partial results of the lanes
+        if (n > 1 && one) { // the lanes hold partial results
             const auto v = add({instruction_class::reduce, p.type, fold_hint::none, n});
             use(from, v);
             from = {true, v};
@@ -215,13 +217,13 @@ protected:
         use(from, add({op, p.type, fold_hint::none, one ? 1 : n}));
     }
 
-    // ---- the end -----------------------------------------------------------------------------------------------------------------------------
+    // ---- result -----------------------------------------------------------------------------------------------------------------------------
 
-    /// What may fold: a load into its only user, a multiplication into the addition that is its only user.
+    /// Sets fold hints: a load folds into its only user, and a multiplication into the addition that is its only user.
     static void hint(open_block& b) {
         std::vector<std::uint32_t> uses(b.code.size(), 0), user(b.code.size(), 0), memory(b.code.size(), 0);
         for (const auto& [from, to] : b.edges) ++uses[from], user[from] = to;
-        for (const auto& [value, vertex] : b.made) ++uses[vertex], ++uses[vertex]; // it goes on
+        for (const auto& [value, vertex] : b.made) uses[vertex] += 2; // a value that leaves the block must not fold
         for (std::size_t v = 0; v < b.code.size(); ++v) {
             if (uses[v] != 1) continue;
             auto& i = b.code[v];
@@ -230,7 +232,7 @@ protected:
                 i.lanes == b.code[to].lanes)
                 i.fold = fold_hint::multiply_add;
             if (i.op != instruction_class::load) continue;
-            if (b.code[to].fold == fold_hint::splat && uses[to] == 1) to = user[to]; // broadcast by its user
+            if (b.code[to].fold == fold_hint::splat && uses[to] == 1) to = user[to]; // the user of the splat loads and broadcasts
             const auto op = b.code[to].op;
             if (op >= instruction_class::fadd && op <= instruction_class::compare && memory[to]++ == 0) i.fold = fold_hint::operand;
         }
@@ -244,11 +246,11 @@ protected:
         f.count = count;
         f.launches = launches;
         std::vector<control_flow_graph::new_edge> edges;
-        for (const auto& w : ways_) {
+        for (const auto& w : paths_) {
             control_edge e{w.count, {}};
-            for (const auto& want : blocks_[w.to].wanted)
+            for (const auto& used : blocks_[w.to].wanted)
                 for (const auto& [value, vertex] : blocks_[w.from].made)
-                    if (value == want.from) e.carried.push_back({vertex, want.to});
+                    if (value == used.from) e.carried.push_back({vertex, used.to});
             std::sort(e.carried.begin(), e.carried.end(),
                       [](const dependence& a, const dependence& b) { return std::make_pair(a.from, a.to) < std::make_pair(b.from, b.to); });
             edges.push_back({w.from, w.to, std::move(e)});

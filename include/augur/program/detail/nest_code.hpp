@@ -3,8 +3,8 @@
 #define AUGUR_PROGRAM_DETAIL_NEST_CODE_HPP
 
 /// @file
-/// The code that a compiler makes of a loop nest: blocks and how often they run. What a loop does not change stands before it, what it accumulates
-/// stays in registers and is stored behind it.
+/// Code generator for loop nests: the basic blocks that an optimising compiler would emit, and their execution counts. Loop-invariant loads move in
+/// front of the loop; accumulators stay in registers and are stored after the loop.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@
 
 namespace augur::inline v0::detail {
 
-/// One function of a nest while it is written.
+/// Generates one function of a nest.
 class nest_function : private nest_blocks {
 public:
     nest_function(const loop_nest_builder& nest, const nest_options& options) : nest_blocks(nest, options) {}
@@ -28,25 +28,25 @@ public:
         std::uint64_t launches;
     };
 
-    /// The program itself. Parallel loops become calls, listed in `regions`.
+    /// The function of the whole nest. Each outermost parallel loop becomes a call and is appended to `regions`.
     function_features whole(std::vector<parallel_region>& regions) {
         regions_ = &regions;
         begin(1);
         children(0);
         return finish("nest", 1, 1, false);
     }
-    /// The body of a parallel loop.
+    /// The function that is the body of a parallel loop.
     function_features body(const parallel_region& r) {
         std::vector<std::uint32_t> outer;
         for (auto at = r.node; at != 0; at = nest_.nodes()[at].parent) outer.push_back(at);
         for (auto at = outer.rbegin(); at != outer.rend(); ++at) {
             const auto extent = nest_.nodes()[*at].extent;
-            path_.push_back({extent == 1 ? kind::fixed : kind::rolled, extent, 0});
+            open_loops_.push_back({extent == 1 ? kind::fixed : kind::rolled, extent, 0});
             trace_.begin(extent);
         }
         const auto count = r.launches * static_cast<std::uint64_t>(nest_.nodes()[r.node].extent);
         begin(count);
-        outside_ = path_.size();
+        outside_ = open_loops_.size();
         children(r.node);
         for (std::size_t i = 0; i < outer.size(); ++i) trace_.end();
         return finish("nest." + std::to_string(r.node), count, r.launches, true);
@@ -59,13 +59,13 @@ private:
     void statement(const nest_statement& s) {
         if (s.share <= 0) return;
         std::uint64_t count = now().count;
-        const auto before = here();
+        const auto previous = current();
         if (s.share < 1) {
             const auto test = add({instruction_class::compare, element_type::i64, fold_hint::compare_branch, 1});
             now().edges.emplace_back(test, add({instruction_class::branch, element_type::i64, fold_hint::none, 1}));
             count = static_cast<std::uint64_t>(std::llround(static_cast<double>(count) * s.share));
             begin(count, "if");
-            ways_.push_back({before, here(), count});
+            paths_.push_back({previous, current(), count});
             trace_.maybe(s.share);
         }
         const auto n = static_cast<std::uint32_t>(lanes());
@@ -97,7 +97,7 @@ private:
                 }
                 store(p, v);
                 std::erase_if(seen_, [&](const auto& x) { return x.first.buffer == p.buffer && (x.first == p || !alike(x.first, p)); });
-                if (v.here) seen_.emplace_back(p, v.index);
+                if (v.local) seen_.emplace_back(p, v.index);
                 continue;
             }
             const auto v = add({o.op, o.type, fold_hint::none, n});
@@ -107,17 +107,17 @@ private:
         }
         if (s.share < 1) {
             trace_.end_maybe();
-            const auto last = here();
-            const auto all = blocks_[before].count;
+            const auto last = current();
+            const auto all = blocks_[previous].count;
             begin(all, "then");
-            ways_.push_back({last, here(), count});
-            ways_.push_back({before, here(), all - count});
+            paths_.push_back({last, current(), count});
+            paths_.push_back({previous, current(), all - count});
         }
     }
 
     // ---- loops -------------------------------------------------------------------------------------------------------------------------------
 
-    [[nodiscard]] std::uint64_t size_of(std::uint32_t node) const { // operations, unrolled loops written out
+    [[nodiscard]] std::uint64_t size_of(std::uint32_t node) const { // number of operations with unrolled loops written out
         const auto& n = nest_.nodes()[node];
         if (!n.is_loop()) return nest_.statements()[n.statement].operations.size();
         std::uint64_t sum = 1;
@@ -135,13 +135,13 @@ private:
         for (const auto c : nest_.nodes()[node].children) {
             const auto& n = nest_.nodes()[c];
             if (!n.is_loop()) statement(nest_.statements()[n.statement]);
-            else if (regions_ != nullptr && n.annotation == nest_annotation::parallel && plain_path()) call(c);
+            else if (regions_ != nullptr && n.annotation == nest_annotation::parallel && only_serial_loops()) call(c);
             else loop(c);
         }
     }
-    /// Parallel loops in unrolled or vectorised ones are loops like others.
-    [[nodiscard]] bool plain_path() const {
-        return std::all_of(path_.begin(), path_.end(), [](const open_loop& l) { return l.what == kind::rolled || l.extent == 1; });
+    /// True outside unrolled and vectorised loops. Inside them a parallel loop is treated as a serial one.
+    [[nodiscard]] bool only_serial_loops() const {
+        return std::all_of(open_loops_.begin(), open_loops_.end(), [](const open_loop& l) { return l.form == kind::rolled || l.extent == 1; });
     }
     void call(std::uint32_t node) {
         if (now().count == 0) return;
@@ -151,55 +151,55 @@ private:
 
     void loop(std::uint32_t node) {
         const auto& n = nest_.nodes()[node];
-        const auto what = kind_of(node);
-        path_.push_back({what, n.extent, 0});
-        if (what == kind::fixed) {
+        const auto form = kind_of(node);
+        open_loops_.push_back({form, n.extent, 0});
+        if (form == kind::fixed) {
             for (std::int64_t i = 0; i < n.extent; ++i) {
-                path_.back().value = i;
+                open_loops_.back().value = i;
                 children(node);
             }
-        } else if (what == kind::lanes) {
+        } else if (form == kind::lanes) {
             children(node);
         } else {
             rolled(node, n.extent);
         }
-        path_.pop_back();
+        open_loops_.pop_back();
     }
 
     void rolled(std::uint32_t node, std::int64_t extent) {
-        const auto depth = path_.size() - 1;
+        const auto depth = open_loops_.size() - 1;
         const auto first_held = held_.size();
         hold(node, depth);
         const auto count = now().count;
         for (auto i = first_held; i < held_.size(); ++i) bring(static_cast<std::uint32_t>(i));
-        add({instruction_class::ialu, element_type::i64, fold_hint::none, 1}); // the counter begins
-        const auto before = here();
+        add({instruction_class::ialu, element_type::i64, fold_hint::none, 1}); // initialises the loop counter
+        const auto previous = current();
         trace_.begin(extent);
         begin(count * static_cast<std::uint64_t>(extent), "loop");
-        const auto head = here();
-        ways_.push_back({before, head, count});
+        const auto head = current();
+        paths_.push_back({previous, head, count});
         children(node);
         trace_.end();
-        // Pointers are moved on, one for each buffer in which something moves with this loop; the counter is one of them.
+        // One pointer is advanced for each buffer whose accesses depend on this loop; the loop counter is one of these pointers.
         const auto pointers = (std::max)(moving(node, depth), std::size_t{1});
         for (std::size_t i = 1; i < pointers; ++i) add({instruction_class::ialu, element_type::i64, fold_hint::none, 1});
         const auto counter = add({instruction_class::ialu, element_type::i64, fold_hint::none, 1});
         const auto test = add({instruction_class::compare, element_type::i64, fold_hint::compare_branch, 1});
         now().edges.emplace_back(counter, test);
         now().edges.emplace_back(test, add({instruction_class::branch, element_type::i64, fold_hint::none, 1}));
-        const auto last = here();
-        ways_.push_back({last, head, count * static_cast<std::uint64_t>(extent - 1)});
+        const auto last = current();
+        paths_.push_back({last, head, count * static_cast<std::uint64_t>(extent - 1)});
         begin(count, "behind");
-        ways_.push_back({last, here(), count});
+        paths_.push_back({last, current(), count});
         for (auto i = first_held; i < held_.size(); ++i) {
             auto& h = held_[i];
             if (h.depth != depth) continue;
-            if (h.stored) in_lanes(h, [&] { store(h.where, {false, static_cast<std::uint32_t>(i)}); });
+            if (h.stored) in_lanes(h, [&] { store(h.address, {false, static_cast<std::uint32_t>(i)}); });
             h.active = false;
         }
     }
 
-    /// Every access below a node, unrolled loops written out: `f(place, operation is a store, begins)`.
+    /// Calls `f(address, is_store, begins)` for every access below a node, with unrolled loops written out.
     template <class F>
     void each_access(std::uint32_t node, const F& f) {
         for (const auto c : nest_.nodes()[node].children) {
@@ -211,27 +211,27 @@ private:
                         f(place_of(s.accesses[o.access]), o.op == instruction_class::store, s.accesses[o.access].begins);
                 continue;
             }
-            const auto what = kind_of(c);
-            path_.push_back({what, n.extent, 0});
-            for (std::int64_t i = 0; i < (what == kind::fixed ? n.extent : 1); ++i) {
-                path_.back().value = i;
+            const auto form = kind_of(c);
+            open_loops_.push_back({form, n.extent, 0});
+            for (std::int64_t i = 0; i < (form == kind::fixed ? n.extent : 1); ++i) {
+                open_loops_.back().value = i;
                 each_access(c, f);
             }
-            path_.pop_back();
+            open_loops_.pop_back();
         }
     }
 
-    /// Chooses what stays in registers over the loop at `depth`.
+    /// Chooses the values that stay in registers across the loop at `depth`, within the limit of `nest_options::registers`.
     void hold(std::uint32_t node, std::size_t depth) {
         struct seen_access {
-            place where;
+            place address;
             bool stays, written, read, begins;
             std::int64_t width;
             std::size_t registers;
         };
         std::vector<seen_access> all;
         each_access(node, [&](place p, bool writes, bool begins) {
-            const auto at = std::find_if(all.begin(), all.end(), [&](const seen_access& a) { return a.where == p; });
+            const auto at = std::find_if(all.begin(), all.end(), [&](const seen_access& a) { return a.address == p; });
             if (at == all.end()) {
                 const bool stays = !varies(p, depth, kind::rolled) && held_at(p) == nest_operation::none;
                 const auto need = registers_of(p);
@@ -244,28 +244,28 @@ private:
         });
         std::size_t used = 0;
         for (const auto& h : held_) used += h.active ? h.registers : 0U;
-        for (const bool written : {true, false}) // what is accumulated comes first
+        for (const bool written : {true, false}) // accumulators have priority over values that are only read
             for (const auto& a : all) {
                 if (!a.stays || a.written != written || used + a.registers > options_.registers) continue;
-                const bool changed = std::any_of(all.begin(), all.end(), [&](const seen_access& b) { // something else may be the same element
-                    return &a != &b && a.where.buffer == b.where.buffer && (a.written || b.written) && !alike(a.where, b.where);
+                const bool changed = std::any_of(all.begin(), all.end(), [&](const seen_access& b) { // another access may alias the element
+                    return &a != &b && a.address.buffer == b.address.buffer && (a.written || b.written) && !alike(a.address, b.address);
                 });
                 if (changed) continue;
                 used += a.registers;
-                held_.push_back({a.where, depth, a.registers, a.width, a.read, a.written, a.begins, true});
+                held_.push_back({a.address, depth, a.registers, a.width, a.read, a.written, a.begins, true});
             }
     }
 
-    /// Does something as if inside the vectorised loop that a place belongs to, which begins further inside.
+    /// Calls `f` with the vectorised loop of a held value open, although that loop starts further inside the nest.
     template <class F>
     void in_lanes(const held_value& h, const F& f) {
         if (h.lanes == lanes()) return f();
-        const auto outer = path_;
-        std::size_t deepest = path_.size();
-        for (const auto& d : h.where.digits) deepest = (std::max)(deepest, std::size_t{d.loop} + 1);
-        path_.resize((std::max)(deepest, outer.size() + 1), {kind::lanes, h.lanes, 0});
+        const auto outer = open_loops_;
+        std::size_t deepest = open_loops_.size();
+        for (const auto& d : h.address.digits) deepest = (std::max)(deepest, std::size_t{d.loop} + 1);
+        open_loops_.resize((std::max)(deepest, outer.size() + 1), {kind::lanes, h.lanes, 0});
         f();
-        path_ = outer;
+        open_loops_ = outer;
     }
 
     void bring(std::uint32_t value) {
@@ -273,12 +273,12 @@ private:
         if (!h.loaded) return;
         in_lanes(h, [&] {
             const auto n = static_cast<std::uint32_t>(lanes());
-            if (h.begins) make(value, {true, add({instruction_class::move, h.where.type, fold_hint::none, n})});
-            else make(value, {true, load(h.where)});
+            if (h.begins) make(value, {true, add({instruction_class::move, h.address.type, fold_hint::none, n})});
+            else make(value, {true, load(h.address)});
         });
     }
 
-    /// Buffers in which something that is not held moves with the loop at `depth`.
+    /// The number of buffers whose addresses depend on the loop at `depth`.
     std::size_t moving(std::uint32_t node, std::size_t depth) {
         std::vector<std::uint32_t> buffers;
         each_access(node, [&](const place& p, bool, bool) {

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_DETAIL_NEST_MEMORY_HPP
 
 /// @file
-/// How a loop nest uses memory: its accesses in order, and the reuse profile that they have, without running anything.
+/// Memory trace of a loop nest: enumerates its accesses in program order and computes their reuse profile, without running the program.
 
 #include <algorithm>
 #include <array>
@@ -20,25 +20,25 @@
 
 namespace augur::inline v0::detail {
 
-/// Loops around accesses, as one flat list.
+/// Loops and accesses of a nest as one flat list.
 ///
-/// A nest that is longer than what may be followed is looked at in parts: of a loop the first round, which finds what others have left, and the
-/// second one, which stands for all that come. What lies inside is followed as a whole as soon as it is short enough. A reuse that crosses from one
-/// round to the next then has fewer lines in between than in truth; it is scaled by what was left out.
+/// A nest with more accesses than the limit is sampled. Of a long loop two iterations are followed: the first one, which reuses the lines of earlier
+/// code, and the second one, which represents all others. The loops inside are followed completely as soon as they are short enough. A reuse across
+/// iterations then sees fewer distinct lines than in the full trace, so its distance is scaled by the share of accesses that were left out.
 class nest_trace {
 public:
     struct access {
         std::uint32_t buffer = 0;
         std::int64_t offset = 0;             ///< bytes
-        std::int64_t bytes = 4;              ///< that lie side by side
-        std::int64_t lanes = 1;              ///< pieces that do not
-        std::vector<nest_digit> digits;      ///< strides in bytes; loops by their depth among those of the trace
+        std::int64_t bytes = 4;              ///< contiguous bytes of one piece
+        std::int64_t lanes = 1;              ///< number of pieces
+        std::vector<nest_digit> digits;      ///< strides in bytes; loops by their depth in the trace
         std::vector<nest_digit> lane_digits; ///< the same for the lanes
     };
 
     void begin(std::int64_t extent) { open(kind::loop, extent, 1); }
     void end() { close(); }
-    /// What follows is done in a share of the rounds.
+    /// The items up to end_maybe() run in a share of the iterations.
     void maybe(double share) { open(kind::maybe, 1, share); }
     void end_maybe() { close(); }
     void touch(access a) {
@@ -46,15 +46,17 @@ public:
         accesses_.push_back(std::move(a));
     }
 
-    /// Accesses in all.
+    /// Total number of accesses.
     [[nodiscard]] double total() { return cost(0, items_.size()); }
-    /// Were parts left out?
+    /// True when the trace was sampled.
     [[nodiscard]] bool sampled() const noexcept { return sampled_; }
 
-    /// @param sizes  of the buffers, in bytes
-    /// @param most   accesses that are followed; about as many again where loops are cut
-    /// @param warm   the same program has run before: what is cold was used one run ago
-    /// @param sets   set profiles for so many sets are added to `by_set`, when the nest is short enough to be followed as a whole
+    /// The reuse profile of the trace.
+    /// @param sizes   bytes of each buffer
+    /// @param most    limit of followed accesses; about twice as many where loops are sampled
+    /// @param warm    the same nest has run before: a cold access reuses the line of the previous run
+    /// @param sets    set counts of the associativity profiles to compute
+    /// @param by_set  receives these profiles, if the whole trace was followed
     [[nodiscard]] reuse_profile profile(const std::vector<std::int64_t>& sizes, std::int64_t line_bytes, std::uint64_t most, bool warm,
                                         std::span<const std::uint64_t> sets, std::vector<associativity_profile>& by_set) {
         reuse_profile out(line_bytes);
@@ -86,7 +88,7 @@ public:
             by_set.push_back(s.profile());
             if (!warm) continue;
             const auto [fills, crowded] = std::pair(by_set.back().fills, by_set.back().crowded);
-            s.feed(first_uses_, by_set.back()); // what the run before left of them
+            s.feed(first_uses_, by_set.back()); // the second run, on the lines that the first one left
             by_set.back().accesses -= first_uses_.size();
             by_set.back().fills = fills;
             by_set.back().crowded = crowded;
@@ -97,18 +99,18 @@ public:
 private:
     enum class kind : std::uint8_t { loop, maybe, touch };
     struct item {
-        kind what;
+        kind type;
         std::int64_t extent;
         double share;
-        std::size_t end; ///< behind its last item
+        std::size_t end; ///< index after its last item
         std::size_t access;
-        double cost;       ///< accesses of one round, with all inside
-        double left = 0.5; ///< of the next decision of a `maybe`
+        double cost;       ///< accesses of one iteration, including inner loops
+        double left = 0.5; ///< accumulated share of a `maybe`; it runs when the sum reaches 1
     };
-    /// A loop that is looked at in parts.
+    /// A sampled loop.
     struct level {
-        std::uint64_t lines; ///< different ones in this round so far
-        double factor;       ///< accesses of a round for one that is followed
+        std::uint64_t lines; ///< distinct lines in this iteration so far
+        double factor;       ///< accesses of an iteration for each one that is followed
     };
 
     std::vector<item> items_;
@@ -119,7 +121,7 @@ private:
     std::vector<level> levels_;
     reuse_stream stream_;
     std::vector<associativity_stream> sets_;
-    std::vector<std::uint64_t> first_uses_; ///< lines in the order in which they are used first, while there are sets
+    std::vector<std::uint64_t> first_uses_; ///< lines in the order of their first access; empty without sets_
     reuse_profile* out_ = nullptr;
     std::uint64_t line_ = 64, footprint_ = 1;
     double weight_ = 1;
@@ -127,9 +129,9 @@ private:
     std::vector<std::uint64_t> lines_;
     std::vector<std::uint32_t> distances_;
 
-    void open(kind what, std::int64_t extent, double share) {
+    void open(kind type, std::int64_t extent, double share) {
         open_.push_back(items_.size());
-        items_.push_back({what, extent, share, 0, 0, 0});
+        items_.push_back({type, extent, share, 0, 0, 0});
     }
     void close() {
         items_[open_.back()].end = items_.size();
@@ -139,7 +141,7 @@ private:
         double sum = 0;
         for (auto i = from; i < to; i = items_[i].end) {
             auto& x = items_[i];
-            if (x.what != kind::touch) x.cost = cost(i + 1, x.end) * x.share;
+            if (x.type != kind::touch) x.cost = cost(i + 1, x.end) * x.share;
             sum += x.cost * static_cast<double>(x.extent);
         }
         return sum;
@@ -157,12 +159,12 @@ private:
         } else {
             for (const auto d : distances_) {
                 double scale = 1;
-                bool inside = true; // of all rounds so far
+                bool outermost = true; // no sampled loop passed yet
                 for (auto& l : levels_) {
-                    if (d != cold_access && d < l.lines) break; // used in this round already, and so in those of the loops inside or before them
+                    if (d != cold_access && d < l.lines) break; // the line was already used in this iteration
                     ++l.lines;
-                    if (inside) scale = l.factor;
-                    inside = false;
+                    if (outermost) scale = l.factor;
+                    outermost = false;
                 }
                 if (d == cold_access && !warm_) out_->add_cold(times);
                 else if (d == cold_access) out_->add(footprint_ - 1, times);
@@ -191,9 +193,9 @@ private:
     void all(std::size_t from, std::size_t to, std::size_t depth) {
         for (auto i = from; i < to; i = items_[i].end) {
             auto& x = items_[i];
-            if (x.what == kind::touch) {
+            if (x.type == kind::touch) {
                 follow(accesses_[x.access]);
-            } else if (x.what == kind::maybe) {
+            } else if (x.type == kind::maybe) {
                 if ((x.left += x.share) >= 1) x.left -= 1, all(i + 1, x.end, depth);
             } else {
                 for (values_[depth] = 0; values_[depth] < x.extent; ++values_[depth]) all(i + 1, x.end, depth + 1);
@@ -202,24 +204,24 @@ private:
         }
     }
 
-    void with_weight(double weight) {
+    void set_weight(double weight) {
         if (weight == weight_) return;
         flush();
         weight_ = weight;
     }
 
-    /// Follows items, or as much of them as `most` accesses allow; each stands for `weight`.
+    /// Follows items up to about `most` accesses, sampling long loops. Each access counts `weight` times.
     void run(std::size_t from, std::size_t to, std::size_t depth, double weight, double most) {
         const double wanted = cost(from, to);
-        with_weight(weight);
+        set_weight(weight);
         if (wanted <= (std::max)(most, 4096.0)) return all(from, to, depth);
         for (auto i = from; i < to; i = items_[i].end) {
             auto& x = items_[i];
             const double part = most * x.cost * static_cast<double>(x.extent) / wanted;
-            if (x.what == kind::touch) {
-                with_weight(weight);
+            if (x.type == kind::touch) {
+                set_weight(weight);
                 follow(accesses_[x.access]);
-            } else if (x.what == kind::maybe) {
+            } else if (x.type == kind::maybe) {
                 run(i + 1, x.end, depth, weight * x.share, part);
             } else if (x.extent <= 2) {
                 for (values_[depth] = 0; values_[depth] < x.extent; ++values_[depth]) run(i + 1, x.end, depth + 1, weight, part / 2);
@@ -228,21 +230,21 @@ private:
                 sampled_ = true;
                 flush();
                 const double left_out = x.cost / (std::max)(1.0, (std::min)(x.cost, followed(i + 1, x.end, part / 2)));
-                const std::size_t me = levels_.size();
+                const std::size_t outer_levels = levels_.size();
                 for (const std::int64_t round : {0, 1}) {
                     flush();
-                    levels_.resize(me);
+                    levels_.resize(outer_levels);
                     levels_.push_back({0, left_out});
                     values_[depth] = round;
                     run(i + 1, x.end, depth + 1, round == 0 ? weight : weight * static_cast<double>(x.extent - 1), part / 2);
                     flush();
                 }
-                levels_.resize(me);
+                levels_.resize(outer_levels);
                 values_[depth] = 0;
             }
         }
     }
-    /// How many accesses `run` follows.
+    /// The number of accesses that `run` follows.
     double followed(std::size_t from, std::size_t to, double most) {
         const double wanted = cost(from, to);
         if (wanted <= (std::max)(most, 4096.0)) return wanted;
@@ -250,8 +252,8 @@ private:
         for (auto i = from; i < to; i = items_[i].end) {
             const auto& x = items_[i];
             const double part = most * x.cost * static_cast<double>(x.extent) / wanted;
-            if (x.what == kind::touch) sum += x.cost;
-            else if (x.what == kind::maybe) sum += followed(i + 1, x.end, part);
+            if (x.type == kind::touch) sum += x.cost;
+            else if (x.type == kind::maybe) sum += followed(i + 1, x.end, part);
             else sum += 2 * followed(i + 1, x.end, part / 2);
         }
         return sum;

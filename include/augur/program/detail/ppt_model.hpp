@@ -3,11 +3,12 @@
 #define AUGUR_PROGRAM_DETAIL_PPT_MODEL_HPP
 
 /// @file
-/// The unit model of PPT's small simulator (lanl/PPT, ppt_lite), which Crop's pipeline descends from, event for event.
+/// Functional units as in PPT's simulator (lanl/PPT, ppt_lite), the ancestor of Crop's pipeline, reproduced event by event.
 ///
-/// A unit is a shift register of max(1, floor(latency / throughput)) places that moves every `throughput` cycles from when it is woken until it is
-/// empty. An instruction waits in the queue of the first sleeping unit of its kind, else of the shortest queue, enters at the next move and is done
-/// one move after it has come through: (depth + 1) * throughput cycles at best, so an addition of one cycle takes one and a half.
+/// A unit is a shift register of max(1, floor(latency / throughput)) stages. It shifts every `throughput` cycles from its wake-up until it is empty.
+/// An instruction waits in the queue of the first idle unit of its kind, else in the shortest queue. It enters at the next shift and is done one
+/// shift after it has left the last stage: at least (depth + 1) * throughput cycles, so an addition with a latency of 1 and a throughput of 0.5 takes
+/// 1.5.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// One run of the model. Units are kept for each cost row, since a register's depth depends on it.
+/// One run of the model. Each cost row has its own units, because the depth of the shift register depends on the row.
 class ppt_run {
 public:
     ppt_run(const cost_table& costs, const pipeline_view& view, std::span<pipeline_cell> cells) : costs_(&costs), view_(view), cells_(cells) {
@@ -48,17 +49,17 @@ private:
         double tick = 1;
         std::size_t empty_moves = 0;
         std::uint64_t moves = 0;
-        std::deque<std::uint32_t> queue;                               ///< waiting
-        std::deque<std::pair<std::uint64_t, std::uint32_t>> in_flight; ///< by the move at which they entered
+        std::deque<std::uint32_t> queue;                               ///< waiting vertices
+        std::deque<std::pair<std::uint64_t, std::uint32_t>> in_flight; ///< (shift at which it entered, vertex)
     };
     struct next_move {
         double time;
-        std::uint64_t number; ///< of two at once, the one that was set first
+        std::uint64_t number; ///< sequence number, which orders events of the same time
         std::size_t unit;
         bool operator<(const next_move& other) const { return time > other.time || (time == other.time && number > other.number); }
     };
 
-    /// The first of a row's units.
+    /// The first unit of a row.
     std::size_t first_unit(std::size_t row) {
         if (unit_at_.size() <= row) unit_at_.resize(row + 1, 0);
         if (unit_at_[row] == 0) {
@@ -73,7 +74,7 @@ private:
     }
     void wake(std::size_t u) { moves_.push({now_ + units_[u].tick, ++set_, u}); }
     void dispatch() {
-        for (std::size_t i = 0; i < ready_.size(); ++i) { // may grow: what folds away is done at once
+        for (std::size_t i = 0; i < ready_.size(); ++i) { // `ready_` may grow: a folded vertex finishes at once
             const auto v = ready_[i];
             const auto c = cells_[v].code;
             if (c.parts == 0) finish(v);
@@ -109,7 +110,7 @@ private:
             flying.pop_front();
             if (--parts_left_[v] == 0) {
                 finish(v);
-                dispatch(); // may wake others, before this unit goes on; may make new units
+                dispatch(); // may wake other units before this one continues, and may add units
             }
         }
         unit& u = units_[at];
@@ -128,7 +129,7 @@ private:
     pipeline_view view_;
     std::span<pipeline_cell> cells_;
     std::vector<std::uint32_t> parts_left_, ready_;
-    std::vector<std::size_t> unit_at_; ///< by row: 1 + the place of its first unit
+    std::vector<std::size_t> unit_at_; ///< by row: 1 + index of its first unit; 0: no units yet
     std::vector<unit> units_;
     std::priority_queue<next_move> moves_;
     std::uint64_t set_ = 0;
@@ -137,7 +138,7 @@ private:
 
 } // namespace detail
 
-/// @note O(V * depth * log units), and it allocates: a model to compare with, not one for speed
+/// @note O(V * depth * log units), and it allocates: for comparison with PPT, not for speed
 inline double pipeline::run_ppt(const pipeline_view& view, std::size_t n) { return detail::ppt_run(*costs_, view, {cells_.data(), n}).run(); }
 
 } // namespace augur::inline v0

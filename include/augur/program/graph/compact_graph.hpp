@@ -3,8 +3,8 @@
 #define AUGUR_PROGRAM_GRAPH_COMPACT_GRAPH_HPP
 
 /// @file
-/// A graph that is built once and then read often: successors and predecessors in rows, a value at each vertex and edge. It models Boost.Graph's
-/// VertexListGraph, EdgeListGraph and BidirectionalGraph, with the bundled properties of vertices and edges and the vertex index as property maps.
+/// A directed graph of fixed shape in compressed sparse row (CSR) form, with successor and predecessor lists and a value at each vertex and edge. It
+/// models VertexListGraph, EdgeListGraph and BidirectionalGraph of Boost.Graph; vertex and edge bundles and the vertex index are property maps.
 
 #include <compare>
 #include <cstddef>
@@ -21,14 +21,14 @@
 
 namespace augur::inline v0 {
 
-/// The value of edges that have none.
+/// The value type of edges without a value.
 struct no_label {
     friend bool operator==(no_label, no_label) = default;
 };
 
 namespace detail {
 
-/// Steps through 0, 1, 2, ... and gives make(i): the iterator of every list of a compact_graph.
+/// Iterator over make(0), make(1), make(2), ...: used for every vertex and edge list of a compact_graph.
 template <class Make>
 class index_iterator {
 public:
@@ -36,7 +36,7 @@ public:
     using reference = value_type;
     using pointer = void;
     using difference_type = std::ptrdiff_t;
-    using iterator_category = std::random_access_iterator_tag; // Boost asks by category, and takes a reference that is a value
+    using iterator_category = std::random_access_iterator_tag; // Boost.Graph reads the category and accepts a reference that is a value
 
     index_iterator() = default;
     index_iterator(std::uint32_t at, Make make) : at_(at), make_(make) {}
@@ -64,8 +64,9 @@ private:
 
 } // namespace detail
 
-/// A directed graph with a `V` at each vertex and an `E` at each edge. Vertices are 0, 1, 2, ... in the order they were given, the edges out of a
-/// vertex stand in the order they were given. At most 2^32 - 2 of either. Values may be changed, the shape may not.
+/// A directed graph with a `V` at each vertex and an `E` at each edge. Vertices are numbered 0, 1, 2, ... in the order of the constructor's argument;
+/// the out-edges of a vertex keep the order of the argument. Values may be changed, the shape may not.
+/// Limits     2^32 - 2 vertices, 2^32 - 2 edges
 template <class V, class E = no_label>
 class compact_graph {
 public:
@@ -73,7 +74,7 @@ public:
     struct edge_descriptor {
         std::uint32_t source = 0;
         std::uint32_t target = 0;
-        std::uint32_t index = 0; ///< among all edges, by source
+        std::uint32_t index = 0; ///< number of the edge; edges are sorted by source
         friend bool operator==(const edge_descriptor&, const edge_descriptor&) = default;
         friend auto operator<=>(const edge_descriptor&, const edge_descriptor&) = default;
     };
@@ -84,10 +85,10 @@ public:
     };
 
     compact_graph() = default;
-    /// pre: every end is a vertex. O(V + E).
+    /// pre: `source` and `target` of every edge are vertices. O(V + E)
     compact_graph(std::vector<V> vertices, std::vector<new_edge> edges) : vertices_(std::move(vertices)) {
         const std::size_t n = vertices_.size();
-        if (n == 0) return; // equal to one that was never filled
+        if (n == 0) return; // equal to a default-constructed graph
         out_.assign(n + 1, 0);
         in_.assign(n + 1, 0);
         for (const auto& e : edges) {
@@ -122,17 +123,18 @@ public:
     [[nodiscard]] E& operator[](const edge_descriptor& e) noexcept { return labels_[e.index]; }
     [[nodiscard]] edge_descriptor edge(std::uint32_t index) const noexcept { return {source_[index], target_[index], index}; }
 
-    /// All values, by vertex.
+    /// (V) the values of the vertices.
     [[nodiscard]] std::span<const V> values() const noexcept { return vertices_; }
-    /// (V + 1) where a vertex's edges begin among all edges; the last is their number. Empty when there are no vertices.
+    /// (V + 1) row offsets: the out-edges of vertex v are rows()[v] ... rows()[v + 1] - 1. Empty when there are no vertices.
     [[nodiscard]] std::span<const std::uint32_t> rows() const noexcept { return out_; }
-    /// (E) the ends of the edges, by source.
+    /// (E) the target of each edge; edges are sorted by source.
     [[nodiscard]] std::span<const std::uint32_t> targets() const noexcept { return target_; }
+    /// The number of in-edges of a vertex.
     [[nodiscard]] std::uint32_t predecessors(vertex_descriptor v) const noexcept { return in_[v + 1] - in_[v]; }
 
     friend bool operator==(const compact_graph&, const compact_graph&) = default;
 
-    // What Boost.Graph asks for (boost::graph_traits reads these).
+    // Requirements of Boost.Graph, read by boost::graph_traits.
     using directed_category = boost::bidirectional_tag;
     using edge_parallel_category = boost::allow_parallel_edge_tag;
     struct traversal_category : boost::vertex_list_graph_tag, boost::edge_list_graph_tag, boost::bidirectional_graph_tag {};
@@ -184,7 +186,7 @@ public:
     friend vertex_descriptor source(const edge_descriptor& e, const compact_graph&) { return e.source; }
     friend vertex_descriptor target(const edge_descriptor& e, const compact_graph&) { return e.target; }
 
-    /// A property map that reads the values of vertices, or of edges.
+    /// A readable property map of the values of vertices or edges.
     template <class Key, class Value>
     struct bundle_map {
         using key_type = Key;
@@ -208,7 +210,7 @@ private:
 
 } // namespace augur::inline v0
 
-/// Algorithms of Boost.Graph ask for the type of the index map in this way.
+/// The vertex index map, for algorithms of Boost.Graph.
 template <class V, class E>
 struct boost::property_map<augur::compact_graph<V, E>, boost::vertex_index_t> {
     using type = boost::identity_property_map;

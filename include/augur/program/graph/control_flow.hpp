@@ -3,8 +3,8 @@
 #define AUGUR_PROGRAM_GRAPH_CONTROL_FLOW_HPP
 
 /// @file
-/// Control-flow graphs with counts (Crop, sections 2.3 and 3.1.1), how often a block counts when functions run in parallel, and which branches are
-/// foretold wrongly.
+/// Control-flow graphs with execution counts (Crop, sections 2.3 and 3.1.1): effective counts of parallel functions (Eq. 3), natural loops, and rates
+/// of mispredicted branches.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,45 +18,46 @@
 
 namespace augur::inline v0 {
 
-/// Instructions without a branch but the last, and how often they ran.
+/// A basic block: straight-line code whose last instruction may be a branch, with its execution count.
 struct basic_block {
     std::string name;
     graphlet code;
-    std::uint64_t count = 0; ///< in all executions of its function together
+    std::uint64_t count = 0; ///< executions of the block, summed over all executions of its function
 
     friend bool operator==(const basic_block&, const basic_block&) = default;
 };
 
-/// A way from a block to one that follows.
+/// A control-flow path of one step: the edge from a block to a successor.
 struct control_edge {
-    std::uint64_t count = 0;         ///< how often it was taken, in all
-    std::vector<dependence> carried; ///< what the later block takes from the earlier one
+    std::uint64_t count = 0;         ///< times taken, summed over all executions of the function
+    std::vector<dependence> carried; ///< values that the target block takes from the source block
 
     friend bool operator==(const control_edge&, const control_edge&) = default;
 };
 
-/// The blocks of a function; block 0 is where it begins.
+/// The blocks of a function; block 0 is the entry.
 using control_flow_graph = compact_graph<basic_block, control_edge>;
 
-/// Eq. 3: how many executions of a block count for the time of a program.
+/// Eq. 3, ECount: executions of a block that contribute to the run time of the program, which is that of the thread with the most work.
 ///
-/// @param executions  Count(F): of the function; for a parallel one, the iterations that are dealt to the threads
-/// @param per_call    Count(BB): of the block, in one execution of the function
-/// @param launches    how often the parallel region was entered; each deals out its share anew (the paper has 1)
+/// @param executions  Count(F): executions of the function; for a parallel function, the iterations that are distributed over the threads
+/// @param per_call    Count(BB): executions of the block in one execution of the function
+/// @param launches    entries of the parallel region; the iterations of each entry are distributed separately (1 in the paper)
 constexpr double effective_count(std::uint64_t executions, double per_call, int threads, bool parallel, std::uint64_t launches = 1) noexcept {
     if (!parallel || threads <= 1 || launches == 0) return static_cast<double>(executions) * per_call;
     const auto rounds = [&](std::uint64_t n) { return (n + static_cast<std::uint64_t>(threads) - 1) / static_cast<std::uint64_t>(threads); };
-    const std::uint64_t each = executions / launches, longer = executions % launches; // as even as they can be
+    const std::uint64_t each = executions / launches, longer = executions % launches; // iterations spread evenly over the launches
     return static_cast<double>(longer * rounds(each + 1) + (launches - longer) * rounds(each)) * per_call;
 }
 
-/// Do counts fit together? A block runs as often as it is come to, and is left at most as often; the first one is also come to from outside.
+/// Checks the flow conservation of the counts: a block runs as often as its in-edges are taken (the entry block also `entries` times), and its
+/// out-edges are taken at most as often as the block runs.
 /// @param entries  executions of the function
 /// @note errors: invalid_argument, which names the block
 [[nodiscard]] inline result<void> check_counts(const control_flow_graph& flow, std::uint64_t entries) {
     std::vector<std::uint64_t> in(flow.size(), 0), out(flow.size(), 0);
     if (!in.empty()) in[0] = entries;
-    constexpr std::uint64_t most = std::uint64_t{1} << 62U; // sums of what a reader accepts cannot wrap round
+    constexpr std::uint64_t most = std::uint64_t{1} << 62U; // saturates, so that sums do not overflow
     for (std::uint32_t i = 0; i < flow.edge_count(); ++i) {
         const auto e = flow.edge(i);
         const auto count = (std::min)(flow[e].count, most / 2);
@@ -75,20 +76,20 @@ constexpr double effective_count(std::uint64_t executions, double per_call, int 
     return {};
 }
 
-/// A natural loop: the blocks from which its head is come back to.
+/// A natural loop: the head and the blocks from which a back edge to the head is reached.
 struct control_loop {
     std::uint32_t head = 0;
-    std::vector<bool> blocks; ///< (blocks) those inside
-    double rounds = 0;        ///< times that the head runs, each time the loop is entered; 0 when it never was
+    std::vector<bool> blocks; ///< (blocks) true for the blocks of the loop
+    double rounds = 0;        ///< mean trip count: executions of the head for each entry of the loop; 0 when the loop was never entered
 };
 
-/// The natural loops of a graph, inner ones before those around them. A cycle with two entries is none.
+/// The natural loops of a graph, inner loops before outer loops. A cycle with two entries (irreducible control flow) is not reported.
 /// @note O(blocks * edges) at worst; a few loops and blocks in practice
 [[nodiscard]] inline std::vector<control_loop> natural_loops(const control_flow_graph& flow) {
     const auto n = static_cast<std::uint32_t>(flow.size());
     constexpr std::uint32_t none = 0xFFFFFFFF;
     if (n == 0) return {};
-    // Dominators by Cooper, Harvey and Kennedy: reverse postorder, then to a fixed point.
+    // Dominators (Cooper, Harvey, Kennedy 2001): iterate over the blocks in reverse postorder to a fixed point.
     std::vector<std::uint32_t> order, number(n, none);
     {
         std::vector<std::pair<std::uint32_t, std::uint32_t>> path{{0, flow.rows()[0]}};
@@ -124,7 +125,7 @@ struct control_loop {
                     best = other;
                     continue;
                 }
-                while (other != best) { // up to where they meet
+                while (other != best) { // to the common dominator
                     while (number[other] < number[best]) other = dominator[other];
                     while (number[best] < number[other]) best = dominator[best];
                 }
@@ -176,26 +177,27 @@ struct control_loop {
     return loops;
 }
 
-/// The share of an edge's executions that the machine did not foresee.
+/// The misprediction rate of each control-flow edge, from a static model of the branch predictor.
 ///
-/// Of two ways on, the rarer one is missed half the time, the other never; a way out of a loop is missed always. A loop of so few rounds that the
-/// machine remembers them all is foreseen, its end and the ways within: in tensor programs they are the same each time it is entered.
-/// @param predicted_trips  the most rounds whose end is foreseen (`core_front::predicted_trips`)
-/// @return (edges) by the edge's index
+/// Of the paths that leave a block, the most frequent one is always predicted. Any other path is mispredicted in half of its executions, or in all of
+/// them when it leaves the innermost loop. In a loop with at most `predicted_trips` iterations all paths are predicted, also the one out of it,
+/// because the branch history of tensor programs repeats with every entry of the loop.
+/// @param predicted_trips  the largest trip count that the predictor remembers (`core_front::predicted_trips`)
+/// @return (edges) rates from 0 to 1, by the index of the edge
 [[nodiscard]] inline std::vector<double> branch_misses(const control_flow_graph& flow, double predicted_trips) {
     const auto loops = natural_loops(flow);
     std::vector<double> misses(flow.edge_count(), 0.0);
     for (std::uint32_t b = 0; b < flow.size(); ++b) {
         const auto first = flow.rows()[b], last = flow.rows()[b + 1];
         if (last - first < 2 || flow[b].count == 0) continue;
-        const auto around = std::find_if(loops.begin(), loops.end(), [&](const control_loop& l) { return l.blocks[b]; }); // the innermost
+        const auto innermost = std::find_if(loops.begin(), loops.end(), [&](const control_loop& l) { return l.blocks[b]; });
         std::uint32_t usual = first;
         for (auto e = first; e < last; ++e)
             if (flow[flow.edge(e)].count > flow[flow.edge(usual)].count) usual = e;
         for (auto e = first; e < last; ++e) {
             if (e == usual || flow.edge(e).target == flow.edge(usual).target) continue;
-            const bool leaves = around != loops.end() && !around->blocks[flow.edge(e).target];
-            const bool remembered = around != loops.end() && around->rounds <= predicted_trips;
+            const bool leaves = innermost != loops.end() && !innermost->blocks[flow.edge(e).target];
+            const bool remembered = innermost != loops.end() && innermost->rounds <= predicted_trips;
             misses[e] = remembered ? 0 : leaves ? 1 : 0.5;
         }
     }

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_GRAPH_DOT_HPP
 
 /// @file
-/// Graphlets and control-flow graphs as text for Graphviz's dot.
+/// Graphviz (dot) output of task graphlets and control-flow graphs.
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@
 namespace augur::inline v0 {
 
 namespace detail {
-/// A quoted string of the dot language: quotes and backslashes escaped, control characters left out.
+/// Appends a quoted string of the dot language: quotes and backslashes are escaped, control characters are dropped.
 inline void append_dot_string(std::string& out, std::string_view text) {
     out += '"';
     for (const char c : text) {
@@ -27,7 +27,7 @@ inline void append_dot_string(std::string& out, std::string_view text) {
 }
 } // namespace detail
 
-/// A graphlet, of any type that is one, with a line for each vertex and each edge. `name` is that of the graph.
+/// The dot text of any `task_graphlet`: a line for each vertex and each edge. `name` is the name of the graph.
 template <task_graphlet G>
 [[nodiscard]] std::string graphlet_to_dot(const G& g, std::string_view name = "graphlet") {
     std::string out = "digraph ";
@@ -35,7 +35,7 @@ template <task_graphlet G>
     out += " {\n";
     const auto code = graphlet_traits<G>::instructions(g);
     const auto [first, last] = vertices(g);
-    const auto place_of = [&](const auto& v) { // by order, as descriptors may be anything
+    const auto place_of = [&](const auto& v) { // the position in the vertex list, because descriptors need not be numbers
         std::uint32_t place = 0;
         for (auto at = first; at != last && !(*at == v); ++at) ++place;
         return place;
@@ -65,7 +65,7 @@ template <task_graphlet G>
     return out += "}\n";
 }
 
-/// A control-flow graph with the counts of blocks and edges.
+/// The dot text of a control-flow graph, with the execution counts of blocks and edges.
 [[nodiscard]] inline std::string control_flow_to_dot(const control_flow_graph& flow, std::string_view name = "function") {
     std::string out = "digraph ";
     detail::append_dot_string(out, name);

@@ -3,7 +3,8 @@
 #define AUGUR_PROGRAM_GRAPH_GRAPHLET_HPP
 
 /// @file
-/// Task graphlets (Crop, section 3.1.2): the library's own type, graphlets of foreign graphs, superblocks, a content hash.
+/// Task graphlets (Crop, section 3.1.2), the data-dependence graph of a basic block: the type `graphlet`, a builder, conversion from other graph
+/// types, superblocks and a content hash.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,11 +21,12 @@
 
 namespace augur::inline v0 {
 
-/// The instructions of a block in program order, and an edge from each to those that need its result.
+/// The instructions of a basic block in program order; an edge leads from an instruction to each user of its result.
 using graphlet = compact_graph<instruction>;
 static_assert(task_graphlet<graphlet>);
 
-/// A value that one block makes and the next one uses: a vertex of the earlier block, and one of the later.
+/// A data dependence between two consecutive blocks: `from` is the vertex of the earlier block that defines the value, `to` the vertex of the later
+/// block that uses it.
 struct dependence {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
@@ -32,7 +34,7 @@ struct dependence {
     friend bool operator==(const dependence&, const dependence&) = default;
 };
 
-/// Builds a graphlet instruction by instruction.
+/// Builds a graphlet, one instruction at a time.
 ///
 ///     graphlet_builder b;
 ///     const auto x = b.add({instruction_class::load, element_type::f32, fold_hint::none, 8});
@@ -40,17 +42,17 @@ struct dependence {
 ///     graphlet g = std::move(b).take();
 class graphlet_builder {
 public:
-    /// Appends an instruction that needs the results of `operands`. pre: operands were added before
-    std::uint32_t add(instruction what, std::initializer_list<std::uint32_t> operands = {}) {
-        return add(what, std::span<const std::uint32_t>(operands.begin(), operands.size()));
+    /// Appends an instruction that uses the results of `operands`, and returns its vertex. pre: the operands were added before
+    std::uint32_t add(instruction value, std::initializer_list<std::uint32_t> operands = {}) {
+        return add(value, std::span<const std::uint32_t>(operands.begin(), operands.size()));
     }
-    std::uint32_t add(instruction what, std::span<const std::uint32_t> operands) {
+    std::uint32_t add(instruction value, std::span<const std::uint32_t> operands) {
         const auto v = static_cast<std::uint32_t>(code_.size());
-        code_.push_back(what);
+        code_.push_back(value);
         for (const auto o : operands) after(o, v);
         return v;
     }
-    /// `later` needs the result of `earlier`.
+    /// Adds an edge: `later` uses the result of `earlier`. pre: earlier < later < size()
     void after(std::uint32_t earlier, std::uint32_t later) {
         AUGUR_ASSERT(earlier < later && later < code_.size(), "graphlet_builder: an operand stands before its user");
         edges_.push_back({earlier, later, {}});
@@ -63,7 +65,7 @@ private:
     std::vector<graphlet::new_edge> edges_;
 };
 
-/// The graphlet of any graph that is one, by its vertices' order.
+/// Converts any `task_graphlet` to a `graphlet`; vertices keep their order.
 /// @note errors: invalid_argument, for an edge that does not lead from an earlier vertex to a later one. O(E log V).
 template <task_graphlet G>
 [[nodiscard]] result<graphlet> to_graphlet(const G& g) {
@@ -77,7 +79,7 @@ template <task_graphlet G>
         values.push_back(static_cast<instruction>(get(code, *v)));
     }
     std::sort(places.begin(), places.end());
-    const auto place_of = [&](const vertex& v) { // descriptors may be anything that has an order, pointers for lists
+    const auto place_of = [&](const vertex& v) { // descriptors may be of any ordered type, for example pointers
         const auto at = std::lower_bound(places.begin(), places.end(), v, [](const auto& p, const vertex& w) { return p.first < w; });
         return at->second;
     };
@@ -96,8 +98,8 @@ template <task_graphlet G>
     return graphlet(std::move(values), std::move(new_edges));
 }
 
-/// A block and the one that follows as one graphlet (Crop's superblock): first the vertices of `p`, then those of `b`.
-/// @param carried  what `b` takes from `p`; pre: its ends are vertices of `p` and `b`
+/// Crop's superblock (section 3.1.2): a block and its successor as one graphlet, first the vertices of `p`, then those of `b`.
+/// @param carried  values that `b` takes from `p`; pre: `from` is a vertex of `p`, `to` a vertex of `b`
 [[nodiscard]] inline graphlet superblock(const graphlet& p, const graphlet& b, std::span<const dependence> carried) {
     std::vector<instruction> code(p.values().begin(), p.values().end());
     code.insert(code.end(), b.values().begin(), b.values().end());
@@ -110,8 +112,7 @@ template <task_graphlet G>
     return {std::move(code), std::move(list)};
 }
 
-/// Equal for graphlets with equal instructions and edges in equal order, whatever machine or process computes it (as FNV-1a, by words of 64
-/// bits).
+/// 64-bit hash of the instructions and edges in order (FNV-1a over 64-bit words). The same on every machine and in every process.
 [[nodiscard]] inline std::uint64_t content_hash(const graphlet& g) noexcept {
     std::uint64_t h = 0xCBF29CE484222325ULL;
     const auto add = [&](std::uint64_t v) { h = (h ^ v) * 0x100000001B3ULL, h ^= h >> 29U; };

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_NEST_FEATURES_OF_NEST_HPP
 
 /// @file
-/// Features of a program from its loops, with no compiler and nothing run.
+/// Static extraction of program features from a loop nest, without a compiler and without running the program.
 ///
 ///     auto features = augur::features_of_nest(nest);       // any `loop_nest`
 ///     auto p = augur::crop::predict(*features, machine, 8);
@@ -23,15 +23,15 @@
 
 namespace augur::inline v0 {
 
-/// Is a nest one, in the sense of the concept, and not too large?
-/// @note errors: invalid_argument, limit; they name the statement
+/// Checks that a nest meets the semantics of the concept `loop_nest` and the size limits.
+/// @note errors: invalid_argument, limit; with the number of the statement
 [[nodiscard]] inline result<void> check_nest(const loop_nest_builder& nest) {
     if (!nest.balanced()) return error{errc::invalid_argument, "loop nest: a loop that does not end, or ends twice"};
     for (std::size_t b = 0; b < nest.buffers().size(); ++b)
         if (nest.buffers()[b] < 1 || nest.buffers()[b] > std::int64_t{1} << 46U)
             return error{errc::invalid_argument,
                          "loop nest: buffer " + std::to_string(b) + " has " + std::to_string(nest.buffers()[b]) + " bytes, expected 1 to 2^46"};
-    constexpr double most = 0x1p53; // what features may count
+    constexpr double most = 0x1p53; // features_limits::count
     for (const auto& n : nest.nodes()) {
         if (n.is_loop() && (n.extent < 1 || n.extent > std::int64_t{1} << 40U))
             return error{errc::invalid_argument, "loop nest: a loop of " + std::to_string(n.extent) + " iterations, expected 1 to 2^40"};
@@ -70,11 +70,13 @@ namespace augur::inline v0 {
     return {};
 }
 
-/// Features of a loop nest: graphlets of blocks, how often they run, and how memory is used.
+/// Features of a loop nest: task graphlets, execution counts and memory profiles.
 ///
-/// Parallel loops that stand in nothing but serial ones are functions; their iterations are dealt to threads. Vectorised loops become lanes, unrolled
-/// ones are written out, and elements that loops do not change are held in registers over them, as far as there are some.
-/// @note errors: those of check_nest. Cost: linear in the code as it is written out, some 20 ns for each access that is followed
+/// A parallel loop with only serial loops around it becomes a parallel function, whose iterations are distributed over the threads. Vectorised loops
+/// become lanes and unrolled loops are written out. Elements that a loop does not move stay in registers across it, as far as registers are free.
+/// @param options  registers and unrolling of the modelled compiler, accesses followed, line size, set counts
+/// @note errors: those of check_nest; unsupported, the line size; invalid_argument, `options.sets`. Cost: linear in the generated code, plus about
+/// 20 ns for each access that is followed
 template <loop_nest N>
 [[nodiscard]] result<program_features> features_of_nest(const N& nest, const nest_options& options = {}, std::string name = "nest") {
     if (auto known = check_line_bytes(options.line_bytes); !known) return known.error();
@@ -90,9 +92,9 @@ template <loop_nest N>
     p.source = "loop nest";
     const auto add = [&](function_features f, detail::nest_trace trace) {
         std::vector<associativity_profile> sets;
-        auto own = trace.profile(kept.buffers(), options.line_bytes, options.accesses, options.warm, options.sets, sets);
+        auto profile = trace.profile(kept.buffers(), options.line_bytes, options.accesses, options.warm, options.sets, sets);
         if (trace.sampled()) p.source = "loop nest, long loops sampled";
-        f.memory.push_back({1, own, own, std::move(sets)});
+        f.memory.push_back({1, profile, profile, std::move(sets)});
         p.functions.push_back(std::move(f));
     };
     std::vector<detail::nest_function::parallel_region> regions;

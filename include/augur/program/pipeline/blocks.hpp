@@ -3,8 +3,8 @@
 #define AUGUR_PROGRAM_PIPELINE_BLOCKS_HPP
 
 /// @file
-/// What blocks cost where they stand: behind another block (Crop's superblocks), and in a loop that has run for a while. A block alone is too dear
-/// by the time in which the pipeline fills and drains, which in a loop of short blocks is most of it.
+/// Cycles of basic blocks in context: after another block (Crop's superblocks, section 3.1.2), along a control-flow path, and in the steady state of
+/// a loop. A block simulated alone includes the fill and drain of the pipeline, which in a loop of short blocks is most of its time.
 
 #include <algorithm>
 #include <cmath>
@@ -17,66 +17,67 @@
 
 namespace augur::inline v0 {
 
-/// A block ready to be simulated: its graphlet and what its instructions become on the machine at hand.
+/// A block ready for simulation: its graphlet and the native instructions of a machine.
 struct lowered_block {
     const graphlet* code = nullptr;
     std::span<const native_code> native; ///< (V)
-    double slots = 0;                    ///< room that it takes in the front of the core
+    double slots = 0;                    ///< issue slots of the block in the front end
 };
 
-/// A block on a way through the program.
+/// A block on a control-flow path.
 struct path_block {
     const lowered_block* block = nullptr;
-    std::span<const dependence> carried; ///< what it takes from the one before it on the way, by rising source
+    std::span<const dependence> carried; ///< values that the block takes from its predecessor on the path, by rising source
 };
 
-/// Simulates blocks alone, behind others and in loops. Scratch like `pipeline`: one thread an object, no allocation once it has met its largest
-/// block.
+/// Simulates blocks alone, along paths and in loops. Scratch memory as in `pipeline`: no allocation once the largest block has been simulated.
+/// Threads    one thread per object
 class block_pipeline {
 public:
     explicit block_pipeline(const cost_table& costs, pipeline_options options = {}) : pipe_(costs, options) {}
 
     [[nodiscard]] const cost_table& costs() const noexcept { return pipe_.costs(); }
 
-    /// Cycles of a block alone.
+    /// Cycles of a block alone, from its start to its last result.
     [[nodiscard]] double alone(const lowered_block& b) {
         fill(0, b);
         return pipe_.run({b.code->rows(), b.code->targets()}, b.code->size());
     }
-    /// When the blocks of a way are over: (way) the cycle of the last result of all up to each. What a block takes is by how much that is later than
-    /// for the block before it. Of two blocks that is Crop's superblock; behind as many as fill the window nothing is left of how the way began.
-    [[nodiscard]] std::span<const double> along(std::span<const path_block> way) {
+    /// End times of the blocks of a path: (path) the cycle of the last result among a block and all blocks before it. The difference of two adjacent
+    /// end times is the cost of the later block in this context. A path of two blocks is Crop's superblock. The empty pipeline at the start of the
+    /// path has no influence on a block that comes after enough blocks to fill the window.
+    [[nodiscard]] std::span<const double> along(std::span<const path_block> path) {
         rows_.assign(1, 0);
         targets_.clear();
         std::uint32_t n = 0;
-        for (std::size_t i = 0; i < way.size(); ++i) {
-            append(*way[i].block, i + 1 < way.size() ? way[i + 1].carried : std::span<const dependence>(), n);
-            fill(n, *way[i].block);
-            if (i > 0) link(*way[i - 1].block->code, *way[i].block->code, way[i].carried, n);
-            n += static_cast<std::uint32_t>(way[i].block->code->size());
+        for (std::size_t i = 0; i < path.size(); ++i) {
+            append(*path[i].block, i + 1 < path.size() ? path[i + 1].carried : std::span<const dependence>(), n);
+            fill(n, *path[i].block);
+            if (i > 0) link(*path[i - 1].block->code, *path[i].block->code, path[i].carried, n);
+            n += static_cast<std::uint32_t>(path[i].block->code->size());
         }
         [[maybe_unused]] const double end = pipe_.run({rows_, targets_}, n);
         ends_.clear();
         auto cell = pipe_.done().begin();
         double last = 0;
-        for (const auto& w : way) {
-            for (std::size_t v = w.block->code->size(); v > 0; --v) last = (std::max)(last, (cell++)->time);
+        for (const auto& p : path) {
+            for (std::size_t v = p.block->code->size(); v > 0; --v) last = (std::max)(last, (cell++)->time);
             ends_.push_back(last);
         }
         return ends_;
     }
-    /// Cycles of each further round of a block that follows itself, once the loop is under way: (T(3R) - T(R)) / 2R for R rounds, enough of them to
-    /// fill the window.
-    /// @param carried  what a round takes from the one before, by rising source
+    /// Cycles of one iteration of a block that follows itself, in the steady state: (T(3R) - T(R)) / 2R for R iterations, where R iterations fill the
+    /// window.
+    /// @param carried  values that an iteration takes from the one before, by rising source
     /// @param alone    cycles of the block alone
     [[nodiscard]] double round(const lowered_block& b, std::span<const dependence> carried, double alone) {
         const auto rounds = [&]() -> double {
             if (!pipe_.options().front || pipe_.options().units != unit_model::ideal) return b.code->size() < 256 ? 8 : 2;
-            // Rounds that are in flight together. When a round is over before the window could fill, a few tell as much.
+            // Iterations in flight at the same time; at most 8 when an iteration ends before the window can fill.
             const double in_window = std::ceil(costs().window() / (std::max)(b.slots, 1.0));
             return std::clamp(in_window, 2.0, alone * costs().issue_width() > costs().window() ? 1e5 : 8.0);
         }();
-        const double room = 65536 / static_cast<double>(b.code->size() + 1); // a bound for code that is all folds
+        const double room = 65536 / static_cast<double>(b.code->size() + 1); // a bound for code where most instructions fold
         return rounds_of(b, carried, static_cast<std::size_t>(std::clamp(room, 1.0, rounds)));
     }
 
@@ -98,7 +99,7 @@ private:
         return (std::max)(0.0, all - some) / static_cast<double>(copies - rounds);
     }
 
-    /// The edges of a block that begins at `at`; those that are carried go to the block behind it.
+    /// Appends the edges of a block whose first vertex is `at`; carried edges lead to the next block.
     void append(const lowered_block& b, std::span<const dependence> carried, std::uint32_t at) {
         const auto rows = b.code->rows();
         const auto targets = b.code->targets();
@@ -120,7 +121,7 @@ private:
         auto* const cells = pipe_.cells(at + n).data() + at;
         for (std::uint32_t v = 0; v < n; ++v) cells[v] = {0, b.code->predecessors(v), b.native[v]};
     }
-    /// Block `b`, which begins at `at`, waits for what is carried to it.
+    /// Adds the carried operands to block `b`, whose first vertex is `at`; `p` is the block before it.
     void link(const graphlet& p, const graphlet& b, std::span<const dependence> carried, std::uint32_t at) {
         const auto cells = pipe_.cells(at + b.size());
         for (const auto& d : carried) {

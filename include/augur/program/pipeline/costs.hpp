@@ -3,7 +3,8 @@
 #define AUGUR_PROGRAM_PIPELINE_COSTS_HPP
 
 /// @file
-/// What instructions become on a machine: native parts, what folds away or fuses, latency and units. The pipeline simulator reads nothing else of it.
+/// Lowers the instructions of a graphlet to native instructions of a machine (parts, folds, fusions) with their latencies and units: the only view of
+/// the machine that the pipeline simulator has.
 
 #include <algorithm>
 #include <array>
@@ -17,33 +18,34 @@
 
 namespace augur::inline v0 {
 
-/// What a native instruction costs.
+/// The cost of a native instruction.
 struct cost_row {
     double latency = 0; ///< cycles from start to result
-    double busy = 0;    ///< cycles that it keeps a unit
+    double busy = 0;    ///< cycles for which the instruction occupies a unit
     std::uint8_t first_unit = 0;
-    std::uint8_t units = 1; ///< equal ones, from first_unit on
+    std::uint8_t units = 1; ///< number of equal units, numbered from first_unit
     provenance from = provenance::defaulted;
 };
 
-/// What a vertex of a graphlet becomes: `parts` native instructions of one row. 0 parts: nothing, its operands' time is its own.
+/// The native instructions of a vertex: `parts` instructions of one cost row. 0 parts: the vertex folds away, and its result time is that of its
+/// operands.
 struct native_code {
-    static constexpr std::uint16_t no_slot = 0x8000; ///< in `row`: takes no room in the front of the core, as an operand of another instruction
+    static constexpr std::uint16_t no_slot = 0x8000; ///< flag in `row`: a memory operand of another instruction, which takes no issue slot
 
     std::uint16_t row = 0;
     std::uint16_t parts = 0;
 
     [[nodiscard]] std::size_t row_index() const noexcept { return row & (no_slot - 1U); }
-    /// Room that it takes in the front of the core.
+    /// Issue slots in the front end of the core.
     [[nodiscard]] unsigned slots() const noexcept { return (row & no_slot) != 0 ? 0U : parts; }
     friend bool operator==(const native_code&, const native_code&) = default;
 };
 
-/// The costs of a machine, ready to be looked up.
+/// Look-up table of the instruction costs of a machine.
 ///
-/// A class and type that the machine lists costs what it lists: its shortest vector that is long enough, or parts of its longest. What it does not
-/// list takes the costs of the same class with a type of another size, then a textbook default; both are marked `defaulted`. A machine without
-/// multiply-adds does a multiplication and an addition.
+/// An instruction class and type that the machine lists has the listed cost: that of the shortest listed vector with enough lanes, or several parts
+/// of the longest one. A type that is not listed takes the cost of the same class with the nearest type; a class that is not listed takes a textbook
+/// default. Both have the provenance `defaulted`. On a machine without multiply-add, `fma` costs a multiplication and an addition.
 ///
 /// Threads    const use from many threads
 class cost_table {
@@ -52,34 +54,34 @@ public:
     explicit cost_table(const machine& m);
 
     [[nodiscard]] const cost_row& row(std::size_t i) const noexcept { return rows_[i]; }
-    /// All units of all kinds.
+    /// The number of units of all kinds.
     [[nodiscard]] std::size_t units() const noexcept { return units_; }
-    /// The machine's unit that a row's first_unit belongs to, an index into its `units`; its number of units for the defaults' own.
+    /// The index in `machine::units` of the unit of a row; machine::units.size() for the units of default costs.
     [[nodiscard]] std::size_t unit_of(const cost_row& r) const noexcept { return unit_names_[r.first_unit]; }
     [[nodiscard]] double issue_width() const noexcept { return issue_width_; }
     [[nodiscard]] double window() const noexcept { return window_; }
     [[nodiscard]] double mispredict() const noexcept { return mispredict_; }
 
-    /// What an instruction becomes by itself, nothing folded.
+    /// The native instructions of one instruction, without folds and fusions.
     [[nodiscard]] native_code look_up(const instruction& i) const noexcept {
         const entry& e = entries_[(static_cast<std::size_t>(i.op) * element_types + static_cast<std::size_t>(i.type)) * buckets + bucket(i.lanes)];
         const std::uint32_t parts = (i.lanes + (1U << e.lanes_log2) - 1) >> e.lanes_log2;
         return {e.row, static_cast<std::uint16_t>((std::min)(parts, 65535U))};
     }
-    /// The same, for a load that takes what a store in flight wrote.
+    /// The same for a load that reads the value of a store in flight (store-to-load forwarding).
     [[nodiscard]] native_code forwarded(native_code c) const noexcept {
         c.row = static_cast<std::uint16_t>(forwarded_[c.row_index()] | (c.row & native_code::no_slot));
         return c;
     }
     [[nodiscard]] bool folds(fold_hint f) const noexcept { return ((folds_ >> static_cast<unsigned>(f)) & 1U) != 0; }
 
-    /// What each instruction of a graphlet becomes, folds and fusions of the machine included.
-    /// @param out  (V); overwritten
-    /// @return     how many instructions are of an unknown class
+    /// Lowers each instruction of a graphlet, with the folds and fusions of the machine.
+    /// @param out  (V) native instructions, by vertex; overwritten
+    /// @return     the number of instructions of an unknown class
     std::size_t lower(const graphlet& g, std::vector<native_code>& out) const;
 
-    /// Loads take `extra` cycles more than in the first cache; loads start at most one in `load_interval` cycles, stores one in `store_interval`.
-    /// All 0 for the first cache alone.
+    /// Sets the memory costs: loads take `extra` cycles more than a hit in the first cache; at most one load starts in `load_interval` cycles, and
+    /// one store in `store_interval` cycles. With 0, 0 and 0 every access hits the first cache.
     void set_memory(double extra, double load_interval, double store_interval = 0) {
         for (const auto& r : memory_rows_) {
             const double interval = r.load ? load_interval : store_interval;
@@ -94,7 +96,7 @@ private:
     static constexpr std::size_t buckets = 11; ///< 1, 2, 4, ..., 1024 lanes
     struct entry {
         std::uint16_t row = 0;
-        std::uint8_t lanes_log2 = 0; ///< of the native instruction
+        std::uint8_t lanes_log2 = 0; ///< log2 of the lanes of the native instruction
     };
     static std::size_t bucket(std::uint32_t lanes) noexcept {
         return (std::min)(buckets - 1, static_cast<std::size_t>(std::bit_width((std::max)(lanes, 1U) - 1U)));
@@ -105,7 +107,7 @@ private:
     struct memory_row {
         std::uint16_t at;
         bool load;
-        cost_row base; ///< in the first cache
+        cost_row base; ///< the costs of a hit in the first cache
     };
     std::vector<memory_row> memory_rows_;
     std::vector<std::uint16_t> unit_names_;
@@ -117,12 +119,12 @@ private:
 
 namespace detail {
 
-/// What an instruction costs when no table says. Arithmetic is as on a core of today, a function of the mathematical library as one that is called
-/// for each lane. An unknown instruction is dearer than an addition, so that a program full of them does not look fast.
+/// Default cost of an instruction class that the machine does not list. Arithmetic has the cost of a current core; a function of the mathematical
+/// library is called for each lane. An unknown instruction costs more than an addition, so that a program with many of them does not look fast.
 struct default_cost {
-    double latency;
-    double throughput;
-    bool vector; ///< whole registers at once, or lane by lane
+    double latency;    ///< cycles
+    double throughput; ///< cycles between two instructions on one unit
+    bool vector;       ///< one instruction for a whole register; else one for each lane
 };
 inline constexpr std::array<default_cost, instruction_classes> default_costs{{
     {4, 1, true},    // unknown
@@ -140,7 +142,7 @@ inline constexpr std::array<default_cost, instruction_classes> default_costs{{
     {4, 1, true},    // convert
     {2, 1, true},    // shuffle
     {10, 3, true},   // reduce
-    {4, 0.5, true},  // load; its latency is the first cache's
+    {4, 0.5, true},  // load; the latency is that of the first cache
     {1, 1, true},    // store
     {6, 1, false},   // gather
     {2, 1, false},   // scatter
@@ -171,7 +173,7 @@ inline cost_table::cost_table(const machine& m)
         forwarded_.push_back(at);
         if (is_load(op) || op == instruction_class::store) memory_rows_.push_back({at, is_load(op), rows_.back()});
         if (is_load(op)) {
-            rows_.push_back({m.core.store_forward, busy, unit, count, from}); // its twin, behind a store
+            rows_.push_back({m.core.store_forward, busy, unit, count, from}); // the same load after a store: forwarded
             forwarded_.back() = static_cast<std::uint16_t>(at + 1);
             forwarded_.push_back(static_cast<std::uint16_t>(at + 1));
         }
@@ -183,12 +185,12 @@ inline cost_table::cost_table(const machine& m)
     };
     auto costs = m.costs;
     if (std::none_of(costs.begin(), costs.end(), [](const auto& c) { return c.op == instruction_class::fma; }))
-        for (const auto& x : m.costs) // a multiplication and an addition, one behind the other
+        for (const auto& x : m.costs) // a multiplication followed by an addition
             for (const auto& y : m.costs)
                 if (x.op == instruction_class::fmul && y.op == instruction_class::fadd && x.type == y.type && x.lanes == y.lanes)
                     costs.push_back(
                         {instruction_class::fma, x.type, x.lanes, x.latency + y.latency, x.throughput + y.throughput, x.unit, provenance::defaulted});
-    std::vector<std::uint16_t> listed, derived(costs.size(), 0); // rows of what is listed, and of the same for types that are not
+    std::vector<std::uint16_t> listed, derived(costs.size(), 0); // rows of listed costs; rows of the same costs for types that are not listed
     std::array<std::vector<std::size_t>, instruction_classes> of_class;
     for (std::size_t i = 0; i < costs.size(); ++i) {
         listed.push_back(row_of(costs[i], costs[i].from));
@@ -196,16 +198,16 @@ inline cost_table::cost_table(const machine& m)
     }
     for (std::size_t op = 0; op < instruction_classes; ++op) {
         std::uint16_t fallback = 0;
-        if (of_class[op].empty()) { // nothing listed: units of its own
+        if (of_class[op].empty()) { // nothing listed: the class gets a unit of its own
             const auto& d = detail::default_costs[op];
-            const auto what = static_cast<instruction_class>(op);
-            const double latency = what == instruction_class::load ? hit : what == instruction_class::gather ? hit + 2 : d.latency;
+            const auto kind = static_cast<instruction_class>(op);
+            const double latency = kind == instruction_class::load ? hit : kind == instruction_class::gather ? hit + 2 : d.latency;
             unit_names_.push_back(static_cast<std::uint16_t>(m.units.size()));
-            fallback = add_row(latency, d.throughput, static_cast<std::uint8_t>(units_++), 1, provenance::defaulted, what);
+            fallback = add_row(latency, d.throughput, static_cast<std::uint8_t>(units_++), 1, provenance::defaulted, kind);
         }
         for (std::size_t t = 0; t < element_types; ++t) {
             const auto type = static_cast<element_type>(t);
-            const auto distance = [&](std::size_t i) { // in kind, then in size
+            const auto distance = [&](std::size_t i) { // float or integer first, then the size
                 const auto other = costs[i].type;
                 return (is_float(other) == is_float(type) ? 0 : 1000) + std::abs(bytes_of(other) - bytes_of(type)) * 10 + (other == type ? 0 : 1);
             };
@@ -217,7 +219,8 @@ inline cost_table::cost_table(const machine& m)
                     e = {fallback, static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(lanes)) - 1)};
                     continue;
                 }
-                // The shortest listed vector with room for 2^b lanes, or the longest. Lanes of another size fill as many bytes.
+                // The shortest listed vector with at least 2^b lanes, or the longest one. A vector of another type has as many lanes as fit its
+                // bytes.
                 const auto listed_type = costs[*near].type;
                 const auto wanted = std::int64_t{1} << b;
                 std::size_t best = costs.size();
@@ -231,7 +234,7 @@ inline cost_table::cost_table(const machine& m)
                 }
                 e = {listed[best], static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(best_lanes)) - 1)};
                 if (listed_type == type || (type == element_type::i1 && listed_type == element_type::i8)) continue;
-                if (derived[best] == 0) derived[best] = row_of(costs[best], provenance::defaulted); // row 0 is listed: 0 is none
+                if (derived[best] == 0) derived[best] = row_of(costs[best], provenance::defaulted); // 0 means none: row 0 is always a listed row
                 e.row = derived[best];
             }
         }
@@ -240,7 +243,7 @@ inline cost_table::cost_table(const machine& m)
 }
 
 inline std::size_t cost_table::lower(const graphlet& g, std::vector<native_code>& out) const {
-    constexpr std::uint16_t fused = 1, behind_store = 2; // notes for vertices to come, in `parts`
+    constexpr std::uint16_t fused = 1, behind_store = 2; // flags for later vertices, kept in `parts`
     const auto code = g.values();
     const auto rows = g.rows();
     const auto targets = g.targets();
@@ -264,7 +267,7 @@ inline std::size_t cost_table::lower(const graphlet& g, std::vector<native_code>
             } else if (rows[v + 1] - rows[v] == 1) {
                 const auto user = targets[rows[v]];
                 const bool takes = code[user].op == instruction_class::fadd && code[user].type == i.type && code[user].lanes == i.lanes;
-                if (takes && (out[user].parts & fused) == 0) { // an addition takes one of its factors, the earlier one
+                if (takes && (out[user].parts & fused) == 0) { // an addition fuses with one multiplication, the earlier one
                     out[user].parts |= fused;
                     c.parts = 0;
                 }

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_PIPELINE_REGISTER_TRAFFIC_HPP
 
 /// @file
-/// What the values of a block cost because registers are few and have a size: instructions that no program has and every code generator makes.
+/// Spill code and vector legalisation of a basic block: loads, stores and shuffles that a code generator adds because the register file is finite.
 
 #include <algorithm>
 #include <bit>
@@ -19,29 +19,30 @@
 
 namespace augur::inline v0 {
 
-/// The vector registers of a machine.
+/// The vector register file of a machine.
 struct register_file {
     std::uint32_t count = 16;
-    std::uint32_t bytes = 16; ///< of each
+    std::uint32_t bytes = 16; ///< bytes of one register
 
-    /// 32 where they have 64 bytes (AVX-512) and on Arm and RISC-V, else 16.
+    /// 32 registers with AVX-512 (64 bytes), on Arm and on RISC-V; 16 on other x86 processors.
     static register_file of(const machine& m) noexcept {
         const bool many = m.vector_bytes >= 64 || (m.architecture != "x86_64" && m.architecture != "i686");
         return {many ? 32U : 16U, static_cast<std::uint32_t>(m.vector_bytes)};
     }
 };
 
-/// The block with what its registers cost, or none when that is nothing. New instructions come last and depend on nothing: they take room and units.
+/// Appends the spill and legalisation instructions of a block; nullopt when there are none. The new instructions stand at the end and have no
+/// operands: they take issue slots and units, not latency.
 ///
-/// Values that come from other blocks (a `move` that folds away, of floats or vectors) take registers from the beginning to the end. Those that do
-/// not fit are loaded, and stored as well when the block changes them. A vector whose lanes are no power of two, and too many for one register, goes
-/// from block to block lane by lane, as LLVM's code generators do it (TargetLoweringBase::getVectorTypeBreakdown): put together where it is used, and
-/// taken apart again when the block changes it.
-/// @param changed  (V) is the value another one each time? True of a phi that is carried, false of what stays the same
+/// A value that is live into the block (a `move` that folds away, of floats or vectors) occupies registers for the whole block. A value without a
+/// free register is reloaded, and also stored when the block changes it. A vector that needs more than one register and whose number of lanes is not
+/// a power of two is passed between blocks lane by lane, as LLVM does it (TargetLoweringBase::getVectorTypeBreakdown): it is assembled before its
+/// use, and split again when the block changes it.
+/// @param changed  (V) 1 where the value changes between executions of the block (a carried phi), 0 where it is loop-invariant
 /// @note O(V)
 [[nodiscard]] inline std::optional<graphlet> with_register_traffic(const graphlet& code, std::span<const std::uint8_t> changed,
                                                                    const register_file& registers) {
-    constexpr std::uint32_t for_results = 2; // registers that hold what is being computed
+    constexpr std::uint32_t for_results = 2; // registers reserved for temporaries
     std::uint64_t held = 0, constant = 0, together = 0, apart = 0;
     for (std::uint32_t v = 0; v < code.size(); ++v) {
         const auto& i = code[v];
@@ -65,7 +66,7 @@ struct register_file {
     std::vector<graphlet::new_edge> edges;
     edges.reserve(code.edge_count());
     for (std::uint32_t e = 0; e < code.edge_count(); ++e) edges.push_back({code.edge(e).source, code.edge(e).target, {}});
-    constexpr std::uint64_t most = 65536; // of each kind: beyond, the count says no more
+    constexpr std::uint64_t most = 65536; // limit for each kind of instruction
     const auto add = [&](std::uint64_t n, instruction i) { values.insert(values.end(), static_cast<std::size_t>((std::min)(n, most)), i); };
     constexpr auto f32 = element_type::f32;
     add(loads, {instruction_class::load, f32, fold_hint::operand, 1});

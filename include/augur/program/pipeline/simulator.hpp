@@ -3,11 +3,11 @@
 #define AUGUR_PROGRAM_PIPELINE_SIMULATOR_HPP
 
 /// @file
-/// The pipeline simulator (Crop, section 3.4): how many cycles the instructions of a graphlet take on a machine's units.
+/// Pipeline simulator (Crop, section 3.4): the cycles that the instructions of a graphlet take on the functional units of a machine.
 ///
-/// An instruction starts when its operands are there and a unit is free; it keeps the unit for its throughput and has its result after its latency.
-/// What is ready first starts first, of two the earlier in the program. With a front, instructions enter in program order, so many a cycle, and only
-/// so many at a time: the oldest must be done before the next one enters.
+/// An instruction starts when its operands are ready and a unit is free. It occupies the unit for its reciprocal throughput, and its result is ready
+/// after its latency. The instruction that is ready first starts first; ties go to the earlier one in program order. With a front end, instructions
+/// enter the window in program order, at most the issue width in a cycle. A full window accepts the next instruction when its oldest one is done.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,33 +20,33 @@
 
 namespace augur::inline v0 {
 
-/// How units are modelled.
+/// The model of the functional units.
 enum class unit_model : std::uint8_t {
-    ideal,      ///< as above
-    ppt_compat, ///< PPT's shift registers, which move by ticks of the throughput; a result takes depth + 1 ticks (program/detail/ppt_model.hpp)
+    ideal,      ///< as described at the top of the file
+    ppt_compat, ///< PPT's shift registers, clocked by the throughput; a result takes depth + 1 ticks (program/detail/ppt_model.hpp)
 };
 
 struct pipeline_options {
     unit_model units = unit_model::ideal;
-    bool front = true; ///< issue width and window of the machine; ppt_compat knows neither
+    bool front = true; ///< model the issue width and window of the machine; ignored with ppt_compat
 };
 
-/// The edges of code in a row, in program order: they lead forward; those to a vertex beyond what is run are passed over.
+/// The edges of straight-line code in CSR form. All edges lead forward in program order; edges to vertices that are not run are ignored.
 struct pipeline_view {
-    std::span<const std::uint32_t> rows;    ///< (V + 1) where a vertex's edges begin
-    std::span<const std::uint32_t> targets; ///< (E)
+    std::span<const std::uint32_t> rows;    ///< (V + 1) offsets of the edges of each vertex
+    std::span<const std::uint32_t> targets; ///< (E) target vertices
 };
 
-/// A vertex while it is simulated.
+/// The simulation state of a vertex.
 struct pipeline_cell {
-    double time = 0;               ///< when its operands are there; once it has started, when its result is
-    std::uint32_t outstanding = 0; ///< operands that are not there yet
+    double time = 0;               ///< cycle in which its operands are ready; after its start, cycle in which its result is ready
+    std::uint32_t outstanding = 0; ///< operands that are not ready yet
     native_code code;
 };
 
 namespace detail {
 
-/// When a vertex can start; of two that can at once, the earlier in the program.
+/// The cycle in which a vertex can start; ties are ordered by program order.
 struct ready_event {
     double time;
     std::uint32_t vertex;
@@ -55,8 +55,8 @@ struct ready_event {
     }
 };
 
-/// The events to come, soonest first. Few live at a time, and a new one is either soon or later than all others, so they are kept sorted and a new
-/// one moves those between it and the nearer end; for the many there is a heap behind.
+/// Priority queue of events, earliest first. Usually few events are pending, and a new one belongs near one of the two ends. So the events are a
+/// sorted array, and an insertion moves the events between its position and the nearer end; a heap takes the overflow.
 class event_queue {
 public:
     void clear() noexcept { first_ = last_ = size / 2, heap_.clear(); }
@@ -108,10 +108,10 @@ private:
 
 } // namespace detail
 
-/// Simulates code on a machine's costs.
+/// Simulates code with the costs of a machine.
 ///
-/// A value of scratch: allocates while it meets its largest block, then no more. Deterministic: no seed, no hash, no clock.
-/// Threads    one thread an object; the cost table may be shared
+/// Holds scratch memory: no allocation once the largest block has been simulated. Deterministic: no seed, no hash, no clock.
+/// Threads    one thread per object; the cost table may be shared
 class pipeline {
 public:
     explicit pipeline(const cost_table& costs, pipeline_options options = {}) : costs_(&costs), options_(options) {}
@@ -120,7 +120,7 @@ public:
     [[nodiscard]] const pipeline_options& options() const noexcept { return options_; }
 
     /// Cycles of a graphlet that runs alone, from its start to its last result.
-    /// @note ideal: O((V + E) log V), some 20 ns a vertex
+    /// @note unit_model::ideal: O((V + E) log V), about 20 ns for each vertex
     [[nodiscard]] double block(const graphlet& g) {
         unknown_ += costs_->lower(g, code_);
         for (auto& c : cells(g.size())) {
@@ -129,17 +129,18 @@ public:
         }
         return run({g.rows(), g.targets()}, g.size());
     }
-    /// When each result of the last run was there: (V), as `pipeline_cell::time`.
+    /// (V) the cells of the last run; `pipeline_cell::time` is the cycle in which the result was ready.
     [[nodiscard]] std::span<const pipeline_cell> done() const noexcept { return {cells_.data(), ran_}; }
-    /// How many instructions of an unknown class `block` has met so far.
+    /// Instructions of an unknown class in all calls of `block` so far.
     [[nodiscard]] std::size_t unknown() const noexcept { return unknown_; }
 
-    /// Room for `n` vertices, to be filled before `run`.
+    /// Cells of `n` vertices, which the caller fills before `run`.
     [[nodiscard]] std::span<pipeline_cell> cells(std::size_t n) {
         if (cells_.size() < n) cells_.resize(n);
         return {cells_.data(), n};
     }
-    /// Runs the first `n` cells: time 0, their code, and how many edges of `view` from among them lead to each.
+    /// Cycles of the first `n` cells. pre: each cell has time 0, its code, and in `outstanding` the number of edges of `view` that lead to it from
+    /// these cells
     [[nodiscard]] double run(const pipeline_view& view, std::size_t n);
 
 private:
@@ -151,9 +152,9 @@ private:
     pipeline_options options_;
     std::vector<native_code> code_;
     std::vector<pipeline_cell> cells_;
-    std::vector<double> unit_free_; ///< of equal units: the soonest free first
+    std::vector<double> unit_free_; ///< by unit: the cycle in which it becomes free; equal units are sorted
     detail::event_queue queue_;
-    std::vector<std::uint32_t> folded_; ///< over, and their users do not know yet
+    std::vector<std::uint32_t> folded_; ///< finished vertices without native instructions whose users are not updated yet
     std::size_t ran_ = 0, unknown_ = 0;
 };
 
@@ -176,9 +177,9 @@ double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
     const std::uint32_t* const rows = view.rows.data();
     const std::uint32_t* const targets = view.targets.data();
     const double width = costs_->issue_width(), window = costs_->window();
-    double front = 0, retired = 0, in_flight = 0; // when the front is free, when the last to leave the window had its result, room taken
+    double front = 0, retired = 0, in_flight = 0; // cycle in which the front end is free, last result of the retired instructions, slots in use
     double end = 0;
-    std::uint32_t next = 0, oldest = 0; // to enter, and in the window
+    std::uint32_t next = 0, oldest = 0; // next to enter; oldest in the window
 
     for (;;) {
         std::uint32_t v = next;
@@ -204,18 +205,18 @@ double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
                 }
             }
         }
-        if (entering) { // it starts now, or when its operands are there; what folds away takes no turn
+        if (entering) { // starts now, or when its operands are ready; a folded vertex needs no event
             ++next;
-            const double there = cell[v].time;
+            const double ready = cell[v].time;
             if (cell[v].outstanding != 0) {
-                cell[v].time = (std::max)(there, time);
+                cell[v].time = (std::max)(ready, time);
                 continue;
             }
-            if (there > time && cell[v].code.parts > 0) {
-                queue_.push({there, v});
+            if (ready > time && cell[v].code.parts > 0) {
+                queue_.push({ready, v});
                 continue;
             }
-            time = (std::max)(time, there);
+            time = (std::max)(time, ready);
         } else {
             if (queue_.empty()) break;
             const auto e = queue_.top();
@@ -232,7 +233,7 @@ double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
             const double from = (std::max)(time, unit[0]);
             result = (std::max)(result, from + r.latency);
             double busy_until = from + r.busy;
-            for (unsigned u = 1; u < r.units; ++u) { // equal units may change places: kept in the order in which they become free
+            for (unsigned u = 1; u < r.units; ++u) { // equal units are interchangeable: sorted by the cycle in which they become free
                 const double other = unit[u];
                 unit[u - 1] = (std::min)(busy_until, other);
                 busy_until = (std::max)(busy_until, other);
@@ -240,14 +241,14 @@ double pipeline::run_ideal(const pipeline_view& view, std::size_t n) {
             unit[r.units - 1U] = busy_until;
         }
         cell[v].time = result;
-        for (;;) { // its users; those that fold away are over with their last operand, and theirs follow
-            const double there = cell[v].time;
+        for (;;) { // notify the users; a folded user finishes with its last operand and notifies its own users
+            const double done = cell[v].time;
             cell[v].outstanding = started;
-            end = (std::max)(end, there);
+            end = (std::max)(end, done);
             for (auto e = rows[v]; e < rows[v + 1]; ++e) {
                 const auto w = targets[e];
                 if (w >= n) continue;
-                cell[w].time = (std::max)(cell[w].time, there);
+                cell[w].time = (std::max)(cell[w].time, done);
                 if (--cell[w].outstanding != 0 || w >= next) continue;
                 if (cell[w].code.parts > 0) queue_.push({cell[w].time, w});
                 else folded_.push_back(w);

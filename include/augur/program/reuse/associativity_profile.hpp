@@ -3,7 +3,8 @@
 #define AUGUR_PROGRAM_REUSE_ASSOCIATIVITY_PROFILE_HPP
 
 /// @file
-/// Hits of all associativities at once, exactly, for one number of sets (all-associativity simulation: Hill, Smith 1989).
+/// Exact LRU hits of a set-associative cache with a given number of sets, for all associativities in one pass (all-associativity simulation: Hill,
+/// Smith 1989).
 
 #include <algorithm>
 #include <array>
@@ -28,53 +29,58 @@
 
 namespace augur::inline v0 {
 
-/// How many accesses find their line at which place of their set, the most recently used first. A cache of `sets` sets, `ways` ways and LRU has those
-/// that are found before place `ways`.
+/// Histogram of the LRU positions at which accesses find their line in its set; position 0 is the most recently used line. An LRU cache of `sets`
+/// sets and `ways` ways hits the accesses at positions below `ways`.
 ///
-/// This sees what reuse distances cannot: that the lines of a column, a power of two apart, all fall into the same few sets, where they push one
-/// another out and have to wait for one another.
+/// Unlike reuse distances, the profile includes conflict misses: the lines of a matrix column with a power-of-two stride are in few sets, where they
+/// evict one another and their fills wait for one another.
 struct associativity_profile {
     std::int64_t line_bytes = 64;
     std::uint64_t sets = 1;
     std::uint64_t accesses = 0;
-    std::vector<std::uint64_t> hits; ///< by place; as many as associativities that it knows
-    std::uint64_t fills = 0;         ///< accesses of the first run that find their line at none of the places
-    std::uint64_t crowded = 0;       ///< of each `crowd` fills, one behind the other, those into the set that gets most of them
+    std::vector<std::uint64_t> hits; ///< by LRU position; its size is the largest associativity of the profile
+    std::uint64_t fills = 0;         ///< accesses of the first run whose line is at no position of the set
+    std::uint64_t crowded = 0;       ///< of each `crowd` consecutive fills, those into the set with the most of them, summed
 
-    static constexpr std::uint32_t crowd = 32; ///< about as many as a core has under way
+    static constexpr std::uint32_t crowd = 32; ///< about the number of fills in flight in a core
 
-    /// @note errors: shape_mismatch, when the two are of different caches or lines.
+    /// Adds the counts of another profile.
+    /// @note errors: shape_mismatch, when sets, positions or line sizes differ
     [[nodiscard]] result<void> merge(const associativity_profile& other) {
         if (other.line_bytes != line_bytes || other.sets != sets || other.hits.size() != hits.size())
-            return error{errc::shape_mismatch, "set_profile: " + shape() + " and " + other.shape() + " do not go into one profile"};
+            return error{errc::shape_mismatch, "associativity_profile: " + shape() + " and " + other.shape() + " do not go into one profile"};
         accesses += other.accesses;
         fills += other.fills;
         crowded += other.crowded;
         for (std::size_t i = 0; i < hits.size(); ++i) hits[i] += other.hits[i];
         return {};
     }
+    /// The dimensions of the profile as text, for messages.
     [[nodiscard]] std::string shape() const {
         return std::to_string(sets) + " sets of " + std::to_string(hits.size()) + " places, lines of " + std::to_string(line_bytes) + " bytes";
     }
     friend bool operator==(const associativity_profile&, const associativity_profile&) = default;
 };
 
-/// Counts a set profile as accesses come. The set of a line is its number modulo the number of sets.
+/// Computes an associativity profile of a stream of accesses. The set of a line is the line number modulo the number of sets.
 ///
-/// Cost       2 to 8 ns an access with AVX-512 (docs/program.md), O(depth) without
-/// Memory     8 bytes a set and place, places rounded up to 8, 16 or 32
-/// Threads    one thread a stream; streams of several set counts may read one trace at the same time
+/// Cost       2 to 8 ns for each access with AVX-512 (docs/program.md), O(depth) without
+/// Memory     8 bytes for each position of each set; positions are rounded up to 8, 16 or 32
+/// Threads    one thread per stream; streams of several set counts may read one trace at the same time
 class associativity_stream {
 public:
     static constexpr std::size_t deepest = 32;
 
-    /// @note errors: invalid_argument: sets of 1 to 2^26, depth of 1 to 32; unsupported: the line size.
-    [[nodiscard]] static result<associativity_stream> create(std::uint64_t sets, std::size_t depth, std::int64_t line_bytes = 64, isa level = best_isa()) {
+    /// @param sets   number of sets, 1 to 2^26
+    /// @param depth  number of LRU positions, 1 to 32
+    /// @note errors: invalid_argument, sets or depth out of range; unsupported, the line size
+    [[nodiscard]] static result<associativity_stream> create(std::uint64_t sets, std::size_t depth, std::int64_t line_bytes = 64,
+                                                             isa level = best_isa()) {
         if (sets < 1 || sets > std::uint64_t{1} << 26U)
-            return error{errc::invalid_argument, "set_stream: expected 1 to 2^26 sets, got " + std::to_string(sets)};
+            return error{errc::invalid_argument, "associativity_stream: expected 1 to 2^26 sets, got " + std::to_string(sets)};
         if (depth < 1 || depth > deepest)
             return error{errc::invalid_argument,
-                         "set_stream: expected a depth of 1 to " + std::to_string(deepest) + ", got " + std::to_string(depth)};
+                         "associativity_stream: expected a depth of 1 to " + std::to_string(deepest) + ", got " + std::to_string(depth)};
         if (auto known = check_line_bytes(line_bytes); !known) return known.error();
         return associativity_stream(sets, depth, line_bytes, level);
     }
@@ -100,15 +106,15 @@ public:
         }
     }
 
-    /// The same, and adds what they find to `into`.   pre: a profile of this stream, `profile()` before anything came for one
-    void feed(std::span<const std::uint64_t> lines, associativity_profile& into) {
-        const auto before = found_;
+    /// The same, and adds the counts of these accesses to `sum`.   pre: `sum` has the dimensions of this stream, as `profile()` returns it
+    void feed(std::span<const std::uint64_t> lines, associativity_profile& sum) {
+        const auto previous = found_;
         const auto crowded = crowded_;
         feed(lines);
-        into.accesses += lines.size();
-        into.crowded += crowded_ - crowded;
-        for (std::size_t i = 0; i < depth_; ++i) into.hits[i] += found_[i] - before[i];
-        for (std::size_t i = depth_; i < found_.size(); ++i) into.fills += found_[i] - before[i];
+        sum.accesses += lines.size();
+        sum.crowded += crowded_ - crowded;
+        for (std::size_t i = 0; i < depth_; ++i) sum.hits[i] += found_[i] - previous[i];
+        for (std::size_t i = depth_; i < found_.size(); ++i) sum.fills += found_[i] - previous[i];
     }
 
     [[nodiscard]] associativity_profile profile() const {
@@ -124,7 +130,7 @@ private:
                                                                                     : 32),
           power_(std::has_single_bit(sets)), avx512_(AUGUR_X86 != 0 && level == isa::avx512 && sets > 1), used_(sets > 1 ? depth : 0),
           rows_(sets * width_ / 8), in_crowd_(sets) {
-        for (std::uint64_t s = 0; s < sets; ++s) std::fill_n(row(s), width_, (s + 1) % sets); // an empty place holds a line that its set never has
+        for (std::uint64_t s = 0; s < sets; ++s) std::fill_n(row(s), width_, (s + 1) % sets); // marks a position as empty with a line of another set
     }
 
     struct alignas(64) eight {
@@ -132,10 +138,10 @@ private:
     };
 
     [[nodiscard]] std::uint64_t* row(std::uint64_t set) noexcept { return rows_[set * (width_ / 8)].line; }
-    /// The set of an access stands behind those of lines that came, and stays there if its line comes: no branch, for nobody could foresee it.
-    [[gnu::always_inline]] std::uint32_t note(std::uint32_t noted, std::uint32_t set, bool comes) noexcept {
+    /// Appends a set to the sets of the latest fills when `fill` is true. The entry is written in any case, which avoids an unpredictable branch.
+    [[gnu::always_inline]] std::uint32_t note(std::uint32_t noted, std::uint32_t set, bool fill) noexcept {
         crowd_[noted] = set;
-        noted += comes ? 1U : 0U;
+        noted += fill ? 1U : 0U;
         if (noted < associativity_profile::crowd) return noted;
         end_crowd();
         return 0;
@@ -168,11 +174,11 @@ private:
     }
 
 #if AUGUR_X86
-    template <int V> // vectors in a row
+    template <int V> // vectors for each set
     __attribute__((target("avx512f,bmi,bmi2,lzcnt,popcnt"))) void look_up_avx512(std::span<const std::uint64_t> lines,
                                                                                  const std::uint32_t* sets) noexcept {
         constexpr std::size_t ahead = 16;
-        const bool far = rows_.size() * sizeof rows_[0] > std::size_t{1} << 20U; // more than the second-level cache of most
+        const bool far = rows_.size() * sizeof rows_[0] > std::size_t{1} << 20U; // larger than most second-level caches
         eight* const rows = rows_.data();
         std::uint32_t noted = noted_;
         for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -192,7 +198,7 @@ private:
             const auto at = static_cast<std::size_t>(std::countr_zero(same));
             ++found_[at];
             noted = note(noted, sets[i], at >= depth_);
-            const std::uint64_t moved = same ^ (same - 1); // the places up to that one get what was before them
+            const std::uint64_t moved = same ^ (same - 1); // positions up to this one shift by one
             for (int j = V - 1; j >= 0; --j) {
                 const __m512i shifted = _mm512_maskz_alignr_epi64(0xFF, v[j], j == 0 ? line : v[j - 1], 7);
                 _mm512_store_si512(places + 8 * j, _mm512_mask_mov_epi64(v[j], static_cast<__mmask8>(moved >> 8 * j), shifted));
@@ -206,14 +212,14 @@ private:
     std::uint64_t sets_;
     std::size_t depth_, width_;
     bool power_, avx512_;
-    std::size_t used_; ///< places that hold a line: all of them but where there is one set, which may have any line
+    std::size_t used_; ///< positions in use: with one set they fill up one by one, as no line can mark an empty position; else all
     std::uint64_t accesses_ = 0;
-    std::array<std::uint64_t, deepest + 1> found_{}; ///< by place; beyond the depth: not found
+    std::array<std::uint64_t, deepest + 1> found_{}; ///< by position; beyond the depth: misses
     std::vector<eight> rows_;
     std::uint64_t crowded_ = 0;
     std::uint32_t noted_ = 0;
-    std::array<std::uint32_t, associativity_profile::crowd> crowd_{}; ///< sets into which the latest lines came
-    std::vector<std::uint8_t> in_crowd_;                    ///< by set; all 0 between two crowds
+    std::array<std::uint32_t, associativity_profile::crowd> crowd_{}; ///< sets of the latest fills
+    std::vector<std::uint8_t> in_crowd_;                              ///< by set; all 0 between two groups of fills
 };
 
 } // namespace augur::inline v0

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_REUSE_INTERLEAVE_HPP
 
 /// @file
-/// What a cache sees that several threads share: their traces as one (the concurrent profile of PPT-Multicore; Barai et al. 2022).
+/// Interleaves the traces of several threads into one trace for a shared cache (the concurrent reuse profile of PPT-Multicore; Barai et al. 2022).
 
 #include <array>
 #include <cstddef>
@@ -15,15 +15,16 @@
 
 namespace augur::inline v0 {
 
-/// Whose turn it is.
+/// The order of the accesses of different threads.
 enum class interleaving : std::uint8_t {
-    round_robin, ///< one access each, in turn; a thread at its end drops out
-    uniform,     ///< every order in which each thread keeps its own is equally likely
+    round_robin, ///< one access of each thread in turn; a finished thread drops out
+    uniform,     ///< random: every interleaving that keeps the order within each thread is equally likely
 };
 
-/// All accesses of `traces` as one stream, in pieces to `sink(span<const uint64_t>)`: into a `reuse_stream`, a `associativity_stream` or both. The private
-/// counterpart needs nothing: a stream for each trace, their profiles merged.
-/// `seed` is for `uniform`.   Cost: 2 ns an access in turn, 10 ns at random; memory for one piece
+/// Passes all accesses of `traces` as one stream to `sink(span<const uint64_t>)`, in pieces of up to 1024. The sink may feed a `reuse_stream`, an
+/// `associativity_stream` or both. (Profiles of private caches need no interleaving: use one stream for each trace and merge the profiles.)
+/// @param seed  seed of `uniform`
+/// @note Cost: 2 ns for each access with `round_robin`, 10 ns with `uniform`; memory for one piece
 template <class Sink>
 void interleave(std::span<const std::span<const std::uint64_t>> traces, interleaving order, std::uint64_t seed, Sink&& sink) {
     std::array<std::uint64_t, 1024> piece;
@@ -53,7 +54,7 @@ void interleave(std::span<const std::span<const std::uint64_t>> traces, interlea
         }
     } else {
         random_engine draw(seed);
-        for (; total > 0; --total) { // each access that is left is the next one with equal chance; of its thread it is the first
+        for (; total > 0; --total) { // draw a thread with a probability proportional to its remaining accesses
             std::uint64_t at = draw.below(total);
             std::size_t i = 0;
             for (; at >= left[i].size(); ++i) at -= left[i].size();

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_REUSE_PARALLEL_HPP
 
 /// @file
-/// Reuse distances of one trace on several processors.
+/// Parallel computation of the exact reuse distances of one trace (PARDA).
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// A part of a trace, looked at alone: what is cold may have been used by the parts before it.
+/// A part of a trace, counted alone: lines that are cold here may occur in earlier parts.
 struct reuse_part {
     reuse_stream stream;
     reuse_profile profile;
@@ -39,18 +39,18 @@ struct reuse_part {
 
 } // namespace detail
 
-/// `stream.feed(lines, into)` in parts at once (PARDA: Niu, Dinan, Lu, Sadayappan 2012), merged two by two. The same stream and the same counts, to
-/// the last bit, on any number of threads and for any number of parts.
+/// Does `stream.feed(lines, counts)` in parallel parts, which are merged pairwise (PARDA: Niu, Dinan, Lu, Sadayappan 2012). The result is equal to
+/// that of `feed` for any number of threads and parts.
 ///
-/// It pays when a part has many more accesses than lines: each part looks its lines up once more. Parts are of 2^20 accesses or more, at most as
-/// many as `executor.concurrency()`.
-/// Memory     that of a stream for each part
+/// The speed-up needs parts with many more accesses than lines, because the merge looks up each line of a part again. A part has at least `least`
+/// accesses; there are at most `executor.concurrency()` parts.
+/// Memory     one stream for each part
 template <bulk_executor E>
-void reuse_parallel(reuse_stream& stream, std::span<const std::uint64_t> lines, reuse_profile& into, E& executor,
+void reuse_parallel(reuse_stream& stream, std::span<const std::uint64_t> lines, reuse_profile& counts, E& executor,
                     std::size_t least = std::size_t{1} << 20U) {
     const std::size_t count = (std::min)(std::size_t{executor.concurrency()}, lines.size() / (std::max)(least, std::size_t{1}));
-    if (count <= 1) return stream.feed(lines, into);
-    std::vector<detail::reuse_part> parts(count, {reuse_stream(stream.level()), reuse_profile(into.line_bytes()), {}});
+    if (count <= 1) return stream.feed(lines, counts);
+    std::vector<detail::reuse_part> parts(count, {reuse_stream(stream.level()), reuse_profile(counts.line_bytes()), {}});
     std::swap(parts[0].stream, stream);
     executor.bulk(count, [&](std::size_t i) {
         const std::size_t from = lines.size() / count * i;
@@ -60,10 +60,10 @@ void reuse_parallel(reuse_stream& stream, std::span<const std::uint64_t> lines, 
     for (std::size_t step = 1; step < count; step *= 2)
         executor.bulk((count - step + 2 * step - 1) / (2 * step), [&](std::size_t i) {
             parts[2 * step * i].append(parts[2 * step * i + step]);
-            parts[2 * step * i + step] = {reuse_stream(stream.level()), reuse_profile(into.line_bytes()), {}}; // its memory is free again
+            parts[2 * step * i + step] = {reuse_stream(stream.level()), reuse_profile(counts.line_bytes()), {}}; // frees its memory
         });
     std::swap(parts[0].stream, stream);
-    [[maybe_unused]] const bool same = static_cast<bool>(into.merge(parts[0].profile));
+    [[maybe_unused]] const bool same = static_cast<bool>(counts.merge(parts[0].profile));
 }
 
 } // namespace augur::inline v0

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_REUSE_PROFILE_HPP
 
 /// @file
-/// The reuse profile: how often each reuse distance comes (Crop, section 3.2.2, figure 4).
+/// The reuse profile: histogram of LRU reuse distances (Crop, section 3.2.2, figure 4).
 
 #include <algorithm>
 #include <array>
@@ -19,22 +19,23 @@
 
 namespace augur::inline v0 {
 
-/// The distance of a line's first access: no cache has it.
+/// The distance of a cold access, the first access to a line: a miss in every cache.
 inline constexpr std::uint32_t cold_access = 0xFFFFFFFFU;
 
-/// The line sizes, in bytes, that memory profiles are gathered for. Any other is refused.
-/// @note errors: unsupported, naming both.
+/// Checks a line size: memory profiles support lines of 64 and 128 bytes.
+/// @note errors: unsupported, any other size
 [[nodiscard]] inline result<void> check_line_bytes(std::int64_t bytes) {
     if (bytes == 64 || bytes == 128) return {};
     return error{errc::unsupported, "cache lines of " + std::to_string(bytes) + " bytes: memory profiles are for lines of 64 or 128 bytes"};
 }
 
-/// A histogram of reuse distances: the numbers of other lines used between two accesses to a line. Exact below 1024, from there on 16 bins an octave.
+/// Histogram of reuse distances. The reuse distance is the number of distinct other lines between two accesses to a line. One bin for each distance
+/// below 1024, then 16 bins for each octave.
 ///
-/// A value. Merging is commutative and associative, so the parts of a trace may be counted anywhere.
+/// `merge` is commutative and associative, so parts of a trace may be counted in any order.
 class reuse_profile {
 public:
-    static constexpr std::size_t exact = 1024; ///< distances with a bin of their own
+    static constexpr std::size_t exact = 1024; ///< distances below this one have a bin each
     static constexpr std::size_t bins = exact + 16 * (64 - 10);
 
     /// pre: check_line_bytes(line_bytes)
@@ -42,7 +43,7 @@ public:
         AUGUR_ASSERT(check_line_bytes(line_bytes), "reuse_profile: lines of 64 or 128 bytes");
     }
 
-    /// The bin of a distance, and the distances of a bin: low(b), low(b) + 1, ..., low(b) + width(b) - 1.
+    /// The bin of a distance. Bin b has the distances low(b), low(b) + 1, ..., low(b) + width(b) - 1.
     static constexpr std::size_t bin_of(std::uint64_t distance) noexcept {
         if (distance < exact) return static_cast<std::size_t>(distance);
         const auto octave = static_cast<unsigned>(std::bit_width(distance)) - 1;
@@ -56,9 +57,9 @@ public:
 
     void add(std::uint64_t distance, std::uint64_t times = 1) noexcept { counts_[bin_of(distance)] += times; }
     void add_cold(std::uint64_t times) noexcept { cold_ += times; }
-    /// As reuse_stream gives them, `cold_access` among them.
+    /// Adds distances as `reuse_stream::distances` returns them, including `cold_access`.
     void add(std::span<const std::uint32_t> distances) noexcept {
-        // programs have few small distances, again and again: adding to one count waits for the sum before, so there are four of each
+        // Small distances are frequent, and an addition waits for the previous one to the same count: so each small count has four copies.
         constexpr std::size_t small = 64;
         std::array<std::uint32_t, 4 * small> near{};
         std::uint64_t* const counts = counts_.data();
@@ -76,14 +77,15 @@ public:
         }
         cold_ += cold;
     }
-    /// Takes `distances.size()` cold accesses away and adds what they turned out to be. pre: as many are there
+    /// Replaces `distances.size()` cold accesses by accesses of these distances. pre: cold() >= distances.size()
     void replace_cold(std::span<const std::uint32_t> distances) noexcept {
-        AUGUR_ASSERT(cold_ >= distances.size(), "reuse_profile: as many cold accesses");
+        AUGUR_ASSERT(cold_ >= distances.size(), "reuse_profile: more distances than cold accesses");
         cold_ -= distances.size();
         add(distances);
     }
 
-    /// @note errors: shape_mismatch, when the lines of the two have different sizes.
+    /// Adds the counts of another profile.
+    /// @note errors: shape_mismatch, when the line sizes differ
     [[nodiscard]] result<void> merge(const reuse_profile& other) {
         if (other.line_bytes_ != line_bytes_)
             return error{errc::shape_mismatch, "reuse_profile: lines of " + std::to_string(line_bytes_) + " bytes and lines of " +
@@ -94,10 +96,10 @@ public:
     }
 
     [[nodiscard]] std::int64_t line_bytes() const noexcept { return line_bytes_; }
-    /// First accesses: as many as lines.
+    /// Cold accesses, which is the number of distinct lines.
     [[nodiscard]] std::uint64_t cold() const noexcept { return cold_; }
     [[nodiscard]] std::uint64_t count(std::size_t bin) const noexcept { return counts_[bin]; }
-    /// All accesses, the cold ones with them.
+    /// All accesses, including the cold ones.
     [[nodiscard]] std::uint64_t total() const noexcept {
         std::uint64_t n = cold_;
         for (const auto c : counts_) n += c;

@@ -3,14 +3,14 @@
 #define AUGUR_PROGRAM_REUSE_PROFILE_JSON_HPP
 
 /// @file
-/// Memory profiles as JSON: reuse profiles and set profiles, strict and versioned.
+/// JSON reader and writer of memory profiles: reuse profiles and associativity profiles, strict and versioned.
 ///
 ///     {"format": "augur-reuse-profile", "version": 1, "line_bytes": 64, "cold": 4, "bins": [[0, 12], [3, 1], [1024, 7]]}
 ///     {"format": "augur-set-profile", "version": 1, "line_bytes": 64, "sets": 64, "accesses": 20, "hits": [12, 1, 0, 0, 0, 0, 0, 0],
 ///      "fills": 7, "crowded": 0}
 ///
-/// `bins` are those in use, by rising distance: the lowest distance of the bin, and how often one of its distances came. `fills` and `crowded` may be
-/// missing: then lines wait for nobody.
+/// `bins` has the non-empty bins by rising distance: the lowest distance of the bin and its count. `fills` and `crowded` are optional; without them
+/// no fill conflicts are modelled.
 
 #include <array>
 #include <cstddef>
@@ -34,7 +34,7 @@ namespace detail {
 inline constexpr std::array<std::string_view, 5> reuse_profile_members{"format", "version", "line_bytes", "cold", "bins"};
 inline constexpr std::array<std::string_view, 8> set_profile_members{"format",   "version", "line_bytes", "sets",
                                                                      "accesses", "hits",    "fills",      "crowded"};
-inline constexpr std::int64_t most_accesses = std::int64_t{1} << 53U; ///< a double has them all
+inline constexpr std::int64_t most_accesses = std::int64_t{1} << 53U; ///< integers up to here are exact in a double
 
 inline bool read_line_bytes(json_reader& in, std::int64_t& out) {
     if (!in.read(out)) return false;
@@ -44,7 +44,7 @@ inline bool read_line_bytes(json_reader& in, std::int64_t& out) {
 
 } // namespace detail
 
-/// Writes one JSON object.
+/// Writes a profile as one JSON object.
 inline void write_json(json_writer& w, const reuse_profile& p) {
     w.begin_object().key("format").value("augur-reuse-profile").key("version").value(memory_profile_version);
     w.key("line_bytes").value(p.line_bytes()).key("cold").value(p.cold()).key("bins").begin_array();
@@ -59,13 +59,13 @@ inline void write_json(json_writer& w, const associativity_profile& p) {
     w.end_array().key("fills").value(p.fills).key("crowded").value(p.crowded).end_object();
 }
 
-/// Reads what `write_json` writes. False after an error, which the reader tells: an unknown, repeated or missing member, another version, a line size
-/// that is not supported, bins that do not rise, are none or are empty, more than 2^53 accesses.
+/// Reads a profile as `write_json` writes it. Returns false after an error, which is then the error of the reader: an unknown, repeated or missing
+/// member, another version, an unsupported line size, bins that are unknown, empty or not in rising order, more than 2^53 accesses.
 inline bool read_json(json_reader& in, reuse_profile& out) {
     detail::json_members members(in, detail::reuse_profile_members);
     if (!members.header("augur-reuse-profile", memory_profile_version)) return false;
     std::int64_t line_bytes = 64, cold = 0, total = 0;
-    reuse_profile read; // for its counts; the line size may come behind them
+    reuse_profile read; // holds the counts, because the line size may follow them in the text
     for (std::size_t m = 0; members.next(m);) {
         if (m == 2) {
             detail::read_line_bytes(in, line_bytes);
@@ -73,18 +73,18 @@ inline bool read_json(json_reader& in, reuse_profile& out) {
             detail::read_integer(in, cold, 0, detail::most_accesses);
         } else if (m == 4) {
             in.begin_array();
-            for (std::int64_t after = 0; in.next_element();) {
+            for (std::int64_t least = 0; in.next_element();) {
                 std::int64_t distance = 0, n = 0;
-                const bool pair = in.begin_array() && in.next_element() && detail::read_integer(in, distance, after, std::int64_t{1} << 62U) &&
+                const bool pair = in.begin_array() && in.next_element() && detail::read_integer(in, distance, least, std::int64_t{1} << 62U) &&
                                   in.next_element() && detail::read_integer(in, n, 1, detail::most_accesses - total) && !in.next_element();
-                if (!pair) return in.fail(errc::parse, "expected [distance, count]"); // unless it failed before
+                if (!pair) return in.fail(errc::parse, "expected [distance, count]"); // keeps an earlier error
                 const auto lowest = reuse_profile::low(reuse_profile::bin_of(static_cast<std::uint64_t>(distance)));
                 if (lowest != static_cast<std::uint64_t>(distance))
-                    return in.fail(errc::parse,
-                                   "expected the lowest distance of a bin, " + std::to_string(lowest) + " perhaps, got " + std::to_string(distance));
+                    return in.fail(errc::parse, "expected the lowest distance of a bin, " + std::to_string(lowest) + " perhaps, got " +
+                                                    std::to_string(distance));
                 read.add(static_cast<std::uint64_t>(distance), static_cast<std::uint64_t>(n));
                 total += n;
-                after = distance + 1;
+                least = distance + 1;
             }
         }
     }
@@ -96,7 +96,7 @@ inline bool read_json(json_reader& in, reuse_profile& out) {
     out.add_cold(static_cast<std::uint64_t>(cold));
     return true;
 }
-/// The same; also more hits than accesses, and places beyond those of a set_stream.
+/// The same for an associativity profile. Further errors: more hits than accesses, more positions than `associativity_stream::deepest`.
 inline bool read_json(json_reader& in, associativity_profile& out) {
     detail::json_members members(in, detail::set_profile_members);
     if (!members.header("augur-set-profile", memory_profile_version)) return false;
@@ -133,7 +133,7 @@ inline bool read_json(json_reader& in, associativity_profile& out) {
     return true;
 }
 
-/// A whole text. Profile is `reuse_profile` or `associativity_profile`.
+/// The JSON text of a profile. `Profile` is `reuse_profile` or `associativity_profile`.
 template <class Profile>
 [[nodiscard]] std::string profile_to_json(const Profile& p) {
     std::string text;
@@ -141,6 +141,7 @@ template <class Profile>
     write_json(w, p);
     return text;
 }
+/// Reads a profile from a JSON text.
 /// @note errors: those of `read_json`, with line and column
 template <class Profile>
 [[nodiscard]] result<Profile> profile_from_json(std::string_view text) {

@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_REUSE_SAMPLED_HPP
 
 /// @file
-/// A reuse profile from some of the lines: much faster, not exact.
+/// Approximate reuse profiles by spatial sampling of cache lines (SHARDS): much faster than the exact stream.
 
 #include <algorithm>
 #include <array>
@@ -27,17 +27,20 @@
 
 namespace augur::inline v0 {
 
-/// SHARDS (Waldspurger, Park, Garthwaite, Ahmad 2015): all accesses to some of the lines, chosen by a hash of the line. A distance d among them
-/// stands for d / rate among all, an access for 1 / rate; what the sample has too many or too few accesses is put right at distance 0 (SHARDS-adj).
+/// SHARDS (Waldspurger, Park, Garthwaite, Ahmad 2015): follows all accesses to a sample of the lines, chosen by a hash of the line. A distance d in
+/// the sample counts as d / rate, and an access as 1 / rate accesses; the count at distance 0 is adjusted to the true number of accesses
+/// (SHARDS-adj).
 ///
-/// Tensor programs have few lines, so this is for outer caches: at a rate of 0.01 hit rates of a first level are off by 0.01 to 0.05, of a second by
-/// 0.006, of a third by 0.001 (docs/program.md). The exact stream is fast enough for most.
-/// Cost       about 2 ns an access at 0.01
-/// Memory     that of a stream for the chosen lines
-/// Threads    one thread a stream
+/// Tensor programs touch few lines, so sampling suits outer caches: at a rate of 0.01 the hit rate of a first level is off by 0.01 to 0.05, of a
+/// second level by 0.006, of a third level by 0.001 (docs/program.md). The exact stream is fast enough for most programs.
+/// Cost       about 2 ns for each access at a rate of 0.01
+/// Memory     that of a `reuse_stream` of the sampled lines
+/// Threads    one thread per stream
 class sampled_reuse_stream {
 public:
-    /// `seed` chooses the lines. @note errors: invalid_argument, a rate that is not in (0, 1]; unsupported, the line size
+    /// @param rate  share of the lines that is sampled
+    /// @param seed  seed of the hash that chooses the lines
+    /// @note errors: invalid_argument, a rate outside (0, 1]; unsupported, the line size
     [[nodiscard]] static result<sampled_reuse_stream> create(double rate, std::uint64_t seed = 0, std::int64_t line_bytes = 64,
                                                              isa level = best_isa()) {
         if (!(rate > 0 && rate <= 1))
@@ -56,7 +59,7 @@ public:
         }
     }
 
-    /// What it stands for: `total()` is the number of accesses fed.
+    /// The estimated profile of all accesses; `total()` is the number of accesses fed.
     [[nodiscard]] reuse_profile profile() const {
         const double scale = 1 / rate_;
         const auto times = [scale](std::uint64_t n) { return static_cast<std::uint64_t>(std::llround(static_cast<double>(n) * scale)); };
@@ -64,7 +67,7 @@ public:
         std::uint64_t left = accesses_;
         const auto take = [&left](std::uint64_t n) { return n = (std::min)(n, left), left -= n, n; };
         out.add_cold(take(times(sample_.cold())));
-        for (std::size_t b = reuse_profile::bins; b-- > 1;) { // the far ones first: what is too much is missing at 0
+        for (std::size_t b = reuse_profile::bins; b-- > 1;) { // large distances first, so that distance 0 takes the error of the total
             if (sample_.count(b) == 0) continue;
             const double middle = static_cast<double>(reuse_profile::low(b)) + static_cast<double>(reuse_profile::width(b) - 1) / 2;
             out.add(static_cast<std::uint64_t>(std::llround((std::min)(middle * scale, 0x1p62))), take(times(sample_.count(b))));
@@ -73,7 +76,7 @@ public:
         return out;
     }
 
-    /// Accesses that were looked at.
+    /// Number of sampled accesses.
     [[nodiscard]] std::uint64_t sampled() const noexcept { return sampled_; }
 
 private:
@@ -83,7 +86,7 @@ private:
         : rate_(rate), last_(rate < 1 ? static_cast<std::uint64_t>(rate * 0x1p64) - 1 : ~std::uint64_t{0}), seed_(mix64(seed)), stream_(level),
           sample_(line_bytes) {}
 
-    /// Those of `lines` whose hash is small enough.
+    /// Copies the sampled lines to `kept` and returns their number.
     std::size_t choose(std::span<const std::uint64_t> lines, std::array<std::uint64_t, block + 8>& kept) const noexcept {
         std::size_t n = 0, i = 0;
 #if AUGUR_X86
@@ -118,7 +121,7 @@ private:
 #endif
 
     double rate_;
-    std::uint64_t last_; ///< the largest hash that is chosen
+    std::uint64_t last_; ///< lines with a hash up to this value are sampled
     std::uint64_t seed_;
     std::uint64_t accesses_ = 0, sampled_ = 0;
     reuse_stream stream_;

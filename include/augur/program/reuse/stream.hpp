@@ -3,7 +3,7 @@
 #define AUGUR_PROGRAM_REUSE_STREAM_HPP
 
 /// @file
-/// Exact reuse distances of a stream of accesses.
+/// Exact LRU reuse distances of a stream of memory accesses, in one pass.
 
 #include <algorithm>
 #include <array>
@@ -21,28 +21,29 @@
 
 namespace augur::inline v0 {
 
-/// Reuse (stack) distances as accesses come: for each the number of other lines used since its line was used last (Crop, section 3.2.2), exactly.
+/// Computes exact reuse (LRU stack) distances: for each access, the number of distinct other lines since the last access to its line (Crop, section
+/// 3.2.2).
 ///
 ///     reuse_stream stream;
 ///     reuse_profile profile(64);
-///     while (more) stream.feed(lines, profile); // addresses divided by 64, as many at once as there are
+///     while (more) stream.feed(lines, profile); // addresses divided by 64, in spans of any size
 ///
-/// A line is any 64-bit number. The result depends neither on how the stream is cut into spans nor on the processor.
-/// Cost       about 10 ns an access to tensor programs, 35 ns to a million lines at random (docs/program.md); O(1) but for re-numbering the lines
-///            after seven times as many accesses. `reuse_parallel` uses several processors
-/// Memory     at most 48 bytes a line, and 20 KB
+/// A line is any 64-bit number. The result does not depend on the division of the stream into spans, nor on the processor.
+/// Cost       about 10 ns for each access of a tensor program, 35 ns for random accesses to a million lines (docs/program.md); O(1) amortised, with a
+///            renumbering of n lines after every 7n accesses. `reuse_parallel` uses several processors
+/// Memory     at most 48 bytes for each line, and 20 KB
 /// Limits     2^28 lines
-/// Threads    one thread a stream
+/// Threads    one thread per stream
 class reuse_stream {
 public:
-    /// `level` is for tests: a lesser instruction set.
+    /// @param level  instruction set to use; tests pass a lower one
     explicit reuse_stream(isa level = best_isa()) : level_(level), lines_(level), order_(level) {}
     [[nodiscard]] isa level() const noexcept { return level_; }
 
-    /// distances[i] = that of lines[i], or `cold_access`. pre: distances.size() == lines.size()
+    /// Sets distances[i] to the reuse distance of lines[i], or `cold_access`. pre: distances.size() == lines.size()
     void distances(std::span<const std::uint64_t> lines, std::span<std::uint32_t> distances) {
-        AUGUR_ASSERT(distances.size() == lines.size(), "reuse_stream: a distance for each access");
-        std::array<std::uint32_t, batch> before;
+        AUGUR_ASSERT(distances.size() == lines.size(), "reuse_stream: as many distances as accesses");
+        std::array<std::uint32_t, batch> last_times;
         std::array<const void*, batch> next;
         const std::uint64_t* at = lines.data();
         std::uint32_t* to = distances.data();
@@ -50,43 +51,47 @@ public:
             reserve(0);
             const auto n = static_cast<std::uint32_t>((std::min)(left, std::size_t{order_.room()}));
             left -= n;
-            lines_.exchange(at, n, order_.now(), before.data());
+            lines_.exchange(at, n, order_.now(), last_times.data());
             const std::uint32_t places = lines_.places_of(at + n, static_cast<std::uint32_t>((std::min)(left, std::size_t{n})), next.data());
-            order_.move_to_front(before.data(), n, to, next.data(), places);
+            order_.move_to_front(last_times.data(), n, to, next.data(), places);
             at += n;
             to += n;
         }
     }
 
-    /// Counts the distances of `lines`. `first_uses`, if given, collects the lines that are cold, in order.
-    void feed(std::span<const std::uint64_t> lines, reuse_profile& into, std::vector<std::uint64_t>* first_uses = nullptr) {
+    /// Adds the distances of `lines` to a profile.
+    /// @param first_uses  if not null, the lines of cold accesses are appended in order
+    void feed(std::span<const std::uint64_t> lines, reuse_profile& counts, std::vector<std::uint64_t>* first_uses = nullptr) {
         std::array<std::uint32_t, detail::repeats_block> found;
         std::array<std::uint64_t, detail::repeats_block> kept;
         for (; !lines.empty(); lines = lines.subspan((std::min)(kept.size(), lines.size()))) {
             const auto all = lines.first((std::min)(kept.size(), lines.size()));
             const auto part = detail::collapse_repeats(all, kept);
-            into.add(0, all.size() - part.size());
+            counts.add(0, all.size() - part.size());
             const std::span<std::uint32_t> out(found.data(), part.size());
             distances(part, out);
-            into.add(out);
+            counts.add(out);
             if (first_uses != nullptr)
                 for (std::size_t i = 0; i < out.size(); ++i)
                     if (out[i] == cold_access) first_uses->push_back(part[i]);
         }
     }
 
-    /// Goes on as if it had been fed what `later`, a stream of its own, was fed. `first_uses` are the lines of `later` in the order of their first
-    /// use; distances[i] becomes that of first_uses[i], now that it is known what came before (`cold_access`: still the first).
-    /// pre: both spans have later.lines() elements.   Cost: that of 2 to 3 accesses for each of them
+    /// Appends the accesses of another stream, as if they had been fed to this one (the merge step of PARDA).
+    /// @param first_uses  the lines of `later` in the order of their first use
+    /// @param distances   distances[i] becomes the distance of the first use of first_uses[i], or `cold_access` when this stream does not have the
+    /// line
+    /// pre: both spans have later.lines() elements.   Cost: that of 2 to 3 accesses for each line
     void append(const reuse_stream& later, std::span<const std::uint64_t> first_uses, std::span<std::uint32_t> distances) {
-        AUGUR_ASSERT(first_uses.size() == later.lines() && distances.size() == first_uses.size(), "reuse_stream: all lines of the later stream");
-        // In the order of the first uses a line's rank counts those before it as they must be, and in the end all these times are in use. But what a
-        // line keeps is its place in the order of the last uses.
+        AUGUR_ASSERT(first_uses.size() == later.lines() && distances.size() == first_uses.size(),
+                     "reuse_stream: append: expected all lines of the later stream");
+        // Moving the lines to the front in the order of their first uses gives the ranks of the first uses, and occupies one time for each line. The
+        // time stored for a line is its position in the order of the last uses.
         reserve(first_uses.size());
         const std::uint32_t start = order_.now();
         const auto newest = static_cast<std::uint32_t>(first_uses.size()) - 1;
         constexpr std::size_t ahead = 16;
-        std::array<std::uint32_t, batch> before;
+        std::array<std::uint32_t, batch> last_times;
         for (std::size_t done = 0; done < first_uses.size();) {
             const std::size_t n = (std::min)(first_uses.size() - done, std::size_t{order_.room()});
             lines_.make_room();
@@ -96,23 +101,23 @@ public:
                     later.lines_.prefetch(first_uses[done + i + ahead]);
                 }
                 const std::uint64_t line = first_uses[done + i];
-                before[i] = lines_.exchange(line, start + newest - later.order_.rank(later.lines_.find(line)));
+                last_times[i] = lines_.exchange(line, start + newest - later.order_.rank(later.lines_.find(line)));
             }
-            order_.move_to_front(before.data(), static_cast<std::uint32_t>(n), &distances[done]);
+            order_.move_to_front(last_times.data(), static_cast<std::uint32_t>(n), &distances[done]);
             done += n;
         }
     }
 
-    /// Different lines so far.
+    /// Number of distinct lines so far.
     [[nodiscard]] std::size_t lines() const noexcept { return lines_.size(); }
-    /// Memory that it holds.
+    /// Allocated memory, in bytes.
     [[nodiscard]] std::size_t bytes() const noexcept { return lines_.bytes() + order_.bytes(); }
 
 private:
     static constexpr std::size_t batch = detail::last_access_table::batch;
     static_assert(cold_access == detail::last_access_table::never);
 
-    /// Room for a batch of lines, and for `uses` at one go, which are a batch at least.
+    /// Makes room for a batch of new lines and for max(uses, batch) new times.
     void reserve(std::size_t uses) {
         lines_.make_room();
         if (order_.fits((std::max)(uses, batch))) return;

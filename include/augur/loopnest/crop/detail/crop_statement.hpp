@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_CROP_DETAIL_CROP_STATEMENT_HPP
 
 /// @file
-/// What a lowered value does, in the words of `loop_nest`: accesses as digits of loops, functions as what the C prelude writes for them.
+/// Translates lowered expressions to `nest_statement`: accesses become digits of loops, and functions the instruction sequences of the C prelude.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,12 +17,12 @@
 
 namespace augur::inline v0::loopnest::detail {
 
-/// Sums for given values of their loops.
+/// Evaluates affine expressions for given values of the loop variables.
 class crop_values {
 public:
     explicit crop_values(const term_table& terms) : terms_(terms), values_(terms.size(), 0) {}
     void set(int term, std::int64_t value) { values_[static_cast<std::size_t>(term)] = value; }
-    [[nodiscard]] std::int64_t of(const affine& a) const {
+    [[nodiscard]] std::int64_t evaluate(const affine& a) const {
         std::int64_t v = a.constant;
         for (const auto& [t, f] : a.terms) {
             const auto& x = terms_[t];
@@ -30,7 +30,7 @@ public:
                 v += f * values_[static_cast<std::size_t>(t)];
                 continue;
             }
-            const auto inner = of(x.of), q = floor_div(inner, x.by);
+            const auto inner = evaluate(x.of), q = floor_div(inner, x.by);
             v += f * (x.what == term_table::term::kind::quotient ? q : inner - q * x.by);
         }
         return v;
@@ -41,12 +41,13 @@ private:
     std::vector<std::int64_t> values_;
 };
 
-/// Builds a statement in the loops whose terms are `open`.
+/// Builds a statement inside the loops whose terms are `open`, from the outermost.
 class crop_statement {
 public:
     crop_statement(const term_table& terms, const std::vector<int>& open) : terms_(terms), open_(open) {}
 
-    /// An element of a buffer. Quotients and remainders of a sum of several loops are taken of each alone, without what is carried.
+    /// The access to an element of a buffer. A quotient or remainder of a sum of several loops is applied to each loop separately; carries between
+    /// them are ignored.
     [[nodiscard]] nest_access place(std::uint32_t buffer, const affine& index, bool begins = false) const {
         nest_access a{buffer, element_type::f32, index.constant, {}, begins};
         for (const auto& [t, f] : index.terms) digits(t, f, 1, 0, a);
@@ -65,7 +66,7 @@ public:
         return std::move(s_);
     }
 
-    /// The operation that gives a value; `none` for a constant.
+    /// The operation that computes an expression; `none` for a constant.
     std::uint32_t value(const lowered_expr& e) {
         const auto at = [&](std::size_t i) { return value(e.operands[i]); };
         const auto two = [&](instruction_class op) {
@@ -90,7 +91,7 @@ public:
         case expr_op::exp: return one([&](std::uint32_t a) { return exponential(a); });
         case expr_op::tanh: return one([&](std::uint32_t a) { return hyperbolic(a); });
         case expr_op::erf: return one([&](std::uint32_t a) { return error_function(a); });
-        case expr_op::select: { // padding: what is chosen mostly
+        case expr_op::select: { // padding: the value inside the bounds
             const auto v = at(1), w = at(2);
             return w == none ? v : add(instruction_class::select, {v, w});
         }
@@ -107,7 +108,7 @@ private:
     std::uint32_t add(instruction_class op, std::initializer_list<std::uint32_t> operands) { return s_.add(op, element_type::f32, operands); }
     std::uint32_t whole(std::initializer_list<std::uint32_t> operands) { return s_.add(instruction_class::ialu, element_type::i32, operands); }
 
-    /// Adds stride * (t / divide % modulo).
+    /// Adds stride * (t / divide % modulo) to the digits of an access.
     void digits(int t, std::int64_t stride, std::int64_t divide, std::int64_t modulo, nest_access& a) const {
         const auto& x = terms_[t];
         if (x.what == term_table::term::kind::loop) {
@@ -115,20 +116,20 @@ private:
                 if (open_[i] == t) a.digits.push_back({i, stride, divide, modulo});
             return;
         }
-        for (const auto& [inner, factor] : x.of.terms) { // (factor inner) / by and % by, of which factor divides by in all that tiling makes
+        for (const auto& [inner, factor] : x.of.terms) { // (factor * inner) / by or % by; tiling makes factor a divisor of `by`
             const auto f = factor > 0 ? factor : 1;
             if (x.what == term_table::term::kind::quotient) {
-                const auto by = (std::max)(x.by / f, std::int64_t{1}) * divide;
-                digits(inner, stride * (std::max)(f / x.by, std::int64_t{1}), by, modulo, a);
-            } else { // of a remainder below `by`, the digits that were asked for
-                const auto by = (std::max)(x.by / f, std::int64_t{1});
-                const auto room = (std::max)(by / divide, std::int64_t{1});
+                const auto divisor = (std::max)(x.by / f, std::int64_t{1}) * divide;
+                digits(inner, stride * (std::max)(f / x.by, std::int64_t{1}), divisor, modulo, a);
+            } else { // the requested digits of a remainder
+                const auto period = (std::max)(x.by / f, std::int64_t{1});
+                const auto room = (std::max)(period / divide, std::int64_t{1});
                 digits(inner, stride * f, divide, modulo > 0 ? (std::min)(modulo, room) : room, a);
             }
         }
     }
 
-    // as in program_prelude, vector forms
+    // The vector functions of program_prelude.
     std::uint32_t exponential(std::uint32_t x) {
         using enum instruction_class;
         x = add(fminmax, {add(fminmax, {x})});
@@ -141,7 +142,7 @@ private:
         return whole({p, whole({shifted})});
     }
     std::uint32_t magnitude(std::uint32_t x) { return add(instruction_class::fminmax, {x, add(instruction_class::fadd, {x})}); }
-    std::uint32_t with_sign(std::uint32_t x, std::uint32_t y) {
+    std::uint32_t copy_sign(std::uint32_t x, std::uint32_t y) {
         using enum instruction_class;
         return add(select, {add(compare, {x}), y, add(fadd, {y})});
     }
@@ -150,7 +151,7 @@ private:
         const auto a = magnitude(x), e = exponential(add(fmul, {a}));
         const auto small = add(fma, {add(fmul, {add(fmul, {a, a}), a}), a});
         const auto large = add(fdiv, {add(fadd, {e}), add(fadd, {e})});
-        return with_sign(x, add(select, {add(compare, {a}), small, large}));
+        return copy_sign(x, add(select, {add(compare, {a}), small, large}));
     }
     std::uint32_t error_function(std::uint32_t x) {
         using enum instruction_class;
@@ -158,7 +159,7 @@ private:
         auto y = add(fma, {t});
         for (int i = 0; i < 3; ++i) y = add(fma, {y, t});
         const auto e = exponential(add(fmul, {a, a}));
-        return with_sign(x, add(fadd, {add(fmul, {add(fmul, {y, t}), e})}));
+        return copy_sign(x, add(fadd, {add(fmul, {add(fmul, {y, t}), e})}));
     }
 };
 
