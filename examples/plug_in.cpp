@@ -104,7 +104,7 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     augur::tuning_options options;
     options.trials = 240; // more than there are: a space that is used up ends its task
     options.round = 10;
-    augur::tuner<plan, kernel, tiling_space, augur::random_search> tuner(tasks, spaces, strategies, options);
+    augur::tuner tuner(tasks, spaces, strategies, options);
     my_runner runner;
     const augur::toolchain made_with{"mycc 1.0", "-O3"}; // latencies of others would not count
     std::optional<augur::log_writer> log;
@@ -116,7 +116,9 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
         if (!opened) return std::puts(opened.error().detail.c_str());
         log.emplace(*std::move(opened));
     }
-    const auto summary = log ? tuner.run(runner, augur::log_sink(*log, made_with)) : tuner.run(runner, augur::discard_records{});
+    augur::tuning_hooks<plan, kernel> hooks; // none is needed
+    if (log) hooks.sink = augur::log_sink(*log, made_with);
+    const auto summary = tuner.run(runner, hooks);
     if (!summary) return std::puts(summary.error().detail.c_str());
     bool best_found = true;
     for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -112,9 +112,11 @@ searched session::run(Tuner& tuner, const std::string& name, bool to_log, progre
                           " failed  " + clock_text(p.seconds_left) + " left",
                       important);
     };
-    const auto stop = [] { return stop_requested().load(); };
-    auto summary =
-        logged ? tuner.run(*this, augur::log_sink(*log_, made_with_), report, stop) : tuner.run(*this, augur::discard_records{}, report, stop);
+    augur::tuning_hooks<augur::step_list, augur::loopnest::kernel_task> hooks;
+    if (logged) hooks.sink = augur::log_sink(*log_, made_with_);
+    hooks.progress = report;
+    hooks.stop = [] { return stop_requested().load(); };
+    auto summary = tuner.run(*this, hooks);
     progress.clear();
     if (summary) out.summary = std::move(*summary);
     else out.failed = summary.error();
@@ -132,7 +134,7 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
     if (with.even) options.scheduler.strategy = augur::scheduling::round_robin;
     if (!guided) {
         std::vector<augur::random_search> strategies(tasks.size());
-        augur::tuner<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::ansor_space, augur::random_search> t(tasks, spaces, strategies, options);
+        augur::tuner t(tasks, spaces, strategies, options);
         return run(t, name, to_log, progress);
     }
     executor threads = make_executor(with.threads);
@@ -142,9 +144,7 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
         evolution.eps_greedy = 0.25; // these are sure of themselves from the first round on: others must be tried to tell them
     const auto search_by = [&](auto& model) {
         std::vector<augur::evolutionary<executor>> strategies(tasks.size(), augur::evolutionary<executor>(evolution, threads));
-        augur::tuner<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>,
-                     executor>
-            t(tasks, spaces, strategies, model, threads, options);
+        augur::tuner t(tasks, spaces, strategies, model, threads, options);
         return run(t, name, to_log, progress);
     };
 #ifdef AUGUR_EXAMPLES_NEST_MODELS

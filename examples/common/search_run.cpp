@@ -137,7 +137,7 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
         progress.show(p.trials, p.trials_total, name + "  network " + milliseconds(p.objective) + " ms  " + clock_text(p.seconds_left) + " left",
                       important);
     };
-    auto summary = tuner.run(runner, augur::log_sink(*log, s.made_with()), report, [] { return stop_requested().load(); });
+    auto summary = tuner.run(runner, {.sink = augur::log_sink(*log, s.made_with()), .progress = std::ref(report), .stop = [] { return stop_requested().load(); }});
     progress.clear();
     if (!summary) return summary.error();
     if (summary->model_errors > 0)
@@ -165,15 +165,14 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     options.seed = seed;
     if (row.by == search_guide::none) {
         std::vector<augur::random_search> strategies(s.tasks.size());
-        augur::tuner<schedule, task, augur::loopnest::ansor_space, augur::random_search> t(s.tasks, s.spaces, strategies, options);
+        augur::tuner t(s.tasks, s.spaces, strategies, options);
         return run(s, t, stem, name, progress);
     }
 
     executor threads = make_executor(s.with.threads);
     const auto guided = [&](auto& model) {
         std::vector<augur::evolutionary<executor>> strategies(s.tasks.size(), augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
-        augur::tuner<schedule, task, augur::loopnest::ansor_space, augur::evolutionary<executor>, std::remove_cvref_t<decltype(model)>, executor> t(
-            s.tasks, s.spaces, strategies, model, threads, options);
+        augur::tuner t(s.tasks, s.spaces, strategies, model, threads, options);
         return run(s, t, stem, name, progress);
     };
     const auto first_update = std::clamp(options.round * s.tasks.size(), std::size_t{8}, std::size_t{64}); // as `tune` has it

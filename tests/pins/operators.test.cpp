@@ -2,6 +2,7 @@
 #include "pins.hpp"
 
 #include <cstdio>
+#include <functional>
 #include <filesystem>
 #include <set>
 
@@ -166,10 +167,10 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
             o.trials = 40;
             o.round = 8;
             o.seed = seed;
-            augur::tuner<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::ansor_space, augur::evolutionary<>, pretended_model> tuner(
+            augur::tuner tuner(
                 tasks, spaces, strategies, model, o);
             augur::function_runner runner([](const augur::loopnest::kernel_task&, const augur::step_list& s) { return pins::pretended(s); });
-            const auto done = pins::take(tuner.run(runner, sink));
+            const auto done = pins::take(tuner.run(runner, {.sink = std::ref(sink)}));
             CHECK(done.trials == 40);
             book.numbers("run.best", seed,
                          std::array{done.tasks[0].best_latency, done.tasks[1].best_latency, static_cast<double>(done.tasks[0].rounds)});

@@ -67,13 +67,12 @@ result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::logge
     options.trials = 64;
     options.round = 8;
     options.seed = 7;
-    augur::tuner<step_list, kernel_task, augur::loopnest::ansor_space, augur::evolutionary<executor>, model, executor> t(tasks, spaces, strategies, tlp, pool,
-                                                                                                                 options);
+    augur::tuner t(tasks, spaces, strategies, tlp, pool, options);
     t.resume(std::move(records));
-    auto summary = t.run(runner, [&](const kernel_task& task, const step_list& s, const augur::measurement& m) -> augur::result<void> {
-        if (written != nullptr) written->push_back({augur::task_identity(task), s, m});
-        return {};
-    });
+    auto summary = t.run(runner, {.sink = [&](const kernel_task& task, const step_list& s, const augur::measurement& m) -> augur::result<void> {
+                             if (written != nullptr) written->push_back({augur::task_identity(task), s, m});
+                             return {};
+                         }});
     REQUIRE(summary);
     CHECK(summary->trials == 64);
     CHECK(summary->model_errors == 0);

@@ -63,7 +63,7 @@ trials run(const std::string& path, std::size_t most, std::size_t& measured) {
     o.trials = 60;
     o.round = 6;
     o.seed = 4;
-    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, o);
+    augur::tuner t(tasks, spaces, strategies, o);
     auto old = augur::read_trials<schedule>(path, std::span<const task>(tasks), made_with);
     if (old) {
         CHECK(old->other_schedule == 0);
@@ -75,7 +75,7 @@ trials run(const std::string& path, std::size_t most, std::size_t& measured) {
         ++measured;
         return 1e-3 * (1 + std::abs(static_cast<double>(s.numbers[0] - 5)));
     });
-    REQUIRE(t.run(runner, augur::log_sink(*log, made_with), augur::ignore_progress(), [&] { return measured >= most; }));
+    REQUIRE(t.run(runner, {.sink = augur::log_sink(*log, made_with), .stop = [&] { return measured >= most; }}));
     trials out;
     for (const auto& x : t.trials()) out.emplace(x.task, augur::hash_schedule(x.schedule));
     return out;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -134,12 +135,12 @@ outcome_of_run run(Runner& runner, const augur::tuning_options& options, std::ve
         else strategies.emplace_back(small());
     }
     table_model model;
-    using tuner_type = augur::tuner<schedule, task, toy::grid, augur::evolutionary<E>, table_model, E>;
+    using tuner_type = augur::tuner<task, toy::grid, augur::evolutionary<E>, table_model, E>;
     auto go = [&](tuner_type& t) {
         outcome_of_run out;
         out.report = t.resume(std::move(records));
         log_sink sink;
-        auto summary = t.run(runner, sink, augur::ignore_progress{}, [&] { return sink.records.size() >= stop_after; });
+        auto summary = t.run(runner, {.sink = std::ref(sink), .stop = [&] { return sink.records.size() >= stop_after; }});
         REQUIRE(summary);
         out.summary = *summary;
         out.written = std::move(sink.records);
@@ -209,8 +210,8 @@ TEST_CASE("tuner: the model that learns finds better kernels than random search 
         const auto tasks = two_tasks();
         const std::vector<toy::grid> spaces(2);
         std::vector<augur::random_search> strategies(2);
-        augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, options);
-        auto summary = t.run(runner, augur::discard_records{});
+        augur::tuner t(tasks, spaces, strategies, options);
+        auto summary = t.run(runner);
         REQUIRE(summary);
         for (const auto& x : summary->tasks) blind += x.best_latency;
     }
@@ -362,10 +363,10 @@ augur::tuning_summary run_on(const Space& space, std::size_t trials, std::vector
     const std::vector<task> tasks(1);
     const std::vector<Space> spaces(1, space);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner<schedule, task, Space, augur::random_search> t(tasks, spaces, strategies, budget(trials));
+    augur::tuner t(tasks, spaces, strategies, budget(trials));
     augur::function_runner runner(measure_toy);
     log_sink sink;
-    auto summary = t.run(runner, sink);
+    auto summary = t.run(runner, {.sink = std::ref(sink)});
     REQUIRE(summary);
     written = sink.records;
     return *summary;
@@ -388,7 +389,7 @@ TEST_CASE("tuner: a runner that lies is caught") {
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(30, 6));
+    augur::tuner t(tasks, spaces, strategies, budget(30, 6));
     struct liar {
         int call = 0;
         std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
@@ -404,7 +405,7 @@ TEST_CASE("tuner: a runner that lies is caught") {
         }
     } runner;
     log_sink sink;
-    auto summary = t.run(runner, sink);
+    auto summary = t.run(runner, {.sink = std::ref(sink)});
     REQUIRE(summary);
     CHECK(summary->trials == 30);
     CHECK(summary->counts[static_cast<std::size_t>(outcome::unstable)] == 24);
@@ -418,7 +419,7 @@ TEST_CASE("tuner: more measurements than candidates end the run, and the first o
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(30, 6));
+    augur::tuner t(tasks, spaces, strategies, budget(30, 6));
     struct generous {
         std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
             measurement m;
@@ -428,7 +429,7 @@ TEST_CASE("tuner: more measurements than candidates end the run, and the first o
         }
     } runner;
     log_sink sink;
-    const auto summary = t.run(runner, sink);
+    const auto summary = t.run(runner, {.sink = std::ref(sink)});
     REQUIRE(!summary);
     CHECK(summary.error().code == augur::errc::invalid_argument);
     CHECK(summary.error().detail.find("gave") != std::string::npos);
@@ -444,14 +445,14 @@ TEST_CASE("tuner: recorded trials that are taken together are told once, before 
     std::vector<augur::random_search> strategies(1);
     auto options = budget(60, 7);
     options.replay = false;
-    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, options);
+    augur::tuner t(tasks, spaces, strategies, options);
     std::vector<record> log(whole.written.begin(), whole.written.begin() + 25);
     for (auto& r : log) r.task = augur::task_identity(tasks[0]);
     const auto taken = t.resume(log).taken;
     REQUIRE(taken > 1);
     std::vector<std::size_t> told;
     log_sink sink;
-    REQUIRE(t.run(runner, sink, [&](const augur::tuning_progress& p) { told.push_back(p.trials); }));
+    REQUIRE(t.run(runner, {.sink = std::ref(sink), .progress = [&](const augur::tuning_progress& p) { told.push_back(p.trials); }}));
     REQUIRE(!told.empty());
     CHECK(told.front() == taken);
     CHECK(told.size() == 1 + 60 - taken);
@@ -466,14 +467,14 @@ TEST_CASE("tuner: one repeat that is no time makes a trial unstable, wherever it
         const std::vector<task> tasks(1);
         const std::vector<toy::grid> spaces(1);
         std::vector<augur::random_search> strategies(1);
-        augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(1, 1));
+        augur::tuner t(tasks, spaces, strategies, budget(1, 1));
         augur::function_runner runner([&](const task&, const schedule&) {
             measurement m;
             m.status = outcome::ok;
             m.seconds = seconds;
             return m;
         });
-        REQUIRE(t.run(runner, augur::discard_records()));
+        REQUIRE(t.run(runner));
         CHECK(t.trials()[0].outcome.status == outcome::unstable);
         CHECK(t.trials()[0].outcome.reason == "expected finite times above zero, " + came + " came");
     }
@@ -500,8 +501,8 @@ TEST_CASE("tuner: one key on two targets is two tasks, also for records and for 
         replay.add(log.back().task, s, m);
         return augur::result<void>();
     };
-    augur::tuner<schedule, placed, toy::grid, augur::random_search> first(tasks, spaces, strategies, budget(20));
-    REQUIRE(first.run(runner, sink));
+    augur::tuner first(tasks, spaces, strategies, budget(20));
+    REQUIRE(first.run(runner, {.sink = std::ref(sink)}));
     REQUIRE(log.size() == 20);
     for (const auto& r : log) {
         const std::vector<schedule> asked{r.schedule};
@@ -510,16 +511,16 @@ TEST_CASE("tuner: one key on two targets is two tasks, also for records and for 
     }
 
     std::vector<augur::random_search> again(2);
-    augur::tuner<schedule, placed, toy::grid, augur::random_search> second(tasks, spaces, again, budget(30));
+    augur::tuner second(tasks, spaces, again, budget(30));
     CHECK(second.resume(log).taken == 20);
-    const auto summary = second.run(runner, augur::discard_records());
+    const auto summary = second.run(runner);
     REQUIRE(summary);
     CHECK(summary->tasks[0].best_latency == 2e-3);
     CHECK(summary->tasks[1].best_latency == 1e-5);
 
     const std::vector<placed> twice{{"cpu"}, {"cpu"}};
-    augur::tuner<schedule, placed, toy::grid, augur::random_search> none(twice, spaces, again, budget(30));
-    const auto refused = none.run(runner, augur::discard_records());
+    augur::tuner none(twice, spaces, again, budget(30));
+    const auto refused = none.run(runner);
     REQUIRE(!refused);
     CHECK(refused.error().detail == "tuning: expected tasks that differ in target or key, 1 of 2 came twice");
 }
@@ -529,9 +530,9 @@ TEST_CASE("tuner: a model in trouble costs its scores, not the run") {
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::evolutionary<>> strategies(1, augur::evolutionary<>(small()));
-    augur::tuner<schedule, task, toy::grid, augur::evolutionary<>, troubled> t(tasks, spaces, strategies, model, budget(40));
+    augur::tuner t(tasks, spaces, strategies, model, budget(40));
     augur::function_runner runner(measure_toy);
-    auto summary = t.run(runner, augur::discard_records{});
+    auto summary = t.run(runner);
     REQUIRE(summary);
     CHECK(summary->trials == 40);
     CHECK(summary->model_errors >= 5);
@@ -542,13 +543,13 @@ TEST_CASE("tuner: a sink that fails ends the run after its batch, all of which w
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(30));
+    augur::tuner t(tasks, spaces, strategies, budget(30));
     augur::function_runner runner(measure_toy);
     int written = 0;
-    auto summary = t.run(runner, [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
-        if (++written == 11) return augur::error{augur::errc::io, "no space left on device"};
-        return {};
-    });
+    auto summary = t.run(runner, {.sink = [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
+                             if (++written == 11) return augur::error{augur::errc::io, "no space left on device"};
+                             return {};
+                         }});
     REQUIRE(!summary);
     CHECK(summary.error().code == augur::errc::io);
     CHECK(written == 11);
@@ -558,12 +559,12 @@ TEST_CASE("tuner: a sink that fails ends the run after its batch, all of which w
     std::vector<augur::random_search> anew(1);
     auto in_fours = budget(30);
     in_fours.batch = 4;
-    augur::tuner<schedule, task, toy::grid, augur::random_search> u(tasks, spaces, anew, in_fours);
+    augur::tuner u(tasks, spaces, anew, in_fours);
     written = 0;
-    const auto failed = u.run(runner, [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
-        if (++written == 10) return augur::error{augur::errc::io, "no space left on device"};
-        return {};
-    });
+    const auto failed = u.run(runner, {.sink = [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
+                                  if (++written == 10) return augur::error{augur::errc::io, "no space left on device"};
+                                  return {};
+                              }});
     REQUIRE(!failed);
     CHECK(written == 12);
     CHECK(u.trials().size() == 12);
@@ -575,8 +576,8 @@ TEST_CASE("tuner: senseless options are refused") {
     augur::function_runner runner(measure_toy);
     auto refused = [&](const augur::tuning_options& o) {
         std::vector<augur::random_search> strategies(2);
-        augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, o);
-        auto summary = t.run(runner, augur::discard_records{});
+        augur::tuner t(tasks, spaces, strategies, o);
+        auto summary = t.run(runner);
         REQUIRE(!summary);
         CHECK(summary.error().code == augur::errc::invalid_argument);
         return summary.error().detail;
@@ -600,8 +601,10 @@ TEST_CASE("tuner: senseless options are refused") {
     blind.scheduler.window = 0;
     refused(blind);
     std::vector<augur::random_search> nobody;
-    augur::tuner<schedule, task, toy::grid, augur::random_search> none({}, {}, nobody, budget(10));
-    CHECK(!none.run(runner, augur::discard_records{}));
+    const std::vector<task> no_tasks;
+    const std::vector<toy::grid> no_spaces;
+    augur::tuner none(no_tasks, no_spaces, nobody, budget(10));
+    CHECK(!none.run(runner));
 }
 
 TEST_CASE("tuner: a weight that is none is refused with the name of its task") {
@@ -615,8 +618,8 @@ TEST_CASE("tuner: a weight that is none is refused with the name of its task") {
     for (const double bad : {-1.0, inf, std::numeric_limits<double>::quiet_NaN()}) {
         const std::vector<weighed> tasks{{bad}};
         std::vector<augur::random_search> strategies(1);
-        augur::tuner<schedule, weighed, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(10));
-        const auto summary = t.run(runner, augur::discard_records{});
+        augur::tuner t(tasks, spaces, strategies, budget(10));
+        const auto summary = t.run(runner);
         REQUIRE(!summary);
         CHECK(summary.error().detail.find("'mm'") != std::string::npos);
     }
@@ -632,14 +635,13 @@ TEST_CASE("tuner: training after 64, 128, 256 records, and the time it takes by 
     auto options = budget(300, 10);
     options.train_first = 64;
     options.train_growth = 2;
-    augur::tuner<schedule, task, toy::grid, augur::evolutionary<>, slow_model> t(tasks, spaces, strategies, model, options);
+    augur::tuner t(tasks, spaces, strategies, model, options);
     augur::function_runner runner([&](const task& x, const schedule& s) {
         now += 0.1;
         return measure_toy(x, s);
     });
     std::vector<augur::tuning_progress> seen;
-    auto summary = t.run(
-        runner, augur::discard_records{}, [&](const augur::tuning_progress& p) { seen.push_back(p); }, augur::never_stop{}, [&] { return now; });
+    auto summary = t.run(runner, {.progress = [&](const augur::tuning_progress& p) { seen.push_back(p); }, .clock = [&] { return now; }});
     REQUIRE(summary);
     CHECK(model.sizes == std::vector<std::size_t>{70, 130, 260});
     CHECK(summary->train_seconds == doctest::Approx(15));
@@ -663,12 +665,12 @@ TEST_CASE("tuner: a task that only fails does not take the budget of the others"
     const auto tasks = two_tasks();
     const std::vector<toy::grid> spaces(2);
     std::vector<augur::random_search> strategies(2);
-    augur::tuner<schedule, task, toy::grid, augur::random_search> t(tasks, spaces, strategies, budget(100));
+    augur::tuner t(tasks, spaces, strategies, budget(100));
     augur::function_runner runner([](const task& x, const schedule& s) {
         if (x.name == "dense") return measurement{};
         return measure_toy(x, s);
     });
-    auto summary = t.run(runner, augur::discard_records{});
+    auto summary = t.run(runner);
     REQUIRE(summary);
     CHECK(summary->trials == 100);
     CHECK(summary->tasks[1].trials == 24);
@@ -707,10 +709,10 @@ TEST_CASE("tuner: where the space can decide a schedule, the strategies get the 
     std::vector<spy> strategies(1);
     auto options = budget(11);
     options.replay = false;
-    augur::tuner<schedule, task, invertible, spy> t(tasks, spaces, strategies, options);
+    augur::tuner t(tasks, spaces, strategies, options);
     CHECK(t.resume(log).taken == 11);
     augur::function_runner runner(measure_toy);
-    auto summary = t.run(runner, augur::discard_records{});
+    auto summary = t.run(runner);
     REQUIRE(summary);
     CHECK(summary->recorded == 11);
     CHECK(summary->measured == 0);
@@ -719,4 +721,42 @@ TEST_CASE("tuner: where the space can decide a schedule, the strategies get the 
         CHECK(strategies[0].told[i].decisions == augur::decision_vector{i, 1, 2, 3, 4, 5});
         CHECK(strategies[0].told[i].latency == log[i].outcome.latency());
     }
+}
+
+TEST_CASE("tuner: a second run is an error and changes nothing") {
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::random_search> strategies(1);
+    struct steady {
+        std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
+            measurement m;
+            m.seconds = {1e-3};
+            return std::vector<measurement>(candidates.size(), m);
+        }
+    } runner;
+    augur::tuner t(tasks, spaces, strategies, budget(10));
+    REQUIRE(t.run(runner));
+    const auto again = t.run(runner);
+    REQUIRE(!again);
+    CHECK(again.error().code == augur::errc::invalid_argument);
+    CHECK(t.trials().size() == 10);
+}
+
+TEST_CASE("tuner: types are deduced from vectors, arrays and spans, and temporaries are refused") {
+    const std::array tasks{task{}};
+    const std::vector<toy::grid> spaces(1);
+    std::vector<augur::random_search> strategies(1);
+    table_model model;
+    augur::serial_executor executor;
+    using plain = augur::tuner<task, toy::grid, augur::random_search>;
+    using guided = augur::tuner<task, toy::grid, augur::random_search, table_model>;
+    static_assert(std::is_same_v<decltype(augur::tuner(tasks, spaces, strategies)), plain>);
+    static_assert(std::is_same_v<decltype(augur::tuner(std::span(tasks), spaces, std::span(strategies), budget(3))), plain>);
+    static_assert(std::is_same_v<decltype(augur::tuner(tasks, spaces, strategies, model)), guided>);
+    static_assert(std::is_same_v<decltype(augur::tuner(tasks, spaces, strategies, model, executor, budget(3))), guided>);
+    using tasks_type = std::array<task, 1>;
+    static_assert(std::is_constructible_v<plain, const tasks_type&, const std::vector<toy::grid>&, std::vector<augur::random_search>&>);
+    static_assert(!std::is_constructible_v<plain, tasks_type, const std::vector<toy::grid>&, std::vector<augur::random_search>&>);
+    static_assert(!std::is_constructible_v<plain, const tasks_type&, std::vector<toy::grid>, std::vector<augur::random_search>&>);
+    static_assert(!std::is_constructible_v<plain, const tasks_type&, const std::vector<toy::grid>&, std::vector<augur::random_search>>);
 }

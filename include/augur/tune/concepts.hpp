@@ -35,14 +35,6 @@ concept record_sink = requires(F& f, const Task& t, const S& s, const measuremen
     { f(t, s, m) } -> std::same_as<result<void>>;
 };
 
-/// A sink that drops all records.
-struct discard_records {
-    template <class Task, class S>
-    result<void> operator()(const Task&, const S&, const measurement&) const {
-        return {};
-    }
-};
-
 } // namespace augur::inline v0
 
 #endif

@@ -12,9 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
+#include <ranges>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -31,6 +34,7 @@
 #include <augur/search/concepts.hpp>
 #include <augur/search/task_scheduler.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/space/walk.hpp>
 #include <augur/tune/concepts.hpp>
 #include <augur/tune/summary.hpp>
 #include <augur/workload/concepts.hpp>
@@ -55,17 +59,22 @@ struct resume_report {
     std::size_t foreign = 0;    ///< records of no task of this run
 };
 
-/// Default progress callback: does nothing.
-struct ignore_progress {
-    void operator()(const tuning_progress&) const noexcept {}
-};
-/// Default stop flag: never stops.
-struct never_stop {
-    bool operator()() const noexcept { return false; }
-};
-/// Default clock: std::chrono::steady_clock in seconds.
+/// The default clock: std::chrono::steady_clock in seconds.
 struct steady_seconds {
     double operator()() const { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+};
+
+/// Callbacks of a run; each may be left out. Pass `std::ref(f)` for a callable with state that is read after the run.
+template <schedule S, task Task>
+struct tuning_hooks {
+    /// A `record_sink`: called once for each measured trial, right after its batch. Left out: records are dropped.
+    std::function<result<void>(const Task&, const S&, const measurement&)> sink{};
+    /// Called after each measured trial, and once after a group of recorded trials.
+    std::function<void(const tuning_progress&)> progress{};
+    /// Called between batches; true ends the run. A running batch is finished and written.
+    std::function<bool()> stop{};
+    /// Seconds since an arbitrary point in time; only the times in the summary depend on it. Left out: `steady_seconds`.
+    std::function<double()> clock{};
 };
 
 namespace detail {
@@ -73,14 +82,44 @@ template <class P, class S>
 concept offers_decide = requires(const P& p, const S& s) {
     { p.decide(s) } -> std::same_as<result<decision_vector>>;
 };
+
+// Whether a class has a member of some name, whatever its type: the name is then ambiguous in a class that inherits a second one.
+struct update_name {
+    int update = 0;
+};
+struct decide_name {
+    int decide = 0;
+};
+struct neighbour_name {
+    int neighbour = 0;
+};
+template <class C, class Name>
+struct name_probe : C, Name {};
+template <class C>
+concept can_be_base = std::is_class_v<C> && !std::is_final_v<C>;
+template <class C>
+concept names_update = can_be_base<C> && !requires { &name_probe<C, update_name>::update; };
+template <class C>
+concept names_decide = can_be_base<C> && !requires { &name_probe<C, decide_name>::decide; };
+template <class C>
+concept names_neighbour = can_be_base<C> && !requires { &name_probe<C, neighbour_name>::neighbour; };
+
+template <class R>
+using element_t = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
+/// A range whose elements outlive the expression: an lvalue, or a view such as a span.
+template <class R>
+concept kept_range = std::ranges::contiguous_range<R> && std::ranges::borrowed_range<R>;
+/// The schedule type of a space.
+template <class Space>
+using schedule_of_t = typename decltype(std::declval<const Space&>().realise(std::span<const std::uint64_t>{}))::value_type;
 } // namespace detail
 
 /// Tunes tasks in rounds until the budget is used up. In each round the task scheduler chooses a task, the task's strategy proposes candidates, the
 /// runner measures them, every record goes to the sink, and the model is trained.
 ///
-///     augur::tuner<step_list, kernel_task, ansor_space, evolutionary<>, tlp::scorer<>> t(tasks, spaces, strategies, model, options);
-///     t.resume(records);                  // optional: the records of an earlier run
-///     auto summary = t.run(runner, sink);
+///     augur::tuner t(tasks, spaces, strategies, model, executor, options); // vectors, arrays or spans: one space and one strategy per task
+///     t.resume(records);                                                   // optional: the records of an earlier run
+///     auto summary = t.run(runner, {.sink = log, .stop = stop_requested});
 ///
 /// A run is deterministic: the random numbers of a proposal depend only on the seed, the index of the task and the number of its round, and no
 /// decision depends on a clock. With equal arguments and measurements two runs propose the same points, for every number of threads, if model and
@@ -90,9 +129,25 @@ concept offers_decide = requires(const P& p, const S& s) {
 /// observes its result and is asked for more. After an error of the model the round continues without scores. An error of the sink ends the run.
 ///
 /// Threads  one thread per object; call `run` once per object
-template <schedule S, task Task, decision_tree Space, search_strategy<Space> Strategy, class Model = no_model, bulk_executor E = serial_executor>
-requires decision_space<Space, S> &&(std::same_as<Model, no_model> || cost_model<Model, S, Task>)class tuner {
+template <task Task, decision_tree Space, search_strategy<Space> Strategy, class Model = no_model, bulk_executor E = serial_executor>
+class tuner {
 public:
+    using S = detail::schedule_of_t<Space>; ///< the schedule type of the space
+    static_assert(decision_space<Space, S>,
+                  "`realise` of the space must be `realise(std::span<const std::uint64_t>) const -> result<S>` for a schedule S: specialise "
+                  "augur::schedule_traits<S>");
+    static_assert(std::same_as<Model, no_model> || cost_model<Model, S, Task>,
+                  "the model is not an augur::cost_model of these schedules and tasks: it needs `score(task, std::span<const S>, std::span<float>) -> "
+                  "result<void>` and `static constexpr score_meaning meaning`");
+    static_assert(!detail::names_update<Model> || trainable_cost_model<Model, S, Task>,
+                  "the model has a member `update` that is not `update(std::span<const observation<S, Task>>) -> result<void>`, so it would never be "
+                  "trained");
+    static_assert(!detail::names_decide<Space> || detail::offers_decide<Space, S>,
+                  "the space has a member `decide` that is not `decide(const S&) const -> result<decision_vector>`, so the strategies would not "
+                  "observe resumed records");
+    static_assert(!detail::names_neighbour<Space> || detail::offers_neighbour<Space>,
+                  "the space has a member `neighbour` that is not `neighbour(std::span<const std::uint64_t>, std::uint64_t, random_engine&) const -> "
+                  "std::uint64_t`, so mutation would not use it");
     struct trial {
         std::size_t task = 0;
         S schedule;
@@ -100,16 +155,24 @@ public:
         bool recorded = false; ///< taken from a log
     };
 
-    /// pre: one space and one strategy per task; tasks, spaces, strategies, model and executor outlive the tuner
-    tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model& model, E& executor,
-          tuning_options options = {})
-        : tuner(tasks, spaces, strategies, &model, &executor, options) {}
+    /// The tuner keeps references: tasks, spaces, strategies, model and executor must outlive it; temporaries are refused.
+    /// pre: one space and one strategy per task
+    template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
+    tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, Model& model, E& executor, const tuning_options& options = {})
+        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), &model, &executor, options, references()) {}
     /// As above, on the calling thread.
-    tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model& model, tuning_options options = {})
-        : tuner(tasks, spaces, strategies, &model, nullptr, options) {}
+    template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
+    tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, Model& model, const tuning_options& options = {})
+        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), &model, nullptr, options, references()) {}
     /// As above, without a model.
-    tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies,
-          tuning_options options = {}) requires std::same_as<Model, no_model> : tuner(tasks, spaces, strategies, nullptr, nullptr, options) {}
+    template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
+    requires std::same_as<Model, no_model>
+    tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, const tuning_options& options = {})
+        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), nullptr, nullptr, options, references()) {}
+    /// A temporary container would be destroyed before the tuner runs.
+    template <class Tasks, class Spaces, class Strategies, class... Rest>
+    requires(!(detail::kept_range<Tasks> && detail::kept_range<Spaces> && detail::kept_range<Strategies>))
+    tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, Rest&&... rest) = delete;
 
     tuner(const tuner&) = delete;
     tuner& operator=(const tuner&) = delete;
@@ -148,21 +211,23 @@ public:
 
     /// Runs until the budget is used up, all tasks have ended, or `stop` returns true.
     ///
-    /// @param sink      a `record_sink`; called once for each measured trial, right after its batch
-    /// @param progress  called with a `tuning_progress` after each measured trial, and once after a group of recorded trials
-    /// @param stop      called between batches; a running batch is finished and written
-    /// @param clock     seconds since an arbitrary point in time
-    /// Errors  `invalid_argument` for invalid options, or if the runner returns more measurements than candidates; the errors of the strategy and of
-    ///         the sink. After an error `trials()` still has all measured trials
-    template <runner<S, Task> R, record_sink<S, Task> Sink, class Progress = ignore_progress, class Stop = never_stop, class Clock = steady_seconds>
-    [[nodiscard]] result<tuning_summary> run(R& runner, Sink&& sink, Progress&& progress = {}, Stop&& stop = {}, Clock&& clock = {}) {
+    /// Errors  `invalid_argument` for invalid options, for a second call, or if the runner returns more measurements than candidates; the errors of
+    ///         the strategy and of the sink. After an error `trials()` still has all measured trials
+    template <runner<S, Task> R>
+    [[nodiscard]] result<tuning_summary> run(R& runner, tuning_hooks<S, Task> hooks = {}) {
+        if (ran_) return error{errc::invalid_argument, "tuning: expected one call of run per tuner, got a second one"};
+        ran_ = true;
         if (auto ok = check(); !ok) return ok.error();
+        if (!hooks.sink) hooks.sink = [](const Task&, const S&, const measurement&) { return result<void>(); };
+        if (!hooks.progress) hooks.progress = [](const tuning_progress&) {};
+        if (!hooks.stop) hooks.stop = [] { return false; };
+        if (!hooks.clock) hooks.clock = steady_seconds();
         const std::size_t round = (std::min)(options_.round, options_.trials / tasks_.size());
-        const double begin = clock();
-        run_context<R, Sink, Progress, Stop, Clock> t{runner, sink, progress, stop, clock, begin, round};
+        const double begin = hooks.clock();
+        run_context<R> t{runner, hooks, begin, round};
         if (!options_.replay) take_all(t);
         while (trials_.size() < options_.trials) {
-            summary_.interrupted = static_cast<bool>(stop());
+            summary_.interrupted = hooks.stop();
             if (summary_.interrupted) break;
             const auto task = scheduler_.next();
             summary_.exhausted = !task && unused_records_ == 0;
@@ -176,7 +241,7 @@ public:
             if (summary_.interrupted) break;
         }
         if (unused_records_ > 0) take_all(t); // stopped during the replay: the summary counts the unused records too
-        summary_.seconds = clock() - begin;
+        summary_.seconds = hooks.clock() - begin;
         summary_.trials = trials_.size();
         for (std::size_t i = 0; i < tasks_.size(); ++i) summary_.tasks[i].rounds = scheduler_.rounds(i);
         return summary_;
@@ -205,19 +270,17 @@ private:
         std::vector<std::pair<decision_vector, std::uint64_t>> known;
         std::vector<measured_decisions> unrealised;
     };
-    template <class R, class Sink, class Progress, class Stop, class Clock>
+    template <class R>
     struct run_context {
         R& runner;
-        Sink& sink;
-        Progress& progress;
-        Stop& stop;
-        Clock& clock;
+        tuning_hooks<S, Task>& hooks;
         double begin;
         std::size_t round;
     };
 
+    struct references {};
     tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model* model, E* executor,
-          const tuning_options& options)
+          const tuning_options& options, references)
         : tasks_(tasks), spaces_(spaces), strategies_(strategies), model_(model), executor_(executor), options_(options),
           scheduler_(scheduled(tasks), options.scheduler.check() ? options.scheduler : task_scheduler_options{}), known_(tasks.size()),
           pending_(tasks.size()) {
@@ -309,9 +372,9 @@ private:
     /// One round of a task: propose, measure, observe, report to the scheduler, train.
     template <class Context>
     [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n, Context& t) {
-        const double begin = t.clock();
+        const double begin = t.hooks.clock();
         auto proposed = propose(task, n);
-        summary_.propose_seconds += t.clock() - begin;
+        summary_.propose_seconds += t.hooks.clock() - begin;
         if (!proposed) return proposed.error();
 
         const std::size_t before = trials_.size();
@@ -348,15 +411,15 @@ private:
     template <class Context>
     [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
         for (std::size_t from = 0; from < all.size() && trials_.size() < options_.trials;) {
-            summary_.interrupted = static_cast<bool>(t.stop());
+            summary_.interrupted = t.hooks.stop();
             if (summary_.interrupted) return {};
             const std::size_t n = (std::min)({options_.batch, all.size() - from, options_.trials - trials_.size()});
             std::vector<S> batch;
             batch.reserve(n);
             for (std::size_t i = 0; i < n; ++i) batch.push_back(std::move(all[from + i].schedule));
-            const double begin = t.clock();
+            const double begin = t.hooks.clock();
             std::vector<measurement> outcomes = t.runner.measure(tasks_[task], std::span<const S>(batch));
-            summary_.measure_seconds += t.clock() - begin;
+            summary_.measure_seconds += t.hooks.clock() - begin;
             const std::size_t received = outcomes.size();
             outcomes.resize(n);
             for (std::size_t i = received; i < n; ++i)
@@ -371,7 +434,7 @@ private:
                                (invalid_time != nullptr ? std::to_string(*invalid_time) + " s" : std::string("none")) + " came";
                     m.status = outcome::unstable;
                 }
-                auto done = t.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
+                auto done = t.hooks.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
                 const bool kept = static_cast<bool>(done);
                 if (written && !kept) written = std::move(done);
                 points.push_back({std::move(c.decisions), m.latency()});
@@ -396,12 +459,12 @@ private:
             if (options_.train_growth > 1) due = last_retraining(trials_.size(), first, options_.train_growth);
             if (due <= trained_at_) return;
             trained_at_ = due;
-            const double begin = t.clock();
+            const double begin = t.hooks.clock();
             std::vector<observation<S, Task>> records;
             records.reserve(trials_.size());
             for (const trial& x : trials_) records.push_back({&tasks_[x.task], &x.schedule, &x.outcome});
             if (auto ok = model_->update(std::span<const observation<S, Task>>(records)); !ok) note_model_error(ok.error());
-            summary_.train_seconds += t.clock() - begin;
+            summary_.train_seconds += t.hooks.clock() - begin;
         }
     }
 
@@ -473,10 +536,10 @@ private:
         for (std::size_t i = 0; i < tasks_.size(); ++i)
             if (std::isfinite(summary_.tasks[i].best_latency)) p.objective += task_weight(tasks_[i]) * summary_.tasks[i].best_latency;
         p.counts = summary_.counts;
-        p.seconds = t.clock() - t.begin;
+        p.seconds = t.hooks.clock() - t.begin;
         if (summary_.measured > 0 && p.trials < p.trials_total)
             p.seconds_left = p.seconds / static_cast<double>(summary_.measured) * static_cast<double>(p.trials_total - p.trials);
-        t.progress(std::as_const(p));
+        t.hooks.progress(std::as_const(p));
     }
 
     std::span<const Task> tasks_;
@@ -494,7 +557,25 @@ private:
     std::size_t unused_records_ = 0; ///< number of unused records
     std::size_t trained_at_ = 0; ///< retraining point of the last training
     tuning_summary summary_;
+    bool ran_ = false;
 };
+
+template <class Tasks, class Spaces, class Strategies>
+tuner(Tasks&&, Spaces&&, Strategies&&) -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>>;
+template <class Tasks, class Spaces, class Strategies>
+tuner(Tasks&&, Spaces&&, Strategies&&, tuning_options) -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>>;
+template <class Tasks, class Spaces, class Strategies, class Model>
+requires(!std::same_as<std::remove_const_t<Model>, tuning_options>)
+tuner(Tasks&&, Spaces&&, Strategies&&, Model&) -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>, Model>;
+template <class Tasks, class Spaces, class Strategies, class Model>
+tuner(Tasks&&, Spaces&&, Strategies&&, Model&, tuning_options)
+    -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>, Model>;
+template <class Tasks, class Spaces, class Strategies, class Model, bulk_executor E>
+tuner(Tasks&&, Spaces&&, Strategies&&, Model&, E&)
+    -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>, Model, E>;
+template <class Tasks, class Spaces, class Strategies, class Model, bulk_executor E>
+tuner(Tasks&&, Spaces&&, Strategies&&, Model&, E&, tuning_options)
+    -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>, Model, E>;
 
 } // namespace augur::inline v0
 

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -116,7 +117,7 @@ augur::result<void> run_logged(const problem& p, const std::string& path, std::s
     auto old = augur::read_trials(path, std::span<const kernel_task>(p.tasks), made_with);
     if (!old) return old.error();
     std::vector<augur::random_search> strategies(p.tasks.size());
-    augur::tuner<step_list, kernel_task, ansor_space, augur::random_search> t(p.tasks, p.spaces, strategies, budget(trials));
+    augur::tuner t(p.tasks, p.spaces, strategies, budget(trials));
     t.resume(std::move(old->trials));
     augur::function_runner runner([](const kernel_task& task, const step_list& s) {
         ::usleep(200);
@@ -128,7 +129,7 @@ augur::result<void> run_logged(const problem& p, const std::string& path, std::s
         if (out >= 0 && ::write(out, "x", 1) != 1) return augur::error{augur::errc::io, "pipe"};
         return {};
     };
-    const auto done = t.run(runner, sink);
+    const auto done = t.run(runner, {.sink = std::ref(sink)});
     if (!done) return done.error();
     return {};
 }
@@ -275,15 +276,14 @@ std::vector<std::uint64_t> guided(const problem& p, Executor& threads, Runner& r
     options.fit.epochs = 4;
     using model_type = augur::tlp::online_model<step_list, kernel_task, Executor>;
     model_type model(threads, options);
-    augur::tuner<step_list, kernel_task, ansor_space, augur::evolutionary<Executor>, model_type, Executor> t(p.tasks, p.spaces, strategies, model,
-                                                                                                               threads, budget(80));
+    augur::tuner t(p.tasks, p.spaces, strategies, model, threads, budget(80));
     std::vector<std::uint64_t> order;
     const auto sink = [&](const kernel_task& task, const step_list& s, const measurement& m) -> augur::result<void> {
         order.push_back(augur::hash_schedule(s));
         if (log != nullptr) return augur::log_sink(*log, made_with)(task, s, m);
         return {};
     };
-    const auto summary = t.run(runner, sink);
+    const auto summary = t.run(runner, {.sink = std::ref(sink)});
     REQUIRE(summary);
     CHECK(summary->model_errors == 0);
     CHECK(summary->counts[static_cast<std::size_t>(outcome::runner_error)] == 0); // all were in the log
