@@ -47,7 +47,8 @@ public:
         struct stat about{};
         if (::stat(made.path_.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
             return detail::not_regular(made.path_, detail::type_of_file(about.st_mode)); // a rename would replace a device such as /dev/null
-        for (int n = 0; !made.file_ && n < 100; ++n) { // another process or thread can have taken a name
+        // Another process or thread can have taken a name.
+        for (int n = 0; !made.file_ && n < 100; ++n) {
             made.part_ = made.path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".part";
             made.file_ = detail::descriptor::open(made.part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
             if (!made.file_ && errno != EEXIST) break;
