@@ -5,8 +5,8 @@
 /// @file
 /// Memory-mapped binary file of a data set: a cache that avoids parsing the logs again. POSIX.
 ///
-/// The file is a header followed by the arrays of the data set in their memory layout, each padded with zeros to a multiple of 8 bytes. The header has
-/// a magic number, version, byte order, schema (a hash of the names and element sizes of the arrays), file size, content hash, a number given by
+/// The file is a header followed by the arrays of the data set in their memory layout, each padded with zeros to a multiple of 8 bytes. The header
+/// has a magic number, version, byte order, schema (a hash of the names and element sizes of the arrays), file size, content hash, a number given by
 /// the caller, the element count of each array, and a hash of the header. The file is not portable between byte orders.
 
 #include <array>
