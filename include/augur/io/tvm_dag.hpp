@@ -18,8 +18,8 @@
 ///                 after the data is as large as the padding before it. Assumption: if s window sizes fit a max pooling with stride s > 1, the window
 ///                 ends with the data.
 ///   Tensor names  are not unique. TVM prints producers in post-order, directly before their first reader. Reads of a name therefore refer to the
-///                 last tensors of that name that have no reader yet, in order. Assumption: if all have readers, a read refers to the latest that does
-///                 not add a scalar, because hard-swish multiplies x, not x + 3, by relu6(x + 3).
+///                 last tensors of that name that have no reader yet, in order. Assumption: if all have readers, a read refers to the latest that
+///                 does not add a scalar, because hard-swish multiplies x, not x + 3, by relu6(x + 3).
 /// The text has neither constant inputs nor operation attributes (`operation::constant`, `constant_index`).
 
 #include <algorithm>

@@ -296,8 +296,8 @@ private:
         return changed;
     }
 
-    /// Infers the dimensions of a tensor from its readers: the largest index plus one, or the size with equal padding on both sides if that is larger.
-    /// Handles one operation per call, the last one first.
+    /// Infers the dimensions of a tensor from its readers: the largest index plus one, or the size with equal padding on both sides if that is
+    /// larger. Handles one operation per call, the last one first.
     bool from_consumers() {
         std::vector<std::vector<double>> need(dag_->ops.size());
         for (std::size_t i = 0; i < need.size(); ++i) need[i].resize(dag_->ops[i].axes.size());
@@ -326,8 +326,8 @@ private:
     }
 
     /// Infers an unknown axis next to known axes in an index: it reaches to the end of the dimension. For a window with stride s, any of s sizes
-    /// gives the known output extent. The smallest size that reaches the last element of the data is taken; if there is padding after the data but not
-    /// before it, the smallest size that reaches the first element of that padding.
+    /// gives the known output extent. The smallest size that reaches the last element of the data is taken; if there is padding after the data but
+    /// not before it, the smallest size that reaches the first element of that padding.
     bool from_windows() {
         for (std::size_t i = 0; i < dag_->ops.size(); ++i) {
             if (dag_->ops[i].placeholder()) continue;
