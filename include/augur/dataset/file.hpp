@@ -117,6 +117,7 @@ private:
 
 inline constexpr std::size_t dataset_sections = 17;
 
+/// Header of a data set file, as it is stored.
 struct dataset_head {
     std::array<char, 8> magic{'A', 'U', 'G', 'U', 'R', 'S', 'E', 'T'};
     std::uint32_t version = 2; // version 1 had ids of four bytes
@@ -263,7 +264,7 @@ struct dataset_file_access {
 
     /// Checks the consistency of the arrays, which a hash does not guarantee, and builds the data set. Error: parse.
     static result<dataset> adopt(const std::string& path, const detail::dataset_arrays& a, std::shared_ptr<const void> keep) {
-        const auto wrong = [&](std::string what) { return error{errc::parse, path + ": " + std::move(what)}; };
+        const auto wrong = [&](std::string message) { return error{errc::parse, path + ": " + std::move(message)}; };
         const auto rises = [](const auto& first, std::uint64_t end) {
             if (first.empty() || first.front() != 0 || first.back() != end) return false;
             for (std::size_t i = 1; i < first.size(); ++i)
@@ -410,7 +411,7 @@ struct dataset_file_access {
                       static_cast<unsigned long long>(found));
         return error{errc::version_mismatch, path + text.data()};
     };
-    const auto damaged = [&](std::string what) { return error{errc::parse, path + ": " + std::move(what)}; };
+    const auto damaged = [&](std::string message) { return error{errc::parse, path + ": " + std::move(message)}; };
     const auto opened = detail::open_regular_file(path, O_RDONLY);
     if (!opened) return opened.error();
     const auto size = static_cast<std::uint64_t>(opened->about.st_size);

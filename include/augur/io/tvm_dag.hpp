@@ -55,6 +55,7 @@ struct tvm_dag {
 
 namespace detail {
 
+/// Recursive-descent parser of a DAG text.
 class tvm_dag_parser {
 public:
     tvm_dag_parser(std::string_view text, const tvm_dag_limits& limits) : text_(text), limits_(limits) {}

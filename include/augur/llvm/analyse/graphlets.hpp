@@ -62,6 +62,7 @@ public:
         : f_(f), layout_(f.getParent()->getDataLayout()), aliases_(analyses.getResult<::llvm::AAManager>(f)), folds_(layout_, aliases_, contract),
           loops_(analyses.getResult<::llvm::LoopAnalysis>(f)), evolution_(analyses.getResult<::llvm::ScalarEvolutionAnalysis>(f)) {}
 
+    /// Builds the control-flow graph without counts. Call it once.
     ir_function make() {
         ir_function out;
         out.code = &f_;
@@ -135,7 +136,8 @@ private:
         return made;
     }
 
-    void remember(const ::llvm::Instruction& i, std::uint32_t v, graphlet_builder& builder, accesses& here) {
+    /// Appends the memory access of `i`, if any, to `list`, and adds the edges from the stores that a load reads.
+    void remember(const ::llvm::Instruction& i, std::uint32_t v, graphlet_builder& builder, accesses& list) {
         const auto a = access_of(i);
         if (a.pointer == nullptr) return;
         const auto bytes = layout_.getTypeStoreSize(a.type).getKnownMinValue();
@@ -148,10 +150,10 @@ private:
                     v,
                     false};
         if (!a.store) {
-            made.settled = link(here.stores, made, [&](std::uint32_t from) { builder.after(from, v); });
-            here.loads.push_back(made);
+            made.settled = link(list.stores, made, [&](std::uint32_t from) { builder.after(from, v); });
+            list.loads.push_back(made);
         } else {
-            here.stores.push_back(made);
+            list.stores.push_back(made);
         }
     }
 

@@ -45,6 +45,7 @@ struct ir_counters {
     std::vector<std::size_t> copied;   ///< (ir_function::copies) counter of the copied bytes
 };
 
+/// Assigns counters to the functions of a module and inserts the instrumentation.
 class ir_instrumenter {
 public:
     ir_instrumenter(::llvm::Module& m, const trace_hooks& hooks)

@@ -40,6 +40,7 @@ public:
         }
     }
 
+    /// Adds accesses of a part, in program order, as cache line numbers.
     void feed(std::span<const std::uint64_t> lines, std::size_t part) {
         while (parts_.size() <= part) parts_.emplace_back(options_.line_bytes, no_sets_);
         for (std::size_t s = 0; s < sets_.size(); ++s) sets_[s].feed(lines, parts_[part].sets[s]);

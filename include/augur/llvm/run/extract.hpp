@@ -132,6 +132,9 @@ inline void settle_counts(ir_function& f, const ir_counters& c, const std::vecto
     }
 }
 
+/// Analyses, instruments, compiles and runs a module in the current process and returns its features. It changes the module.
+/// Errors: those of find_entry, prepare_module, ir_jit and add_entry; parse (an invalid module); limit (blocks or instructions); illegal_schedule
+/// (the program returned an error).
 inline result<program_features> extract_features(::llvm::Module& m, const ir_options& o, const child_report& report) {
     namespace ir = ::llvm;
     const auto step = [&](const char* name) {

@@ -87,9 +87,9 @@ inline result<::llvm::Function*> find_entry(::llvm::Module& m, const std::string
         if (candidates.size() == 1) return candidates.front();
         if (auto* const f = defined("main")) return f;
     }
-    const std::string there = candidates.empty() ? "nothing that could be called" : names + (candidates.size() > 5 ? ", ..." : "");
-    return error{errc::not_found,
-                 wanted.empty() ? "which function is to run? There is " + there : "no function '" + wanted.substr(0, 80) + "', there is " + there};
+    const std::string available = candidates.empty() ? "nothing that could be called" : names + (candidates.size() > 5 ? ", ..." : "");
+    return error{errc::not_found, wanted.empty() ? "which function is to run? There is " + available
+                                                 : "no function '" + wanted.substr(0, 80) + "', there is " + available};
 }
 
 /// Functions reachable from `from` by calls, `from` included, in discovery order. With `through_addresses` also by function addresses, in

@@ -29,6 +29,7 @@ struct tvm_parallel_env {
     std::int32_t num_task;
 };
 
+/// Functions that the traced program can call. They act on `ir_run::now`.
 struct ir_runtime {
     static ir_run& run() { return *ir_run::now; }
     [[noreturn]] static void give_up(errc code, const std::string& text) { run().report().fail(code, text); }
