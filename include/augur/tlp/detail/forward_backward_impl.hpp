@@ -42,23 +42,23 @@ void packed_model<S>::pack(const model<S>& net, Executor& executor) {
 
 template <nn::scalar S>
 template <bulk_executor Executor>
-void forward_backward<S>::encode(const model<S>& net, const deduplicated_batch& bags, Executor& executor, bool keep) {
-    const auto u = static_cast<nn::index>(bags.distinct());
-    const auto e = static_cast<nn::index>(bags.columns());
+void forward_backward<S>::encode(const model<S>& net, const deduplicated_batch& batch, Executor& executor, bool keep) {
+    const auto u = static_cast<nn::index>(batch.distinct());
+    const auto e = static_cast<nn::index>(batch.columns());
     AUGUR_ASSERT(e == net.config.columns, "tlp: rows of another width than the network's");
     encoded_.resize(net.encoder.size());
     rows_.shape(u, net.config.inputs());
     for (std::size_t l = 0; l < net.encoder.size(); ++l) encoded_[l].shape(u, net.encoder[l].W.cols());
-    AUGUR_ASSERT(net.lstm.empty() || bags.order() == row_order::kept, "tlp: an LSTM needs the rows in order");
+    AUGUR_ASSERT(net.lstm.empty() || batch.order() == row_order::kept, "tlp: an LSTM needs the rows in order");
     const nn::linear<S>& projection = net.projection();
     projected_.shape(u, projection.W.cols());
-    if (!net.lstm.empty()) detail::shared_prefixes::sort(bags, sorted_);
+    if (!net.lstm.empty()) detail::shared_prefixes::sort(batch, sorted_);
     const std::size_t pieces = static_cast<std::size_t>((u + row_piece - 1) / row_piece);
     executor.bulk(pieces, [&](std::size_t p) {
         const auto first = static_cast<nn::index>(p) * row_piece;
         const nn::index n = (std::min)(row_piece, u - first);
         auto rows = rows_.view();
-        for (nn::index i = first; i < first + n; ++i) encode_input(net.config, bags.rows().data() + i * e, rows.data() + i * rows.cols());
+        for (nn::index i = first; i < first + n; ++i) encode_input(net.config, batch.rows().data() + i * e, rows.data() + i * rows.cols());
         for (std::size_t l = 0; l < net.encoder.size(); ++l) {
             auto out = encoded_[l].view();
             const auto* packed = keep ? &packed_.encoder[l] : nullptr;
@@ -81,15 +81,15 @@ void forward_backward<S>::copy_projected(std::span<const std::uint32_t> ids, nn:
 }
 
 template <nn::scalar S>
-void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
                          bool keep) const {
-    const nn::index from = bags.begin()[first];
-    const nn::index t = bags.begin()[last] - from;
+    const nn::index from = batch.begin()[first];
+    const nn::index t = batch.begin()[last] - from;
     const nn::index d = net.config.width();
     piece.begin.clear();
-    for (std::size_t n = first; n <= last; ++n) piece.begin.push_back(bags.begin()[n] - from);
-    const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
-    const auto ids = bags.ids().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
+    for (std::size_t n = first; n <= last; ++n) piece.begin.push_back(batch.begin()[n] - from);
+    const auto repeat = batch.repeat().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
+    const auto ids = batch.ids().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
 
     piece.x.resize(net.attention.size());
     piece.attention.resize(net.attention.size());
@@ -129,10 +129,10 @@ void forward_backward<S>::before(const detail::shared_prefixes::level& level, co
 }
 
 template <nn::scalar S>
-void forward_backward<S>::remember(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+void forward_backward<S>::remember(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
                            bool keep) const {
     const nn::index d = net.config.width();
-    piece.prefixes.build(bags, std::span<const std::uint32_t>(sorted_).subspan(first, last - first));
+    piece.prefixes.build(batch, std::span<const std::uint32_t>(sorted_).subspan(first, last - first));
     const auto ends = piece.prefixes.ends();
     const std::size_t depth = piece.prefixes.depth();
     const auto state_at = [&](std::size_t l) -> detail::lstm_states<S>& { return piece.states[keep ? l : l % 2]; };
@@ -156,7 +156,7 @@ void forward_backward<S>::remember(const model<S>& net, const deduplicated_batch
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
                       std::span<S> scores, bool keep) const {
     const nn::index d = net.config.width();
     const std::size_t outputs = net.decoders.size();
@@ -164,8 +164,8 @@ void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bag
     piece.hidden.resize(net.blocks.size());
     piece.decoded.resize(outputs);
     const bool recurrent = !net.lstm.empty();
-    if (recurrent) remember(net, bags, first, last, piece, keep);
-    else attend(net, bags, first, last, piece, keep);
+    if (recurrent) remember(net, batch, first, last, piece, keep);
+    else attend(net, batch, first, last, piece, keep);
     const nn::index t = std::as_const(piece.z[0]).view().rows();
     for (std::size_t b = 0; b < net.blocks.size(); ++b)
         net.blocks[b].forward(piece.z[b].view(), piece.hidden[b].shape(t, d), piece.z[b + 1].shape(t, d), keep ? &packed_.blocks[b] : nullptr);
@@ -183,7 +183,7 @@ void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bag
             for (std::size_t n = first; n < last; ++n) scores[schedule(net, n) * outputs + k] = out[n - first];
             continue;
         }
-        const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(bags.begin()[first]), static_cast<std::size_t>(t));
+        const auto repeat = batch.repeat().subspan(static_cast<std::size_t>(batch.begin()[first]), static_cast<std::size_t>(t));
         for (std::size_t n = first; n < last; ++n) {
             S sum(0);
             for (nn::index i = piece.begin[n - first]; i < piece.begin[n - first + 1]; ++i)
@@ -194,12 +194,12 @@ void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bag
 }
 
 template <nn::scalar S>
-void forward_backward<S>::attend_back(const model<S>& net, const deduplicated_batch& bags, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
+void forward_backward<S>::attend_back(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
                               nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const {
     const nn::index t = piece.begin.back(), d = net.config.width();
-    const auto from = static_cast<std::size_t>(bags.begin()[first]);
-    const auto repeat = bags.repeat().subspan(from, static_cast<std::size_t>(t));
-    const auto ids = bags.ids().subspan(from, static_cast<std::size_t>(t));
+    const auto from = static_cast<std::size_t>(batch.begin()[first]);
+    const auto repeat = batch.repeat().subspan(from, static_cast<std::size_t>(t));
+    const auto ids = batch.ids().subspan(from, static_cast<std::size_t>(t));
     for (std::size_t a = net.attention.size(); a-- > 0;) {
         const auto& layer = net.attention[a];
         auto& kept = piece.attention[a];
@@ -257,14 +257,14 @@ void forward_backward<S>::remember_back(const model<S>& net, detail::batch_piece
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run_back(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+void forward_backward<S>::run_back(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
                            std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const {
     const bool recurrent = !net.lstm.empty();
     const std::size_t outputs = net.decoders.size();
     const nn::index t = std::as_const(piece.z[0]).view().rows();
     const nn::index d = net.config.width();
     const auto repeat = recurrent ? std::span<const std::uint32_t>()
-                                  : bags.repeat().subspan(static_cast<std::size_t>(bags.begin()[first]), static_cast<std::size_t>(t));
+                                  : batch.repeat().subspan(static_cast<std::size_t>(batch.begin()[first]), static_cast<std::size_t>(t));
     nn::buffer<S>* now = &piece.d_a; // dL/d(output of the layer)
     nn::buffer<S>* next = &piece.d_b;
     std::size_t heads = 0; // that have labels here
@@ -300,16 +300,16 @@ void forward_backward<S>::run_back(const model<S>& net, const deduplicated_batch
         std::swap(now, next);
     }
     if (recurrent) remember_back(net, piece, *now, grad);
-    else attend_back(net, bags, first, piece, now, next, grad, sums);
+    else attend_back(net, batch, first, piece, now, next, grad, sums);
 }
 
 template <nn::scalar S>
 template <bulk_executor Executor>
-void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<const S> d_scores, model<S>& grad) {
-    const auto u = static_cast<nn::index>(bags.distinct());
+void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores, model<S>& grad) {
+    const auto u = static_cast<nn::index>(batch.distinct());
     const nn::index d = net.config.width();
     const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
-    const std::size_t pieces = (bags.size() + size - 1) / size;
+    const std::size_t pieces = (batch.size() + size - 1) / size;
     const std::size_t parts = (std::min)(pieces, most_gradients); // of neighbouring pieces, each with a gradient of its own
     if (!grads_.empty() && !(grads_.front().config == net.config)) grads_.clear();
     while (grads_.size() < parts) grads_.push_back(model<S>::zeros(net.config));
@@ -317,11 +317,11 @@ void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch
     const bool recurrent = !net.lstm.empty();
     executor.bulk(parts, [&](std::size_t g) {
         nn::set_zero(grads_[g]);
-        const auto row_at = [&](std::size_t p) { return static_cast<std::size_t>(bags.begin()[(std::min)(bags.size(), p * size)]); };
+        const auto row_at = [&](std::size_t p) { return static_cast<std::size_t>(batch.begin()[(std::min)(batch.size(), p * size)]); };
         const std::size_t from = row_at(pieces * g / parts), to = row_at(pieces * (g + 1) / parts);
-        if (!recurrent) sums_[g].begin(bags.ids().subspan(from, to - from), bags.distinct(), d);
+        if (!recurrent) sums_[g].begin(batch.ids().subspan(from, to - from), batch.distinct(), d);
         each_piece(g, parts, pieces, [&](std::size_t p) {
-            run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g]);
+            run_back(net, batch, p * size, (std::min)(batch.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g]);
         });
     });
 

@@ -78,7 +78,7 @@ struct packed_network {
     float last_bias = 0;
 
     /// pre: attention backbone with one layer
-    packed_network(const tlp::model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
+    packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
 };
 
 /// Memory of a scorer: the table of rows, the batch, and scratch for each thread of the executor.
@@ -90,7 +90,7 @@ public:
     static constexpr std::size_t row_block = 64;
     static constexpr std::ptrdiff_t slot_block = 12; ///< distinct rows whose means stay in the first-level cache
 
-    frozen_forward(const packed_network<T>& net, const tlp::row_ids& rows)
+    frozen_forward(const packed_network<T>& net, const row_ids& rows)
         : net_(&net), rows_(&rows), stamp_(rows.capacity()), local_(rows.capacity()) {}
 
     /// Forgets what was computed; to be called with `rows.clear()`.
@@ -182,7 +182,7 @@ private:
     }
 
     const packed_network<T>* net_;
-    const tlp::row_ids* rows_;
+    const row_ids* rows_;
     std::vector<nn::kernels::line_buffer<float>> table_; ///< row_block entries each
     std::vector<nn::kernels::line_buffer<T>> values_;
     std::vector<nn::kernels::line_buffer<float>> bases_;

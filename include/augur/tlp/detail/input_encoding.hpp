@@ -59,7 +59,7 @@ inline void write_bands(float x, float* to) {
 }
 
 /// Those of the first integers, one behind the other: 72 KB.
-using band_table = std::array<std::array<float, static_cast<std::size_t>(tlp::config::bands)>, 1024>;
+using band_table = std::array<std::array<float, static_cast<std::size_t>(config::bands)>, 1024>;
 inline const band_table& cached_bands() {
     static const auto known = [] {
         band_table all;
@@ -74,7 +74,7 @@ template <class S>
 void bands_of(float x, S* to) {
     const auto& known = cached_bands();
     const auto whole = x > -1 && x < static_cast<float>(known.size()) ? static_cast<std::int32_t>(x) : -1; // not a NaN
-    std::array<float, static_cast<std::size_t>(tlp::config::bands)> other;
+    std::array<float, static_cast<std::size_t>(config::bands)> other;
     const auto* from = &other;
     if (whole >= 0 && static_cast<float>(whole) == x) from = &known[static_cast<std::size_t>(whole)];
     else write_bands(x, other.data());
@@ -88,19 +88,19 @@ template <nn::scalar S>
 void encode_input(const tlp::config& config, const float* row, S* to) {
     const nn::index e = config.columns;
     switch (config.scaling) {
-    case tlp::scaling::raw:
+    case scaling::raw:
         for (nn::index c = 0; c < e; ++c) to[c] = static_cast<S>(row[c]);
         return;
-    case tlp::scaling::logarithm:
+    case scaling::logarithm:
         for (nn::index c = 0; c < e; ++c) to[c] = static_cast<S>(detail::scaled_logarithm_cached(row[c]));
         return;
-    case tlp::scaling::bands: break;
+    case scaling::bands: break;
     }
     const auto logarithms = [&](nn::index from, nn::index end) { // one-hots, nearly all of them 0
         for (nn::index c = from; c < end; ++c) *to++ = row[c] == 0 ? S(0) : static_cast<S>(detail::scaled_logarithm_cached(row[c]));
     };
     logarithms(0, config.numbers_at);
-    for (nn::index c = config.numbers_at; c < config.numbers_at + config.numbers; ++c, to += tlp::config::bands) detail::bands_of(row[c], to);
+    for (nn::index c = config.numbers_at; c < config.numbers_at + config.numbers; ++c, to += config::bands) detail::bands_of(row[c], to);
     logarithms(config.numbers_at + config.numbers, e);
 }
 

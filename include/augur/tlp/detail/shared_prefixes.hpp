@@ -34,13 +34,13 @@ public:
     };
 
     /// @param which  the schedules of the batch that are meant, by number; neighbours should begin alike (`sort`)
-    void build(const deduplicated_batch& bags, std::span<const std::uint32_t> which) {
+    void build(const deduplicated_batch& batch, std::span<const std::uint32_t> which) {
         depth_ = 0;
         ends_.clear();
         path_.clear();
         std::span<const std::uint32_t> before;
         for (const std::uint32_t n : which) {
-            const auto rows = sequence(bags, n);
+            const auto rows = sequence(batch, n);
             const auto differ = std::mismatch(before.begin(), before.end(), rows.begin(), rows.end()).second;
             path_.resize(rows.size());
             for (auto l = static_cast<std::size_t>(differ - rows.begin()); l < rows.size(); ++l) {
@@ -64,11 +64,11 @@ public:
     [[nodiscard]] std::span<const end> ends() const { return ends_; }         ///< in the order of `which`
 
     /// The numbers 0 .. N - 1 of the batch's schedules, in the order of their sequences.
-    static void sort(const deduplicated_batch& bags, std::vector<std::uint32_t>& order) {
-        order.resize(bags.size());
+    static void sort(const deduplicated_batch& batch, std::vector<std::uint32_t>& order) {
+        order.resize(batch.size());
         std::iota(order.begin(), order.end(), 0U);
         std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            const auto x = sequence(bags, a), y = sequence(bags, b);
+            const auto x = sequence(batch, a), y = sequence(batch, b);
             const auto differ = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
             if (differ.second == y.end()) return differ.first == x.end() && x.size() == y.size() && a < b;
             return differ.first == x.end() || *differ.first < *differ.second;
@@ -76,9 +76,9 @@ public:
     }
 
 private:
-    static std::span<const std::uint32_t> sequence(const deduplicated_batch& bags, std::uint32_t n) {
-        const auto first = static_cast<std::size_t>(bags.begin()[n]);
-        return bags.ids().subspan(first, static_cast<std::size_t>(bags.begin()[n + 1]) - first);
+    static std::span<const std::uint32_t> sequence(const deduplicated_batch& batch, std::uint32_t n) {
+        const auto first = static_cast<std::size_t>(batch.begin()[n]);
+        return batch.ids().subspan(first, static_cast<std::size_t>(batch.begin()[n + 1]) - first);
     }
 
     std::vector<level> levels_;

@@ -80,9 +80,9 @@ private:
     if (config.columns != static_cast<nn::index>(model.schema.columns))
         return error{errc::shape_mismatch,
                      "tlp freeze: a network for " + std::to_string(config.columns) + " columns, a schema of " + std::to_string(model.schema.columns)};
-    if (config.backbone != tlp::backbone::attention || config.attention_layers != 1)
+    if (config.backbone != backbone::attention || config.attention_layers != 1)
         return error{errc::unsupported, "tlp freeze: expected one layer of attention, got " +
-                                            (config.backbone == tlp::backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
+                                            (config.backbone == backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
     if (options.output >= model.network.decoders.size())
         return error{errc::invalid_argument, "tlp freeze: expected an output below " + std::to_string(model.network.decoders.size()) + ", got " +
                                                  std::to_string(options.output)};
@@ -119,7 +119,7 @@ public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
     frozen_scorer(frozen_model model, Executor& executor)
-        : model_(std::move(model)), executor_(&executor), rows_(std::make_unique<tlp::row_ids>(model_.schema(), model_.rows_)) {
+        : model_(std::move(model)), executor_(&executor), rows_(std::make_unique<row_ids>(model_.schema(), model_.rows_)) {
         if (model_.half_) half_.emplace(*model_.half_, *rows_);
         else single_.emplace(*model_.single_, *rows_);
     }
@@ -179,7 +179,7 @@ private:
 
     frozen_model model_;
     Executor* executor_;
-    std::unique_ptr<tlp::row_ids> rows_;            ///< where it is, for the passes hold on to it
+    std::unique_ptr<row_ids> rows_;            ///< where it is, for the passes hold on to it
     std::optional<detail::frozen_forward<float>> single_; ///< one of the two
     std::optional<detail::frozen_forward<nn::kernels::bf16>> half_;
     std::vector<std::size_t> begin_;

@@ -160,7 +160,7 @@ private:
         }
         void name(std::string_view text) {
             const auto& schema = rows.schema_;
-            for (const tlp::word& w : schema.words)
+            for (const word& w : schema.words)
                 if (w.text == text && w.kind == kind) return put(w.value);
             if (schema.unknown == unknown_word::refuse) failed = true;
             if (schema.unknown != unknown_word::other) return put(0);
@@ -243,7 +243,7 @@ private:
         slots_[at] = s;
     }
 
-    tlp::schema schema_;
+    schema schema_;
     std::size_t numbers_end_;
     std::size_t words_; ///< of a key: kind and place, then the numbers
     std::size_t capacity_;

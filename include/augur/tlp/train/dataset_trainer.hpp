@@ -59,23 +59,23 @@ struct training_report {
 ///
 /// pre: `table` has all primitives of `data`, and as many columns as the network
 template <bulk_executor Executor>
-[[nodiscard]] std::vector<float> record_scores(const model<float>& net, const tlp::row_table& table, const dataset& data,
+[[nodiscard]] std::vector<float> record_scores(const model<float>& net, const row_table& table, const dataset& data,
                                                    std::span<const std::uint32_t> records, Executor& executor, forward_backward<float>& pass) {
     constexpr std::size_t block = 1024;
     const std::size_t outputs = net.decoders.size();
     std::vector<float> scores(records.size() * outputs);
-    deduplicated_batch bags(table.schema().columns, net.config.order());
+    deduplicated_batch batch(table.schema().columns, net.config.order());
     for (std::size_t first = 0; first < records.size(); first += block) {
         const std::size_t n = (std::min)(block, records.size() - first);
         const auto part = std::span<float>(scores).subspan(first * outputs, n * outputs);
         std::vector<std::size_t> unknown;
-        bags.clear();
+        batch.clear();
         for (std::size_t i = 0; i < n; ++i) {
-            if (bags.add(data.schedule(records[first + i]), table)) continue;
-            bags.add(std::span<const float>());
+            if (batch.add(data.schedule(records[first + i]), table)) continue;
+            batch.add(std::span<const float>());
             unknown.push_back(i);
         }
-        pass.forward(net, bags, executor, part);
+        pass.forward(net, batch, executor, part);
         for (const std::size_t i : unknown)
             std::fill_n(part.begin() + static_cast<std::ptrdiff_t>(i * outputs), outputs, -std::numeric_limits<float>::infinity());
     }
@@ -84,7 +84,7 @@ template <bulk_executor Executor>
 
 /// Judges one output of a network by the samples that have a label for it, every task with weight 1.
 template <bulk_executor Executor>
-[[nodiscard]] top_k_score evaluate_top_k(const model<float>& net, const tlp::row_table& table, const dataset& data, const training_samples& samples,
+[[nodiscard]] top_k_score evaluate_top_k(const model<float>& net, const row_table& table, const dataset& data, const training_samples& samples,
                                     std::size_t output, Executor& executor, forward_backward<float>& pass, std::vector<std::size_t> ks = {1, 5}) {
     AUGUR_ASSERT(samples.outputs == net.decoders.size() && output < samples.outputs, "tlp_judge: outputs");
     top_k_score sum(std::move(ks));
@@ -117,7 +117,7 @@ inline bool can_evaluate(const training_samples& samples, std::size_t output) {
 }
 
 /// Of all that decides what a training gives.
-inline std::uint64_t run_hash(const model<float>& net, const tlp::row_table& table, const dataset& data, const training_samples& train,
+inline std::uint64_t run_hash(const model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
                              const training_samples& validation, const training_options& o) {
     const auto bytes = [](const auto& v) { return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(v[0])); };
     std::uint64_t hash = mix64(table.schema().hash());
@@ -166,7 +166,7 @@ inline std::uint64_t run_hash(const model<float>& net, const tlp::row_table& tab
 /// Errors: invalid_argument, shape_mismatch, not_found (no sample that teaches anything), limit (the loss or a weight is no number any more), io;
 /// those of `load_checkpoint`, version_mismatch when the file is of another run
 template <bulk_executor Executor, class Progress>
-result<training_report> train_on_dataset(model<float>& net, const tlp::row_table& table, const dataset& data, const training_samples& train,
+result<training_report> train_on_dataset(model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
                                             const training_samples& validation, Executor& executor, const training_options& options,
                                             Progress&& progress) {
     using clock = std::chrono::steady_clock;
@@ -184,7 +184,7 @@ result<training_report> train_on_dataset(model<float>& net, const tlp::row_table
     std::vector<std::uint32_t> usable;
     for (std::size_t i = 0; i < train.size(); ++i) {
         const auto ids = data.schedule(train.records[i]);
-        const bool known = std::none_of(ids.begin(), ids.end(), [&](primitive_id id) { return table.row(id) == tlp::row_table::refused; });
+        const bool known = std::none_of(ids.begin(), ids.end(), [&](primitive_id id) { return table.row(id) == row_table::refused; });
         if (known) usable.push_back(static_cast<std::uint32_t>(i));
     }
     report.refused = train.size() - usable.size();
@@ -193,7 +193,7 @@ result<training_report> train_on_dataset(model<float>& net, const tlp::row_table
         return error{errc::not_found, "tlp training: expected samples that teach something, none of " + std::to_string(train.size()) + " does (" +
                                           std::to_string(report.refused) + " have words that the schema '" + table.schema().name + "' refuses)"};
 
-    tlp::checkpoint at;
+    checkpoint at;
     at.run = options.checkpoint.empty() ? 0 : detail::run_hash(net, table, data, train, validation, options);
     nn::adam<model<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.fine.weight_decay});
     bool there = false;
@@ -218,7 +218,7 @@ result<training_report> train_on_dataset(model<float>& net, const tlp::row_table
     forward_backward<float> pass;
     nn::lambda_rank rank;
     mtl_loss<float> loss;
-    deduplicated_batch bags(table.schema().columns, net.config.order());
+    deduplicated_batch batch(table.schema().columns, net.config.order());
     std::vector<float> scores, d_scores, labels, sharp, d_regret;
     std::vector<std::uint8_t> known;
     std::vector<std::size_t> ends;
@@ -247,24 +247,24 @@ result<training_report> train_on_dataset(model<float>& net, const tlp::row_table
         for (std::size_t next = 0; next < drawn.size();) {
             const double done =
                 (static_cast<double>(epoch) + static_cast<double>(next) / static_cast<double>(drawn.size())) / static_cast<double>(options.epochs);
-            bags.clear();
+            batch.clear();
             labels.clear();
             known.clear();
             ends.clear();
-            while (next < drawn.size() && (ends.empty() || bags.size() + drawn[next].size() <= options.batch)) {
+            while (next < drawn.size() && (ends.empty() || batch.size() + drawn[next].size() <= options.batch)) {
                 for (const std::uint32_t i : drawn[next]) {
-                    if (!bags.add(data.schedule(train.records[i]), table)) continue; // `usable` has none of them
+                    if (!batch.add(data.schedule(train.records[i]), table)) continue; // `usable` has none of them
                     for (std::size_t k = i * outputs; k < (i + 1) * outputs; ++k) {
                         labels.push_back(train.labels[k]);
                         known.push_back(train.known[k]);
                     }
                 }
-                ends.push_back(bags.size());
+                ends.push_back(batch.size());
                 ++next;
             }
             scores.resize(labels.size());
             d_scores.resize(labels.size());
-            pass.forward_to_train(now, bags, executor, scores);
+            pass.forward_to_train(now, batch, executor, scores);
             std::size_t begin = 0;
             for (const std::size_t end : ends) {
                 const std::size_t first = begin * outputs, n = (end - begin) * outputs;
@@ -278,7 +278,7 @@ result<training_report> train_on_dataset(model<float>& net, const tlp::row_table
                     for (float& x : d) x *= static_cast<float>(share / static_cast<double>(ends.size()));
                 begin = end;
             }
-            pass.backward(now, bags, executor, std::span<const float>(d_scores), grad);
+            pass.backward(now, batch, executor, std::span<const float>(d_scores), grad);
             if (options.fine.decoders_only)
                 model<float>::visit(
                     [&](std::string_view name, auto& g) {
@@ -331,7 +331,7 @@ result<training_report> train_on_dataset(model<float>& net, const tlp::row_table
 
 /// The same without a listener.
 template <bulk_executor Executor>
-result<training_report> train_on_dataset(model<float>& net, const tlp::row_table& table, const dataset& data, const training_samples& train,
+result<training_report> train_on_dataset(model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
                                             const training_samples& validation, Executor& executor, const training_options& options = {}) {
     return train_on_dataset(net, table, data, train, validation, executor, options, [](const training_progress&) { return true; });
 }

@@ -75,7 +75,7 @@ struct packed_model {
     std::vector<std::pair<const nn::linear<S>*, nn::packed_weights<S>*>> all;
 
     template <bulk_executor Executor>
-    void pack(const tlp::model<S>& net, Executor& executor);
+    void pack(const model<S>& net, Executor& executor);
 };
 
 /// Gradients by the rows of one part of a batch, each row once: what is added to it stays in the cache.
@@ -116,35 +116,35 @@ public:
 
     /// scores[n * outputs + k] <- score of schedule n by output k.   scores (N, outputs)
     ///
-    /// pre: bags with their order kept if the network has an LSTM
+    /// pre: batch with their order kept if the network has an LSTM
     /// @note allocates nothing once it has seen a batch as large; a score is the same in every batch, to the last bit for float
     template <bulk_executor Executor>
-    void forward(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<S> scores) {
-        encode(net, bags, executor, false);
+    void forward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<S> scores) {
+        encode(net, batch, executor, false);
         const std::size_t size = net.lstm.empty() ? score_piece : lstm_piece;
-        const std::size_t pieces = (bags.size() + size - 1) / size;
+        const std::size_t pieces = (batch.size() + size - 1) / size;
         const std::size_t workers = (std::min)(pieces, static_cast<std::size_t>(executor.concurrency()));
         if (pieces_.size() < workers) pieces_.resize(workers);
         std::atomic<std::size_t> next{0};
         executor.bulk(workers, [&](std::size_t w) {
             for (std::size_t p = next.fetch_add(1); p < pieces; p = next.fetch_add(1))
-                run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[w], scores, false);
+                run(net, batch, p * size, (std::min)(batch.size(), (p + 1) * size), pieces_[w], scores, false);
         });
     }
 
     /// The same, keeping what `backward` needs.
     template <bulk_executor Executor>
-    void forward_to_train(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<S> scores) {
+    void forward_to_train(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<S> scores) {
         packed_.pack(net, executor);
-        encode(net, bags, executor, true);
+        encode(net, batch, executor, true);
         const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
-        const std::size_t pieces = (bags.size() + size - 1) / size;
+        const std::size_t pieces = (batch.size() + size - 1) / size;
         if (pieces_.size() < pieces) pieces_.resize(pieces);
         for (auto& piece : pieces_) piece.attention.resize(net.attention.size());
         const std::size_t parts = (std::min)(pieces, most_gradients);
         executor.bulk(parts, [&](std::size_t g) {
             each_piece(g, parts, pieces,
-                       [&](std::size_t p) { run(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], scores, true); });
+                       [&](std::size_t p) { run(net, batch, p * size, (std::min)(batch.size(), (p + 1) * size), pieces_[p], scores, true); });
         });
     }
 
@@ -152,23 +152,23 @@ public:
     ///
     /// A score without a label has gradient 0 (`mtl_loss`); an output without any label in a piece costs nothing there.
     template <bulk_executor Executor>
-    void backward(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<const S> d_scores, tlp::model<S>& grad);
+    void backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores, model<S>& grad);
 
 private:
     template <bulk_executor Executor>
-    void encode(const tlp::model<S>& net, const deduplicated_batch& bags, Executor& executor, bool keep);
+    void encode(const model<S>& net, const deduplicated_batch& batch, Executor& executor, bool keep);
 
     // the schedules [first, last) of the batch; with an LSTM, of `sorted_`
-    void run(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, std::span<S> scores,
+    void run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, std::span<S> scores,
              bool keep) const;
-    void attend(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
-    void remember(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
-    void run_back(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                  std::span<const S> d_scores, tlp::model<S>& grad, detail::row_sums<S>& sums) const;
-    void attend_back(const tlp::model<S>& net, const deduplicated_batch& bags, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
-                     nn::buffer<S>* next, tlp::model<S>& grad, detail::row_sums<S>& sums) const;
+    void attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
+    void remember(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
+    void run_back(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+                  std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const;
+    void attend_back(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
+                     nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const;
     void copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const;
-    static void remember_back(const tlp::model<S>& net, detail::batch_piece<S>& piece, const nn::buffer<S>& d_last, tlp::model<S>& grad);
+    static void remember_back(const model<S>& net, detail::batch_piece<S>& piece, const nn::buffer<S>& d_last, model<S>& grad);
     static void before(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width, detail::batch_piece<S>& piece);
 
     /// f(p) for the pieces of part g, one after the other; scratch goes with them.
@@ -181,7 +181,7 @@ private:
         }
     }
 
-    [[nodiscard]] std::size_t schedule(const tlp::model<S>& net, std::size_t n) const { return net.lstm.empty() ? n : sorted_[n]; }
+    [[nodiscard]] std::size_t schedule(const model<S>& net, std::size_t n) const { return net.lstm.empty() ? n : sorted_[n]; }
 
     detail::packed_model<S> packed_;       ///< of the last `forward_to_train`
     nn::buffer<S> rows_;                 ///< (U, E) scaled
@@ -191,7 +191,7 @@ private:
     nn::buffer<S> d_encoded_, d_projected_;
     std::vector<nn::buffer<S>> d_layer_; ///< (U, width) going back through the encoder
     std::vector<detail::batch_piece<S>> pieces_;
-    std::vector<tlp::model<S>> grads_; ///< one a part
+    std::vector<model<S>> grads_; ///< one a part
     std::vector<detail::row_sums<S>> sums_;
 };
 

@@ -27,14 +27,14 @@ namespace augur::inline v0::tlp {
 struct online_fit_report {
     std::size_t steps = 0;
     std::size_t schedules = 0; ///< seen in all steps
-    double first_loss = 0;     ///< mean over the lists of the first and the last epoch
+    double first_loss = 0;     ///< mean over the ranking_lists of the first and the last epoch
     double last_loss = 0;
 };
 
 /// Moves `net`, which has one output, towards ranking the schedules of each group as their labels do.
 ///
 /// A task's list has LambdaRank's loss divided by the number of its schedules, so that tasks with many records weigh as many but not their square;
-/// a step takes the mean over its lists. (The authors rank the schedules of all tasks against each other.)
+/// a step takes the mean over its ranking_lists. (The authors rank the schedules of all tasks against each other.)
 ///
 /// @param data    the schedules' rows (N), in order where the network sees it (`config::order`)
 /// @param labels  (N) best latency of the group / latency, 0 for a failure
@@ -42,7 +42,7 @@ struct online_fit_report {
 /// pre: the spans fit together, the options check, one output
 /// @return        what was done. Equal arguments give an equal network whatever the executor
 template <nn::scalar S, bulk_executor Executor>
-online_fit_report fit_online(tlp::model<S>& net, const deduplicated_batch& data, std::span<const float> labels, std::span<const std::uint32_t> groups, random_engine rng,
+online_fit_report fit_online(model<S>& net, const deduplicated_batch& data, std::span<const float> labels, std::span<const std::uint32_t> groups, random_engine rng,
                        Executor& executor, const online_fit_options& options = {}) {
     AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.check() && net.decoders.size() == 1, "tlp_fit: shape");
     // members of each group, groups in order of their number
@@ -62,47 +62,47 @@ online_fit_report fit_online(tlp::model<S>& net, const deduplicated_batch& data,
     for (const auto& m : members) teach += m.size();
     if (teach == 0) return report;
 
-    const std::size_t most = (std::min)(options.list, teach), batch = (std::min)(options.batch, teach);
-    const std::size_t steps_an_epoch = (teach + batch - 1) / batch;
+    const std::size_t most = (std::min)(options.list, teach), batch_size = (std::min)(options.batch, teach);
+    const std::size_t steps_an_epoch = (teach + batch_size - 1) / batch_size;
     const std::size_t at_least = options.least_steps / steps_an_epoch + (options.least_steps % steps_an_epoch != 0 ? 1 : 0);
     const std::size_t epochs = (std::max)(options.epochs, at_least);
     const double planned = static_cast<double>(epochs) * static_cast<double>(steps_an_epoch);
 
-    nn::adam<tlp::model<S>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
-    auto grad = tlp::model<S>::zeros(net.config);
+    nn::adam<model<S>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
+    auto grad = model<S>::zeros(net.config);
     forward_backward<S> pass;
     nn::lambda_rank rank;
-    deduplicated_batch bags(data.columns(), net.config.order());
+    deduplicated_batch batch(data.columns(), net.config.order());
     std::vector<S> scores, d_scores, truth;
-    std::vector<std::span<std::uint32_t>> lists;
+    std::vector<std::span<std::uint32_t>> ranking_lists;
     std::vector<std::size_t> ends;
 
     for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
         random_engine draw = rng.stream(epoch);
-        lists.clear();
+        ranking_lists.clear();
         for (auto& m : members) { // near-equal parts of at most `list`
             draw.shuffle(std::span<std::uint32_t>(m));
             const std::size_t parts = (m.size() + most - 1) / most;
             for (std::size_t p = 0; p < parts; ++p)
-                lists.push_back(std::span<std::uint32_t>(m).subspan(m.size() * p / parts, m.size() * (p + 1) / parts - m.size() * p / parts));
+                ranking_lists.push_back(std::span<std::uint32_t>(m).subspan(m.size() * p / parts, m.size() * (p + 1) / parts - m.size() * p / parts));
         }
-        draw.shuffle(std::span<std::span<std::uint32_t>>(lists));
+        draw.shuffle(std::span<std::span<std::uint32_t>>(ranking_lists));
         double sum = 0;
-        for (std::size_t at = 0; at < lists.size();) {
-            bags.clear();
+        for (std::size_t at = 0; at < ranking_lists.size();) {
+            batch.clear();
             truth.clear();
             ends.clear();
-            while (at < lists.size() && (ends.empty() || bags.size() + lists[at].size() <= batch)) {
-                for (const auto i : lists[at]) {
-                    bags.add(data, i);
+            while (at < ranking_lists.size() && (ends.empty() || batch.size() + ranking_lists[at].size() <= batch_size)) {
+                for (const auto i : ranking_lists[at]) {
+                    batch.add(data, i);
                     truth.push_back(static_cast<S>(labels[i]));
                 }
-                ends.push_back(bags.size());
+                ends.push_back(batch.size());
                 ++at;
             }
-            scores.resize(bags.size());
-            d_scores.resize(bags.size());
-            pass.forward_to_train(net, bags, executor, scores);
+            scores.resize(batch.size());
+            d_scores.resize(batch.size());
+            pass.forward_to_train(net, batch, executor, scores);
             std::size_t begin = 0;
             for (const std::size_t end : ends) {
                 const std::size_t n = end - begin;
@@ -112,15 +112,15 @@ online_fit_report fit_online(tlp::model<S>& net, const deduplicated_batch& data,
                 for (S& x : d) x *= scale;
                 begin = end;
             }
-            pass.backward(net, bags, executor, std::span<const S>(d_scores), grad);
+            pass.backward(net, batch, executor, std::span<const S>(d_scores), grad);
             nn::clip_norm(grad, options.clip);
             const double done = (std::min)(1.0, static_cast<double>(report.steps) / planned);
             adam.settings().learning_rate = options.learning_rate * (0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done)));
             adam.step(net, grad);
             ++report.steps;
-            report.schedules += bags.size();
+            report.schedules += batch.size();
         }
-        report.last_loss = sum / static_cast<double>(lists.size());
+        report.last_loss = sum / static_cast<double>(ranking_lists.size());
         if (epoch == 0) report.first_loss = report.last_loss;
     }
     return report;
