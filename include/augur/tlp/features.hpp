@@ -67,8 +67,8 @@ struct schema {
     static schema authors_cpu(std::size_t rows = 25, std::size_t columns = 22);
     /// The authors' encoding of GPU schedules (CUDA vocabulary), 40x20.
     static schema authors_gpu(std::size_t rows = 40, std::size_t columns = 20);
-    /// All of Ansor's transform steps, for CPU and GPU: 20 kind columns (6 spare), position one-hot, no padding; a pragma is encoded by the integer
-    /// after its '$', not by the lookup table.
+    /// All of Ansor's transform steps, for CPU and GPU: 14 kinds in 20 kind columns, position one-hot, no padding; a pragma is encoded by 1 + the
+    /// integer after its '$', not by the lookup table.
     static schema ansor(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
 
     /// `ansor` with `launch_features`: whether a GPU program is very slow or fails depends on products of extents from several steps.

@@ -107,7 +107,7 @@ private:
         if (s.loops.size() <= static_cast<std::size_t>(i)) s.loops.resize(static_cast<std::size_t>(i) + 1);
         return true;
     }
-    /// Splits loop i by the factors `inner`: into the remainder and `inner`, or, if !inner_to_outer, into `inner` and the remainder (outermost first).
+    /// Splits loop i by the factors `inner` into (remainder, inner...), or, if !inner_to_outer, into (inner..., remainder); outermost loop first.
     [[nodiscard]] bool divide(stage& s, std::int64_t i, std::int64_t extent, std::span<const std::int64_t> inner, bool inner_to_outer) {
         if (!reach(s, i) || s.loops.size() + inner.size() > static_cast<std::size_t>(most_loops)) return false;
         std::int64_t product = 1;

@@ -161,7 +161,7 @@ inline std::uint64_t run_hash(const model<float>& net, const row_table& table, c
 ///
 /// @param table       the rows of all primitives of `data` under the model's schema
 /// @param train       of as many outputs as the network has
-/// @param validation  judged after each epoch; may have no samples
+/// @param validation  top_k after each epoch; may have no samples
 /// @param progress    `progress(training_progress)`, false to stop after this epoch
 /// Errors: invalid_argument, shape_mismatch, not_found (no sample that teaches anything), limit (the loss or a weight is no number any more), io;
 /// those of `load_checkpoint`, version_mismatch when the file is of another run
@@ -188,22 +188,22 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
         if (known) usable.push_back(static_cast<std::uint32_t>(i));
     }
     report.refused = train.size() - usable.size();
-    detail::ranking_groups lists(train, usable, options);
-    if (lists.size() == 0)
+    detail::ranking_groups groups(train, usable, options);
+    if (groups.size() == 0)
         return error{errc::not_found, "tlp training: expected samples that teach something, none of " + std::to_string(train.size()) + " does (" +
                                           std::to_string(report.refused) + " have words that the schema '" + table.schema().name + "' refuses)"};
 
     checkpoint at;
     at.run = options.checkpoint.empty() ? 0 : detail::run_hash(net, table, data, train, validation, options);
     nn::adam<model<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.fine.weight_decay});
-    bool there = false;
+    bool resume = false;
     if (!options.checkpoint.empty()) {
         std::error_code wrong;
-        there = std::filesystem::exists(std::filesystem::status(options.checkpoint, wrong));
+        resume = std::filesystem::exists(std::filesystem::status(options.checkpoint, wrong));
         if (wrong && wrong != std::errc::no_such_file_or_directory)
             return error{errc::io, "'" + options.checkpoint + "': cannot open the checkpoint: " + wrong.message()};
     }
-    if (there) {
+    if (resume) {
         auto from = load_checkpoint(options.checkpoint, net.config, at.run);
         if (!from) return from.error();
         at = *std::move(from);
@@ -213,7 +213,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
         at.network = at.best_network = net;
     }
 
-    model<float>& now = at.network;
+    model<float>& current = at.network;
     auto grad = model<float>::zeros(net.config);
     forward_backward<float> pass;
     nn::lambda_rank rank;
@@ -223,8 +223,8 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
     std::vector<std::uint8_t> known;
     std::vector<std::size_t> ends;
     const auto is_decoder = [](std::string_view name) { return name.starts_with("decoder.") || name.starts_with("mtl_heads."); };
-    const auto worth = [&](std::size_t epoch) { return at.history[epoch].top_1 + at.history[epoch].top_5; };
-    const auto one_list = [&](std::span<const float> s, std::span<const float> y, std::span<float> d) {
+    const auto validation_score = [&](std::size_t epoch) { return at.history[epoch].top_1 + at.history[epoch].top_5; };
+    const auto group_loss = [&](std::span<const float> s, std::span<const float> y, std::span<float> d) {
         if (options.fine.loss == training_loss::mse) return static_cast<double>(nn::mse(s, y, d));
         sharp.assign(y.begin(), y.end());
         if (options.fine.sharpness != 1)
@@ -242,7 +242,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
     const bool validated = detail::can_evaluate(validation, options.fine.target_head);
     while (at.epochs() < options.epochs && !(options.fine.patience > 0 && validated && at.epochs() > at.best + options.fine.patience)) {
         const std::size_t epoch = at.epochs();
-        const auto drawn = lists.draw(random_engine(options.seed).stream(epoch));
+        const auto drawn = groups.draw(random_engine(options.seed).stream(epoch));
         double sum = 0;
         for (std::size_t next = 0; next < drawn.size();) {
             const double done =
@@ -264,21 +264,21 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
             }
             scores.resize(labels.size());
             d_scores.resize(labels.size());
-            pass.forward_to_train(now, batch, executor, scores);
+            pass.forward_to_train(current, batch, executor, scores);
             std::size_t begin = 0;
             for (const std::size_t end : ends) {
                 const std::size_t first = begin * outputs, n = (end - begin) * outputs;
                 const auto d = std::span<float>(d_scores).subspan(first, n);
                 const double value = loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
-                                          std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, one_list, d);
+                                          std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, group_loss, d);
                 // a task's list by its mean, the step by the mean of its lists: a task with many records weighs as many but not their square
-                const double share = lists.ranked() ? 1 / static_cast<double>(end - begin) : 1;
+                const double share = groups.ranked() ? 1 / static_cast<double>(end - begin) : 1;
                 sum += value * share;
-                if (lists.ranked())
+                if (groups.ranked())
                     for (float& x : d) x *= static_cast<float>(share / static_cast<double>(ends.size()));
                 begin = end;
             }
-            pass.backward(now, batch, executor, std::span<const float>(d_scores), grad);
+            pass.backward(current, batch, executor, std::span<const float>(d_scores), grad);
             if (options.fine.decoders_only)
                 model<float>::visit(
                     [&](std::string_view name, auto& g) {
@@ -290,23 +290,23 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
             rate = options.learning_rate;
             if (options.fine.rate == learning_rate_decay::step) rate *= std::pow(options.fine.rate_factor, static_cast<double>(epoch / options.fine.rate_every));
             if (options.fine.rate == learning_rate_decay::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
-            adam.step(now, grad, [&](std::string_view name) { return !options.fine.decoders_only || is_decoder(name); });
+            adam.step(current, grad, [&](std::string_view name) { return !options.fine.decoders_only || is_decoder(name); });
         }
-        const auto bad = now.not_finite();
+        const auto bad = current.not_finite();
         if (!std::isfinite(sum) || !bad.empty())
             return error{errc::limit, "tlp training: expected finite numbers, " + (bad.empty() ? "the loss" : "'" + bad + "'") + " of epoch " +
                                           std::to_string(epoch + 1) + " is not: lower the learning rate"};
 
-        epoch_report last{lists.ranked() ? sum / static_cast<double>(drawn.size()) : sum, 0, 0};
+        epoch_report last{groups.ranked() ? sum / static_cast<double>(drawn.size()) : sum, 0, 0};
         if (validated) {
-            const auto judged = evaluate_top_k(now, table, data, validation, options.fine.target_head, executor, pass);
-            last = {last.loss, judged.score(0), judged.score(1)};
+            const auto top_k = evaluate_top_k(current, table, data, validation, options.fine.target_head, executor, pass);
+            last = {last.loss, top_k.score(0), top_k.score(1)};
         }
         at.history.push_back(last);
         at.steps = adam.steps();
-        if (!validated || epoch == 0 || worth(epoch) > worth(at.best)) {
+        if (!validated || epoch == 0 || validation_score(epoch) > validation_score(at.best)) {
             at.best = epoch;
-            at.best_network = now;
+            at.best_network = current;
         }
         if (!options.checkpoint.empty()) {
             at.first = adam.first();
