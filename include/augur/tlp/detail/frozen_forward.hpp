@@ -111,7 +111,7 @@ private:
     using index = std::ptrdiff_t;
     using group = prefix_groups::group;
     /// A bag of a group.
-    struct bag {
+    struct candidate {
         std::size_t from = 0;               ///< into rows() and times() of the groups
         index row = 0;                      ///< its first row among those of the group
         index rows = 0, own = 0;            ///< how many, and how many that not all of the group have
@@ -121,7 +121,7 @@ private:
         nn::kernels::line_buffer<float> input, a, b; ///< (tile_rows, .) rows on their way through the encoder; values in float
         nn::kernels::line_buffer<float> passing;     ///< (passing rows of a group) entries
         std::vector<std::uint32_t> own;              ///< those rows, by number in the batch
-        std::vector<bag> bags;
+        std::vector<candidate> candidates;
         std::vector<std::uint32_t> distinct;                ///< rows of the group, by number in the batch; those that occur more than once first
         index often = 0;                                    ///< how many of them do
         std::vector<std::uint32_t> slot_of, stamp;          ///< by number in the batch: where among those, if the stamp is this group's

@@ -149,9 +149,9 @@ void frozen_forward<T>::make_values(worker& w, std::size_t from, std::size_t to)
         }
     float* const next = w.b.reserve(row_block * static_cast<std::size_t>(ld));
     for (index h = 0; h < net.heads; h += pair) {
-        const auto head = [&](index at, float* into) {
+        const auto head = [&](index at, float* destination) {
             k::panel_layer<float>(net.single, k::panel_end::linear, n,
-                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = into, .y_row = ld},
+                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = destination, .y_row = ld},
                                   net.fold_value[static_cast<std::size_t>(at)]);
         };
         head(h, y);
@@ -172,7 +172,7 @@ template <class T>
 void frozen_forward<T>::layers(worker& w) {
     namespace k = nn::kernels;
     const auto& net = *net_;
-    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.context_row;
+    const index rows = w.candidates.back().row + w.candidates.back().rows, ld = net.context_row;
     index from = 0;
     for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
         const index m = left == 1 ? rows - from : (std::min)(k::whole_blocks((rows - from + left - 1) / left, net.tail.rows), tile_rows);

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_TRAIN_DATASET_TRAINER_HPP
 
 /// @file
-/// Trains TLP on a data set: as the authors did, or better; validated, resumable, the same bits for any number of threads.
+/// Trains and evaluates a TLP model on a data set: validation after each epoch, checkpoints, bit-identical results for any number of threads.
 
 #include <algorithm>
 #include <chrono>
@@ -38,26 +38,27 @@
 
 namespace augur::inline v0::tlp {
 
-/// Told after every epoch.
+/// Progress of a training, reported after every epoch.
 struct training_progress {
-    std::size_t epoch = 0, epochs = 0; ///< done, planned
-    epoch_report last;
-    double seconds = 0, seconds_left = 0; ///< of this call
+    std::size_t epoch = 0, epochs = 0; ///< finished and planned epochs
+    epoch_report last;                 ///< report of the last epoch
+    double seconds = 0;                ///< elapsed time of this call
+    double seconds_left = 0;           ///< estimated remaining time
 };
 
-/// What came of a training.
+/// Result of a training.
 struct training_report {
     std::vector<epoch_report> history;
-    std::size_t best = 0; ///< the epoch, from 0, whose weights were kept: the best by top-1 + top-5, without validation the last
-    std::size_t steps = 0;
-    std::size_t refused = 0;      ///< training samples that the vocabulary does not know
-    std::size_t resumed_from = 0; ///< epochs that the checkpoint had
-    bool stopped = false;         ///< by the caller
+    std::size_t best = 0;         ///< epoch, from 0, of the returned weights: maximum of top-1 + top-5; the last epoch without validation
+    std::size_t steps = 0;        ///< optimiser steps
+    std::size_t refused = 0;      ///< training samples with a primitive that the vocabulary refuses
+    std::size_t resumed_from = 0; ///< epochs in the checkpoint at the start
+    bool stopped = false;         ///< stopped by `progress`
 };
 
-/// scores (N, K) <- the network's scores of records; -infinity where the vocabulary does not know a primitive.
+/// Returns scores (N, K) of N records by the K outputs; -infinity if the vocabulary refuses a primitive.
 ///
-/// pre: `table` has all primitives of `data`, and as many columns as the network
+/// pre: `table` has all primitives of `data`, and as many columns as the model
 template <bulk_executor Executor>
 [[nodiscard]] std::vector<float> record_scores(const model<float>& net, const row_table& table, const dataset& data,
                                                    std::span<const std::uint32_t> records, Executor& executor, forward_backward<float>& pass) {
@@ -82,11 +83,11 @@ template <bulk_executor Executor>
     return scores;
 }
 
-/// Judges one output of a network by the samples that have a label for it, every task with weight 1.
+/// Top-k scores of one output on the samples that have a label for it; every task has weight 1.
 template <bulk_executor Executor>
 [[nodiscard]] top_k_score evaluate_top_k(const model<float>& net, const row_table& table, const dataset& data, const training_samples& samples,
                                     std::size_t output, Executor& executor, forward_backward<float>& pass, std::vector<std::size_t> ks = {1, 5}) {
-    AUGUR_ASSERT(samples.outputs == net.decoders.size() && output < samples.outputs, "tlp_judge: outputs");
+    AUGUR_ASSERT(samples.outputs == net.decoders.size() && output < samples.outputs, "evaluate_top_k: outputs");
     top_k_score sum(std::move(ks));
     const auto all = record_scores(net, table, data, samples.records, executor, pass);
     std::vector<float> scores, labels;
@@ -107,7 +108,7 @@ template <bulk_executor Executor>
 
 namespace detail {
 
-/// Is there a task with a valid record?
+/// Does any task have a valid record with a label of `output`?
 inline bool can_evaluate(const training_samples& samples, std::size_t output) {
     for (std::size_t i = 0; i < samples.size(); ++i) {
         const double least = samples.least[samples.groups[i] * samples.outputs + output];
@@ -116,7 +117,7 @@ inline bool can_evaluate(const training_samples& samples, std::size_t output) {
     return false;
 }
 
-/// Of all that decides what a training gives.
+/// Hash of everything that determines the result of a training: features, config, initial weights, samples and options.
 inline std::uint64_t run_hash(const model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
                              const training_samples& validation, const training_options& o) {
     const auto bytes = [](const auto& v) { return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(v[0])); };
@@ -140,7 +141,7 @@ inline std::uint64_t run_hash(const model<float>& net, const row_table& table, c
                                            static_cast<std::uint64_t>(o.fine.by_task),
                                            o.fine.list,
                                            o.batch,
-                                           o.fine.rate == learning_rate_decay::cosine ? o.epochs : 0, // elsewhere a run may be made longer
+                                           o.fine.rate == learning_rate_decay::cosine ? o.epochs : 0, // without cosine decay a run may be extended
                                            static_cast<std::uint64_t>(o.fine.rate),
                                            o.fine.rate_every,
                                            static_cast<std::uint64_t>(o.fine.decoders_only),
@@ -232,7 +233,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
         double value = rank(s, std::span<const float>(sharp), d);
         if (options.fine.regret > 0) {
             d_regret.resize(d.size());
-            const double weight = options.fine.regret * static_cast<double>(s.size()); // `rank` is a sum over the list as well
+            const double weight = options.fine.regret * static_cast<double>(s.size()); // `rank` is a sum over the group as well
             value += weight * nn::expected_regret(s, y, std::span<float>(d_regret));
             for (std::size_t i = 0; i < d.size(); ++i) d[i] += static_cast<float>(weight) * d_regret[i];
         }
@@ -253,7 +254,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
             ends.clear();
             while (next < drawn.size() && (ends.empty() || batch.size() + drawn[next].size() <= options.batch)) {
                 for (const std::uint32_t i : drawn[next]) {
-                    if (!batch.add(data.schedule(train.records[i]), table)) continue; // `usable` has none of them
+                    if (!batch.add(data.schedule(train.records[i]), table)) continue; // does not happen: `usable` has no refused sample
                     for (std::size_t k = i * outputs; k < (i + 1) * outputs; ++k) {
                         labels.push_back(train.labels[k]);
                         known.push_back(train.known[k]);
@@ -271,7 +272,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
                 const auto d = std::span<float>(d_scores).subspan(first, n);
                 const double value = loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
                                           std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, group_loss, d);
-                // a task's list by its mean, the step by the mean of its lists: a task with many records weighs as many but not their square
+                // mean over a ranking group and over the groups of the step: a task's weight grows linearly with its number of records
                 const double share = groups.ranked() ? 1 / static_cast<double>(end - begin) : 1;
                 sum += value * share;
                 if (groups.ranked())
@@ -329,7 +330,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
     return report;
 }
 
-/// The same without a listener.
+/// `train_on_dataset` without progress reports.
 template <bulk_executor Executor>
 result<training_report> train_on_dataset(model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
                                             const training_samples& validation, Executor& executor, const training_options& options = {}) {

@@ -107,17 +107,17 @@ struct row_sums {
 template <nn::scalar S>
 class forward_backward {
 public:
-    /// Schedules a piece: small, so that a piece stays in the cache; large with an LSTM, whose matrix does not.
+    /// Schedules per piece: few, so that the activations of a piece fit in the cache; many with an LSTM, whose weight matrix does not fit.
     static constexpr std::size_t score_piece = 16;
     static constexpr std::size_t train_piece = 8;
-    static constexpr std::size_t most_gradients = 16; ///< parts of a batch that can be trained on at the same time
+    static constexpr std::size_t most_gradients = 16; ///< maximum number of concurrent parts of the backward pass, each with its own gradient
     static constexpr std::size_t lstm_piece = 256;
     static constexpr nn::index row_piece = 64;
 
     /// scores[n * outputs + k] <- score of schedule n by output k.   scores (N, outputs)
     ///
-    /// pre: batch with their order kept if the network has an LSTM
-    /// @note allocates nothing once it has seen a batch as large; a score is the same in every batch, to the last bit for float
+    /// pre: batch.order() is `kept` if the model has an LSTM
+    /// @note allocates nothing after a batch of the same size; the score of a schedule does not depend on the batch (bit-identical for float)
     template <bulk_executor Executor>
     void forward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<S> scores) {
         encode(net, batch, executor, false);
