@@ -149,8 +149,7 @@ private:
     std::uint32_t find(std::uint32_t row, std::size_t place) {
         const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | place); // mix64 is injective: equal hashes are equal keys
         bool fresh = false;
-        const std::uint32_t id = seek(
-            key_index_, hash, [](std::uint32_t) { return true; }, fresh);
+        const std::uint32_t id = seek(key_index_, hash, [](std::uint32_t) { return true; }, fresh);
         if (fresh) {
             const auto values = table_->values(row);
             rows_.insert(rows_.end(), values.begin(), values.end());

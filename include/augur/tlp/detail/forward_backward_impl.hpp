@@ -81,8 +81,8 @@ void forward_backward<S>::copy_projected(std::span<const std::uint32_t> ids, nn:
 }
 
 template <nn::scalar S>
-void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                         bool keep) const {
+void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                                 detail::batch_piece<S>& piece, bool keep) const {
     const nn::index from = batch.begin()[first];
     const nn::index t = batch.begin()[last] - from;
     const nn::index d = net.config.width();
@@ -110,7 +110,8 @@ void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& 
 
 /// piece.h_before, piece.c_before <- states of the parents of a level's prefixes, from `from`; zeros if `from` is null (first level).
 template <nn::scalar S>
-void forward_backward<S>::load_previous_states(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width, detail::batch_piece<S>& piece) {
+void forward_backward<S>::load_previous_states(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width,
+                                               detail::batch_piece<S>& piece) {
     const auto n = static_cast<nn::index>(level.row.size());
     auto h = piece.h_before.shape(n, width);
     auto c = piece.c_before.shape(n, width);
@@ -129,8 +130,8 @@ void forward_backward<S>::load_previous_states(const detail::shared_prefixes::le
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run_lstm(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                           bool keep) const {
+void forward_backward<S>::run_lstm(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                                   detail::batch_piece<S>& piece, bool keep) const {
     const nn::index d = net.config.width();
     piece.prefixes.build(batch, std::span<const std::uint32_t>(sorted_).subspan(first, last - first));
     const auto ends = piece.prefixes.ends();
@@ -156,8 +157,8 @@ void forward_backward<S>::run_lstm(const model<S>& net, const deduplicated_batch
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                      std::span<S> scores, bool keep) const {
+void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                              detail::batch_piece<S>& piece, std::span<S> scores, bool keep) const {
     const nn::index d = net.config.width();
     const std::size_t outputs = net.decoders.size();
     piece.z.resize(net.blocks.size() + 1);
@@ -194,8 +195,8 @@ void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bat
 }
 
 template <nn::scalar S>
-void forward_backward<S>::attend_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
-                              nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const {
+void forward_backward<S>::attend_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece,
+                                          nn::buffer<S>* now, nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const {
     const nn::index t = piece.begin.back(), d = net.config.width();
     const auto from = static_cast<std::size_t>(batch.begin()[first]);
     const auto repeat = batch.repeat().subspan(from, static_cast<std::size_t>(t));
@@ -257,8 +258,8 @@ void forward_backward<S>::run_lstm_backward(const model<S>& net, detail::batch_p
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                           std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const {
+void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                                       detail::batch_piece<S>& piece, std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const {
     const bool recurrent = !net.lstm.empty();
     const std::size_t outputs = net.decoders.size();
     const nn::index t = std::as_const(piece.z[0]).view().rows();
@@ -305,7 +306,8 @@ void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_b
 
 template <nn::scalar S>
 template <bulk_executor Executor>
-void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores, model<S>& grad) {
+void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores,
+                                   model<S>& grad) {
     const auto u = static_cast<nn::index>(batch.distinct());
     const nn::index d = net.config.width();
     const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;

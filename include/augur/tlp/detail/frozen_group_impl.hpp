@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_FROZEN_GROUP_IMPL_HPP
 
 /// @file
-/// Bodies of tlp/detail/frozen_forward.hpp: one group of candidates, from its rows to its scores.
+/// Definitions of tlp/detail/frozen_forward.hpp: scoring of one group of candidates.
 
 #include <augur/tlp/detail/frozen_forward.hpp>
 
@@ -11,7 +11,7 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// Room for the largest group in every worker, so that which of them takes it does not matter.
+/// Reserves memory for the largest group in every worker, because any worker may score it.
 template <class T>
 void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
     namespace k = nn::kernels;
@@ -48,7 +48,7 @@ void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
         w.y1.reserve(size(tile_rows * net.widest));
         w.out.reserve(size(most_rows));
         if (!owner_.empty()) {
-            w.passing.reserve(size(most_rows * net.row_size));
+            w.transient.reserve(size(most_rows * net.row_size));
             w.own.reserve(size(most_rows));
         }
         w.means.reserve(size(net.heads));
@@ -99,7 +99,7 @@ void frozen_forward<T>::score(worker& w, std::uint32_t group_at, std::span<const
     }
 }
 
-/// Whose rows there are, which of them are distinct, and which rows of the group each of those is.
+/// Fills w.candidates and, if there are common rows, the index of distinct rows: w.distinct, w.often, w.slot, w.place, w.slot_begin.
 template <class T>
 void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::size_t> begin) {
     namespace k = nn::kernels;
@@ -120,7 +120,7 @@ void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::s
         weights += k::whole_blocks(b.rows, k::query_block) * b.weights_row;
     }
     if (common == 0) return;
-    if (++w.epoch == 0) { // 2^32 groups later: old stamps would look new
+    if (++w.epoch == 0) { // the counter wrapped: old stamps would be valid again
         std::fill(w.stamp.begin(), w.stamp.end(), 0U);
         w.epoch = 1;
     }
@@ -134,7 +134,7 @@ void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::s
     each_row([&](std::uint32_t local) {
         if (w.stamp[local] != w.epoch) {
             w.stamp[local] = w.epoch;
-            w.slot_of[local] = 0; // first how often it occurs
+            w.slot_of[local] = 0; // counts the occurrences until the slots are assigned
             w.distinct.push_back(local);
         }
         ++w.slot_of[local];
@@ -154,19 +154,19 @@ void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::s
     w.slot_begin[0] = 0;
 }
 
-/// Entries of the rows that pass with this group.
+/// Computes the entries of the transient rows of this group.
 template <class T>
 void frozen_forward<T>::encode_own(worker& w, std::uint32_t group_at) {
     w.own.clear();
     for (const candidate& b : w.candidates)
         for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) {
             if (owner_[local] != group_at || entry_of_[local] != nullptr) continue;
-            entry_of_[local] = w.passing.data() + static_cast<index>(w.own.size()) * net_->row_size;
+            entry_of_[local] = w.transient.data() + static_cast<index>(w.own.size()) * net_->row_size;
             w.own.push_back(local);
         }
-    for (std::size_t from = 0, to = 0; from < w.own.size(); from = to) { // rows with neighbouring ids together
+    for (std::size_t from = 0, to = 0; from < w.own.size(); from = to) { // encode rows with consecutive ids together
         for (to = from + 1; to < w.own.size() && to < from + tile_rows && present_[w.own[to]] == present_[w.own[to - 1]] + 1;) ++to;
-        encode(w, present_[w.own[from]], present_[w.own[to - 1]] + 1, w.passing.data() + static_cast<index>(from) * net_->row_size);
+        encode(w, present_[w.own[from]], present_[w.own[to - 1]] + 1, w.transient.data() + static_cast<index>(from) * net_->row_size);
     }
 }
 
@@ -188,7 +188,7 @@ void frozen_forward<T>::attend_common(worker& w, index common) {
     net.lanes_of.soften(w.common.data(), slots, row, groups_.times().data() + b.from, common, net.lanes, w.log_sums.data());
 }
 
-/// Attention weights of every row: of the common keys together, then of each key of its own.
+/// w.weights <- attention weights of every row: one for the common keys together, then one per own key.
 template <class T>
 void frozen_forward<T>::attend_own(worker& w, index common) {
     namespace k = nn::kernels;
@@ -204,7 +204,7 @@ void frozen_forward<T>::attend_own(worker& w, index common) {
             w.q.push_back(entry_of_[local[static_cast<std::size_t>((std::min)(i, b.rows - 1))]] + net.q_at);
         for (index j = 0; j < k::whole_blocks(b.own, k::key_block); ++j)
             w.k.push_back(entry_of_[local[static_cast<std::size_t>(common + (std::min)(j, b.own - 1))]] + net.k_at);
-        if (&b != &w.candidates.back()) { // whose rows lie anywhere
+        if (&b != &w.candidates.back()) { // prefetch the keys of the next candidate
             const candidate& next = (&b)[1];
             for (index j = common; j < next.rows; ++j) {
                 const float* const key = entry_of_[groups_.rows()[next.from + static_cast<std::size_t>(j)]] + net.k_at;
@@ -221,7 +221,8 @@ void frozen_forward<T>::attend_own(worker& w, index common) {
     }
 }
 
-/// z behind attention and the first residual block, by values: panel by panel, so that one panel of all rows of the group stays in the cache.
+/// w.z <- output of attention and the first residual block, computed with `values`. Panel by panel, so that a panel of all rows of the group stays in
+/// the cache.
 template <class T>
 void frozen_forward<T>::fold(worker& w, index common) {
     namespace k = nn::kernels;
@@ -250,16 +251,16 @@ void frozen_forward<T>::fold(worker& w, index common) {
     if (common > 0) {
         for (index h = 0; h < net.heads; ++h) w.means.push_back(w.mix.data() + h * columns);
         for (index s = 0; s < slots; ++s) w.bases.push_back(base_of(present_[w.distinct[static_cast<std::size_t>(s)]]));
-        for (index s = w.often; s < slots; ++s) // the weights of rows that occur single_weights, as if there were no group
+        for (index s = w.often; s < slots; ++s) // rows that occur once: final weights of the common keys
             for (index i = 0; i < common * net.lanes; i += k::head_lanes)
                 for (index l = 0; l < k::head_lanes; ++l)
                     w.common.data()[s * row + i + l] *= w.shares.data()[w.slot_begin[static_cast<std::size_t>(s)] * net.lanes + i % net.lanes + l];
     }
-    const index pair = net.tail.pair, keys = (common + pair - 1) / pair; // common keys in steps
+    const index pair = net.tail.pair, keys = (common + pair - 1) / pair; // steps over the common keys
     const index pair_panel = net.head_steps * 2 * columns * pair;
     const T* weights = nullptr; // of own keys
-    const T* common_weights = nullptr;   // of common keys; in bf16 two keys a step
-    const T* single_weights = nullptr;    // of common keys, for rows that occur once
+    const T* common_weights = nullptr; // of common keys; in bf16 two keys a step
+    const T* single_weights = nullptr; // of common keys, for rows that occur once
     index common_row = row;
     const T* const* common_values = w.values.data();
     if constexpr (std::is_same_v<T, float>) {
@@ -293,7 +294,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
         if (common > 0) {
             static constexpr float zeros[64] = {};
             const float* none = zeros;
-            if constexpr (!std::is_same_v<T, float>) // from two heads side by side to two keys
+            if constexpr (!std::is_same_v<T, float>) // pairs of heads -> pairs of keys
                 for (index j = 0; j < common; j += pair)
                     for (index s = 0; s < net.head_steps; ++s) {
                         const index from = p * panel + s * columns * pair;
@@ -302,7 +303,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
                         const T* const second = j + 1 < common ? w.values[static_cast<std::size_t>(j + 1)] + from : nullptr;
                         k::transpose_pairs(first, second, to, to + columns * pair, columns);
                     }
-            k::panel_tile<T> mean; // of the common keys' values, head by head
+            k::panel_tile<T> mean; // mean of the common keys' values, by head
             mean.a_segment = net.lanes * pair;
             mean.a_row = common_row;
             mean.segments = common_values;
@@ -310,7 +311,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
             mean.steps = 1;
             mean.init = &none;
             mean.sums_row = net.heads * columns;
-            k::panel_tile<float> start; // base and the mean, for all rows of the group that are the same; in float, so that nothing is rounded twice
+            k::panel_tile<float> start; // base + mean for all occurrences of a distinct row; float, so that it is rounded only once
             start.a_row = net.lanes;
             start.a_segment = 1;
             start.segments = w.means.data();
@@ -319,7 +320,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
             start.y_row = columns;
             for (index from = 0; from < w.often; from += slot_block) {
                 const index to = (std::min)(from + slot_block, w.often);
-                for (index s = from; s < to; ++s) // far apart
+                for (index s = from; s < to; ++s) // prefetch: the rows are scattered in memory
                     for (index c = 0; c < columns; c += 16) __builtin_prefetch(w.bases[static_cast<std::size_t>(s)] + p * columns + c);
                 for (index h = 0; h < net.heads; ++h) {
                     mean.a = common_weights + from * common_row + h * pair;
@@ -368,7 +369,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
             t.count = b.own;
             t.init = w.init.data() + b.row;
             t.y = w.z.data() + b.row * net.widest + p * net.half;
-            if (&b != &w.candidates.back()) // its rows are gathered
+            if (&b != &w.candidates.back()) // prefetch the values of the next candidate
                 for (index j = 0; j < (&b)[1].own; ++j)
                     for (index c = 0; c < panel; c += line) __builtin_prefetch(t.segments[b.own + j] + t.offset + c);
             net.tail(net.has_block ? k::panel_end::fold : k::panel_end::linear, b.rows, t);
@@ -377,7 +378,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
     }
 }
 
-/// The heads' results, side by side.
+/// w.z <- concatenated attention results of the heads; w.init <- z0 of each row, to which the output projection adds.
 template <class T>
 void frozen_forward<T>::combine(worker& w, index common) {
     namespace k = nn::kernels;
@@ -414,7 +415,7 @@ void frozen_forward<T>::combine(worker& w, index common) {
     }
     for (const candidate& b : w.candidates) {
         const float* const weights = w.weights.data() + b.weights;
-        float* const start = w.sums.data(); // (rows, ld), then the same again for results that are not in float
+        float* const start = w.sums.data(); // (rows, ld) initial sums, followed by (rows, ld) results if T is not float
         t.init = &none;
         t.init_next = 0;
         w.init.clear();
@@ -435,7 +436,7 @@ void frozen_forward<T>::combine(worker& w, index common) {
         all_heads(b.rows, weights + (common > 0 ? net.lanes : 0), y);
         if constexpr (!std::is_same_v<T, float>) k::to_bf16(y, w.z.data() + b.row * ld, b.rows * ld);
     }
-    w.init.clear(); // z0, which the output projection adds to
+    w.init.clear();
     for (const candidate& b : w.candidates)
         for (index r = 0; r < b.rows; ++r) w.init.push_back(row_of(b, r));
 }

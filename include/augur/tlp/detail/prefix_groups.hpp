@@ -63,7 +63,6 @@ public:
     }
 
     [[nodiscard]] std::span<const group> groups() const { return groups_; }
-    [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }
     [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; } ///< permutation of the candidates
     [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; }   ///< rows by candidate, most frequent first
     [[nodiscard]] std::span<const float> times() const { return times_; }         ///< multiplicities, in the order of rows()
@@ -115,7 +114,8 @@ private:
     /// Appends the cheapest groups of order_[first, last), whose candidates share `depth` rows; returns their cost.
     double cut(std::size_t first, std::size_t last, std::size_t depth) {
         const std::uint32_t front = order_[first], back = order_[last - 1];
-        while (depth < common_[front] && depth < common_[back] && rank(front, depth) == rank(back, depth)) ++depth; // sorted: the candidates between them share these rows as well
+        while (depth < common_[front] && depth < common_[back] && rank(front, depth) == rank(back, depth))
+            ++depth; // sorted: the candidates between them share these rows as well
         std::size_t shared = depth;
         const double here = cost(first, last, shared);
         const std::size_t mark = groups_.size();

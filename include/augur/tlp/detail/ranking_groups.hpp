@@ -66,7 +66,7 @@ public:
             const std::size_t n = all.size(), most = (std::min)(most_, n), parts = (n + most - 1) / most;
             for (std::size_t p = 0; p < parts; ++p) // ranked: parts of nearly equal size; not ranked: full batches
                 groups_.push_back(ranked_ ? all.subspan(n * p / parts, n * (p + 1) / parts - n * p / parts)
-                                         : all.subspan(p * most, (std::min)(most, n - p * most)));
+                                          : all.subspan(p * most, (std::min)(most, n - p * most)));
         }
         if (ranked_) rng.shuffle(std::span(groups_));
         return groups_;

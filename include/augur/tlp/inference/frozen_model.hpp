@@ -80,9 +80,8 @@ private:
     if (auto fits = model.schema.check(); !fits) return fits.error();
     if (auto fits = config.check(); !fits) return fits.error();
     if (config.columns != static_cast<nn::index>(model.schema.columns))
-        return error{errc::shape_mismatch,
-                     "tlp freeze: expected a model with the schema's " + std::to_string(model.schema.columns) + " columns, got " +
-                         std::to_string(config.columns)};
+        return error{errc::shape_mismatch, "tlp freeze: expected a model with the schema's " + std::to_string(model.schema.columns) +
+                                               " columns, got " + std::to_string(config.columns)};
     if (config.backbone != backbone::attention || config.attention_layers != 1)
         return error{errc::unsupported, "tlp freeze: expected one layer of attention, got " +
                                             (config.backbone == backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
@@ -111,8 +110,8 @@ private:
 
 /// Scores schedules with a frozen TLP. Models `cost_model` for every schedule and task.
 ///
-/// Scores equal those of `scorer` up to rounding (1e-4 relative in float). Equal batches give bit-identical scores, independent of earlier batches and
-/// of the number of threads. The score of a schedule may differ by rounding in another batch, because the batch decides which of two equivalent
+/// Scores equal those of `scorer` up to rounding (1e-4 relative in float). Equal batches give bit-identical scores, independent of earlier batches
+/// and of the number of threads. The score of a schedule may differ by rounding in another batch, because the batch decides which of two equivalent
 /// algorithms is used.
 ///
 /// Memory: at most `freeze_options::rows` rows are cached. A batch with more distinct rows is scored in parts, each with an empty cache.

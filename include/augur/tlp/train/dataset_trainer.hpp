@@ -61,7 +61,7 @@ struct training_report {
 /// pre: `table` has all primitives of `data`, and as many columns as the model
 template <bulk_executor Executor>
 [[nodiscard]] std::vector<float> record_scores(const model<float>& net, const row_table& table, const dataset& data,
-                                                   std::span<const std::uint32_t> records, Executor& executor, forward_backward<float>& pass) {
+                                               std::span<const std::uint32_t> records, Executor& executor, forward_backward<float>& pass) {
     constexpr std::size_t block = 1024;
     const std::size_t outputs = net.decoders.size();
     std::vector<float> scores(records.size() * outputs);
@@ -86,7 +86,8 @@ template <bulk_executor Executor>
 /// Top-k scores of one output on the samples that have a label for it; every task has weight 1.
 template <bulk_executor Executor>
 [[nodiscard]] top_k_score evaluate_top_k(const model<float>& net, const row_table& table, const dataset& data, const training_samples& samples,
-                                    std::size_t output, Executor& executor, forward_backward<float>& pass, std::vector<std::size_t> ks = {1, 5}) {
+                                         std::size_t output, Executor& executor, forward_backward<float>& pass,
+                                         std::vector<std::size_t> ks = {1, 5}) {
     AUGUR_ASSERT(samples.outputs == net.decoders.size() && output < samples.outputs, "evaluate_top_k: outputs");
     top_k_score sum(std::move(ks));
     const auto all = record_scores(net, table, data, samples.records, executor, pass);
@@ -119,7 +120,7 @@ inline bool can_evaluate(const training_samples& samples, std::size_t output) {
 
 /// Hash of everything that determines the result of a training: features, config, initial weights, samples and options.
 inline std::uint64_t run_hash(const model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
-                             const training_samples& validation, const training_options& o) {
+                              const training_samples& validation, const training_options& o) {
     const auto bytes = [](const auto& v) { return std::string_view(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(v[0])); };
     std::uint64_t hash = mix64(table.schema().hash());
     for (std::uint32_t row = 0; row < table.distinct(); ++row) hash = fnv1a64(bytes(table.values(row)), hash);
@@ -155,21 +156,21 @@ inline std::uint64_t run_hash(const model<float>& net, const row_table& table, c
 
 } // namespace detail
 
-/// Trains a network on samples, in place, and leaves the weights of the best epoch.
+/// Trains a model on samples, in place, and keeps the weights of the best epoch.
 ///
-/// Equal arguments give equal bits whatever the executor, and whether or not the run was interrupted: with `options.checkpoint` an epoch that was
-/// finished is not done again.
+/// Equal arguments give bit-identical weights with every executor, also for an interrupted run: with `options.checkpoint` it resumes after the last
+/// finished epoch.
 ///
-/// @param table       the rows of all primitives of `data` under the model's schema
-/// @param train       of as many outputs as the network has
-/// @param validation  top_k after each epoch; may have no samples
-/// @param progress    `progress(training_progress)`, false to stop after this epoch
-/// Errors: invalid_argument, shape_mismatch, not_found (no sample that teaches anything), limit (the loss or a weight is no number any more), io;
-/// those of `load_checkpoint`, version_mismatch when the file is of another run
+/// @param table       rows of all primitives of `data` under the model's schema
+/// @param train       samples with as many outputs as the model
+/// @param validation  evaluated after each epoch; may be empty
+/// @param progress    `progress(training_progress) -> bool`; false stops after this epoch
+/// Errors: invalid_argument, shape_mismatch, not_found (no usable sample), limit (the loss or a weight is not finite), io; those of
+/// `load_checkpoint`, among them version_mismatch if the file is of another run
 template <bulk_executor Executor, class Progress>
 result<training_report> train_on_dataset(model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
-                                            const training_samples& validation, Executor& executor, const training_options& options,
-                                            Progress&& progress) {
+                                         const training_samples& validation, Executor& executor, const training_options& options,
+                                         Progress&& progress) {
     using clock = std::chrono::steady_clock;
     const auto start = clock::now();
     const std::size_t outputs = net.decoders.size();
@@ -270,8 +271,9 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
             for (const std::size_t end : ends) {
                 const std::size_t first = begin * outputs, n = (end - begin) * outputs;
                 const auto d = std::span<float>(d_scores).subspan(first, n);
-                const double value = loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
-                                          std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, group_loss, d);
+                const double value =
+                    loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
+                         std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, group_loss, d);
                 // mean over a ranking group and over the groups of the step: a task's weight grows linearly with its number of records
                 const double share = groups.ranked() ? 1 / static_cast<double>(end - begin) : 1;
                 sum += value * share;
@@ -333,7 +335,7 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
 /// `train_on_dataset` without progress reports.
 template <bulk_executor Executor>
 result<training_report> train_on_dataset(model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
-                                            const training_samples& validation, Executor& executor, const training_options& options = {}) {
+                                         const training_samples& validation, Executor& executor, const training_options& options = {}) {
     return train_on_dataset(net, table, data, train, validation, executor, options, [](const training_progress&) { return true; });
 }
 

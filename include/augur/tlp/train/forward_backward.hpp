@@ -159,17 +159,20 @@ private:
     void encode(const model<S>& net, const deduplicated_batch& batch, Executor& executor, bool keep);
 
     // process the schedules [first, last) of the batch; with an LSTM, of `sorted_`
-    void run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, std::span<S> scores,
-             bool keep) const;
-    void attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
-    void run_lstm(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece, bool keep) const;
+    void run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+             std::span<S> scores, bool keep) const;
+    void attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+                bool keep) const;
+    void run_lstm(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
+                  bool keep) const;
     void run_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                  std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const;
+                      std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const;
     void attend_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
-                     nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const;
+                         nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const;
     void copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const;
     static void run_lstm_backward(const model<S>& net, detail::batch_piece<S>& piece, const nn::buffer<S>& d_last, model<S>& grad);
-    static void load_previous_states(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width, detail::batch_piece<S>& piece);
+    static void load_previous_states(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width,
+                                     detail::batch_piece<S>& piece);
 
     /// Calls f(p) for the pieces of part g in order; each piece takes over the scratch buffers of the one before.
     template <class F>

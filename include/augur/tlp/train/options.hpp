@@ -105,8 +105,7 @@ struct training_options {
             return wrong("a weight for each of " + std::to_string(outputs) + " outputs, got " + std::to_string(fine.output_weights.size()));
         for (const double w : fine.output_weights)
             if (!(w >= 0) || !std::isfinite(w)) return wrong("finite output weights of at least 0, got " + std::to_string(w));
-        if (fine.target_head >= outputs)
-            return wrong("a target head below " + std::to_string(outputs) + ", got " + std::to_string(fine.target_head));
+        if (fine.target_head >= outputs) return wrong("a target head below " + std::to_string(outputs) + ", got " + std::to_string(fine.target_head));
         return {};
     }
 };

@@ -46,8 +46,9 @@ struct training_samples {
 
 /// Makes samples for K outputs from K lists of records, one per platform.
 ///
-/// With one output every record is a sample, grouped by task. With several outputs, records with equal schedules (the same primitives) of one workload
-/// (the normalised key) become one sample with the labels of all platforms that measured it. Of two records of one platform the faster counts.
+/// With one output every record is a sample, grouped by task. With several outputs, records with equal schedules (the same primitives) of one
+/// workload (the normalised key) become one sample with the labels of all platforms that measured it. Of two records of one platform the faster
+/// counts.
 ///
 /// pre: every index is a record of `data`
 /// @param records  (K) records of each output; all records of one list have the same target, because a label compares records of one target
