@@ -121,16 +121,16 @@ private:
         nn::kernels::line_buffer<float> transient;   ///< entries of the transient rows of the group
         std::vector<std::uint32_t> own;              ///< transient rows of the group, by index in the batch
         std::vector<candidate> candidates;
-        std::vector<std::uint32_t> distinct;                ///< distinct rows of the group, by index in the batch; repeated rows first
-        index often = 0;                                    ///< number of repeated rows (occur more than once in the group)
-        std::vector<std::uint32_t> slot_of, stamp;          ///< by index in the batch: index in `distinct`, valid if the stamp equals `epoch`
-        std::vector<std::uint32_t> slot, place;             ///< by row of the group: index in `distinct`; position in the order by slot
-        std::vector<index> slot_begin;                      ///< (distinct + 1) offsets of the slots in that order
-        nn::kernels::line_buffer<float> common, log_sums;   ///< (distinct, common keys, lanes) weights of the common keys; (distinct, lanes)
-        nn::kernels::line_buffer<float> mix;                ///< means over the common keys: (slot_block, heads, W) of a panel, or (distinct, heads' v)
-        nn::kernels::line_buffer<float> weights, shares;    ///< (rows, [1 +] own keys, lanes); weight of the common keys, by place
-        nn::kernels::line_buffer<T> narrow;                 ///< `weights` and `common` converted to T
-        nn::kernels::line_buffer<T> pairs;                  ///< bf16: (pairs of common keys, heads, W, 2) values of a panel
+        std::vector<std::uint32_t> distinct;              ///< distinct rows of the group, by index in the batch; repeated rows first
+        index often = 0;                                  ///< number of repeated rows (occur more than once in the group)
+        std::vector<std::uint32_t> slot_of, stamp;        ///< by index in the batch: index in `distinct`, valid if the stamp equals `epoch`
+        std::vector<std::uint32_t> slot, place;           ///< by row of the group: index in `distinct`; position in the order by slot
+        std::vector<index> slot_begin;                    ///< (distinct + 1) offsets of the slots in that order
+        nn::kernels::line_buffer<float> common, log_sums; ///< (distinct, common keys, lanes) weights of the common keys; (distinct, lanes)
+        nn::kernels::line_buffer<float> mix;              ///< means over the common keys: (slot_block, heads, W) of a panel, or (distinct, heads' v)
+        nn::kernels::line_buffer<float> weights, shares;  ///< (rows, [1 +] own keys, lanes); weight of the common keys, by place
+        nn::kernels::line_buffer<T> narrow;               ///< `weights` and `common` converted to T
+        nn::kernels::line_buffer<T> pairs;                ///< bf16: (pairs of common keys, heads, W, 2) values of a panel
         nn::kernels::line_buffer<nn::kernels::bf16> halves; ///< AMX in float: rows of a layer, split into high and low bf16
         nn::kernels::line_buffer<float> sums;               ///< (rows by place, W) contribution of the common keys; or (rows, heads' v)
         nn::kernels::line_buffer<T> z;                      ///< (rows, .) output of attention

@@ -267,8 +267,8 @@ void frozen_forward<T>::make_rows(Executor& executor) {
 
 template <class T>
 template <bulk_executor Executor>
-void frozen_forward<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times, Executor& executor,
-                             std::span<float> scores, bool keep) {
+void frozen_forward<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times,
+                                Executor& executor, std::span<float> scores, bool keep) {
     if (workers_.size() < static_cast<std::size_t>(executor.concurrency())) workers_.resize(static_cast<std::size_t>(executor.concurrency()));
     ++batch_;
     present_.clear();

@@ -112,8 +112,8 @@ private:
         std::uint32_t tag = 0; ///< high 32 bits of the hash
         std::uint32_t id = none;
     };
-    /// Layout of an entry, one cache line for short rows. Word 0: number of the last schedule with this row. Word 1: low half: index of the row in that
-    /// schedule; high half: index of the last nonzero word of the key. Then the key. In read_ word 0 is the tag, word 1 the last column written.
+    /// Layout of an entry, one cache line for short rows. Word 0: number of the last schedule with this row. Word 1: low half: index of the row in
+    /// that schedule; high half: index of the last nonzero word of the key. Then the key. In read_ word 0 is the tag, word 1 the last column written.
     static constexpr std::size_t heading = 2;
     std::uint32_t* entry(std::size_t id) { return entries_.data() + id * stride_; }
     struct name_slot {

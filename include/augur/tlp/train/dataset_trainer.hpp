@@ -291,7 +291,8 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
             nn::clip_norm(grad, options.fine.clip);
             double& rate = adam.settings().learning_rate;
             rate = options.learning_rate;
-            if (options.fine.rate == learning_rate_decay::step) rate *= std::pow(options.fine.rate_factor, static_cast<double>(epoch / options.fine.rate_every));
+            if (options.fine.rate == learning_rate_decay::step)
+                rate *= std::pow(options.fine.rate_factor, static_cast<double>(epoch / options.fine.rate_every));
             if (options.fine.rate == learning_rate_decay::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
             adam.step(current, grad, [&](std::string_view name) { return !options.fine.decoders_only || is_decoder(name); });
         }
