@@ -20,14 +20,14 @@ namespace augur::inline v0 {
 ///     bounded_blend().add(all, second, scores);
 ///
 /// The correction is bounded by `weight`: the second model decides between candidates with similar first scores, and cannot reverse a difference of
-/// 2 * weight. A constant added to all second scores has no effect. Unlike an `ensemble`, the models may have different score scales. The defaults are
-/// for `task_normalised_trees` (predicted cube of the relative speed) with an ensemble of TLP models as the second, tuned on held-out classes of
-/// kernels (decision 18).
+/// 2 * weight. A constant added to all second scores has no effect. Unlike in an `ensemble`, the models may have different score scales. The
+/// defaults are for `task_normalised_trees` (predicted cube of the relative speed) with an ensemble of TLP models as the second, tuned on held-out
+/// classes of kernels (decision 18).
 struct bounded_blend {
     float weight = 0.2F; ///< maximum absolute correction
     float scale = 4;     ///< distance from the median at which the correction is tanh(1) = 76 % of `weight`   pre: above 0
 
-    /// scores[i] += weight * tanh((second[i] - median) / scale). A first score of -infinity stays; a second score that is not finite adds nothing. O(N).
+    /// scores[i] += weight * tanh((second[i] - median) / scale). A first score of -infinity stays; a second score that is not finite adds 0. O(N).
     ///
     /// @param all     normaliser of the second model's scores of the task's candidates, one column; no correction if its median is not finite
     /// @param second  (N) scores of the second model, scores (N) of the first; higher is better.   pre: none is NaN

@@ -18,8 +18,8 @@ namespace augur::inline v0 {
 
 /// Mean of the scores of several cost models. Models `cost_model` if `Member` does.
 ///
-/// Neural models that differ only in their seed agree on programs similar to the training data and disagree on others. There a single model may rank a
-/// very slow program first; the mean rarely does. Train all members on the same data and objective, so that their scores have the same scale.
+/// Neural models that differ only in their seed agree on programs similar to the training data and disagree on others. There a single model may rank
+/// a very slow program first; the mean rarely does. Train all members on the same data and objective, so that their scores have the same scale.
 ///
 /// Cost        sum of the members' costs; no allocation after a batch of the same size, if the members do not allocate
 /// Threads     as for a member

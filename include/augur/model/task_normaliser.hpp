@@ -16,7 +16,8 @@
 
 namespace augur::inline v0 {
 
-/// Per-task normalisation of features. None is best for all tasks, and models with different normalisations err on different candidates (decision 18).
+/// Per-task normalisation of features. None is best for all tasks, and models with different normalisations err on different candidates (decision
+/// 18).
 enum class normalisation : std::uint8_t {
     relative, ///< value - median of the task's candidates: absolute features differ between kernels, the difference to the median generalises to
               ///< kernels that are not in the training data (decision 14)
@@ -27,8 +28,8 @@ enum class normalisation : std::uint8_t {
 /// Normaliser of one task: statistics of the features of the task's candidates.
 class task_normaliser {
 public:
-    /// Computes the statistics of `rows` (N, C), the candidates of one task on one target: its log, or a sample of its space. Scores of a model depend
-    /// on this set. O(N C) time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
+    /// Computes the statistics of `rows` (N, C), the candidates of one task on one target: its log, or a sample of its space. Scores of a model
+    /// depend on this set. O(N C) time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
     [[nodiscard]] static task_normaliser of(std::span<const float> rows, std::size_t columns, normalisation view = normalisation::relative) {
         AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "task_normaliser::of: whole rows, at least one");
         task_normaliser out(columns, view);

@@ -170,7 +170,7 @@ void frozen_forward<T>::encode_own(worker& w, std::uint32_t group_at) {
     }
 }
 
-/// Every distinct row's attention common_weights the common keys single_rows.
+/// w.common, w.log_sums <- attention weights and log-sum-exp of every distinct row over the common keys.
 template <class T>
 void frozen_forward<T>::attend_common(worker& w, index common) {
     namespace k = nn::kernels;
@@ -258,9 +258,9 @@ void frozen_forward<T>::fold(worker& w, index common) {
     }
     const index pair = net.tail.pair, keys = (common + pair - 1) / pair; // steps over the common keys
     const index pair_panel = net.head_steps * 2 * columns * pair;
-    const T* weights = nullptr; // of own keys
-    const T* common_weights = nullptr; // of common keys; in bf16 two keys a step
-    const T* single_weights = nullptr; // of common keys, for rows that occur once
+    const T* weights = nullptr;        // weights of own keys
+    const T* common_weights = nullptr; // weights of common keys, for repeated rows; in bf16 two keys per step
+    const T* single_weights = nullptr; // weights of common keys, for rows that occur once
     index common_row = row;
     const T* const* common_values = w.values.data();
     if constexpr (std::is_same_v<T, float>) {
