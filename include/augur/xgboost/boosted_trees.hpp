@@ -105,8 +105,8 @@ public:
     /// Trains trees.
     ///
     /// Equal samples and options give equal trees on one machine with one version of XGBoost, for any number of threads.
-    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label that is not finite, decreasing groups;
-    /// errors of XGBoost, e.g. for infinite features, with its message).
+    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label that is not finite, decreasing
+    /// groups; errors of XGBoost, e.g. for infinite features, with its message).
     /// Cost: peak memory of 12 bytes per feature value in addition to the samples; O(rounds * depth * N * C) time.
     [[nodiscard]] static result<boosted_trees> train(const tree_samples& samples, const boosted_trees_options& options = {}) {
         if (auto fits = options.check(); !fits) return fits.error();

@@ -77,8 +77,8 @@ public:
     /// As `task_normalised_model::score`.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) { return model_.score(t, batch, scores); }
 
-    /// Retrains on all records so far, oldest first; the records of the previous call must be a prefix of `records`. The label of a record is the least
-    /// latency of its task's records / its latency, 0 for a failure; a record without a feature row is skipped.
+    /// Retrains on all records so far, oldest first; the records of the previous call must be a prefix of `records`. The label of a record is the
+    /// least latency of its task's records / its latency, 0 for a failure; a record without a feature row is skipped.
     /// Errors: not_found (a task without `set_normaliser`); those of `task_normalised_trees::train`.
     [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records) {
         const std::size_t columns = row_of_.columns();

@@ -71,14 +71,14 @@ public:
     /// Trains and adds one member. Errors: those of `task_normalised_trees::train` and of `add`.
     [[nodiscard]] result<void> train(const view_samples& samples, const boosted_trees_options& options = task_normalised_trees::defaults()) {
         std::vector<task_normalised_trees> member;
-        for (const auto& view_samples : samples.by_view()) {
-            auto trees = task_normalised_trees::train(view_samples, options);
+        for (const auto& one_view : samples.by_view()) {
+            auto trees = task_normalised_trees::train(one_view, options);
             if (!trees) return trees.error();
             member.push_back(*std::move(trees));
         }
         return add(std::move(member));
     }
-    /// Adds one member, e.g. of loaded trees. Errors: invalid_argument (other normalisations), shape_mismatch (other columns than the members before).
+    /// Adds one member, e.g. of loaded trees. Errors: invalid_argument (other normalisations), shape_mismatch (other columns than earlier members).
     [[nodiscard]] result<void> add(std::vector<task_normalised_trees> member) {
         if (member.size() != views_.size())
             return error{errc::invalid_argument,

@@ -3,7 +3,8 @@
 #define AUGUR_XGBOOST_TLP_TREES_HPP
 
 /// @file
-/// Boosted trees on flattened TLP features (the L x E matrix as one row of L * E numbers): a baseline for TLP and a cost model that trains in seconds.
+/// Boosted trees on flattened TLP features (the L x E matrix as one row of L * E numbers): a baseline for TLP, and a cost model that trains in
+/// seconds.
 
 #include <algorithm>
 #include <cmath>
