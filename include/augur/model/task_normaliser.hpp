@@ -116,9 +116,8 @@ private:
         AUGUR_ASSERT(model_scores.size() == first.size(), "take_turns: one score per candidate");
         auto& order = orders.emplace_back(first.size());
         std::iota(order.begin(), order.end(), 0U);
-        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return model_scores[a] != model_scores[b] ? model_scores[a] > model_scores[b] : a < b;
-        });
+        std::sort(order.begin(), order.end(),
+                  [&](std::uint32_t a, std::uint32_t b) { return model_scores[a] != model_scores[b] ? model_scores[a] > model_scores[b] : a < b; });
     }
     std::vector<std::uint32_t> out;
     std::vector<bool> proposed(first.size()), known(first.size()); // selected candidates; selected programs, by their first candidate

@@ -199,9 +199,10 @@ public:
                                                      std::to_string(bytes.size()) + " bytes of another format"};
         const std::string_view model = bytes.substr(header_bytes);
         if (get(bytes, 3) != model.size())
-            return error{errc::parse, "boosted trees: expected " + std::to_string(get(bytes, 3)) + " bytes after the header, got " +
-                                          std::to_string(model.size())};
-        if (model.empty() || get(bytes, 4) != checksum(bytes, model)) return error{errc::parse, "boosted trees: wrong checksum, the data are corrupted"};
+            return error{errc::parse,
+                         "boosted trees: expected " + std::to_string(get(bytes, 3)) + " bytes after the header, got " + std::to_string(model.size())};
+        if (model.empty() || get(bytes, 4) != checksum(bytes, model))
+            return error{errc::parse, "boosted trees: wrong checksum, the data are corrupted"};
         if (get(bytes, 1) != features)
             return error{errc::version_mismatch, "boosted trees: expected trees on features " + std::to_string(features) +
                                                      " (hash of the schema), got " + std::to_string(get(bytes, 1))};

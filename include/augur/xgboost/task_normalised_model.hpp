@@ -83,9 +83,8 @@ public:
     /// Errors: not_found (a task without `set_normaliser`), shape_mismatch; those of the trees and the second model.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
-            return error{errc::shape_mismatch,
-                         "relative model: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " +
-                             std::to_string(batch.size())};
+            return error{errc::shape_mismatch, "relative model: expected as many scores as schedules, got " + std::to_string(scores.size()) +
+                                                   " and " + std::to_string(batch.size())};
         const auto met = known_.find(task_identity(t));
         if (met == known_.end())
             return error{errc::not_found, "relative model: expected a task whose candidates it has met, got " + std::string(task_key(t))};
@@ -127,7 +126,8 @@ private:
     void check([[maybe_unused]] std::span<const task_normalised_trees> trees, [[maybe_unused]] normalisation view) const {
         AUGUR_ASSERT(!trees.empty(), "task_normalised_model: no trees");
         for ([[maybe_unused]] const auto& t : trees)
-            AUGUR_ASSERT(t.view() == view && t.columns() == row_of_.columns(), "task_normalised_model: trees of another normalisation or other columns");
+            AUGUR_ASSERT(t.view() == view && t.columns() == row_of_.columns(),
+                         "task_normalised_model: trees of another normalisation or other columns");
     }
 
     static constexpr bool has_second = !std::same_as<Opinion, no_opinion>;

@@ -66,8 +66,9 @@ public:
     /// Pre-trains a model with a second model.
     /// @param opinion  second model; must outlive this object
     [[nodiscard]] static result<task_normalised_online> create(task_normalised_samples known, F row_of, Opinion& opinion,
-                                                        const task_normalised_online_options& options = {},
-                                                        bounded_blend blend = {}) requires(!std::same_as<Opinion, no_opinion>) {
+                                                               const task_normalised_online_options& options = {}, bounded_blend blend = {})
+        requires(!std::same_as<Opinion, no_opinion>)
+    {
         return made(std::move(known), std::move(row_of), options,
                     [&](auto&&... args) { return model_type(std::forward<decltype(args)>(args)..., opinion, blend); });
     }

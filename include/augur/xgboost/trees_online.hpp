@@ -62,9 +62,9 @@ public:
     /// Errors: shape_mismatch; errors of XGBoost.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores, std::span<const float> prior = {}) {
         if (batch.size() != scores.size() || (!prior.empty() && prior.size() != batch.size()))
-            return error{errc::shape_mismatch,
-                         "trees: expected as many scores and as many prior scores or none, got " + std::to_string(batch.size()) + " schedules, " +
-                             std::to_string(scores.size()) + " scores, " + std::to_string(prior.size()) + " prior scores"};
+            return error{errc::shape_mismatch, "trees: expected as many scores and as many prior scores or none, got " +
+                                                   std::to_string(batch.size()) + " schedules, " + std::to_string(scores.size()) + " scores, " +
+                                                   std::to_string(prior.size()) + " prior scores"};
         std::fill(scores.begin(), scores.end(), 0.0F);
         if (!trees_) return {};
         const auto at = means_.find(task_identity(t));

@@ -106,8 +106,9 @@ public:
         if (members_.empty()) return error{errc::not_found, "view trees: no member was trained"};
         const std::size_t columns = members_.front().front().columns(), n = rows.size() / columns;
         if (rows.size() != n * columns || (!second_scores.empty() && second_scores.size() != n))
-            return error{errc::shape_mismatch, "view trees: expected rows of " + std::to_string(columns) + " numbers and one second score per row, got " +
-                                                   std::to_string(rows.size()) + " numbers and " + std::to_string(second_scores.size()) + " scores"};
+            return error{errc::shape_mismatch, "view trees: expected rows of " + std::to_string(columns) +
+                                                   " numbers and one second score per row, got " + std::to_string(rows.size()) + " numbers and " +
+                                                   std::to_string(second_scores.size()) + " scores"};
         if (n == 0) return std::vector<std::uint32_t>();
         std::vector<std::vector<float>> scores;
         std::vector<float> member_scores(n);
