@@ -60,12 +60,12 @@ __attribute__((target("avx512f,avx512bf16"))) inline void narrow_pairs_avx512(co
                                                                               std::ptrdiff_t n) noexcept {
     constexpr __mmask16 every = 0xFFFF;
     for (std::ptrdiff_t i = 0; i < n; i += 16) {
-        const auto some = static_cast<__mmask16>(n - i < 16 ? (1U << static_cast<unsigned>(n - i)) - 1U : 0xFFFFU);
-        const __m512 a = _mm512_maskz_loadu_ps(some, first + i);
-        const __m512 b = second == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(some, second + i);
+        const auto mask = static_cast<__mmask16>(n - i < 16 ? (1U << static_cast<unsigned>(n - i)) - 1U : 0xFFFFU);
+        const __m512 a = _mm512_maskz_loadu_ps(mask, first + i);
+        const __m512 b = second == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, second + i);
         const __m512i low = _mm512_maskz_cvtepu16_epi32(every, (__m256i)_mm512_cvtneps_pbh(a));
         const __m512i high = _mm512_maskz_slli_epi32(every, _mm512_maskz_cvtepu16_epi32(every, (__m256i)_mm512_cvtneps_pbh(b)), 16);
-        _mm512_mask_storeu_epi32(to + 2 * i, some, _mm512_or_si512(low, high));
+        _mm512_mask_storeu_epi32(to + 2 * i, mask, _mm512_or_si512(low, high));
     }
 }
 __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t transpose_pairs_avx512(const bf16* first, const bf16* second, bf16* even,

@@ -70,9 +70,9 @@ AUGUR_NN_KERNEL(add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n)
 #define AUGUR_NN_SCALE(LANES)                                                                                                                        \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) *= by;                                                                              \
-    for (; i < n; ++i) x[i] *= by;
-AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float by, float* x, std::ptrdiff_t n), by, x, n)
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) *= factor;                                                                          \
+    for (; i < n; ++i) x[i] *= factor;
+AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float factor, float* x, std::ptrdiff_t n), factor, x, n)
 
 // hidden <- max(hidden, 0), y <- hidden + x
 #define AUGUR_NN_RELU_ADD(LANES)                                                                                                                     \

@@ -48,7 +48,7 @@ inline constexpr std::ptrdiff_t k_block = 384; ///< most steps of k between two 
 
 /// The rows of A that a tile reads, and what the next tile will want from memory: a line `ahead`, `stride` floats further with each step of k.
 struct strip : operand {
-    const float* ahead;
+    const float* prefetch;
     std::ptrdiff_t stride;
 };
 
@@ -97,10 +97,10 @@ struct avx2_tile {
                 for (int v = 0; v < V; v += 2) __builtin_prefetch(c + r * ldc + 8 * v, 1);
             }
         }
-        const float *from = a.data, *ahead = a.ahead;
+        const float *from = a.data, *prefetch = a.prefetch;
         const std::ptrdiff_t row = a.row, col = a.col, stride = a.stride;
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col, ahead += stride) {
-            __builtin_prefetch(ahead);
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col, prefetch += stride) {
+            __builtin_prefetch(prefetch);
             __m256 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm256_loadu_ps(panel + 8 * v);
@@ -147,11 +147,11 @@ struct avx512_tile {
                 for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * ldc + 16 * v, 1);
             }
         }
-        const float* ahead = a.ahead;
+        const float* prefetch = a.prefetch;
         const std::ptrdiff_t row = a.row, col = a.col, stride = a.stride;
         const float* from[3] = {a.data, a.data + (R > 4 ? 4 : 0) * row, a.data + (R > 8 ? 8 : 0) * row}; // addresses that take few registers
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from[0] += col, from[1] += col, from[2] += col, ahead += stride) {
-            __builtin_prefetch(ahead);
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from[0] += col, from[1] += col, from[2] += col, prefetch += stride) {
+            __builtin_prefetch(prefetch);
             __m512 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm512_loadu_ps(panel + 16 * v);
@@ -276,9 +276,9 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const opera
                 for (std::ptrdiff_t left = (m1 - m0 + largest::rows - 1) / largest::rows; left > 0; --left) { // as even as can be
                     const std::ptrdiff_t rows = (m1 - i + left - 1) / left;
                     strip at{{a.data + i * a.row + k0 * a.col, a.row, a.col}, nullptr, 0};
-                    at.ahead = at.data;
+                    at.prefetch = at.data;
                     if (n0 == 0 && left > 1) { // the other panels find the rows in the cache
-                        at.ahead += (a.col == 1 ? rows : 2 * rows - 1) * a.row;
+                        at.prefetch += (a.col == 1 ? rows : 2 * rows - 1) * a.row;
                         at.stride = a.col == 1 ? rows : a.col;
                     }
                     const gemm_start from_start{add.data == nullptr ? nullptr : add.data + i * add.row + n0, add.row};
