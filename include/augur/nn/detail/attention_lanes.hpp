@@ -3,7 +3,8 @@
 #define AUGUR_NN_DETAIL_ATTENTION_LANES_HPP
 
 /// @file
-/// Self-attention in float with one SIMD lane per head: for short sequences, products and softmax of single heads would mostly process loop remainders.
+/// Self-attention in float with one SIMD lane per head: for short sequences, products and softmax of a single head would spend most of their time in
+/// loop remainders.
 
 #include <algorithm>
 #include <cmath>

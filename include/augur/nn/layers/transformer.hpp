@@ -43,8 +43,8 @@ struct transformer_activation {
 ///
 ///     x, y (T, D)    expand (D, F)    contract (F, D)
 ///
-/// With `sequences::causal` a row attends to itself and the rows before it (GPT), else to all rows of its sequence (BERT). The parameters are those of
-/// `torch.nn.TransformerEncoderLayer`, with its names. A value, as every layer.
+/// With `sequences::causal` a row attends to itself and the rows before it (GPT), else to all rows of its sequence (BERT). The parameters have the
+/// names of `torch.nn.TransformerEncoderLayer`. A value, as every layer.
 ///
 /// @tparam Activation  `rectifier<S>`, `gelu_exact<S>` or `gelu_tanh<S>`
 template <scalar S, class Activation = gelu_tanh<S>>
