@@ -111,7 +111,8 @@ void attention<S>::attend(const sequences& layout, attention_activation<S>& kept
         const index first = layout.begin[static_cast<std::size_t>(n)];
         const index l = layout.begin[static_cast<std::size_t>(n) + 1] - first;
         if (l == 0) continue;
-        const auto repeat = layout.repeat.empty() ? layout.repeat : layout.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
+        const auto repeat =
+            layout.repeat.empty() ? layout.repeat : layout.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
         if constexpr (std::same_as<S, float>) {
             if (in_lanes) {
                 lanes.forward(l, qkv.data() + first * 3 * width, repeat, kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)],

@@ -3,8 +3,8 @@
 #define AUGUR_NN_KERNELS_AMX_HPP
 
 /// @file
-/// Matrix products with Intel AMX: one instruction multiplies 16 x 32 by 32 x 16 bf16 numbers and accumulates in float, at sixteen times the throughput
-/// of AVX-512 fused multiply-adds.
+/// Matrix products with Intel AMX: one instruction multiplies 16 x 32 by 32 x 16 bf16 numbers and accumulates in float, at sixteen times the
+/// throughput of AVX-512 fused multiply-adds.
 ///
 /// Products in float precision split each float into two bf16 numbers, x = high + low with an error of at most 2^-17 |x|, and add three products,
 /// high high + high low + low high. The relative error is about 2^-16, at five times the speed of float products (Henry, Tang, Heinecke, Leveraging
@@ -62,8 +62,8 @@ struct alignas(64) amx_shape {
 class amx_session {
 public:
     amx_session() = default;
-    /// Configures and clears the tiles (0.1 us). Call it every few microseconds: after an interrupt that restores the tiles, Sapphire Rapids loads tiles
-    /// at a third of the speed until they are configured again.
+    /// Configures and clears the tiles (0.1 us). Call it every few microseconds: after an interrupt that restores the tiles, Sapphire Rapids loads
+    /// tiles at a third of the speed until they are configured again.
     void renew() const noexcept { __asm__ volatile("ldtilecfg %0" : : "m"(shape)); }
     ~amx_session() { __asm__ volatile("tilerelease" : : :); }
     amx_session(const amx_session&) = delete;

@@ -52,8 +52,8 @@ struct strip : operand {
     std::ptrdiff_t stride;
 };
 
-/// Kernel of one tile: c (R, V vectors) = [start +] a (R, k) panel (k, V vectors). `ldb` is the row stride of the panel; only the first `last` lanes of
-/// the last vector belong to c.
+/// Kernel of one tile: c (R, V vectors) = [start +] a (R, k) panel (k, V vectors). `ldb` is the row stride of the panel; only the first `last` lanes
+/// of the last vector belong to c.
 using tile_function = void (*)(std::ptrdiff_t k, const strip& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc,
                                const gemm_start& start, int last);
 

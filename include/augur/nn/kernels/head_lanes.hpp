@@ -238,8 +238,8 @@ struct head_lane_kernels {
     /// log_sums (count, lanes) <- log(sum of times[j] e^score), unless null.   pre: keys > 0
     void (*soften)(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes,
                    float* log_sums);
-    /// rows <- dL/d(unscaled score), given dL/d(weight) in `rows` and the softmax weights in `weights`; the scores were multiplied by `scale`. Both are
-    /// (count, keys, lanes) with row stride `stride`.
+    /// rows <- dL/d(unscaled score), given dL/d(weight) in `rows` and the softmax weights in `weights`; the scores were multiplied by `scale`. Both
+    /// are (count, keys, lanes) with row stride `stride`.
     void (*soften_backward)(const float* weights, float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, std::ptrdiff_t keys, std::ptrdiff_t lanes,
                             float scale);
 };

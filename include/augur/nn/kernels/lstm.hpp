@@ -18,8 +18,8 @@ namespace nn::kernels {
 
 namespace detail {
 
-/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without branches, so that the compiler vectorises a loop over it. NaN stays NaN (huge weights can produce
-/// it). A NaN cannot be converted to an integer, so the exponent is computed from `number`: x, or any other number if x is NaN.
+/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without branches, so that the compiler vectorises a loop over it. NaN stays NaN (huge weights can
+/// produce it). A NaN cannot be converted to an integer, so the exponent is computed from `number`: x, or any other number if x is NaN.
 constexpr float exp_within(float x, float number) noexcept {
     const auto n = static_cast<std::int32_t>(number * 1.44269504F - 0.5F); // towards 0: rounds to nearest
     const auto whole = static_cast<float>(n);

@@ -247,8 +247,8 @@ struct panel_kernels {
     bool amx = false;         ///< whole layers use AMX (panel_layer); no tile kernels
     std::array<std::array<detail::panel_function<T>, 12>, 5> tiles{};
 
-    /// Y (m, W) = end(init + A panel). The fields of `t` describe the first row; they are restored on return. `t` is not copied, because the copy would
-    /// take as long as a small tile.
+    /// Y (m, W) = end(init + A panel). The fields of `t` describe the first row; they are restored on return. `t` is not copied, because the copy
+    /// would take as long as a small tile.
     void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T>& t) const {
         const auto& by_rows = tiles[static_cast<std::size_t>(end)];
         if (m <= rows) {

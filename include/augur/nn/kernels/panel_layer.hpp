@@ -52,8 +52,8 @@ struct packed_panels {
     }
 };
 
-/// Arguments of a layer: A, residual x and result Y with row strides `a_row`, `x_row`, `y_row` in numbers. Y has whole panels: its columns are rounded
-/// up to a multiple of W.
+/// Arguments of a layer: A, residual x and result Y with row strides `a_row`, `x_row`, `y_row` in numbers. Y has whole panels: its columns are
+/// rounded up to a multiple of W.
 ///
 /// With AMX in bf16, A is read up to the next multiple of 32 columns, whose values must be finite, and up to the next multiple of 16 rows, which must
 /// be allocated. With AMX in float, `room` needs 64 numbers per column of A, with the columns rounded up to a multiple of 32.
