@@ -60,7 +60,9 @@ public:
     /// @param known  pre-training samples of other tasks, with `row_of.columns()` columns
     /// @note         errors: invalid_argument (members or weight of 0), shape_mismatch (other columns); those of `task_normalised_trees::train`
     [[nodiscard]] static result<task_normalised_online> create(task_normalised_samples known, F row_of,
-                                                        const task_normalised_online_options& options = {}) requires std::same_as<Opinion, no_opinion> {
+                                                               const task_normalised_online_options& options = {})
+        requires std::same_as<Opinion, no_opinion>
+    {
         return made(std::move(known), std::move(row_of), options, [](auto&&... args) { return model_type(std::forward<decltype(args)>(args)...); });
     }
     /// Pre-trains a model with a second model.

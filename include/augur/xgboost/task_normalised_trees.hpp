@@ -96,7 +96,8 @@ public:
     }
 
     /// Errors: those of `boosted_trees::train`.
-    [[nodiscard]] static result<task_normalised_trees> train(const task_normalised_samples& samples, const boosted_trees_options& options = defaults()) {
+    [[nodiscard]] static result<task_normalised_trees> train(const task_normalised_samples& samples,
+                                                             const boosted_trees_options& options = defaults()) {
         auto trees = boosted_trees::train(samples.samples(), options);
         if (!trees) return trees.error();
         return task_normalised_trees(*std::move(trees), samples.view());
@@ -120,8 +121,8 @@ public:
     /// @param schema  hash of the names and the order of the features
     [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema_of(schema, view_)); }
     /// Errors: those of `boosted_trees::load`; version_mismatch for trees of another schema or normalisation.
-    [[nodiscard]] static result<task_normalised_trees> load(std::string_view bytes, std::uint64_t schema, normalisation view = normalisation::relative,
-                                                     std::uint32_t threads = 1) {
+    [[nodiscard]] static result<task_normalised_trees> load(std::string_view bytes, std::uint64_t schema,
+                                                            normalisation view = normalisation::relative, std::uint32_t threads = 1) {
         auto trees = boosted_trees::load(bytes, schema_of(schema, view), threads);
         if (!trees) return trees.error();
         return task_normalised_trees(*std::move(trees), view);
