@@ -3,7 +3,7 @@
 #define AUGUR_DATASET_DATASET_HPP
 
 /// @file
-/// Measured schedules of many tasks, to train on and to judge by: a record is the list of ids of its primitives, a latency and an outcome.
+/// In-memory data set of measured schedules, grouped by tuning task, and its builder. A record is a list of primitive ids, a latency and an outcome.
 
 #include <algorithm>
 #include <array>
@@ -30,28 +30,28 @@
 
 namespace augur::inline v0 {
 
-/// One task of a data set. Views last as long as the data set.
+/// One task of a data set. The views are valid as long as the data set.
 struct dataset_task {
-    std::string_view key;                   ///< of the workload
-    std::string_view target;                ///< as the logs name it
-    std::array<std::int64_t, 8> hardware{}; ///< Ansor's eight numbers
-    std::uint64_t first = 0, last = 0;      ///< its records are [first, last)
-    std::span<const std::uint32_t> sources; ///< where it occurs (networks, say), rising
+    std::string_view key;                   ///< workload key
+    std::string_view target;                ///< TVM target string
+    std::array<std::int64_t, 8> hardware{}; ///< TVM's HardwareParams
+    std::uint64_t first = 0, last = 0;      ///< the records of the task are [first, last)
+    std::span<const std::uint32_t> sources; ///< sources that contain the task, for example networks, in ascending order
 };
 
-/// What was taken and what was not.
+/// Record counts of a data set and of its construction.
 struct dataset_report {
-    std::uint64_t added = 0;        ///< records offered, refused ones not among them
-    std::uint64_t records = 0;      ///< kept
-    std::uint64_t failed = 0;       ///< kept, without a latency
-    std::uint64_t not_finite = 0;   ///< refused: called ok, with a latency that is NaN, infinite or not there
-    std::uint64_t not_positive = 0; ///< refused: called ok, with a latency that is zero or negative
-    std::uint64_t merged = 0;       ///< gone into an earlier record of the same task with the same primitives
-    std::uint64_t capped = 0;       ///< left out by `dataset_options::cap`
-    std::uint64_t dropped = 0;      ///< failed ones, left out by `dataset_options::failures`
-    std::uint64_t primitives = 0;   ///< distinct ones in the table
-    std::uint64_t ids = 0;          ///< primitives in all records kept
-    std::uint64_t bytes = 0;        ///< all arrays of the data set
+    std::uint64_t added = 0;        ///< records that `add` accepted
+    std::uint64_t records = 0;      ///< records in the data set
+    std::uint64_t failed = 0;       ///< records in the data set with an outcome other than ok
+    std::uint64_t not_finite = 0;   ///< records refused: the outcome is ok, and the latency is NaN, infinite or missing
+    std::uint64_t not_positive = 0; ///< records refused: the outcome is ok, and the latency is zero or negative
+    std::uint64_t merged = 0;       ///< records merged into an earlier record of the same task with the same primitives
+    std::uint64_t capped = 0;       ///< records left out by `dataset_options::cap`
+    std::uint64_t dropped = 0;      ///< failed records left out by `dataset_options::failures`
+    std::uint64_t primitives = 0;   ///< distinct primitives in the table
+    std::uint64_t ids = 0;          ///< sum of the schedule lengths of all records, in primitives
+    std::uint64_t bytes = 0;        ///< size of all arrays of the data set
 
     [[nodiscard]] double bytes_a_record() const { return records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(records); }
     friend bool operator==(const dataset_report&, const dataset_report&) = default;
@@ -59,15 +59,15 @@ struct dataset_report {
 
 namespace detail {
 
-/// A task as it is stored.
+/// Stored form of a task.
 struct task_row {
     std::array<std::int64_t, 8> hardware{};
-    std::uint64_t first = 0, last = 0;               ///< records
-    std::uint64_t first_source = 0, last_source = 0; ///< in the list of all tasks' sources
-    std::uint32_t key = 0, target = 0;               ///< names
+    std::uint64_t first = 0, last = 0;               ///< range of records
+    std::uint64_t first_source = 0, last_source = 0; ///< range in `dataset_store::task_sources`
+    std::uint32_t key = 0, target = 0;               ///< indices into `dataset_store::names`
 };
 
-/// What a data set holds. The arrays are owned, or lie in the file that `mapping` keeps open; the ids lie in `blocks` or at `mapped_ids`.
+/// Arrays of a data set. They are owned or are views of the file that `mapping` keeps mapped. The ids are in `blocks` or at `mapped_ids`.
 struct dataset_store {
     primitive_table primitives;
     text_pool names;
@@ -85,7 +85,7 @@ struct dataset_store {
 
 } // namespace detail
 
-/// A record as a schedule. The table must outlive it.
+/// Schedule view of a record. The table must outlive the view.
 struct recorded_schedule {
     const primitive_table* table;
     primitive_ids ids;
@@ -97,11 +97,11 @@ struct recorded_schedule {
 };
 static_assert(schedule<recorded_schedule>);
 
-/// Records by task, never changed. A handle: copies share what it holds, in memory or in a mapped file (dataset/file.hpp).
+/// Immutable records grouped by task. A `dataset` is a handle: copies share the arrays, which are in memory or in a mapped file (dataset/file.hpp).
 ///
-/// Order       tasks as they first appeared, each one's records together in the order in which they were added
-/// Cost        17 bytes a record and 3 for each primitive of it; every call is O(1), those for a schedule linear in it
-/// Threads     all calls are safe together
+/// Order       tasks in order of first appearance; the records of a task are contiguous, in the order in which they were added
+/// Cost        17 bytes per record and 3 bytes per primitive of a record; a call is O(1), or linear in the schedule it returns
+/// Threads     all calls are thread-safe
 class dataset {
 public:
     dataset() : store_(std::make_shared<const detail::dataset_store>()) {}
@@ -119,14 +119,14 @@ public:
                 store_->task_sources.view().subspan(static_cast<std::size_t>(row.first_source),
                                                     static_cast<std::size_t>(row.last_source - row.first_source))};
     }
-    /// The primitives of a record in order.
+    /// Primitive ids of a record in schedule order.
     [[nodiscard]] primitive_ids schedule(std::size_t record) const { return primitive_ids(packed(record)); }
-    /// Mean of the repeats in seconds, as the authors take it; infinity for a failure.
+    /// Mean of the repeats in seconds, as in the TLP authors' code; infinity for a failed record.
     [[nodiscard]] double seconds(std::size_t record) const noexcept { return store_->seconds[record]; }
     [[nodiscard]] outcome status(std::size_t record) const noexcept { return store_->status[record]; }
 
     [[nodiscard]] const primitive_table& primitives() const noexcept { return store_->primitives; }
-    /// The record as a schedule, for whatever reads schedules.
+    /// Schedule view of a record.
     [[nodiscard]] recorded_schedule visit(std::size_t record) const { return {&store_->primitives, schedule(record)}; }
 
     [[nodiscard]] std::size_t sources() const noexcept { return store_->sources.size(); }
@@ -142,21 +142,22 @@ private:
     std::shared_ptr<const detail::dataset_store> store_;
 };
 
-/// What `dataset_builder::finish` keeps.
+/// Filters of `dataset_builder::finish`.
 struct dataset_options {
-    bool merge_equal = true; ///< records of one task with the same primitives become one, with the best latency (paper, 4.3)
-    bool failures = true;    ///< failed records stay
-    std::size_t cap = 0;     ///< most records a task, drawn at random; 0 is no limit
-    std::uint64_t seed = 0;  ///< of that draw
+    bool merge_equal = true; ///< merge the records of a task that have the same primitives; keep the smallest latency (TLP paper, section 4.3)
+    bool failures = true;    ///< keep failed records
+    std::size_t cap = 0;     ///< limit on the records of a task, sampled at random; 0: no limit
+    std::uint64_t seed = 0;  ///< seed of that sample
 };
 
-/// Collects records. Several threads each fill their own; `merge` in the order of the sources then gives what one thread would have got.
+/// Collects records and builds a data set. For parallel reading each thread fills its own builder; `merge` in the order of the sources then gives the
+/// same result as one thread.
 ///
-/// Cost        24 bytes a record and 3 a primitive; an add is linear in its primitives
-/// Threads     one thread a builder
+/// Cost        24 bytes per record and 3 bytes per primitive; `add` is linear in its primitives
+/// Threads     one thread per builder
 class dataset_builder {
 public:
-    /// The number of a task, a new one when it was not there. Error: limit (2^32 tasks or names).
+    /// Returns the number of a task and adds the task if it is new. Error: limit (2^32 tasks or names).
     [[nodiscard]] result<std::uint32_t> task(std::string_view key, std::string_view target, const std::array<std::int64_t, 8>& hardware) {
         if (tasks_.size() >= most || store_.names.size() >= most - 1) return error{errc::limit, "more than 2^32 - 2 tasks or names in one data set"};
         const std::uint32_t k = store_.names.intern(key);
@@ -178,28 +179,29 @@ public:
         return at;
     }
 
-    /// The number of a source: a network, a file.
+    /// Returns the number of a source (a network, a file) and adds the source if it is new.
     [[nodiscard]] std::uint32_t source(std::string_view name) { return store_.sources.intern(name); }
 
-    /// Where the ids of `add` come from.
+    /// Table that gives the ids for `add`.
     [[nodiscard]] primitive_table& primitives() noexcept { return store_.primitives; }
 
     /// Adds a record of ids from `primitives()`.
     ///
-    /// A latency that is NaN, infinite, zero or negative although the status is ok sets the record aside and is counted; the latency of a failed
-    /// record is not read.
-    /// Errors: limit (2^32 records, 2^44 ids, 2^24 distinct ones, a schedule of 2^20 primitives). pre: task, source and ids are this builder's
+    /// A record with status ok is refused and counted in the report if its latency is NaN, infinite, zero or negative. The latency of a failed record
+    /// is ignored.
+    /// Errors: limit (2^32 records, 2^44 ids, 2^24 distinct primitives, a schedule of 2^20 primitives).
+    /// pre: task, source and ids come from this builder
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, std::span<const primitive_id> ids, double seconds, outcome status) {
         AUGUR_ASSERT(task < tasks_.size() && source < store_.sources.size(), "dataset_builder::add: task or source of another builder");
-        // also of a record that is refused below: a network is where its kernels were tuned, however that ended
+        // Also for a record that is refused below: the source contains the task, whatever the outcome of the tuning.
         auto& sources = tasks_[task].sources;
         if (const auto at = std::lower_bound(sources.begin(), sources.end(), source); at == sources.end() || *at != source)
             sources.insert(at, source);
         if (status == outcome::ok && !std::isfinite(seconds)) return ++report_.not_finite, result<void>();
         if (status == outcome::ok && !(seconds > 0)) return ++report_.not_positive, result<void>();
         if (ids.size() > detail::id_list::longest)
-            return error{errc::limit,
-                         "a schedule of " + std::to_string(ids.size()) + " primitives, the limit is " + std::to_string(detail::id_list::longest)};
+            return error{errc::limit, "expected a schedule of at most " + std::to_string(detail::id_list::longest) + " primitives, got " +
+                                          std::to_string(ids.size())};
         if (rows_.size() >= most) return error{errc::limit, "more than 2^32 - 2 records in one data set"};
         if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
         const std::uint64_t place = store_.blocks.reserve(ids.size());
@@ -210,7 +212,7 @@ public:
         return {};
     }
 
-    /// Adds a schedule and what came of it: the mean of its repeats, or the first that is no finite time above zero. Errors: as above, and those of
+    /// Adds a schedule with the mean latency of its repeats, or with the first repeat that is not finite and positive. Errors: as above, and those of
     /// `intern`.
     template <augur::schedule S>
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, const S& s, const measurement& measured) {
@@ -222,8 +224,8 @@ public:
         return add(task, source, scratch_, bad != nullptr ? *bad : sum / static_cast<double>(measured.seconds.size()), measured.status);
     }
 
-    /// Appends what another builder collected, as if its records had been added here, and empties it.
-    /// Error: limit; then this one is of no more use.
+    /// Appends the records of another builder, as if they had been added here, and empties that builder.
+    /// Error: limit; this builder is then unusable.
     [[nodiscard]] result<void> merge(dataset_builder&& from) {
         dataset_builder other = std::exchange(from, dataset_builder());
         std::vector<primitive_id> ids;
@@ -237,12 +239,12 @@ public:
         for (std::uint32_t s = 0; s < sources.size(); ++s) sources[s] = source(other.store_.sources[s]);
         std::vector<std::uint32_t> tasks(other.tasks_.size());
         for (std::size_t t = 0; t < tasks.size(); ++t) {
-            const open_task& theirs = other.tasks_[t];
-            const auto mine = task(other.store_.names[theirs.row.key], other.store_.names[theirs.row.target], theirs.row.hardware);
-            if (!mine) return mine.error();
-            tasks[t] = *mine;
-            auto& list = tasks_[*mine].sources;
-            for (const std::uint32_t s : theirs.sources)
+            const open_task& added = other.tasks_[t];
+            const auto number = task(other.store_.names[added.row.key], other.store_.names[added.row.target], added.row.hardware);
+            if (!number) return number.error();
+            tasks[t] = *number;
+            auto& list = tasks_[*number].sources;
+            for (const std::uint32_t s : added.sources)
                 if (const auto at = std::lower_bound(list.begin(), list.end(), sources[s]); at == list.end() || *at != sources[s])
                     list.insert(at, sources[s]);
         }
@@ -252,8 +254,8 @@ public:
             const std::uint64_t place = store_.blocks.reserve(r.ids.length());
             if (place + r.ids.length() > detail::id_list::farthest)
                 return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
-            const detail::packed_id* const theirs = other.store_.blocks.at(r.ids.place());
-            std::transform(theirs, theirs + r.ids.length(), store_.blocks.at(place),
+            const detail::packed_id* const source_ids = other.store_.blocks.at(r.ids.place());
+            std::transform(source_ids, source_ids + r.ids.length(), store_.blocks.at(place),
                            [&](detail::packed_id id) { return detail::packed_id::of(ids[id.get()]); });
             rows_.push_back({detail::id_list::of(place, r.ids.length()), r.seconds, tasks[r.task], r.status});
         }
@@ -263,7 +265,8 @@ public:
         return {};
     }
 
-    /// The data set. Tasks that keep no record are left out. O(n log n) in the records of a task, all in all about what adding them cost.
+    /// Builds the data set. Tasks without a record after the filters are left out. O(n log n) in the records of a task; takes about as long as adding
+    /// the records.
     [[nodiscard]] dataset finish(const dataset_options& options = {}) && {
         const std::vector<std::uint32_t> order = by_task();
         std::vector<bool> gone(rows_.size());
@@ -297,7 +300,7 @@ private:
         std::vector<std::uint32_t> sources;
     };
 
-    /// The records sorted by task, stable; sets the tasks' [first, last) in that order.
+    /// Returns the record numbers sorted by task, stable, and sets [first, last) of each task in that order.
     [[nodiscard]] std::vector<std::uint32_t> by_task() {
         for (auto& t : tasks_) t.row.last = 0;
         for (const entry& r : rows_) ++tasks_[r.task].row.last;
@@ -340,7 +343,7 @@ private:
         }
     }
 
-    /// Draws what stays; what is drawn for a task depends on the task and the seed, not on the other tasks.
+    /// Samples the records that a task keeps. The sample depends on the task and the seed, not on the other tasks.
     void cap(const detail::task_row& task, std::span<const std::uint32_t> records, const dataset_options& options, std::vector<bool>& gone) {
         std::vector<std::uint32_t> left;
         for (const std::uint32_t r : records)
@@ -353,7 +356,7 @@ private:
         report_.capped += left.size() - options.cap;
     }
 
-    /// Moves the ids of the records that stay to the front: never past where they were.
+    /// Moves the ids of the kept records to the front. A list only moves towards the front, so that the copy never overwrites a later list.
     void close_gaps(const std::vector<bool>& gone) {
         store_.blocks.rewind();
         for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -366,13 +369,13 @@ private:
         store_.blocks.shrink();
     }
 
-    /// Fills the arrays of the store, in the order of the tasks.
+    /// Fills the arrays of the store in task order.
     void arrange(std::span<const std::uint32_t> order, const std::vector<bool>& gone) {
         std::size_t n = 0;
         for (const bool g : gone) n += g ? 0 : 1;
-        auto& lists = store_.lists.own();
-        auto& seconds = store_.seconds.own();
-        auto& status = store_.status.own();
+        auto& lists = store_.lists.mutable_values();
+        auto& seconds = store_.seconds.mutable_values();
+        auto& status = store_.status.mutable_values();
         lists.reserve(n);
         seconds.reserve(n);
         status.reserve(n);
@@ -391,9 +394,9 @@ private:
             kept.last = lists.size();
             if (kept.first == kept.last) continue;
             kept.first_source = store_.task_sources.size();
-            store_.task_sources.own().insert(store_.task_sources.own().end(), t.sources.begin(), t.sources.end());
+            store_.task_sources.mutable_values().insert(store_.task_sources.mutable_values().end(), t.sources.begin(), t.sources.end());
             kept.last_source = store_.task_sources.size();
-            store_.tasks.own().push_back(kept);
+            store_.tasks.mutable_values().push_back(kept);
         }
         rows_.clear();
         report_.records = n;
@@ -413,19 +416,19 @@ private:
     dataset_report report_;
 };
 
-/// What a label says of a failed record.
+/// Label of a failed record.
 enum class label_rule : std::uint8_t {
-    zero,     ///< 0: it is worth nothing. A task without a valid record has zeros only
-    faithful, ///< as the authors' code: a failure took 1e10 s, and the least latency begins at 1e6 s
+    zero,     ///< 0. All labels of a task without a valid record are 0
+    faithful, ///< as in the TLP authors' code: a failure has a latency of 1e10 s, and the minimum is at most 1e6 s
 };
 
-/// The labels of one task's records, in their order: least latency over latency, in [0, 1].
+/// Training labels of the records of one task, in record order.
 struct task_labels {
-    double min_seconds = 0; ///< the least latency; infinity (faithful: 1e6) when every record failed
-    std::vector<double> values;
+    double min_seconds = 0;     ///< smallest latency in seconds; infinity (faithful: 1e6) if every record failed
+    std::vector<double> values; ///< min_seconds / latency, in [0, 1]
 };
 
-/// Labels of a task. Linear in its records.
+/// Computes the labels of a task. Linear in its records.
 [[nodiscard]] inline task_labels labels(const dataset& data, std::size_t task, label_rule rule = label_rule::zero) {
     const dataset_task t = data.task(task);
     const bool faithful = rule == label_rule::faithful;

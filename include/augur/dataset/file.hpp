@@ -3,12 +3,11 @@
 #define AUGUR_DATASET_FILE_HPP
 
 /// @file
-/// A data set as a file that is mapped, not read: what was parsed once is there at once the next time. POSIX.
+/// Memory-mapped binary file of a data set: a cache that avoids parsing the logs again. POSIX.
 ///
-/// The file is a head, then the arrays of the data set as they lie in memory, each filled up with zeros to a multiple of 8 bytes. The head has magic,
-/// version, byte order, a schema (a hash over the arrays' names and element sizes), the size of the file, a hash of the content, a number of the
-/// caller's, how many elements each array has, and a hash of itself. Version and schema are for this machine's byte order: it is a cache, not an
-/// archive.
+/// The file is a header followed by the arrays of the data set in their memory layout, each padded with zeros to a multiple of 8 bytes. The header
+/// has a magic number, version, byte order, schema (a hash of the names and element sizes of the arrays), file size, content hash, a number given by
+/// the caller, the element count of each array, and a hash of the header. The file is not portable between byte orders.
 
 #include <array>
 #include <bit>
@@ -43,15 +42,16 @@
 
 namespace augur::inline v0 {
 
-/// What a file must be; what is not set is not asked.
+/// Values that the header of a file must have; an empty optional is not checked.
 struct dataset_expectation {
     std::optional<std::uint64_t> content; ///< `content_hash` of the data set
-    std::optional<std::uint64_t> origin;  ///< the number given to `write_dataset`
+    std::optional<std::uint64_t> origin;  ///< `origin` that was given to `write_dataset`
 };
 
 namespace detail {
 
-/// XXH64 (Collet; github.com/Cyan4973/xxHash, doc/xxhash_spec.md), seed 0, fed in pieces. Any change within one aligned 8 bytes changes it.
+/// XXH64 (Collet; github.com/Cyan4973/xxHash, doc/xxhash_spec.md), seed 0, incremental. A change within one aligned 8-byte word always changes the
+/// hash.
 class xxh64 {
 public:
     void add(const void* from, std::size_t size) {
@@ -117,16 +117,17 @@ private:
 
 inline constexpr std::size_t dataset_sections = 17;
 
+/// Header of a data set file, as it is stored.
 struct dataset_head {
     std::array<char, 8> magic{'A', 'U', 'G', 'U', 'R', 'S', 'E', 'T'};
-    std::uint32_t version = 2; // 1 had ids of four bytes
+    std::uint32_t version = 2; // version 1 had ids of four bytes
     std::uint32_t byte_order = 0x01020304;
     std::uint64_t schema = 0;
-    std::uint64_t size = 0;    ///< of the whole file
-    std::uint64_t content = 0; ///< hash of the counts and of everything behind the head
-    std::uint64_t origin = 0;  ///< the caller's
-    std::array<std::uint64_t, dataset_sections> counts{};
-    std::uint64_t seal = 0; ///< hash of what stands before it
+    std::uint64_t size = 0;                               ///< bytes of the file
+    std::uint64_t content = 0;                            ///< hash of `counts` and of all bytes after the header
+    std::uint64_t origin = 0;                             ///< number given by the caller
+    std::array<std::uint64_t, dataset_sections> counts{}; ///< elements of each array
+    std::uint64_t seal = 0;                               ///< hash of the fields above
 
     [[nodiscard]] std::uint64_t seal_of() const {
         xxh64 hash;
@@ -136,7 +137,7 @@ struct dataset_head {
 };
 static_assert(std::has_unique_object_representations_v<dataset_head> && sizeof(dataset_head) % 8 == 0);
 
-/// The arrays of a file, in order.
+/// Arrays of a file in file order.
 struct dataset_arrays {
     std::span<const std::uint64_t> report;
     std::span<const std::uint64_t> text_first;
@@ -156,7 +157,7 @@ struct dataset_arrays {
     std::span<const id_list> lists;
     std::span<const packed_id> ids;
 
-    /// Calls `f(name, span)` for each; the last two may lie elsewhere while a file is written.
+    /// Calls `f(name, span)` for each array until f returns false. While a file is written, `lists` and `ids` are empty: `emit` computes them.
     template <class A, class F>
     static constexpr bool each(A& a, F&& f) {
         return f("report", a.report) && f("text_first", a.text_first) && f("text_bytes", a.text_bytes) && f("kinds", a.kinds) &&
@@ -171,7 +172,7 @@ using report_numbers = std::array<std::uint64_t, sizeof(dataset_report) / sizeof
 
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
 
-/// The counts and the size that belong to a file of `arrays`, when `lists` and `ids` have so many elements.
+/// Header with the schema, counts and size of a file of `arrays`, with `lists` and `ids` elements in the last two arrays.
 inline dataset_head head_of(const dataset_arrays& arrays, std::uint64_t lists, std::uint64_t ids) {
     dataset_head head;
     head.schema = fnv1a64("augur data set");
@@ -187,7 +188,7 @@ inline dataset_head head_of(const dataset_arrays& arrays, std::uint64_t lists, s
     return head;
 }
 
-/// A mapped file.
+/// Owner of a mapped file.
 struct mapping {
     void* at = nullptr;
     std::size_t size = 0;
@@ -201,7 +202,7 @@ struct mapping {
 
 } // namespace detail
 
-/// The one place that sees the arrays of a data set; private to this header.
+/// Access to the private arrays of `dataset` and `primitive_table`. Internal to this header.
 struct dataset_file_access {
     static detail::dataset_arrays arrays(const detail::dataset_store& s, std::span<const std::uint64_t> report) {
         const primitive_table& p = s.primitives;
@@ -224,7 +225,7 @@ struct dataset_file_access {
                 {}};
     }
 
-    /// Gives everything behind the head to `out(data, bytes)`, in order, until it returns false.
+    /// Calls `out(data, bytes)` for the file content after the header, in order, until `out` returns false.
     template <class Out>
     static bool emit(const dataset& data, const Out& out) {
         const detail::dataset_store& s = *data.store_;
@@ -235,7 +236,7 @@ struct dataset_file_access {
         };
         const detail::dataset_arrays all = arrays(s, report);
         return detail::dataset_arrays::each(all, [&]<class T>(std::string_view name, std::span<const T> a) {
-            if (name == "lists") { // the file has the ids in the order of the records, memory may not
+            if (name == "lists") { // in the file the ids are in record order, in memory they can be in another order
                 std::vector<detail::id_list> part;
                 std::uint64_t place = 0;
                 for (std::size_t r = 0; r < data.size(); ++r) {
@@ -261,9 +262,9 @@ struct dataset_file_access {
         return detail::head_of(arrays(*data.store_, report), data.size(), data.store_->report.ids);
     }
 
-    /// Checks what no hash can: that the arrays mean something. Then takes them.
+    /// Checks the consistency of the arrays, which a hash does not guarantee, and builds the data set. Error: parse.
     static result<dataset> adopt(const std::string& path, const detail::dataset_arrays& a, std::shared_ptr<const void> keep) {
-        const auto wrong = [&](std::string what) { return error{errc::parse, path + ": " + std::move(what)}; };
+        const auto wrong = [&](std::string message) { return error{errc::parse, path + ": " + std::move(message)}; };
         const auto rises = [](const auto& first, std::uint64_t end) {
             if (first.empty() || first.front() != 0 || first.back() != end) return false;
             for (std::size_t i = 1; i < first.size(); ++i)
@@ -271,33 +272,35 @@ struct dataset_file_access {
             return true;
         };
         detail::dataset_store s;
-        if (a.report.size() != std::tuple_size_v<detail::report_numbers>) return wrong("a report of " + std::to_string(a.report.size()) + " numbers");
+        constexpr std::size_t report_size = std::tuple_size_v<detail::report_numbers>;
+        if (a.report.size() != report_size)
+            return wrong("expected " + std::to_string(report_size) + " numbers in the report, got " + std::to_string(a.report.size()));
         detail::report_numbers numbers;
         std::copy(a.report.begin(), a.report.end(), numbers.begin());
         s.report = std::bit_cast<dataset_report>(numbers);
 
         primitive_table& p = s.primitives;
         if (!rises(a.text_first, a.text_bytes.size()) || !detail::text_pool::lent(a.text_first, a.text_bytes, p.texts_))
-            return wrong("the texts of the primitives do not lie in order, or one is there twice");
+            return wrong("expected distinct texts of primitives in ascending order of offset");
         if (!rises(a.name_first, a.name_bytes.size()) || !detail::text_pool::lent(a.name_first, a.name_bytes, s.names))
-            return wrong("the names of the tasks do not lie in order, or one is there twice");
+            return wrong("expected distinct names of tasks in ascending order of offset");
         if (!rises(a.source_first, a.source_bytes.size()) || !detail::text_pool::lent(a.source_first, a.source_bytes, s.sources))
-            return wrong("the names of the sources do not lie in order, or one is there twice");
+            return wrong("expected distinct names of sources in ascending order of offset");
         if (!rises(a.item_first, a.words.size()) || a.tags.size() != a.words.size() || a.item_first.size() != a.kinds.size() + 1)
-            return wrong("the items of the primitives do not lie in order");
+            return wrong("expected the items of the primitives in ascending order of offset");
         for (std::size_t i = 0; i < a.words.size(); ++i)
             if (a.tags[i] > detail::item_tag::name ||
                 (a.tags[i] == detail::item_tag::name && static_cast<std::uint64_t>(a.words[i]) >= p.texts_.size()))
-                return wrong("item " + std::to_string(i) + " of the primitives is no number and no name");
+                return wrong("item " + std::to_string(i) + " of the primitives: expected a number or a name");
         p.kinds_ = detail::column<std::uint32_t>::lent(a.kinds);
         p.first_ = detail::column<std::uint32_t>::lent(a.item_first);
         p.tags_ = detail::column<detail::item_tag>::lent(a.tags);
         p.words_ = detail::column<std::int64_t>::lent(a.words);
         for (primitive_id id = 0; id < a.kinds.size(); ++id) {
-            if (a.kinds[id] >= p.texts_.size()) return wrong("primitive " + std::to_string(id) + " has no kind");
+            if (a.kinds[id] >= p.texts_.size()) return wrong("primitive " + std::to_string(id) + ": expected the index of a text as kind");
             const std::uint64_t h = primitive_table::hash(a.kinds[id], p.tags(id), p.words(id));
             if (p.find(h, a.kinds[id], p.tags(id), p.words(id)) != detail::hash_index::none)
-                return wrong("primitive " + std::to_string(id) + " is there twice");
+                return wrong("primitive " + std::to_string(id) + ": expected distinct primitives, got a duplicate");
             p.index_.insert(h, id);
         }
 
@@ -309,29 +312,30 @@ struct dataset_file_access {
             const bool ok = a.status[r] == outcome::ok;
             const bool latency = ok ? std::isfinite(a.seconds[r]) && a.seconds[r] > 0 : a.seconds[r] == std::numeric_limits<double>::infinity();
             if (a.status[r] > outcome::unstable || !latency)
-                return wrong("record " + std::to_string(r) + " has an outcome and a latency that do not fit");
+                return wrong("record " + std::to_string(r) + ": the outcome and the latency contradict each other");
             if (a.lists[r].place() != place || a.lists[r].length() > a.ids.size() - place)
-                return wrong("the primitives of record " + std::to_string(r) + " do not follow those of the one before");
+                return wrong("record " + std::to_string(r) + ": expected its primitives directly after those of the previous record");
             place += a.lists[r].length();
         }
-        if (place != a.ids.size()) return wrong("primitives of no record");
+        if (place != a.ids.size()) return wrong("expected " + std::to_string(place) + " primitive ids, got " + std::to_string(a.ids.size()));
         for (const detail::packed_id id : a.ids)
             if (id.get() >= a.kinds.size())
-                return wrong("a record has primitive " + std::to_string(id.get()) + " of " + std::to_string(a.kinds.size()));
+                return wrong("expected a primitive id below " + std::to_string(a.kinds.size()) + ", got " + std::to_string(id.get()));
         std::uint64_t record = 0, source = 0;
         for (std::size_t t = 0; t < a.tasks.size(); ++t) {
             const detail::task_row& row = a.tasks[t];
             if (row.key >= s.names.size() || row.target >= s.names.size() || row.first != record || row.last <= row.first || row.last > records ||
                 row.first_source != source || row.last_source < source || row.last_source > a.task_sources.size())
-                return wrong("task " + std::to_string(t) + " does not follow the one before");
+                return wrong("task " + std::to_string(t) + ": expected its records and sources directly after those of the previous task");
             record = row.last;
             source = row.last_source;
         }
-        if (record != records || source != a.task_sources.size()) return wrong("records or sources of no task");
+        if (record != records || source != a.task_sources.size()) return wrong("the last records or sources belong to no task");
         for (const std::uint32_t n : a.task_sources)
-            if (n >= s.sources.size()) return wrong("a task has source " + std::to_string(n) + " of " + std::to_string(s.sources.size()));
+            if (n >= s.sources.size())
+                return wrong("expected a source number below " + std::to_string(s.sources.size()) + ", got " + std::to_string(n));
         if (s.report.records != records || s.report.ids != a.ids.size() || s.report.primitives != a.kinds.size())
-            return wrong("the report counts other records or primitives");
+            return wrong("the counts of the report differ from the sizes of the arrays");
 
         s.tasks = detail::column<detail::task_row>::lent(a.tasks);
         s.task_sources = detail::column<std::uint32_t>::lent(a.task_sources);
@@ -344,7 +348,7 @@ struct dataset_file_access {
     }
 };
 
-/// A hash of what a data set holds, the same in memory and in a file, whatever number of builders it came from. Reads all of it.
+/// Content hash of a data set: the same in memory and in a file, for any number of builders. Linear in the data set.
 [[nodiscard]] inline std::uint64_t content_hash(const dataset& data) {
     const detail::dataset_head head = dataset_file_access::head(data);
     detail::xxh64 hash;
@@ -353,12 +357,12 @@ struct dataset_file_access {
     return hash.value();
 }
 
-/// Writes a data set to a file under another name beside it, brings it to the disk and renames it: a reader sees the old file or the new one.
+/// Writes a data set to a file with `file_replacement`: readers see the old file or the new file.
 ///
-/// @param origin  what it was made from, for `dataset_expectation`: a hash of the logs and of the options, say
-/// @return        the content hash
-/// @note          errors: io, not_found (the folder). On error the old file is as it was and nothing is left beside it, unless the error says
-///                that the disk did not confirm the new name
+/// @param origin  identifies the input for `dataset_expectation`, for example a hash of the logs and the options
+/// @return        content hash
+/// @note          errors: io, not_found (the folder). On an error the old file is unchanged and the temporary file is removed, unless the error
+///                says that the disk did not confirm the new name
 [[nodiscard]] inline result<std::uint64_t> write_dataset(const std::string& path, const dataset& data, std::uint64_t origin = 0) {
     auto file = file_replacement::open(path);
     if (!file) return file.error();
@@ -379,7 +383,7 @@ struct dataset_file_access {
     detail::xxh64 hash;
     detail::dataset_head head = dataset_file_access::head(data);
     head.origin = origin;
-    put(&head, sizeof head); // its place
+    put(&head, sizeof head); // reserves the space; the header is written again at the end
     hash.add(head.counts.data(), sizeof head.counts);
     dataset_file_access::emit(data, [&](const void* from, std::size_t n) {
         hash.add(from, n);
@@ -395,19 +399,19 @@ struct dataset_file_access {
     return head.content;
 }
 
-/// Maps a file, read-only. Every number in it is checked before it is used, the content against its hash: a damaged file is refused, whatever is
-/// in it. Reads all of it once (about a second for ten million records).
+/// Maps a file read-only. Checks the content hash and every number before it is used, so that any damaged file is refused. Reads the whole file once
+/// (about 1 s for 10 million records).
 ///
-/// Errors: not_found, io, version_mismatch (no data set, another version, schema or byte order, or not what is expected), parse (damaged: says
-/// what). The file must not be shortened while it is mapped; `write_dataset` never does, it puts a new one in its place.
+/// Errors: not_found, io, version_mismatch (not a data set; another version, schema or byte order; not the expected content or origin), parse
+/// (damaged: the message says where). The file must not be truncated while it is mapped; `write_dataset` never truncates, it replaces the file.
 [[nodiscard]] inline result<dataset> map_dataset(const std::string& path, const dataset_expectation& expected = {}) {
-    const auto differs = [&](const char* what, std::uint64_t here, std::uint64_t want) {
+    const auto differs = [&](const char* field, std::uint64_t found, std::uint64_t wanted) {
         std::array<char, 128> text{};
-        std::snprintf(text.data(), text.size(), ": %s %016llx, expected %016llx", what, static_cast<unsigned long long>(here),
-                      static_cast<unsigned long long>(want));
+        std::snprintf(text.data(), text.size(), ": expected %s %016llx, got %016llx", field, static_cast<unsigned long long>(wanted),
+                      static_cast<unsigned long long>(found));
         return error{errc::version_mismatch, path + text.data()};
     };
-    const auto damaged = [&](std::string what) { return error{errc::parse, path + ": " + std::move(what)}; };
+    const auto damaged = [&](std::string message) { return error{errc::parse, path + ": " + std::move(message)}; };
     const auto opened = detail::open_regular_file(path, O_RDONLY);
     if (!opened) return opened.error();
     const auto size = static_cast<std::uint64_t>(opened->about.st_size);
@@ -421,11 +425,11 @@ struct dataset_file_access {
     const char* const bytes = static_cast<const char*>(at);
     const detail::dataset_head ours = detail::head_of({}, 0, 0);
     std::memcpy(&head, bytes, sizeof head);
-    if (head.magic != ours.magic) return error{errc::version_mismatch, path + ": is no data set"};
+    if (head.magic != ours.magic) return error{errc::version_mismatch, path + ": expected a data set file, got another format"};
     if (head.byte_order != ours.byte_order) return differs("byte order", head.byte_order, ours.byte_order);
     if (head.version != ours.version) return differs("version", head.version, ours.version);
     if (head.schema != ours.schema) return differs("schema", head.schema, ours.schema);
-    if (head.seal != head.seal_of()) return damaged("the head is damaged");
+    if (head.seal != head.seal_of()) return damaged("the header does not match its hash");
     if (head.size != size) return damaged("expected " + std::to_string(head.size) + " bytes, got " + std::to_string(size));
     if (expected.origin && head.origin != *expected.origin) return differs("origin", head.origin, *expected.origin);
     if (expected.content && head.content != *expected.content) return differs("content hash", head.content, *expected.content);
@@ -440,11 +444,11 @@ struct dataset_file_access {
         used += detail::padded(count * sizeof(T));
         return true;
     });
-    if (!fit || used != size) return damaged("the arrays do not make up the " + std::to_string(size) + " bytes of the file");
+    if (!fit || used != size) return damaged("the sizes of the arrays do not add up to the " + std::to_string(size) + " bytes of the file");
     detail::xxh64 hash;
     hash.add(head.counts.data(), sizeof head.counts);
     hash.add(bytes + sizeof head, static_cast<std::size_t>(size) - sizeof head);
-    if (hash.value() != head.content) return damaged("the content does not fit its hash");
+    if (hash.value() != head.content) return damaged("the content does not match its hash");
     return dataset_file_access::adopt(path, arrays, keep);
 }
 

@@ -3,10 +3,10 @@
 #define AUGUR_DATASET_PRIMITIVE_TABLE_HPP
 
 /// @file
-/// The distinct primitives of many schedules, each kept once and exactly, before any vocabulary or crop is chosen.
+/// Interning table of schedule primitives: each distinct primitive is stored once and has an id.
 ///
-/// In real logs one primitive in two hundred is distinct, so a schedule as a list of ids is small, and what is computed of a primitive (a row of
-/// features, its encoding) is computed once.
+/// The table keeps all names and numbers exactly, before a vocabulary or a sequence length is chosen. In real logs one primitive in two hundred is
+/// distinct. A schedule is therefore a short list of ids, and the feature row of a primitive is computed once.
 
 #include <algorithm>
 #include <bit>
@@ -27,43 +27,43 @@
 
 namespace augur::inline v0 {
 
-/// The place of a primitive in its table.
+/// Index of a primitive in its table.
 using primitive_id = std::uint32_t;
 
 namespace detail {
 
-/// An array that is owned, or lent by somebody who outlives it (a mapped file). The first change of a lent one copies it.
+/// Array that owns its elements or is a view of memory that outlives it (a mapped file). The first `mutable_values` of a view copies its elements.
 template <class T>
 class column {
 public:
     column() = default;
-    explicit column(std::vector<T> values) : own_(std::move(values)) {}
+    explicit column(std::vector<T> values) : owned_(std::move(values)) {}
     [[nodiscard]] static column lent(std::span<const T> values) {
         column c;
         c.lent_ = values;
         return c;
     }
 
-    [[nodiscard]] std::span<const T> view() const noexcept { return lent_.empty() ? std::span<const T>(own_) : lent_; }
+    [[nodiscard]] std::span<const T> view() const noexcept { return lent_.empty() ? std::span<const T>(owned_) : lent_; }
     [[nodiscard]] std::size_t size() const noexcept { return view().size(); }
     [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return view()[i]; }
-    [[nodiscard]] std::vector<T>& own() {
-        if (!lent_.empty()) own_.assign(lent_.begin(), lent_.end());
+    [[nodiscard]] std::vector<T>& mutable_values() {
+        if (!lent_.empty()) owned_.assign(lent_.begin(), lent_.end());
         lent_ = {};
-        return own_;
+        return owned_;
     }
 
 private:
-    std::vector<T> own_;
+    std::vector<T> owned_;
     std::span<const T> lent_;
 };
 
-/// Finds the number of a thing by its hash: open addressing, at most half full. The things themselves lie elsewhere.
+/// Hash table from a 64-bit hash to a 32-bit number: open addressing, load factor at most 1/2. The caller stores the elements and compares them.
 class hash_index {
 public:
-    static constexpr std::uint32_t none = 0xFFFFFFFFU; ///< of no thing
+    static constexpr std::uint32_t none = 0xFFFFFFFFU; ///< not found
 
-    /// The number that was inserted with this hash and for which `same(number)` holds.
+    /// Number that was inserted with this hash and for which `same(number)` is true; `none` if there is none.
     template <class Same>
     [[nodiscard]] std::uint32_t find(std::uint64_t hash, const Same& same) const {
         if (slots_.empty()) return none;
@@ -97,12 +97,13 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Distinct texts by number.
+/// Interned strings, numbered from 0.
 class text_pool {
 public:
     text_pool() : first_(std::vector<std::uint64_t>{0}) {}
 
-    /// pre: `first` rises from 0 to bytes.size(). Nothing when two texts are equal.
+    /// Makes `to` a view of the arrays. False if two strings are equal.
+    /// pre: `first` is non-decreasing from 0 to bytes.size()
     [[nodiscard]] static bool lent(std::span<const std::uint64_t> first, std::span<const char> bytes, text_pool& to) {
         to.first_ = column<std::uint64_t>::lent(first);
         to.bytes_ = column<char>::lent(bytes);
@@ -122,13 +123,13 @@ public:
     [[nodiscard]] std::uint32_t find(std::string_view text) const {
         return index_.find(hash(text), [&](std::uint32_t i) { return (*this)[i] == text; });
     }
-    /// The number of `text`, a new one when it was not there.
+    /// Returns the number of `text` and adds `text` if it is new.
     [[nodiscard]] std::uint32_t intern(std::string_view text) {
         if (const auto at = find(text); at != hash_index::none) return at;
         const auto number = static_cast<std::uint32_t>(size());
-        auto& bytes = bytes_.own();
+        auto& bytes = bytes_.mutable_values();
         bytes.insert(bytes.end(), text.begin(), text.end());
-        first_.own().push_back(bytes.size());
+        first_.mutable_values().push_back(bytes.size());
         index_.insert(hash((*this)[number]), number);
         return number;
     }
@@ -138,21 +139,21 @@ public:
 private:
     [[nodiscard]] static std::uint64_t hash(std::string_view text) { return mix64(fnv1a64(text)); }
 
-    column<std::uint64_t> first_; ///< (n + 1) where each begins
+    column<std::uint64_t> first_; ///< (n + 1) offset of each string in `bytes_`
     column<char> bytes_;
     hash_index index_;
 };
 
-/// What an item of a primitive is.
+/// Type of an item of a primitive.
 enum class item_tag : std::uint8_t { integer = 0, real = 1, name = 2 };
 
 } // namespace detail
 
-/// Distinct primitives, each a kind and its items in order: integers of 64 bits, doubles (by their bits) and names.
+/// Table of distinct primitives. A primitive is a kind and a sequence of items: 64-bit integers, doubles (compared by their bits) and names.
 ///
-/// Two primitives are equal when a visit shows the same calls. Ids count up from 0 in the order of first appearance.
+/// Two primitives are equal if a visit makes the same calls for both. Ids count from 0 in order of first appearance.
 ///
-/// Threads     const calls are safe together
+/// Threads     const calls are thread-safe
 class primitive_table {
 public:
     primitive_table() : first_(std::vector<std::uint32_t>{0}) {}
@@ -160,10 +161,11 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return kinds_.size(); }
     [[nodiscard]] std::string_view kind(primitive_id id) const { return texts_[kinds_[id]]; }
 
-    /// How many items stand behind the kind.
+    /// Number of items after the kind.
     [[nodiscard]] std::size_t items(primitive_id id) const { return first_[id + 1] - first_[id]; }
 
-    /// Shows a primitive to a sink as the schedule showed it. Linear in its items; allocates nothing; views last as long as the table is unchanged.
+    /// Makes the same calls to `sink` as the visit of the original schedule. Linear in the items, without allocation. The views are valid until the
+    /// table changes.
     template <schedule_sink K>
     void replay(primitive_id id, K& sink) const {
         sink.primitive(kind(id));
@@ -176,7 +178,7 @@ public:
             }
     }
 
-    /// Bytes of the primitives themselves, without the index that finds them.
+    /// Bytes of the primitives, without the hash index.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return kinds_.view().size_bytes() + first_.view().size_bytes() + tags_.view().size_bytes() + words_.view().size_bytes() +
                texts_.first().size_bytes() + texts_.bytes().size_bytes();
@@ -202,20 +204,22 @@ private:
         });
     }
 
-    detail::text_pool texts_;             ///< kinds and names
-    detail::column<std::uint32_t> kinds_; ///< (n) a text each
-    detail::column<std::uint32_t> first_; ///< (n + 1) where the items of each begin
-    detail::column<detail::item_tag> tags_;
-    detail::column<std::int64_t> words_; ///< an integer, the bits of a double, or the number of a text
+    detail::text_pool texts_;               ///< kinds and names
+    detail::column<std::uint32_t> kinds_;   ///< (n) index into `texts_`
+    detail::column<std::uint32_t> first_;   ///< (n + 1) offset of the items of each primitive in `tags_` and `words_`
+    detail::column<detail::item_tag> tags_; ///< (items) type
+    detail::column<std::int64_t> words_;    ///< (items) an integer, the bits of a double, or an index into `texts_`
     detail::hash_index index_;
 };
 
-/// A sink that gives each primitive that it is shown its id in a table, for readers that do not build a schedule first.
+/// Schedule sink that interns each primitive and appends its id, so that a reader need not build a schedule object.
 ///
-/// Call `finish` when a schedule has ended. Allocates only for primitives that are new. One thread a table.
+/// Call `finish` at the end of each schedule. Allocates only for new primitives.
+///
+/// Threads     one thread per table
 class primitive_interner {
 public:
-    /// Both must outlive it. `ids` is appended to.
+    /// Appends to `ids`. Both arguments must outlive the interner.
     primitive_interner(primitive_table& table, std::vector<primitive_id>& ids) : table_(&table), ids_(&ids) {}
 
     void primitive(std::string_view kind) {
@@ -227,12 +231,13 @@ public:
     void number(double d) { put(detail::item_tag::real, std::bit_cast<std::int64_t>(d)); }
     void name(std::string_view text) { put(detail::item_tag::name, table_->texts_.intern(text)); }
 
-    /// Ends the schedule; the interner is ready for the next one.
-    /// Errors: illegal_schedule (an item in front of the first primitive), limit (2^32 primitives or items). Then `ids` may hold a part of it.
+    /// Ends the schedule; the interner is then ready for the next schedule.
+    /// Errors: illegal_schedule (an item before the first primitive), limit (2^32 primitives or items). On an error `ids` can hold a part of the
+    /// schedule.
     [[nodiscard]] result<void> finish() {
         close();
         if (std::exchange(orphan_, false))
-            return error{errc::illegal_schedule, "a visit must begin with primitive(), it began with a number or a name"};
+            return error{errc::illegal_schedule, "expected a visit that begins with primitive(), got a number or a name first"};
         if (std::exchange(full_, false)) return error{errc::limit, "more than 2^32 - 2 primitives or items in one table"};
         return {};
     }
@@ -262,10 +267,10 @@ private:
             return detail::hash_index::none;
         }
         const auto id = static_cast<primitive_id>(t.size());
-        t.kinds_.own().push_back(kind_);
-        t.tags_.own().insert(t.tags_.own().end(), tags_.begin(), tags_.end());
-        t.words_.own().insert(t.words_.own().end(), words_.begin(), words_.end());
-        t.first_.own().push_back(static_cast<std::uint32_t>(t.words_.size()));
+        t.kinds_.mutable_values().push_back(kind_);
+        t.tags_.mutable_values().insert(t.tags_.mutable_values().end(), tags_.begin(), tags_.end());
+        t.words_.mutable_values().insert(t.words_.mutable_values().end(), words_.begin(), words_.end());
+        t.first_.mutable_values().push_back(static_cast<std::uint32_t>(t.words_.size()));
         t.index_.insert(h, id);
         return id;
     }
@@ -273,14 +278,14 @@ private:
     primitive_table* table_;
     std::vector<primitive_id>* ids_;
     std::uint32_t kind_ = 0;
-    std::vector<detail::item_tag> tags_; ///< of the open primitive
+    std::vector<detail::item_tag> tags_; ///< items of the current primitive
     std::vector<std::int64_t> words_;
     bool open_ = false, orphan_ = false, full_ = false;
 };
 static_assert(schedule_sink<primitive_interner>);
 
-/// Appends the ids of a schedule's primitives to `ids`; those that are new enter the table.
-/// Errors: as `primitive_interner::finish`; then `ids` is as it was.
+/// Appends the primitive ids of a schedule to `ids` and adds new primitives to the table.
+/// Errors: those of `primitive_interner::finish`; `ids` is then unchanged.
 template <schedule S>
 [[nodiscard]] result<void> intern(primitive_table& table, const S& s, std::vector<primitive_id>& ids) {
     const std::size_t before = ids.size();
@@ -291,7 +296,7 @@ template <schedule S>
     return done;
 }
 
-/// A schedule that is a list of ids, so that whatever reads schedules reads records. A view: table and ids must outlive it.
+/// Schedule view of a list of ids. The table and the ids must outlive the view.
 struct interned_schedule {
     const primitive_table* table;
     std::span<const primitive_id> ids;

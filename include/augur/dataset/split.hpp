@@ -3,10 +3,10 @@
 #define AUGUR_DATASET_SPLIT_HPP
 
 /// @file
-/// Who is trained on, who is validated on, who is judged by.
+/// Splits of a data set into training, validation and test tasks or records.
 ///
-/// What is drawn for a task depends on its key and the seed alone: not on the order of the logs, nor on which other tasks are there, so data sets of
-/// several platforms are split alike.
+/// The random choice for a task depends only on its workload key and the seed. It does not depend on the order of the logs or on the other tasks, so
+/// that data sets of several platforms have the same split.
 
 #include <algorithm>
 #include <array>
@@ -29,18 +29,19 @@
 
 namespace augur::inline v0 {
 
-/// Tasks by use, each list rising.
+/// Task numbers of each part, in ascending order.
 struct task_split {
     std::vector<std::uint32_t> train, validation, test;
 };
 
-/// Records by use, in the order of the draw.
+/// Record numbers of each part, in random order.
 struct record_split {
     std::vector<std::uint32_t> train, validation;
 };
 
-/// A workload key in which padding is a number, as some logs write it and others do not: `"VALID"` is 0, `"SAME"` at stride 1 is (kernel - 1) / 2.
-/// Only keys of NNFusion's `conv2d_layer` (batch, channels, height, width, filters, kernel height and width, stride, padding) are changed.
+/// Workload key with numeric padding. Some logs write padding as a number, others as text: `"VALID"` becomes 0, and `"SAME"` at stride 1 becomes
+/// (kernel - 1) / 2. Only keys of NNFusion's `conv2d_layer` change (batch, channels, height, width, filters, kernel height and width, stride,
+/// padding); other keys are returned unchanged.
 [[nodiscard]] inline std::string normalised_workload_key(std::string_view key) {
     constexpr std::string_view head = "[\"conv2d_layer\", ", valid = ", \"VALID\"]", same = ", \"SAME\"]";
     if (!key.starts_with(head)) return std::string(key);
@@ -61,13 +62,13 @@ struct record_split {
 
 namespace detail {
 
-/// "x/y/resnet_50.jsonl.gz" -> "resnet_50"
+/// File name without folders and extensions: "x/y/resnet_50.jsonl.gz" -> "resnet_50".
 [[nodiscard]] inline std::string_view stem(std::string_view path) {
     if (const auto slash = path.rfind('/'); slash != std::string_view::npos) path.remove_prefix(slash + 1);
     return path.substr(0, path.find('.'));
 }
 
-/// The tasks of each normalised key.
+/// Task numbers of each normalised workload key.
 [[nodiscard]] inline std::map<std::string, std::vector<std::uint32_t>> tasks_by_key(const dataset& data) {
     std::map<std::string, std::vector<std::uint32_t>> keys;
     for (std::uint32_t t = 0; t < data.tasks(); ++t) keys[normalised_workload_key(data.task(t).key)].push_back(t);
@@ -76,16 +77,16 @@ namespace detail {
 
 } // namespace detail
 
-/// Which tasks are held out: those whose key occurs in one of `sources`, in whatever other source they are as well (paper, 6.1: by networks).
-/// A source goes by its name, or by the name of its file without folders and endings.
-/// Error: not_found (a source that the data set does not have).
+/// One flag per task: true for the tasks whose normalised key occurs in one of `sources`, also if the key occurs in other sources (TLP paper, section
+/// 6.1: hold-out by network). A source matches by its full name or by its file name without folders and extensions.
+/// Error: not_found (a source that is not in the data set).
 [[nodiscard]] inline result<std::vector<bool>> held_out_by_source(const dataset& data, std::span<const std::string_view> sources) {
     std::vector<bool> held(data.sources());
-    for (const std::string_view want : sources) {
+    for (const std::string_view name : sources) {
         bool found = false;
         for (std::uint32_t s = 0; s < data.sources(); ++s)
-            if (data.source(s) == want || detail::stem(data.source(s)) == want) held[s] = found = true;
-        if (!found) return error{errc::not_found, "source '" + std::string(want) + "' is not in the data set"};
+            if (data.source(s) == name || detail::stem(data.source(s)) == name) held[s] = found = true;
+        if (!found) return error{errc::not_found, "expected a source of the data set, got '" + std::string(name) + "'"};
     }
     std::vector<bool> out(data.tasks());
     for (const auto& [key, tasks] : detail::tasks_by_key(data)) {
@@ -97,7 +98,8 @@ namespace detail {
     return out;
 }
 
-/// Which tasks are held out where there are no networks: those whose normalised key has an FNV-1a-64 of 0 modulo `modulo`.   pre: modulo > 0
+/// One flag per task: true if the FNV-1a-64 hash of the normalised key is 0 modulo `modulo`. For data sets without network names.
+/// pre: modulo > 0
 [[nodiscard]] inline std::vector<bool> held_out_by_key(const dataset& data, std::uint64_t modulo = 5) {
     AUGUR_ASSERT(modulo > 0, "held_out_by_key: modulo");
     std::vector<bool> out(data.tasks());
@@ -105,9 +107,10 @@ namespace detail {
     return out;
 }
 
-/// Splits by task: those held out are the test; of the keys of the rest, a share goes to validation (rounded; at least one
-/// when there are two, and below a share of 1 one at least is left to train on).
-/// Tasks of one key, on several targets say, stay together.   pre: one flag a task; 0 <= share <= 1
+/// Splits by task. The tasks held out are the test set. `validation_share` of the remaining keys, rounded, are for validation: at least one key if
+/// there are two or more and the share is above 0; at least one key is left for training if the share is below 1. Tasks with the same key, for
+/// example on several targets, are in the same part.
+/// pre: one flag per task; 0 <= validation_share <= 1
 [[nodiscard]] inline task_split split_tasks(const dataset& data, const std::vector<bool>& held_out, double validation_share = 0.1,
                                             std::uint64_t seed = 0) {
     AUGUR_ASSERT(held_out.size() == data.tasks() && validation_share >= 0 && validation_share <= 1, "split_tasks: one flag a task, a share");
@@ -130,8 +133,9 @@ namespace detail {
     return split;
 }
 
-/// Splits the records of `tasks` without regard to tasks, as the authors do: a permutation of all of them, whose last share is for validation. Tasks
-/// are then in both, so that the validation flatters.   pre: 0 <= share <= 1
+/// Splits the records of `tasks` at random, as in the TLP authors' code: the last `validation_share` of a permutation of all records is for
+/// validation. A task then has records in both parts, so that the validation score is optimistic.
+/// pre: 0 <= validation_share <= 1
 [[nodiscard]] inline record_split split_records(const dataset& data, std::span<const std::uint32_t> tasks, double validation_share = 0.1,
                                                 std::uint64_t seed = 0) {
     AUGUR_ASSERT(validation_share >= 0 && validation_share <= 1, "split_records: a share");
@@ -146,7 +150,9 @@ namespace detail {
     return split;
 }
 
-/// A share of each task's records (rounded, at least one), rising: few labels of a target, say.   pre: 0 <= share <= 1
+/// Samples a share of the records of each task (rounded, at least one) and returns the record numbers in ascending order. Example: a target platform
+/// with few labels.
+/// pre: 0 <= share <= 1
 [[nodiscard]] inline std::vector<std::uint32_t> draw_records(const dataset& data, std::span<const std::uint32_t> tasks, double share,
                                                              std::uint64_t seed = 0) {
     AUGUR_ASSERT(share >= 0 && share <= 1, "draw_records: a share");

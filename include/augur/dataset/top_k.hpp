@@ -3,7 +3,8 @@
 #define AUGUR_DATASET_TOP_K_HPP
 
 /// @file
-/// The top-k score (Zhai et al. 2023, section 6): what share of the best speed one gets that measures the model's k best programs of each task.
+/// Top-k score of a cost model (Zhai et al. 2023, section 6): best latency divided by the best latency among the k programs with the highest scores,
+/// with both latencies summed over the tasks.
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +20,10 @@
 
 namespace augur::inline v0 {
 
-/// Adds up tasks:   score(k) = sum of weight * best latency / sum of weight * best latency among the k first by score
+/// Accumulates tasks:   score(k) = sum of weight * best latency / sum of weight * best latency among the k highest scores
 ///
-/// A failed record (label 0, or nearly) stays a candidate and counts as 1e5 times the best, as in the authors' code. A task without a valid record
-/// leaves both sums and is counted. Records of equal score go by their order; a score that is NaN goes last.
+/// A failed record (label 0 or nearly 0) stays a candidate; its latency is 1e5 times the best, as in the TLP authors' code. A task without a valid
+/// record is in neither sum and is counted. Equal scores rank in record order; NaN ranks last.
 class top_k_score {
 public:
     /// pre: every k is at least 1
@@ -30,16 +31,16 @@ public:
         AUGUR_ASSERT(std::find(ks_.begin(), ks_.end(), 0U) == ks_.end(), "top_k_score: every k is at least 1");
     }
 
-    /// Adds a task. In float it rounds as the authors' code does.
+    /// Adds a task. With float arguments it rounds as the TLP authors' code does.
     ///
-    /// @param scores       (n) of the model, higher is better
-    /// @param labels       (n) least latency over latency, in [0, 1]; 0 or nearly for a failure
-    /// @param min_seconds  the least latency of the task, as `labels` gives it: infinity or 1e6 when it has no valid record
-    /// @param weight       how often the task occurs
+    /// @param scores       (n) model scores, higher is better
+    /// @param labels       (n) smallest latency / latency, in [0, 1]; 0 or nearly 0 for a failure
+    /// @param min_seconds  smallest latency of the task in seconds, from `task_labels`: infinity or 1e6 if the task has no valid record
+    /// @param weight       number of times that the task occurs in its network
     /// @note               O(n log k) for the largest k
     template <std::floating_point Score, std::floating_point Label>
     void add(std::span<const Score> scores, std::span<const Label> labels, double min_seconds, double weight = 1) {
-        AUGUR_ASSERT(scores.size() == labels.size(), "top_k_score::add: one score a label");
+        AUGUR_ASSERT(scores.size() == labels.size(), "top_k_score::add: one score per label");
         if (!(min_seconds > 0 && min_seconds < 1e6) || labels.empty()) {
             ++without_record_;
             return;
@@ -64,7 +65,7 @@ public:
         }
     }
 
-    /// Adds the tasks of another, which was made with the same list of k.
+    /// Adds the sums of another accumulator.   pre: both have the same list of k
     void add(const top_k_score& other) {
         AUGUR_ASSERT(ks_ == other.ks_, "top_k_score::add: another list of k");
         best_ += other.best_;
@@ -74,16 +75,16 @@ public:
     }
 
     [[nodiscard]] const std::vector<std::size_t>& ks() const noexcept { return ks_; }
-    /// The score of the i-th k, at most 1 but for the rounding of float labels; NaN when there was no task.
+    /// Score of the i-th k: at most 1 up to the rounding of float labels; NaN if no task was added.
     [[nodiscard]] double score(std::size_t i) const { return tasks_ == 0 ? std::numeric_limits<double>::quiet_NaN() : best_ / picked_[i]; }
     [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }
-    /// Tasks that were left out because no record of theirs is valid. Say so where you show the score.
+    /// Number of tasks left out because they have no valid record. Report it with the score.
     [[nodiscard]] std::size_t without_record() const noexcept { return without_record_; }
 
 private:
     std::vector<std::size_t> ks_;
-    double best_ = 0;            ///< seconds
-    std::vector<double> picked_; ///< seconds, for each k
+    double best_ = 0;            ///< weighted sum of the best latencies in seconds
+    std::vector<double> picked_; ///< (k values) weighted sum of the latencies selected by the model, in seconds
     std::size_t tasks_ = 0, without_record_ = 0;
     std::vector<std::size_t> order_;
 };

@@ -3,7 +3,7 @@
 #define AUGUR_IO_ANSOR_DATASET_HPP
 
 /// @file
-/// Ansor logs into a data set.
+/// Import of TVM auto_scheduler (Ansor) logs into a data set.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,9 +24,9 @@
 
 namespace augur::inline v0 {
 
-/// Puts trials into a builder, which must outlive it, all from one source.
+/// Trial sink that adds the trials of one source to a builder. The builder must outlive the sink.
 ///
-/// A trial without error whose times are not all positive and finite is set aside: the builder's report counts it.
+/// The builder refuses a trial with error number 0 if a time is not finite and positive, and counts it in its report.
 class dataset_sink {
 public:
     dataset_sink(dataset_builder& builder, std::string_view source) : builder_(&builder), source_(builder.source(source)) {}
@@ -35,12 +35,12 @@ public:
         auto number = builder_->task(task.workload_key, task.target, task.hardware);
         return number ? *number : fail(number.error());
     }
-    std::uint32_t step(const step_list& one) {
+    std::uint32_t step(const step_list& step) {
         ids_.clear();
-        if (auto done = intern(builder_->primitives(), one, ids_); !done) return fail(done.error());
+        if (auto done = intern(builder_->primitives(), step, ids_); !done) return fail(done.error());
         return ids_.front();
     }
-    /// Errors: limit, from the builder.
+    /// Error: limit, from the builder.
     [[nodiscard]] result<void> add(const record_view& trial) {
         if (failed_.code != errc{}) return failed_;
         const measurement& m = trial.measured;
@@ -57,8 +57,8 @@ public:
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-    std::uint32_t fail(const error& why) {
-        if (failed_.code == errc{}) failed_ = why;
+    std::uint32_t fail(const error& failure) {
+        if (failed_.code == errc{}) failed_ = failure;
         return detail::text_cache::none;
     }
 
@@ -69,7 +69,7 @@ private:
 };
 static_assert(trial_sink<dataset_sink>);
 
-/// What the records of a file are said to come from: `logs/resnet_50.jsonl.gz` gives `resnet_50`.
+/// Source name of the records of a file: `logs/resnet_50.jsonl.gz` gives `resnet_50`.
 [[nodiscard]] inline std::string_view source_name(std::string_view path) noexcept {
     path.remove_prefix(path.rfind('/') + 1); // npos + 1 is 0
     for (const std::string_view packed : {".gz", ".zst"})
@@ -78,10 +78,10 @@ static_assert(trial_sink<dataset_sink>);
     return dot == 0 ? path : path.substr(0, dot);
 }
 
-/// Reads many logs into `builder`, in parallel; the result is that of reading one after the other. The source of a record is its file's name.
+/// Reads log files into `builder` in parallel, with the result of a sequential reading. The source of a record is `source_name` of its file.
 ///
-/// Memory     what the builder holds, and the largest file's part of it once more
-/// Errors     those of the other `read_ansor_logs`, and of the builder; then `builder` is as it was, or, after `limit`, of no more use
+/// Memory     the memory of the builder, and that of the largest file once more
+/// Errors     those of the other `read_ansor_logs` and of the builder; `builder` is then unchanged, or unusable if the error is `limit`
 template <bulk_executor E>
 [[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, dataset_builder& builder,
                                                                   const log_read_options& options = {}) {

@@ -3,11 +3,11 @@
 #define AUGUR_IO_ANSOR_LOG_HPP
 
 /// @file
-/// Ansor logs at scale: TVM's (v0.2 to v0.6) and ours, plain or packed, many in parallel.
+/// Fast parallel reader of tuning logs by TVM's auto_scheduler (v0.2 to v0.6) and by augur, plain or compressed.
 ///
-/// It accepts what record/log_reader.hpp accepts, with the same values, and refuses the rest with the same words. It is faster because logs repeat: tasks
-/// and steps that were read before are recognised by their bytes, and only new ones are parsed. A line that is not spelled as TVM spells it goes to
-/// the strict reader.
+/// The reader accepts the same logs as record/log_reader.hpp, with the same values and error messages. It is faster because logs repeat themselves:
+/// the reader finds tasks and steps that it has read before by their bytes and parses only new ones. A line that is not formatted as TVM formats it
+/// goes to the strict parser.
 
 #include <algorithm>
 #include <array>
@@ -35,18 +35,19 @@ namespace augur::inline v0 {
 
 /// Reads one log into a sink.
 ///
-/// Memory     the longest line, at least a block of 256 KiB; the texts of distinct tasks and steps, up to 64 MiB, then they are forgotten
-/// Threads    one thread a reader
+/// Memory     the longest line, at least a block of 256 KiB; two caches of the texts of tasks and steps, which are cleared when they are full
+///            (io/detail/text_cache.hpp)
+/// Threads    one thread per reader
 template <trial_sink K>
 class ansor_log_reader {
 public:
-    /// `name` is for messages.
+    /// `name`: file name for messages. `block`: initial size of the buffer in bytes.
     ansor_log_reader(std::string name, K& sink, log_read_options options = {}, std::size_t block = std::size_t{1} << 18U)
         : name_(std::move(name)), options_(std::move(options)), parser_(sink, options_), sink_(&sink), buffer_(block + padding) {}
 
-    /// Reads all that `source.read(char*, size_t) -> result<size_t>` gives, until `stop()`.
-    /// A packed file that is damaged is told as a bad line, where it breaks off.
-    /// Errors: io; version_mismatch (a log of another version of ours); what the sink says; when strict, the first bad line, or a torn tail.
+    /// Reads from `source.read(char*, size_t) -> result<size_t>` to the end or until `stop()` is true.
+    /// A damaged compressed file is reported as a bad line at the point of damage.
+    /// Errors: io; version_mismatch (an augur log of another version); errors of the sink; with `strict`, the first bad line or torn record.
     template <class Source, class Stop>
     [[nodiscard]] result<void> read(Source& source, const Stop& stop) {
         for (bool open = true; open && failed_.code == errc{} && !stop();) {
@@ -71,19 +72,19 @@ public:
     }
 
     [[nodiscard]] const log_summary& summary() const noexcept { return summary_; }
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; } ///< read, unpacked
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; } ///< bytes read, after decompression
 
 private:
     using entry = typename detail::ansor_line_parser<K>::entry;
     static constexpr std::size_t padding = 64;
 
-    /// Moves what is left to the front, and sees that there is room behind it.
+    /// Moves the unread bytes to the front of the buffer and makes sure that there is room after them.
     void make_room() {
         if (has_pending_ && pending_line_.data() != kept_line_.data()) {
             kept_line_.assign(pending_line_);
             pending_line_ = kept_line_;
         }
-        if (end_ - begin_ > options_.limits.document) { // a limit, not a buffer: forget what was seen of the line
+        if (end_ - begin_ > options_.limits.document) { // drops the part of the line that is in the buffer, so that the memory stays bounded
             dropping_ = true;
             begin_ = end_ = searched_ = 0;
         }
@@ -128,7 +129,7 @@ private:
         accept(text);
     }
 
-    // From here on it is log_reader (record/log_reader.hpp), which says why.
+    // The functions below follow log_reader (record/log_reader.hpp), which explains the rules.
 
     void accept(std::string_view line) {
         if (line.empty() || line == "\r") return;
@@ -141,15 +142,15 @@ private:
     }
 
     void record_line(std::string_view line) {
-        bad_line why;
-        const bool good = parser_.parse(line, number_, entries_[1 - pending_], why);
+        bad_line problem;
+        const bool good = parser_.parse(line, number_, entries_[1 - pending_], problem);
         if (unended_ && (summary_.ours || !good)) {
             if (has_pending_) give_pending();
             return tear();
         }
         if (!good) {
             damage_pending();
-            return refuse(why.line, why.column, why.code, std::string(why.reason));
+            return refuse(problem.line, problem.column, problem.code, std::string(problem.reason));
         }
         if (has_pending_) give_pending();
         pending_ = 1 - pending_;
@@ -172,7 +173,7 @@ private:
             }
         }
         if (unended_) tear();
-        else refuse(number_, 1, errc::parse, "a comment without its record");
+        else refuse(number_, 1, errc::parse, "expected a record line before its comment line");
     }
 
     void header(std::string_view line) {
@@ -208,12 +209,12 @@ private:
     entry& waiting() noexcept { return entries_[pending_]; }
     void drop_pending() {
         has_pending_ = false;
-        waiting().rest.foreign = false; // a comment may have left traces
+        waiting().rest.foreign = false; // tells the parser to reset the entry: a damaged comment can have set some of its fields
     }
     void damage_pending() {
         if (!has_pending_ || !summary_.ours) return;
         has_pending_ = false;
-        refuse(pending_number_, 1, errc::parse, "a record whose comment is damaged");
+        refuse(pending_number_, 1, errc::parse, "the comment of the record is damaged");
     }
     void tear() {
         has_pending_ = false;
@@ -235,13 +236,13 @@ private:
     detail::ansor_line_parser<K> parser_;
     K* sink_;
     std::vector<char> buffer_;
-    std::size_t begin_ = 0, end_ = 0; ///< what of the buffer is still to be read
-    std::size_t searched_ = 0;        ///< of that, what has no newline
-    std::size_t number_ = 0;          ///< of the line read last, from 1
+    std::size_t begin_ = 0, end_ = 0; ///< range of unread bytes in the buffer
+    std::size_t searched_ = 0;        ///< number of unread bytes that were searched and have no newline
+    std::size_t number_ = 0;          ///< number of the last line read, from 1
     std::uint64_t bytes_ = 0;
     log_summary summary_;
-    std::array<entry, 2> entries_;  ///< one that waits for what follows it, one to read into
-    std::size_t pending_ = 0;       ///< the one that waits
+    std::array<entry, 2> entries_;  ///< the pending record, whose comment line may follow, and the record being read
+    std::size_t pending_ = 0;       ///< index of the pending record
     std::string_view pending_line_; ///< in the buffer or in kept_line_
     std::string kept_line_;
     std::size_t pending_number_ = 0;
@@ -249,17 +250,18 @@ private:
     error failed_{};
 };
 
-/// What was read of one file.
+/// Report about one file.
 struct log_file_report {
     std::string path;
     log_summary summary;
-    std::uint64_t bytes = 0; ///< unpacked
+    std::uint64_t bytes = 0; ///< bytes read, after decompression
 };
 
-/// Reads many logs, file by file on the threads of `executor`, each into the sink that `sink_of(i)` gives for `paths[i]`. What a sink is given does
-/// not depend on the number of threads. `options.on_bad_line` is called by one thread at a time, in order within a file.
+/// Reads log files in parallel, one file per task of `executor`. `sink_of(i)` returns the sink for `paths[i]`. The calls that a sink gets do not
+/// depend on the number of threads. `options.on_bad_line` is called by one thread at a time, in line order within a file.
 ///
-/// Errors: those of byte_source::open and ansor_log_reader::read; of several files that fail, the first in the list. Then the reading stops.
+/// Errors: those of byte_source::open and ansor_log_reader::read. If several files fail, the error of the first in the list is returned. An error
+/// stops the reading of all files.
 template <bulk_executor E, std::invocable<std::size_t> SinkOf>
 [[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, SinkOf&& sink_of,
                                                                    log_read_options options = {}) {

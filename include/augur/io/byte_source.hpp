@@ -3,10 +3,10 @@
 #define AUGUR_IO_BYTE_SOURCE_HPP
 
 /// @file
-/// The bytes of a file, unpacked where it is packed: plain, gzip (RFC 1952) or Zstandard (RFC 8878). What it is, its first bytes say, not its name.
+/// Sequential reader of plain, gzip (RFC 1952) and Zstandard (RFC 8878) files. The first bytes of a file determine its format, not its name.
 ///
-/// Needs zlib where AUGUR_HAS_ZLIB is defined and libzstd where AUGUR_HAS_ZSTD is; the CMake component `io` defines them. All units of one program
-/// must agree.
+/// AUGUR_HAS_ZLIB enables gzip and needs zlib; AUGUR_HAS_ZSTD enables Zstandard and needs libzstd. The CMake component `io` defines both. All
+/// translation units of a program must have the same definitions.
 
 #include <algorithm>
 #include <cerrno>
@@ -35,21 +35,21 @@
 
 namespace augur::inline v0 {
 
-/// How a file is packed.
+/// Compression format of a file.
 enum class packing : std::uint8_t { none, gzip, zstd };
 
 namespace detail {
 
-/// A file as it lies on the disk, a block at a time.
+/// Compressed bytes of a file, read in blocks.
 struct packed_file {
     std::string path;
     descriptor file;
     std::vector<char> block = std::vector<char>(std::size_t{1} << 16U);
-    std::size_t at = 0, end = 0; ///< what of the block is still to be used
+    std::size_t at = 0, end = 0; ///< range of unused bytes in the block
 
     [[nodiscard]] std::string_view rest() const noexcept { return {block.data() + at, end - at}; }
 
-    /// Reads a block behind what is left. False at the end of the file. Errors: io.
+    /// Appends bytes of the file to the unused bytes. False at the end of the file. Error: io.
     [[nodiscard]] result<bool> more() {
         std::memmove(block.data(), block.data() + at, end - at);
         end -= std::exchange(at, 0);
@@ -58,29 +58,30 @@ struct packed_file {
         end += *got;
         return *got > 0;
     }
-    [[nodiscard]] result<std::size_t> read_some(char* into, std::size_t most) const {
+    [[nodiscard]] result<std::size_t> read_some(char* target, std::size_t most) const {
         ssize_t got = 0;
-        do got = ::read(file.get(), into, most);
+        do got = ::read(file.get(), target, most);
         while (got < 0 && errno == EINTR);
         if (got < 0) return system_error(path, "cannot read");
         return static_cast<std::size_t>(got);
     }
-    [[nodiscard]] error damaged(std::string_view form, const char* why) const {
-        return {errc::parse, path + ": damaged " + std::string(form) + ": " + (why != nullptr ? why : "unknown")};
+    [[nodiscard]] error damaged(std::string_view format, const char* reason) const {
+        return {errc::parse, path + ": damaged " + std::string(format) + ": " + (reason != nullptr ? reason : "unknown")};
     }
 };
 
-/// Unpacks. `read` gives up to `most` bytes, 0 at the end only; what stands before a damage is given before the error, which is then repeated.
+/// Decompressor. `read` gives at most `most` bytes; 0 only at the end. It gives all bytes before a damaged place first; then every call returns the
+/// error.
 struct decoder {
     virtual ~decoder() = default;
-    virtual result<std::size_t> read(packed_file& in, char* into, std::size_t most) = 0;
+    virtual result<std::size_t> read(packed_file& in, char* target, std::size_t most) = 0;
 };
 
 struct plain_decoder final : decoder {
-    result<std::size_t> read(packed_file& in, char* into, std::size_t most) override {
-        if (in.at == in.end) return in.read_some(into, most);
+    result<std::size_t> read(packed_file& in, char* target, std::size_t most) override {
+        if (in.at == in.end) return in.read_some(target, most);
         const auto n = (std::min)(most, in.end - in.at);
-        std::memcpy(into, in.block.data() + in.at, n);
+        std::memcpy(target, in.block.data() + in.at, n);
         in.at += n;
         return n;
     }
@@ -96,8 +97,8 @@ public:
         if (ready_) inflateEnd(&stream_);
     }
 
-    result<std::size_t> read(packed_file& in, char* into, std::size_t most) override {
-        if (!ready_) return error{errc::limit, in.path + ": no memory to unpack it"};
+    result<std::size_t> read(packed_file& in, char* target, std::size_t most) override {
+        if (!ready_) return error{errc::limit, in.path + ": not enough memory for the decompressor"};
         std::size_t done = 0;
         while (done < most) {
             if (in.at == in.end) {
@@ -108,7 +109,7 @@ public:
                     return in.damaged("gzip", "the file ends too early");
                 }
             }
-            if (ended_) { // another member, or the zeros with which tapes are filled
+            if (ended_) { // another member follows, or zero padding (tape blocks)
                 while (in.at < in.end && in.block[in.at] == '\0') ++in.at;
                 if (in.at == in.end) continue;
                 inflateReset(&stream_);
@@ -117,14 +118,14 @@ public:
             constexpr std::size_t step = (std::numeric_limits<uInt>::max)();
             stream_.next_in = reinterpret_cast<Bytef*>(in.block.data() + in.at);
             stream_.avail_in = static_cast<uInt>(in.end - in.at);
-            stream_.next_out = reinterpret_cast<Bytef*>(into + done);
+            stream_.next_out = reinterpret_cast<Bytef*>(target + done);
             stream_.avail_out = static_cast<uInt>((std::min)(most - done, step));
             const uInt room = stream_.avail_out;
             const int status = inflate(&stream_, Z_NO_FLUSH);
             in.at = in.end - stream_.avail_in;
             done += room - stream_.avail_out;
             if (status == Z_STREAM_END) ended_ = true;
-            else if (status == Z_NEED_DICT) return in.damaged("gzip", "it wants a dictionary");
+            else if (status == Z_NEED_DICT) return in.damaged("gzip", "expected a stream without a preset dictionary");
             else if (status != Z_OK && status != Z_BUF_ERROR) {
                 if (done > 0) break;
                 return in.damaged("gzip", stream_.msg);
@@ -144,12 +145,12 @@ private:
 class zstd_decoder final : public decoder {
 public:
     zstd_decoder() {
-        if (stream_ != nullptr) ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 27); // 128 MiB, what the program zstd allows
+        if (stream_ != nullptr) ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 27); // 128 MiB, as the zstd program
     }
 
-    result<std::size_t> read(packed_file& in, char* into, std::size_t most) override {
-        if (stream_ == nullptr) return error{errc::limit, in.path + ": no memory to unpack it"};
-        ZSTD_outBuffer out{into, most, 0};
+    result<std::size_t> read(packed_file& in, char* target, std::size_t most) override {
+        if (stream_ == nullptr) return error{errc::limit, in.path + ": not enough memory for the decompressor"};
+        ZSTD_outBuffer out{target, most, 0};
         while (failure_ == nullptr && out.pos < out.size) {
             if (in.at < in.end || held_) {
                 ZSTD_inBuffer from{in.block.data(), in.end, in.at};
@@ -160,7 +161,7 @@ public:
                     break;
                 }
                 ended_ = status == 0;
-                held_ = !ended_ && out.pos == out.size; // it may have more to give without more to read
+                held_ = !ended_ && out.pos == out.size; // the decoder can have more output without more input
             } else {
                 const auto more = in.more();
                 if (!more) return more.error();
@@ -185,13 +186,13 @@ private:
 
 } // namespace detail
 
-/// Reads a file from its beginning to its end, once.
+/// Reads a file once from the beginning to the end.
 ///
-/// Memory     a block of 64 KiB and what the decoder holds, whatever the file unpacks to: gzip 44 KiB, zstd its window, at most 128 MiB
-/// Threads    one thread a source
+/// Memory     a block of 64 KiB and the decoder state, whatever the decompressed size: 44 KiB for gzip; the window for zstd, at most 128 MiB
+/// Threads    one thread per source
 class byte_source {
 public:
-    /// Errors: not_found, io (no regular file, ...), unsupported (packed in a form that was left out of this build).
+    /// Errors: not_found, io (not a regular file, ...), unsupported (a compression format that this build does not have).
     [[nodiscard]] static result<byte_source> open(std::string path) {
         detail::packed_file in{std::move(path), detail::descriptor()};
         auto opened = detail::open_regular_file(in.path, O_RDONLY);
@@ -206,22 +207,25 @@ public:
 #ifdef AUGUR_HAS_ZLIB
             return byte_source(std::move(in), packing::gzip, std::make_unique<detail::gzip_decoder>());
 #else
-            return error{errc::unsupported, in.path + ": packed with gzip; augur was built without zlib (CMake option AUGUR_WITH_ZLIB)"};
+            return error{errc::unsupported,
+                         in.path + ": expected a file that is not compressed with gzip; augur was built without zlib (CMake option AUGUR_WITH_ZLIB)"};
 #endif
         }
         if (is_zstd(in.rest())) {
 #ifdef AUGUR_HAS_ZSTD
             return byte_source(std::move(in), packing::zstd, std::make_unique<detail::zstd_decoder>());
 #else
-            return error{errc::unsupported, in.path + ": packed with zstd; augur was built without it (CMake option AUGUR_WITH_ZSTD)"};
+            return error{errc::unsupported,
+                         in.path +
+                             ": expected a file that is not compressed with zstd; augur was built without libzstd (CMake option AUGUR_WITH_ZSTD)"};
 #endif
         }
         return byte_source(std::move(in), packing::none, std::make_unique<detail::plain_decoder>());
     }
 
-    /// Up to `most` bytes; 0 at the end only. pre: most > 0
-    /// Errors: io; parse (the packed form is damaged, or ends too early; what stood before has been given).
-    [[nodiscard]] result<std::size_t> read(char* into, std::size_t most) { return decoder_->read(in_, into, most); }
+    /// Reads at most `most` bytes; returns 0 only at the end. pre: most > 0
+    /// Errors: io; parse (the compressed data is damaged or ends early; all bytes before that place have been given).
+    [[nodiscard]] result<std::size_t> read(char* target, std::size_t most) { return decoder_->read(in_, target, most); }
 
     [[nodiscard]] packing form() const noexcept { return form_; }
     [[nodiscard]] const std::string& path() const noexcept { return in_.path; }
@@ -230,7 +234,7 @@ private:
     byte_source(detail::packed_file in, packing form, std::unique_ptr<detail::decoder> decoder)
         : in_(std::move(in)), form_(form), decoder_(std::move(decoder)) {}
 
-    /// A frame, or one of the skippable frames that may stand in front of it.
+    /// Does the file begin with a Zstandard frame or a skippable frame?
     static bool is_zstd(std::string_view bytes) {
         if (bytes.size() < 4) return false;
         const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };

@@ -3,23 +3,24 @@
 #define AUGUR_IO_TVM_DAG_HPP
 
 /// @file
-/// The compute DAG of a task as TVM's auto_scheduler prints it (`ComputeDAG.__str__`, src/auto_scheduler/compute_dag.cc), one operation a line:
+/// Parser for the text form of a TVM auto_scheduler compute DAG (`ComputeDAG.__str__`, src/auto_scheduler/compute_dag.cc), one operation per line:
 ///
 ///     p0 = PLACEHOLDER [1, 7, 7, 512]
 ///     pad_temp(i0, i1, i2, i3) = tir.if_then_else(((((i1 >= 1) && (i1 < 8)) && (i2 >= 1)) && (i2 < 8)), p0[i0, (i1 - 1), ...], 0f)
 ///     p1 = PLACEHOLDER [3, 3, 512, 512]
 ///     conv2d_nhwc(nn, yy, xx, ff) += (pad_temp[nn, (yy + ry), (xx + rx), rc]*p1[ry, rx, rc, ff])
 ///
-/// With it, the schedules of a log can be replayed (`loop_state`) and bounded (`bound`).
+/// The DAG allows the schedules of a log to be replayed (`loop_state`) and their loop bounds to be inferred (`bound`).
 ///
-/// The text leaves out two things, and what cannot be told for sure is said in `tvm_dag::assumed`.
-///   extents   of computed tensors and of reduce axes. The result has the shape that ends the workload key. An axis that indexes a tensor by itself
-///             runs over all of it; every other tensor is as large as it is read. Assumed: padding behind the data is as large as that before it,
-///             where the readers need less; a window of max pooling with stride s > 1, which fits in s sizes, ends with the data.
-///   tensors   of one name. TVM prints producers in post-order, so that what an operation reads for the first time stands last before it: reads of
-///             a name mean the last tensors of that name that nobody has read yet, in order. Assumed: where all have been read, the latest that is
-///             not a sum with a scalar; for a network multiplies x, not x + 3, by relu6(x + 3).
-/// A DAG says nothing of what is constant, nor of the attributes of its operations (`operation::constant`, `constant_index`).
+/// The text lacks two kinds of information, which the parser infers. It lists the inferences that are not certain in `tvm_dag::assumed`.
+///   Extents       of computed tensors and of reduce axes. The output shape is at the end of the workload key. An axis that is an index by itself
+///                 covers the whole dimension. Every other tensor is as large as its readers need. Assumption: if the readers need less, the padding
+///                 after the data is as large as the padding before it. Assumption: if s window sizes fit a max pooling with stride s > 1, the window
+///                 ends with the data.
+///   Tensor names  are not unique. TVM prints producers in post-order, directly before their first reader. Reads of a name therefore refer to the
+///                 last tensors of that name that have no reader yet, in order. Assumption: if all have readers, a read refers to the latest that
+///                 does not add a scalar, because hard-swish multiplies x, not x + 3, by relu6(x + 3).
+/// The text has neither constant inputs nor operation attributes (`operation::constant`, `constant_index`).
 
 #include <algorithm>
 #include <cstddef>
@@ -39,21 +40,22 @@
 
 namespace augur::inline v0 {
 
-/// What `parse_tvm_dag` refuses to go beyond.
+/// Limits of `parse_tvm_dag`.
 struct tvm_dag_limits {
-    std::size_t text = std::size_t{64} << 10U; ///< bytes
+    std::size_t text = std::size_t{64} << 10U; ///< bytes of text
     std::size_t operations = 1024;
-    int depth = 256; ///< of an expression; at most 1024
+    int depth = 256; ///< nesting depth of an expression; at most 1024
 };
 
-/// A DAG, its operations in the order of the text, each with its place as id.
+/// Parsed DAG. The operations are in text order, and the id of an operation is its position.
 struct tvm_dag {
     loopnest::compute_dag dag;
-    std::vector<std::string> assumed; ///< a sentence for everything that the text leaves open; empty: it tells all
+    std::vector<std::string> assumed; ///< one sentence per inference that is not certain; empty: the DAG is certain
 };
 
 namespace detail {
 
+/// Recursive-descent parser of a DAG text.
 class tvm_dag_parser {
 public:
     tvm_dag_parser(std::string_view text, const tvm_dag_limits& limits) : text_(text), limits_(limits) {}
@@ -87,13 +89,13 @@ public:
 
 private:
     enum class sort : std::uint8_t { value, index, condition };
-    /// A part of a body. An index can stand for a value.
+    /// Part of a body. An index is also valid as a value.
     struct term {
         loopnest::expr e;
-        sort what = sort::value;
+        sort kind = sort::value;
         int height = 0;
     };
-    /// A read, by its number in `reads_`, until the tensor is known.
+    /// Read whose tensor is not resolved yet. The read expression has the index in `reads_` as its tensor id.
     struct pending_read {
         std::string_view name, indices;
         std::size_t at, rank;
@@ -105,26 +107,26 @@ private:
     std::size_t at_ = 0, line_ = 1, line_start_ = 0, line_end_ = 0;
     error error_;
     tvm_dag out_;
-    std::vector<bool> read_;                      ///< one a tensor: has it a reader yet
-    std::vector<std::string_view> axes_, reduce_; ///< of the operation that is read
+    std::vector<bool> read_;                      ///< (tensors) the tensor has a reader
+    std::vector<std::string_view> axes_, reduce_; ///< axes of the current operation
     bool reduces_ = false;
     std::vector<pending_read> reads_;
 
     [[nodiscard]] bool failed() const noexcept { return error_.code != errc{}; }
-    /// Errors stick; the first one is kept. Gives false.
-    bool fail(errc code, const std::string& why, std::size_t at) {
-        if (!failed()) error_ = {code, std::to_string(line_) + ":" + std::to_string(at - line_start_ + 1) + ": " + why};
+    /// Records the first error; later errors are ignored. Returns false.
+    bool fail(errc code, const std::string& message, std::size_t at) {
+        if (!failed()) error_ = {code, std::to_string(line_) + ":" + std::to_string(at - line_start_ + 1) + ": " + message};
         return false;
     }
-    bool fail(errc code, const std::string& why) { return fail(code, why, at_); }
-    bool expected(std::string_view what) {
+    bool fail(errc code, const std::string& message) { return fail(code, message, at_); }
+    bool expected(std::string_view item) {
         skip_space();
         std::string got = "the end of the line";
         if (at_ < line_end_) {
             const char c = text_[at_];
             got = c >= ' ' && c <= '~' ? std::string("'") + c + "'" : "byte " + std::to_string(static_cast<unsigned char>(c));
         }
-        return fail(errc::parse, "expected " + std::string(what) + ", got " + got);
+        return fail(errc::parse, "expected " + std::string(item) + ", got " + got);
     }
 
     void skip_space() {
@@ -139,7 +141,7 @@ private:
     }
     bool expect(std::string_view token) { return accept(token) || expected("'" + std::string(token) + "'"); }
     static bool starts_name(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-    /// A name, empty when there is none.
+    /// Reads a name; empty if there is none.
     std::string_view word() {
         skip_space();
         const auto begin = at_;
@@ -147,13 +149,13 @@ private:
             while (starts_name(peek()) || is_digit(peek()) || peek() == '.') ++at_;
         return text_.substr(begin, at_ - begin);
     }
-    bool integer(std::int64_t& value, std::string_view what) {
+    bool integer(std::int64_t& value, std::string_view item) {
         skip_space();
         const auto begin = at_;
         if (peek() == '-') ++at_;
         while (is_digit(peek())) ++at_;
         const auto digits = text_.substr(begin, at_ - begin);
-        if (digits.empty() || digits == "-") return expected(what);
+        if (digits.empty() || digits == "-") return expected(item);
         const auto n = parse_int(digits);
         if (!n || *n > tvm_max_integer || *n < -tvm_max_integer)
             return fail(errc::limit, "expected an integer of at most 2^31, got " + std::string(digits.substr(0, 40)), begin);
@@ -193,7 +195,10 @@ private:
                 } while (accept(","));
                 if (!expect(")")) return false;
             }
-            const loopnest::reducer combine = accept("+=") ? loopnest::reducer::sum : accept("max=") ? loopnest::reducer::max : accept("min=") ? loopnest::reducer::min : loopnest::reducer::none;
+            const loopnest::reducer combine = accept("+=")     ? loopnest::reducer::sum
+                                              : accept("max=") ? loopnest::reducer::max
+                                              : accept("min=") ? loopnest::reducer::min
+                                                               : loopnest::reducer::none;
             if (combine == loopnest::reducer::none && !accept("=")) return expected("'=', '+=', 'max=' or 'min='");
             reduces_ = combine != loopnest::reducer::none;
             term body;
@@ -203,7 +208,9 @@ private:
             if (reduces_ && reduce_.empty()) return fail(errc::parse, "expected an axis to reduce over in the body of " + std::string(name), begin);
             if (!resolve_reads()) return false;
             body.e = rewrite(body.e, [&](const loopnest::expr_node& n, const std::vector<loopnest::expr>& operands) {
-                return n.op == loopnest::expr_op::read ? loopnest::ex::read(static_cast<int>(reads_[static_cast<std::size_t>(n.integer)].tensor), operands) : loopnest::expr();
+                return n.op == loopnest::expr_op::read
+                           ? loopnest::ex::read(static_cast<int>(reads_[static_cast<std::size_t>(n.integer)].tensor), operands)
+                           : loopnest::expr();
             });
             const auto unknown = [](const std::vector<std::string_view>& names) {
                 std::vector<loopnest::loop_axis> list;
@@ -217,17 +224,17 @@ private:
         return at_ == line_end_ || expected("the end of the line");
     }
 
-    bool value(const term& t) { return t.what != sort::condition || expected("a value, not a condition, before this"); }
-    bool index(const term& t) { return t.what == sort::index || expected("an index, not a value or a condition, before this"); }
+    bool value(const term& t) { return t.kind != sort::condition || expected("a value, not a condition, before this"); }
+    bool index(const term& t) { return t.kind == sort::index || expected("an index, not a value or a condition, before this"); }
 
-    /// Puts `e` together from terms of at most this height.
-    bool combine(term& out, loopnest::expr e, sort what, int height) {
+    /// Makes a term of `e`, whose operands have at most this height. Error: limit.
+    bool combine(term& out, loopnest::expr e, sort kind, int height) {
         if (height >= limits_.depth) return fail(errc::limit, "expected expressions at most " + std::to_string(limits_.depth) + " deep");
-        out = {std::move(e), what, height + 1};
+        out = {std::move(e), kind, height + 1};
         return true;
     }
 
-    /// 1: ||  2: &&  3: comparisons  4: + -  5: * /
+    /// Operators and their precedence: 1: ||  2: &&  3: comparisons  4: + -  5: * /
     static constexpr std::pair<std::string_view, int> operators[] = {{"||", 1}, {"&&", 2}, {"<=", 3}, {">=", 3}, {"==", 3}, {"!=", 3},
                                                                      {"<", 3},  {">", 3},  {"+", 4},  {"-", 4},  {"*", 5},  {"/", 5}};
 
@@ -238,8 +245,8 @@ private:
             std::string_view op;
             int level = 0;
             const auto begin = (skip_space(), at_);
-            for (const auto& [token, of] : operators)
-                if (op.empty() && of >= least && accept(token)) op = token, level = of;
+            for (const auto& [token, precedence] : operators)
+                if (op.empty() && precedence >= least && accept(token)) op = token, level = precedence;
             if (op.empty()) return true;
             term right;
             if (!expression(right, level + 1, depth - 1) || !binary(out, op, level, right, begin)) return false;
@@ -247,28 +254,28 @@ private:
     }
 
     bool binary(term& left, std::string_view op, int level, term& right, std::size_t at) {
-        const bool both_indices = left.what == sort::index && right.what == sort::index;
+        const bool both_indices = left.kind == sort::index && right.kind == sort::index;
         const int height = (std::max)(left.height, right.height);
         auto& a = left.e;
         auto& b = right.e;
-        const auto wrong = [&](const char* what) {
-            return fail(errc::unsupported, "expected " + std::string(what) + " around '" + std::string(op) + "'", at);
+        const auto wrong = [&](const char* operands) {
+            return fail(errc::unsupported, "expected " + std::string(operands) + " around '" + std::string(op) + "'", at);
         };
         if (level <= 2) {
-            if (left.what != sort::condition || right.what != sort::condition) return wrong("conditions");
+            if (left.kind != sort::condition || right.kind != sort::condition) return wrong("conditions");
             return combine(left, op == "&&" ? loopnest::ex::both(a, b) : loopnest::ex::either(a, b), sort::condition, height);
         }
         if (level == 3) {
             if (!both_indices) return wrong("indices");
             loopnest::expr e = op == "<" || op == "!=" ? loopnest::ex::less(a, b)
-                     : op == "<="            ? loopnest::ex::less_equal(a, b)
-                     : op == ">"             ? loopnest::ex::less(b, a)
-                     : op == ">="            ? loopnest::ex::less_equal(b, a)
-                                             : loopnest::ex::equal(a, b);
+                               : op == "<="            ? loopnest::ex::less_equal(a, b)
+                               : op == ">"             ? loopnest::ex::less(b, a)
+                               : op == ">="            ? loopnest::ex::less_equal(b, a)
+                                                       : loopnest::ex::equal(a, b);
             if (op == "!=") e = loopnest::ex::either(e, loopnest::ex::less(b, a));
             return combine(left, std::move(e), sort::condition, height + (op == "!=" ? 1 : 0));
         }
-        if (left.what == sort::condition || right.what == sort::condition) return wrong("numbers");
+        if (left.kind == sort::condition || right.kind == sort::condition) return wrong("numbers");
         if (op == "/" && both_indices) return wrong("at least one value, not indices,");
         return combine(left, op == "+" ? a + b : op == "-" ? a - b : op == "*" ? a * b : a / b, both_indices ? sort::index : sort::value, height);
     }
@@ -277,7 +284,8 @@ private:
         skip_space();
         if (accept("(bool)")) {
             std::int64_t truth = 0;
-            return integer(truth, "0 or 1") && combine(out, loopnest::ex::equal(loopnest::ex::integer(truth != 0 ? 1 : 0), loopnest::ex::integer(1)), sort::condition, 0);
+            return integer(truth, "0 or 1") &&
+                   combine(out, loopnest::ex::equal(loopnest::ex::integer(truth != 0 ? 1 : 0), loopnest::ex::integer(1)), sort::condition, 0);
         }
         if (accept("(")) return expression(out, 1, depth - 1) && expect(")");
         if (is_digit(peek()) || peek() == '-') return number(out);
@@ -293,7 +301,7 @@ private:
         }
         if (!reduces_) return fail(errc::not_found, "expected an axis of the operation, got " + std::string(name), begin);
         if (axes_.size() + reduce_.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 axes", begin);
-        reduce_.push_back(name); // the text names reduce axes nowhere else
+        reduce_.push_back(name); // the text has no list of reduce axes
         return combine(out, loopnest::ex::axis(static_cast<std::int64_t>(axes_.size() + reduce_.size() - 1)), sort::index, 0);
     }
 
@@ -333,29 +341,31 @@ private:
             auto& a = arguments[i];
             if (!expression(a, 1, depth - 1)) return false;
             if (known->second == 3 && i == 0) {
-                if (a.what != sort::condition) return expected("a condition before this");
+                if (a.kind != sort::condition) return expected("a condition before this");
             } else if (!value(a)) {
                 return false;
             }
             height = (std::max)(height, a.height);
-            all_indices = all_indices && a.what == sort::index;
+            all_indices = all_indices && a.kind == sort::index;
         }
         if (!expect(")")) return false;
         auto& a = arguments[0].e;
         if (name == "floordiv" || name == "floormod") {
-            const auto& by = *arguments[1].e;
+            const auto& divisor = *arguments[1].e;
             if (!all_indices) return fail(errc::unsupported, "expected indices in " + std::string(name), begin);
-            if (by.op != loopnest::expr_op::integer || by.integer < 1)
+            if (divisor.op != loopnest::expr_op::integer || divisor.integer < 1)
                 return fail(errc::unsupported, "expected a positive number as divisor of " + std::string(name), begin);
-            return combine(out, name == "floordiv" ? loopnest::ex::floor_div(a, by.integer) : loopnest::ex::floor_mod(a, by.integer), sort::index, height);
+            return combine(out, name == "floordiv" ? loopnest::ex::floor_div(a, divisor.integer) : loopnest::ex::floor_mod(a, divisor.integer),
+                           sort::index, height);
         }
         if (name == "max" || name == "min") {
             auto& b = arguments[1].e;
             return combine(out, name == "max" ? loopnest::ex::max(a, b) : loopnest::ex::min(a, b), all_indices ? sort::index : sort::value, height);
         }
         if (known->second == 3) {
-            if (a->op == loopnest::expr_op::equal && a->operands[0]->op == loopnest::expr_op::integer && a->operands[1]->op == loopnest::expr_op::integer) {
-                out = std::move(arguments[a->operands[0]->integer == a->operands[1]->integer ? 1 : 2]); // decided: select((bool)1, ., .)
+            if (a->op == loopnest::expr_op::equal && a->operands[0]->op == loopnest::expr_op::integer &&
+                a->operands[1]->op == loopnest::expr_op::integer) {
+                out = std::move(arguments[a->operands[0]->integer == a->operands[1]->integer ? 1 : 2]); // constant condition: select((bool)1, ., .)
                 return true;
             }
             return combine(out, loopnest::ex::select(a, arguments[1].e, arguments[2].e), sort::value, height);
@@ -396,7 +406,7 @@ private:
                });
     }
 
-    /// Which tensors the reads of this operation mean (rule: at the top).
+    /// Resolves the tensors that the reads of the current operation refer to (rules: head of this file).
     bool resolve_reads() {
         const auto& ops = out_.dag.ops;
         std::vector<bool> done(reads_.size(), false);
@@ -418,7 +428,7 @@ private:
                 return fail(errc::not_found, "expected a tensor defined above, got " + std::string(reads_[r].name.substr(0, 80)), reads_[r].at);
             for (const auto i : named)
                 if (!read_[i]) unread.push_back(i);
-            std::vector<std::string_view> texts; // different reads; equal ones may still be of two tensors
+            std::vector<std::string_view> texts; // distinct reads; equal reads can still refer to two tensors
             for (std::size_t q = r; q < reads_.size(); ++q)
                 if (reads_[q].name == reads_[r].name && reads_[q].rank == reads_[r].rank) {
                     group.push_back(q);
@@ -432,10 +442,10 @@ private:
             const bool each = unread.size() > 1 && group.size() <= unread.size();
             const bool by_text = unread.size() > 1 && !each && texts.size() == unread.size();
             for (std::size_t k = 0; k < group.size(); ++k) {
-                auto& one = reads_[group[k]];
-                one.tensor = latest;
-                if (each) one.tensor = unread[unread.size() - group.size() + k];
-                if (by_text) one.tensor = unread[static_cast<std::size_t>(std::find(texts.begin(), texts.end(), one.indices) - texts.begin())];
+                auto& read = reads_[group[k]];
+                read.tensor = latest;
+                if (each) read.tensor = unread[unread.size() - group.size() + k];
+                if (by_text) read.tensor = unread[static_cast<std::size_t>(std::find(texts.begin(), texts.end(), read.indices) - texts.begin())];
             }
             if (named.size() > 1 && !by_text && (unread.empty() || (each ? group.size() > 1 && group.size() < unread.size() : group.size() > 1)))
                 out_.assumed.push_back("operation " + std::to_string(ops.size() + 1) + ": " + ops[latest].name + " is taken as operation " +
@@ -448,14 +458,14 @@ private:
 
 } // namespace detail
 
-/// Reads a DAG that TVM printed, for the task with this workload key (JSON in a string, as in a log).
+/// Parses a DAG that TVM printed, for the task with the given workload key (JSON in a string, as in a log).
 ///
-/// Errors    "line:column: expected ..., got ...", or the operation that is meant.
-///           parse: not of this form; limit: too long, deep or large; not_found: a name that stands for nothing; unsupported: a function that
-///           loopnest has not, a text that TVM shortened ("..(OMITTED).."), or extents that nothing tells; shape_mismatch: extents that do not fit
-///           together or to the key
-/// Cost      linear in the text, times the extents to be inferred
-/// Threads   no state
+/// Errors    the message begins with line:column or names the operation.
+///           parse: syntax error; limit: too long, deep or large; not_found: an unknown name; unsupported: a function that loopnest does not have, a
+///           text that TVM shortened ("..(OMITTED).."), or an extent that cannot be inferred; shape_mismatch: the extents contradict each other or
+///           the key
+/// Cost      linear in the text, times the number of extents to infer
+/// Threads   thread-safe; no state
 [[nodiscard]] inline result<tvm_dag> parse_tvm_dag(std::string_view text, std::string_view workload_key, const tvm_dag_limits& limits = {}) {
     AUGUR_ASSERT(limits.depth >= 1 && limits.depth <= 1024, "parse_tvm_dag: depth");
     if (text.size() > limits.text)

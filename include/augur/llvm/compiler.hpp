@@ -3,7 +3,7 @@
 #define AUGUR_LLVM_COMPILER_HPP
 
 /// @file
-/// The embedded compiler's candidates as LLVM IR, through clang, so that Crop can rank them by what a compiler makes of them. No header of LLVM.
+/// Compiles loopnest candidates to LLVM IR with clang, so that Crop can rank them by the code that a compiler generates. Needs no LLVM header.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,44 +15,44 @@
 
 namespace augur::inline v0 {
 
-/// A clang that writes the IR of a candidate: of the C that would be measured, with its flags.
+/// Writes the LLVM IR of a candidate with clang. The input is the C code that would be measured, compiled with the same flags.
 ///
 ///     auto clang = ir_compiler::find({.command = "clang-19"});
 ///     clang->write(write_c(lowered, c_options), "candidate.ll");
 ///     auto features = features_of_ir_file("candidate.ll", clang->run_of(program)); // crop::model takes a function that does these
 ///
-/// Parallel loops run one after the other, so the features are of one thread.
-/// Threads    one thread an object; children of several may run side by side
+/// The generated entry runs parallel loops sequentially, so that the features are those of one thread.
+/// Threads    one thread per object; compilations of several objects may run concurrently
 class ir_compiler {
 public:
-    /// @note errors: those of find_compiler; invalid_argument, it is no clang
+    /// Finds clang. Errors: those of find_compiler; invalid_argument (the compiler is not clang).
     [[nodiscard]] static result<ir_compiler> find(const loopnest::compiler_options& o) {
         auto folder = loopnest::work_folder::create();
         if (!folder) return folder.error();
         auto cc = find_compiler(o, *folder);
         if (!cc) return cc.error();
         if (!cc->is_clang()) return error{errc::invalid_argument, "'" + o.command + "' is not clang: " + cc->identity};
-        cc->flags.emplace_back("-fno-discard-value-names"); // the blocks of the features are those of the IR, by name
+        cc->flags.emplace_back("-fno-discard-value-names"); // the features then have the block names of the IR
         return ir_compiler(std::move(*folder), std::move(*cc));
     }
 
     [[nodiscard]] const loopnest::compiler& which() const noexcept { return cc_; }
-    /// Equal for programs, compilers and flags of which the same IR comes.
+    /// Cache key: a hash of the program, the compiler and the flags. Equal keys mean equal IR.
     [[nodiscard]] std::uint64_t key(const loopnest::generated_program& p) const {
         auto hash = fnv1a64(source_of(p), fnv1a64(cc_.identity));
         for (const auto& flag : cc_.flags) hash = fnv1a64(flag, hash);
         return hash;
     }
-    /// How the IR is run: its entry, and the buffers that it gets.
+    /// Options to run the IR: its entry and the sizes of its buffers.
     [[nodiscard]] static ir_options run_of(const loopnest::generated_program& p) {
-        ir_options how;
-        how.entry = "crop_entry";
+        ir_options options;
+        options.entry = "crop_entry";
         for (const auto& b : p.buffers)
-            how.arguments.emplace_back(ir_buffer{static_cast<std::uint64_t>((std::max)(std::int64_t{1}, b.elements)) * 4});
-        return how;
+            options.arguments.emplace_back(ir_buffer{static_cast<std::uint64_t>((std::max)(std::int64_t{1}, b.elements)) * 4});
+        return options;
     }
-    /// Writes the IR as text. Costs what clang takes for the program.
-    /// @note errors: io; invalid_argument, with what clang says
+    /// Writes the IR as text. Takes the time of one clang run.
+    /// Errors: io; invalid_argument (with the diagnostics of clang).
     [[nodiscard]] result<void> write(const loopnest::generated_program& p, const std::string& path) const {
         const auto file = folder_.path() + "/candidate.c";
         (void)::unlink(file.c_str());

@@ -3,13 +3,14 @@
 #define AUGUR_LLVM_FEATURES_OF_IR_HPP
 
 /// @file
-/// Crop's features of a program in LLVM IR, version 14 to 19: its graphlets as they stand, its counts and its use of memory as it runs, once, in a
-/// child.
+/// Extracts the features of the Crop cost model from LLVM IR (version 14 to 19): graphlets by static analysis; execution counts and memory profiles
+/// by one run of the instrumented program in a forked child process.
 ///
 ///     auto features = augur::features_of_ir_file("matmul.ll", {.threads = 2});
 ///     auto p = augur::crop::predict(*features, machine, 2);
 ///
-/// A child is a protection from accidents, an endless loop or a wild store, not from malice: what it runs is machine code with this process's rights.
+/// The child process protects the caller from accidents (an endless loop, a wild store), not from malicious code: the program runs as machine code
+/// with the rights of this process.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +36,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
     if (auto fits = check_ir_options(o); !fits) return fits.error();
     const double start = loopnest::detail::seconds_now();
     ir_progress now;
-    const auto tell = [&](std::string_view text) { // "run 12345"
+    const auto report_progress = [&](std::string_view text) { // text: "run 12345"
         const auto space = text.find(' ');
         const auto step = text.substr(0, space);
         for (const std::string_view known : {"read", "analyse", "compile", "run"})
@@ -54,10 +55,10 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
             if (!made) return made.error();
             return features_to_json(*made);
         },
-        tell);
+        report_progress);
     if (!text) return text.error();
     auto features = features_from_json(*text);
-    if (!features) return error{features.error().code, "what the child sent is not right: " + features.error().detail};
+    if (!features) return error{features.error().code, "expected valid features from the child process: " + features.error().detail};
     now.step = "done";
     now.seconds = loopnest::detail::seconds_now() - start;
     if (sink) sink(now);
@@ -66,12 +67,13 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
 
 } // namespace detail
 
-/// Features of the program in a file, text or bitcode. It is read, analysed, compiled and run in a child, which is ended at the limits of `o`.
-/// @note errors: invalid_argument, an option, or a parameter that needs a value; not_found, the file, the entry or what it calls; parse; unsupported,
-///       IR that cannot be run or counted; limit, time or memory; interrupted; illegal_schedule, a program that failed (a wild access, a division by
-///       zero); io. The message says what was done when it happened.
-/// Cost       compilation, some 0.1 s, and 10 ns for each access to memory
-/// Threads    safe to call concurrently; it forks, so no other thread of the process may be within LLVM then, which has locks of its own
+/// Features of the program in a file of LLVM text or bitcode. A child process reads, analyses, compiles and runs the program; it is killed at the
+/// limits of `o`.
+/// Errors     invalid_argument (an option, or a parameter without a value), not_found (the file, the entry or a function that the program calls),
+///            parse, unsupported (IR that cannot be run or counted), limit (time or memory), interrupted, illegal_schedule (the program failed: a
+///            wild access, a division by zero), io. The message names the step at which the error occurred
+/// Cost       about 0.1 s for the compilation, and 10 ns per memory access
+/// Threads    thread-safe; it forks, so no other thread of the process may execute LLVM code at that time, because LLVM has locks
 [[nodiscard]] inline result<program_features> features_of_ir_file(const std::string& path, const ir_options& o = {},
                                                                   const ir_progress_sink& progress = {}) {
     return detail::features_in_child(o, progress, [&](const detail::child_report& report) -> result<::llvm::Module*> {
@@ -82,8 +84,8 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
     });
 }
 
-/// Features of a module of the caller's, which stays as it is: what is done to it is done to the child's copy.
-/// @note errors: as above
+/// Features of a module of the caller. The module is not changed: the child process works on its copy.
+/// Errors     as above
 [[nodiscard]] inline result<program_features> features_of_module(::llvm::Module& m, const ir_options& o = {}, const ir_progress_sink& progress = {}) {
     return detail::features_in_child(o, progress, [&](const detail::child_report&) -> result<::llvm::Module*> { return &m; });
 }

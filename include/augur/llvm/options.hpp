@@ -3,7 +3,7 @@
 #define AUGUR_LLVM_OPTIONS_HPP
 
 /// @file
-/// What is asked of a program in LLVM IR: where it begins, what it gets, on how many threads, and within which limits. No header of LLVM.
+/// Options of the feature extraction from LLVM IR: entry function, arguments, threads and limits. Needs no LLVM header.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,18 +20,18 @@
 
 namespace augur::inline v0 {
 
-/// Memory behind a pointer: all zeros, and not one page more than is written to.
+/// Buffer for a pointer parameter, filled with zeros. Only pages that the program writes to take memory.
 struct ir_buffer {
-    std::uint64_t bytes = 0;               ///< 0: not known, then `ir_options::reserve_bytes`, in which an access is never refused
-    std::vector<std::int64_t> shape = {};  ///< of a tensor; calling conventions that hand tensors over need it
-    element_type type = element_type::f32; ///< of a tensor
+    std::uint64_t bytes = 0;               ///< size; 0: not known, `ir_options::reserve_bytes` of address space are reserved
+    std::vector<std::int64_t> shape = {};  ///< shape of a tensor; required by calling conventions that pass tensors
+    element_type type = element_type::f32; ///< element type of a tensor
 };
 
-/// What the entry gets for a parameter.
+/// Argument for a parameter of the entry.
 using ir_argument = std::variant<ir_buffer, std::int64_t, double>;
 
-/// `4096` (bytes of a buffer), `512x64xf32` (a tensor), `=7` (an integer), `=0.5` (a number with a point is a double).
-/// @note errors: parse
+/// Parses an argument: `4096` (a buffer in bytes), `512x64xf32` (a tensor), `=7` (an integer) or `=0.5` (a double, with a decimal point).
+/// Error: parse.
 [[nodiscard]] inline result<ir_argument> parse_ir_argument(std::string_view text) {
     const auto refuse = [&]() -> result<ir_argument> {
         return error{errc::parse,
@@ -66,43 +66,43 @@ using ir_argument = std::variant<ir_buffer, std::int64_t, double>;
     return ir_argument(buffer);
 }
 
-/// How the trace of a program becomes profiles.
+/// Options of the memory profiles that are computed from the trace.
 struct trace_options {
-    std::uint64_t exact = std::uint64_t{1} << 26U; ///< so many accesses are counted one by one; what comes behind them is sampled
-    double rate = 0.01;                            ///< of the lines that stand for all of them, where it is sampled: in (0, 1]
-    std::uint64_t most = 0;                        ///< the trace ends here, and the features say so; 0: never
-    bool warm = true;                              ///< the program runs again and again on the same memory; else nothing is in a cache at its start
-    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< numbers of sets for which it is also counted exactly, 32 places deep (associativity_profile)
-    std::int64_t line_bytes = 64;                       ///< 64 or 128
-    std::uint64_t seed = 0;                             ///< which lines a sample has
+    std::uint64_t exact = std::uint64_t{1} << 26U;      ///< number of accesses with exact reuse distances; later accesses are sampled
+    double rate = 0.01;                                 ///< sampling rate of cache lines (SHARDS), in (0, 1]
+    std::uint64_t most = 0;                             ///< limit on the traced accesses; the features then say that the trace is cut; 0: no limit
+    bool warm = true;                                   ///< assumes repeated runs on the same memory; false: the caches are empty at the start
+    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< set counts for exact set-associative profiles, 32 ways deep (associativity_profile)
+    std::int64_t line_bytes = 64;                       ///< cache line in bytes: 64 or 128
+    std::uint64_t seed = 0;                             ///< seed of the line sampling
 };
 
-/// How far a run is.
+/// Progress of an extraction.
 struct ir_progress {
-    std::string_view step; ///< "read", "analyse", "compile", "run", "done"
-    double seconds = 0;    ///< since the call
-    std::uint64_t accesses = 0;
+    std::string_view step;      ///< "read", "analyse", "compile", "run", "done"
+    double seconds = 0;         ///< seconds since the call
+    std::uint64_t accesses = 0; ///< traced memory accesses
 };
 
 struct ir_options {
-    std::string entry = {}; ///< a function of the program; empty: the one that there is to find (docs/llvm.md)
-    std::vector<ir_argument> arguments =
-        {};          ///< by parameter or, with TVM's conventions, by tensor; a pointer that is left out is a buffer of unknown size
-    int threads = 1; ///< that parallel regions are dealt to: memory profiles are of so many
+    std::string entry = {}; ///< entry function; empty: found by the rules in docs/llvm.md
+    /// One per parameter or, with TVM's calling conventions, one per tensor. A pointer without an argument is a buffer of unknown size.
+    std::vector<ir_argument> arguments = {};
+    int threads = 1; ///< number of threads that share parallel regions; the memory profiles are for that number
     trace_options trace = {};
-    bool promote = true;  ///< variables in allocas become registers first, as in any optimised build
-    bool contract = true; ///< a product and the addition that alone uses it may become one instruction, whatever their flags (TVM compiles so)
+    bool promote = true;  ///< run mem2reg first, as an optimised build does
+    bool contract = true; ///< fuse a multiplication and its only use, an addition, into an FMA regardless of fast-math flags, as TVM does
     double time_limit_seconds = 10;
     std::uint64_t memory_limit_bytes = std::uint64_t{4} << 30U;
-    std::uint64_t reserve_bytes = std::uint64_t{4} << 30U;         ///< of addresses, for a buffer of unknown size
-    std::vector<std::pair<std::string, const void*>> symbols = {}; ///< functions and variables that the program needs from outside
-    loopnest::stop_flag stop = nullptr;                                      ///< set: the run is ended, interrupted
+    std::uint64_t reserve_bytes = std::uint64_t{4} << 30U;         ///< address space for a buffer of unknown size, in bytes
+    std::vector<std::pair<std::string, const void*>> symbols = {}; ///< external functions and variables of the program: name and address
+    loopnest::stop_flag stop = nullptr;                            ///< when set, the run ends with the error interrupted
 
-    /// A parallel loop of TVM's with more iterations is counted by stretches of some of them.
+    /// Limit on the instances of a TVM parallel loop. In a loop with more iterations an instance runs several consecutive iterations.
     static constexpr std::uint64_t most_instances = 256;
 };
 
-/// @note errors: invalid_argument, by the option's name
+/// Checks the ranges of all options. Error: invalid_argument; the message names the option.
 [[nodiscard]] inline result<void> check_ir_options(const ir_options& o) {
     const auto refuse = [](const std::string& text) { return error{errc::invalid_argument, "ir_options." + text}; };
     if (o.threads < 1 || o.threads > 256) return refuse("threads: expected 1 to 256, got " + std::to_string(o.threads));
@@ -117,7 +117,7 @@ struct ir_options {
     if (o.trace.line_bytes != 64 && o.trace.line_bytes != 128) return refuse("trace.line_bytes: expected 64 or 128");
     for (const auto& a : o.arguments)
         if (const auto* b = std::get_if<ir_buffer>(&a); b != nullptr && b->bytes > std::uint64_t{1} << 40U)
-            return refuse("arguments: a buffer of more than 2^40 bytes");
+            return refuse("arguments: expected a buffer of at most 2^40 bytes, got " + std::to_string(b->bytes));
     return {};
 }
 

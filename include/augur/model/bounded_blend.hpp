@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_BOUNDED_BLEND_HPP
 
 /// @file
-/// Two cost models that know different things of a candidate, as one.
+/// Adds a bounded correction from a second cost model to the scores of a first one.
 
 #include <cmath>
 #include <cstddef>
@@ -14,30 +14,29 @@
 
 namespace augur::inline v0 {
 
-/// What a second model thinks of a candidate, compared with the other candidates of its task, added to the first one's score.
+/// Blends the scores of two cost models: first score + weight * tanh((second score - median of the second scores in the task) / scale).
 ///
-///     const auto all = task_normaliser::of(said, 1);       // what the second says of the task's candidates, once a task
-///     bounded_blend().add(all, said, scores);
+///     const auto all = task_normaliser::of(second, 1); // median of the second model's scores over the task's candidates, once per task
+///     bounded_blend().add(all, second, scores);
 ///
-/// Unlike an `ensemble`, whose members learned alike and have one scale. It is bounded: the second decides among candidates that the first thinks
-/// alike, and lifts none over one that the first thinks better by twice the weight. It is relative: what the second says of all candidates alike does
-/// not matter. The defaults are for `task_normalised_trees` as the first (the cube of a relative speed) and an ensemble of TLP's networks as the second,
-/// chosen on classes of kernels that were held out (decision 18).
+/// The correction is bounded by `weight`: the second model decides between candidates with similar first scores, and cannot reverse a difference of
+/// 2 * weight. A constant added to all second scores has no effect. Unlike in an `ensemble`, the models may have different score scales. The
+/// defaults are for `task_normalised_trees` (predicted cube of the relative speed) with an ensemble of TLP models as the second, tuned on held-out
+/// classes of kernels (decision 18).
 struct bounded_blend {
-    float weight = 0.2F; ///< the most that is added or taken
-    float scale = 4;     ///< so far from the middle three quarters of that are reached   pre: above 0
+    float weight = 0.2F; ///< maximum absolute correction
+    float scale = 4;     ///< distance from the median at which the correction is tanh(1) = 76 % of `weight`   pre: above 0
 
-    /// scores[i] += weight * tanh((said[i] - middle) / scale). Nothing where one of the models could not score: a score of -infinity stays, one of
-    /// `said` is no opinion. O(N).
+    /// scores[i] += weight * tanh((second[i] - median) / scale). A first score of -infinity stays; a second score that is not finite adds 0. O(N).
     ///
-    /// @param all     of what the second says of candidates of the task, one column. Where its middle is not finite the second has no opinion at all
-    /// @param said    (N) the second's scores, scores (N) the first's; higher is better.   pre: none is NaN
-    void add(const task_normaliser& all, std::span<const float> said, std::span<float> scores) const {
-        AUGUR_ASSERT(all.middle().size() == 1 && said.size() == scores.size() && scale > 0, "second_opinion: a column, as many scores, a scale");
-        const float middle = all.middle().front();
-        if (!std::isfinite(middle)) return;
+    /// @param all     normaliser of the second model's scores of the task's candidates, one column; no correction if its median is not finite
+    /// @param second  (N) scores of the second model, scores (N) of the first; higher is better.   pre: none is NaN
+    void add(const task_normaliser& all, std::span<const float> second, std::span<float> scores) const {
+        AUGUR_ASSERT(all.middle().size() == 1 && second.size() == scores.size() && scale > 0, "bounded_blend: shape or scale");
+        const float median = all.middle().front();
+        if (!std::isfinite(median)) return;
         for (std::size_t i = 0; i < scores.size(); ++i)
-            if (std::isfinite(said[i])) scores[i] += weight * std::tanh((said[i] - middle) / scale);
+            if (std::isfinite(second[i])) scores[i] += weight * std::tanh((second[i] - median) / scale);
     }
 };
 

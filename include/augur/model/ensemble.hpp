@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_ENSEMBLE_HPP
 
 /// @file
-/// Several cost models as one.
+/// Ensemble cost model: the mean score of several models of one type.
 
 #include <cstddef>
 #include <span>
@@ -16,12 +16,12 @@
 
 namespace augur::inline v0 {
 
-/// The mean of several cost models' scores. Models `cost_model` where `Member` does.
+/// Mean of the scores of several cost models. Models `cost_model` if `Member` does.
 ///
-/// Networks that differ in nothing but their seed agree on programs like those they learned from and differ on others: there one network alone may
-/// pick a very slow program, and the mean seldom does. The members should have learned alike, so that their scores have one scale.
+/// Neural models that differ only in their seed agree on programs similar to the training data and disagree on others. There a single model may rank
+/// a very slow program first; the mean rarely does. Train all members on the same data and objective, so that their scores have the same scale.
 ///
-/// Cost        that of all members together; allocates nothing once it has seen a batch as large, if the members do not
+/// Cost        sum of the members' costs; no allocation after a batch of the same size, if the members do not allocate
 /// Threads     as for a member
 template <class Member>
 class ensemble {
@@ -31,7 +31,7 @@ public:
     /// pre: at least one member
     explicit ensemble(std::vector<Member> members) : members_(std::move(members)) { AUGUR_ASSERT(!members_.empty(), "ensemble: no member"); }
 
-    /// scores[i] <- the mean of the members' scores of batch[i], -infinity where one of them has that. Errors: those of the members.
+    /// scores[i] <- mean of the members' scores of batch[i]; -infinity if any member's score is -infinity. Errors: those of the members.
     template <schedule S, task Task>
     requires cost_model<Member, S, Task> result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
         if (auto done = members_.front().score(task, batch, scores); !done) return done;

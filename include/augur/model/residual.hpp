@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_RESIDUAL_HPP
 
 /// @file
-/// A cost model that knows something before it has seen anything, and learns what it got wrong: a prior, and a learner of what is left over.
+/// Residual cost model: an analytical prior plus a learned model of the prior's error.
 
 #include <cmath>
 #include <cstddef>
@@ -22,26 +22,27 @@
 
 namespace augur::inline v0 {
 
-/// The prior's score plus the learner's, the more of it the more records the task has. Models `trainable_cost_model`.
+/// Score of the prior + n / (n + half) * score of the learner, where n is the number of records of the task. Models `trainable_cost_model`.
 ///
 ///     residual_model hybrid(crop::model(machine, threads, features_of), trees_online<step_list, task, row>(row_of));
 ///
-/// The learner is taught ratios: a schedule that ran in twice the time that the prior predicts is to it one of 2 seconds. So with nothing measured
-/// the order is the prior's, a prior that is right is left alone, and one that is wrong in the same way again and again is corrected. Both must score
-/// -ln(seconds): a sum with a score that only ranks has no meaning, and is refused.
+/// The learner is trained on ratios measured / predicted seconds: a schedule that takes twice the predicted time is a record of 2 seconds. So without
+/// measurements the ranking is the prior's, and the learner corrects systematic errors of the prior. Both models must score -ln(seconds), because
+/// their scores are added; the requires-clause refuses other models.
 ///
-/// A learner may also be told what the prior says, as one more thing to learn from: where the prior is sure of itself and wrong, no other number may
-/// show it. That is one with `score(task, batch, scores, prior)` and `update(records, prior)`, spans of a prior's score for each schedule.
+/// A learner may take the prior's score as an additional feature, if it has `score(task, batch, scores, prior)` and `update(records, prior)`, where
+/// `prior` is a span with one score per schedule. Then it can also learn where the prior is unreliable.
 ///
-/// -infinity where one of them says so. A record that the prior cannot score teaches nothing; a failure is one to the learner too.
+/// The score is -infinity if one of the models gives -infinity. A record that the prior cannot score is skipped; a failure stays a failure for the
+/// learner.
 /// Threads     as for the members
 template <class Prior, class Learner>
 requires(Prior::meaning == score_meaning::negative_log_latency && Learner::meaning == score_meaning::negative_log_latency) class residual_model {
 public:
     static constexpr score_meaning meaning = score_meaning::negative_log_latency;
 
-    /// @param half  records of a task with which half of what the learner says counts: n / (n + half) with n of them. What was learned from other
-    ///              tasks alone is not believed: the first round of a task is the prior's.   pre: at least 0
+    /// @param half  number of records of a task at which the learner has weight 1/2: the weight is n / (n + half) with n records. Without records of
+    ///              the task the score is the prior's, even if the learner was trained on other tasks.   pre: at least 0
     residual_model(Prior prior, Learner learner, double half = 8) : prior_(std::move(prior)), learner_(std::move(learner)), half_(half) {
         AUGUR_ASSERT(half >= 0, "residual_model: half");
     }
@@ -53,21 +54,21 @@ public:
         if (auto done = prior_.score(t, batch, scores); !done) return done;
         const auto at = counts_.find(task_identity(t));
         if (at == counts_.end()) return {};
-        one_.resize(scores.size());
-        const std::span<float> own(one_);
-        const std::span<const float> said(scores);
-        if constexpr (requires { learner_.score(t, batch, own, said); }) {
-            if (auto done = learner_.score(t, batch, own, said); !done) return done;
+        corrections_.resize(scores.size());
+        const std::span<float> corrections(corrections_);
+        const std::span<const float> prior_scores(scores);
+        if constexpr (requires { learner_.score(t, batch, corrections, prior_scores); }) {
+            if (auto done = learner_.score(t, batch, corrections, prior_scores); !done) return done;
         } else {
-            if (auto done = learner_.score(t, batch, own); !done) return done;
+            if (auto done = learner_.score(t, batch, corrections); !done) return done;
         }
         const auto n = static_cast<double>(at->second);
         const auto share = static_cast<float>(n / (n + half_));
-        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += share * one_[i];
+        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += share * corrections[i];
         return {};
     }
 
-    /// Takes all records so far, oldest first; those of the last call come first among them. Errors: those of the members.
+    /// Takes all records so far, oldest first. The records of the previous call must be a prefix of `records`. Errors: those of the members.
     template <schedule S, task Task>
     requires cost_model<Prior, S, Task> && trainable_cost_model<Learner, S, Task>
     [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records) {
@@ -89,8 +90,8 @@ public:
             prior.push_back(ratios_[i].predicted);
         }
         const std::span<const observation<S, Task>> all(taught);
-        const std::span<const float> said(prior);
-        if constexpr (requires { learner_.update(all, said); }) return learner_.update(all, said);
+        const std::span<const float> prior_scores(prior);
+        if constexpr (requires { learner_.update(all, prior_scores); }) return learner_.update(all, prior_scores);
         else return learner_.update(all);
     }
 
@@ -99,16 +100,16 @@ public:
 
 private:
     struct ratio {
-        float predicted = 0; ///< the prior's score
-        measurement outcome; ///< seconds over the prior's
+        float predicted = 0; ///< score of the prior
+        measurement outcome; ///< measured seconds / predicted seconds
     };
 
     Prior prior_;
     Learner learner_;
     double half_;
     std::map<std::string, std::size_t, std::less<>> counts_; ///< records of each task that the prior can score
-    std::vector<ratio> ratios_;                              ///< of the records, in their order: the prior is asked once for each
-    std::vector<float> one_;
+    std::vector<ratio> ratios_;                              ///< by record, so that the prior scores each record once
+    std::vector<float> corrections_;
 };
 
 } // namespace augur::inline v0

@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_ROW_FEATURES_HPP
 
 /// @file
-/// What models of numbers, such as trees, ask of a description of schedules.
+/// Concept of a feature extractor that describes a schedule by one row of numbers, for models such as boosted trees.
 
 #include <concepts>
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace augur::inline v0 {
 
-/// Describes a schedule by a row of numbers.
+/// Extracts a feature row of fixed length from a task and a schedule.
 ///
-/// Syntax      `f.columns() -> std::size_t`; `f(task, schedule, std::span<float> row) -> result<void>`, where the row has `columns()` places
-/// Semantics   the same numbers for the same task and schedule, whatever else was asked; NaN stands for one that is missing
+/// Syntax      `f.columns() -> std::size_t`; `f(task, schedule, std::span<float> row) -> result<void>`, where row.size() == columns()
+/// Semantics   equal tasks and schedules give equal rows, independent of earlier calls; NaN marks a missing value
 template <class F, class S, class Task>
 concept row_features_of = requires(F& f, const Task& t, const S& s, std::span<float> row) {
     { f.columns() } -> std::convertible_to<std::size_t>;

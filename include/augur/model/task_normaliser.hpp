@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_TASK_NORMALISER_HPP
 
 /// @file
-/// Features of candidates among the others of their task, whatever the features are: what sets one apart, and which candidates are one program.
+/// Per-task normalisation of candidate features (difference to the task median, or rank within the task), and selection of distinct candidates.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,22 +16,22 @@
 
 namespace augur::inline v0 {
 
-/// How a model is shown a candidate's features. None is better everywhere, and models of different views err on different candidates (decision 18).
+/// Per-task normalisation of features. None is best for all tasks, and models with different normalisations err on different candidates (decision
+/// 18).
 enum class normalisation : std::uint8_t {
-    relative, ///< less the middle of the task's candidates: a kernel that nobody has measured has other extents than those that a model was trained
-              ///< on, but more or less of something than its own candidates usually have means the same for all (decision 14)
-    ranked,   ///< the share of the task's candidates that have less, and half the share of those that have the same: from 0, all have more, to 1, all
-              ///< have less
-    absolute, ///< as they are
+    relative, ///< value - median of the task's candidates: absolute features differ between kernels, the difference to the median generalises to
+              ///< kernels that are not in the training data (decision 14)
+    ranked,   ///< mid-rank within the task, in [0, 1]: fraction of the task's candidates with a lower value + half the fraction with an equal value
+    absolute, ///< no normalisation
 };
 
-/// A task's candidates, to show one of them among the others.
+/// Normaliser of one task: statistics of the features of the task's candidates.
 class task_normaliser {
 public:
-    /// Of `rows` (N, C), candidates of one task on one target: its log, or a sample of its space. A model's scores depend on which they are. O(N C)
-    /// time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
+    /// Computes the statistics of `rows` (N, C), the candidates of one task on one target: its log, or a sample of its space. Scores of a model
+    /// depend on this set. O(N C) time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
     [[nodiscard]] static task_normaliser of(std::span<const float> rows, std::size_t columns, normalisation view = normalisation::relative) {
-        AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "feature_reference::of: whole rows, at least one");
+        AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "task_normaliser::of: whole rows, at least one");
         task_normaliser out(columns, view);
         if (view == normalisation::absolute) return out;
         std::vector<float> column(rows.size() / columns);
@@ -51,25 +51,25 @@ public:
 
     [[nodiscard]] normalisation view() const noexcept { return view_; }
     [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-    /// (C) the lower median of each column.   pre: of view `relative`
+    /// (C) lower median of each column.   pre: view() is `relative`
     [[nodiscard]] std::span<const float> middle() const noexcept {
-        AUGUR_ASSERT(view_ == normalisation::relative, "feature_reference::middle: another view");
+        AUGUR_ASSERT(view_ == normalisation::relative, "task_normaliser::middle: another normalisation");
         return known_;
     }
 
-    /// rows (N, C) <- how the view shows them.   pre: the same features of the same task and target, no number is NaN
+    /// rows (N, C) <- normalised rows, in place.   pre: the same features of the same task and target, no number is NaN
     void relate(std::span<float> rows) const {
-        AUGUR_ASSERT(rows.size() % columns_ == 0, "feature_reference::relate: whole rows");
+        AUGUR_ASSERT(rows.size() % columns_ == 0, "task_normaliser::relate: whole rows");
         if (view_ == normalisation::absolute) return;
         const std::size_t n = known_.size() / columns_;
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            const auto of = std::span(known_).subspan(i % columns_ * n, n);
+            const auto column = std::span(known_).subspan(i % columns_ * n, n);
             if (view_ == normalisation::relative) {
-                rows[i] -= of.front();
+                rows[i] -= column.front();
                 continue;
             }
-            const auto [from, to] = std::equal_range(of.begin(), of.end(), rows[i]);
-            rows[i] = (static_cast<float>(from - of.begin()) + 0.5F * static_cast<float>(to - from)) / static_cast<float>(n);
+            const auto [from, to] = std::equal_range(column.begin(), column.end(), rows[i]);
+            rows[i] = (static_cast<float>(from - column.begin()) + 0.5F * static_cast<float>(to - from)) / static_cast<float>(n);
         }
     }
 
@@ -78,11 +78,11 @@ private:
 
     std::size_t columns_;
     normalisation view_;
-    std::vector<float> known_; ///< `relative`: (C); `ranked`: (C, N), each column sorted
+    std::vector<float> known_; ///< `relative`: (C) medians; `ranked`: (C, N) values, each column sorted
 };
 
-/// For each row of (N, C) the first one that is equal to it: schedules whose steps differ and whose features do not, where features say all that a
-/// program does, are one program. O(N log N) comparisons.   pre: columns >= 1, no number is NaN
+/// For each row of (N, C), the index of the first equal row. If the features determine the program, schedules with equal rows are the same program.
+/// O(N log N) comparisons.   pre: columns >= 1, no number is NaN
 [[nodiscard]] inline std::vector<std::uint32_t> equal_rows(std::span<const float> rows, std::size_t columns) {
     AUGUR_ASSERT(columns > 0 && rows.size() % columns == 0, "equal_rows: whole rows");
     std::vector<std::uint32_t> order(rows.size() / columns), first(order.size());
@@ -94,32 +94,33 @@ private:
         return p != x.end() ? *p < *q : a < b;
     });
     for (std::size_t i = 0; i < order.size(); ++i) {
-        const auto x = row(order[i]), before = row(order[i > 0 ? i - 1 : 0]);
-        first[order[i]] = i > 0 && std::equal(x.begin(), x.end(), before.begin()) ? first[order[i - 1]] : order[i];
+        const auto x = row(order[i]), previous = row(order[i > 0 ? i - 1 : 0]);
+        first[order[i]] = i > 0 && std::equal(x.begin(), x.end(), previous.begin()) ? first[order[i - 1]] : order[i];
     }
     return first;
 }
 
-/// Which candidates to try: several models' rankings take turns, each proposing its best of what is not proposed yet, the first model first. To try
-/// a program twice tells nothing new, so it is proposed once, by the one of its candidates that the model prefers; repeats come when there is nothing
-/// else. Of equal scores the earlier candidate.
+/// Round-robin selection of candidates: the models in turn select their best candidate that is not yet selected, starting with the first model.
+/// Candidates with equal rows are the same program; it is selected once, by its highest-scored candidate. Further candidates of selected programs
+/// follow only after all programs. Ties go to the lower index.
 ///
-/// @param scores  of each model, (N) each, higher is better, -infinity last.   pre: at least one model, none is NaN
+/// @param scores  per model (N) scores, higher is better.   pre: at least one model, no score is NaN
 /// @param first   (N) `equal_rows` of the candidates
-/// @param most    how many are asked for
-/// @return        at most `most` different indices, the first to try in front. O(models N log N)
+/// @param most    maximum number of selected candidates
+/// @return        at most `most` different indices in the order of selection. O(models N log N)
 [[nodiscard]] inline std::vector<std::uint32_t> take_turns(std::span<const std::vector<float>> scores, std::span<const std::uint32_t> first,
                                                            std::size_t most) {
     AUGUR_ASSERT(!scores.empty(), "take_turns: a model");
     std::vector<std::vector<std::uint32_t>> orders;
-    for (const auto& one : scores) {
-        AUGUR_ASSERT(one.size() == first.size(), "take_turns: a score a candidate");
+    for (const auto& model_scores : scores) {
+        AUGUR_ASSERT(model_scores.size() == first.size(), "take_turns: one score per candidate");
         auto& order = orders.emplace_back(first.size());
         std::iota(order.begin(), order.end(), 0U);
-        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return one[a] != one[b] ? one[a] > one[b] : a < b; });
+        std::sort(order.begin(), order.end(),
+                  [&](std::uint32_t a, std::uint32_t b) { return model_scores[a] != model_scores[b] ? model_scores[a] > model_scores[b] : a < b; });
     }
     std::vector<std::uint32_t> out;
-    std::vector<bool> proposed(first.size()), known(first.size()); // candidates; programs, by their first candidate
+    std::vector<bool> proposed(first.size()), known(first.size()); // selected candidates; selected programs, by their first candidate
     for (const bool repeats : {false, true}) {
         std::vector<std::size_t> next(orders.size());
         for (std::size_t turn = 0, idle = 0; out.size() < most && idle < orders.size(); turn = (turn + 1) % orders.size()) {

@@ -3,7 +3,7 @@
 #define AUGUR_NN_DUAL_HPP
 
 /// @file
-/// Forward-mode derivatives: a number and how it changes.
+/// Dual numbers for forward-mode automatic differentiation.
 
 #include <cmath>
 #include <compare>
@@ -14,9 +14,9 @@
 namespace augur::inline v0 {
 namespace nn {
 
-/// value + tangent * e with e^2 = 0. A function computed on duals gives its value and its directional derivative, exactly.
+/// value + tangent * e with e^2 = 0. A function evaluated on duals gives its value and its exact directional derivative.
 ///
-/// Comparison looks at the value only. `dual<dual<T>>` gives second derivatives.
+/// Comparison uses the value only. `dual<dual<T>>` gives second derivatives.
 template <class T>
 struct dual {
     T value{};
@@ -24,7 +24,7 @@ struct dual {
 
     constexpr dual() = default;
     constexpr dual(T v, T t) : value(v), tangent(t) {}
-    // NOLINTNEXTLINE(google-explicit-constructor): a constant is a dual that does not change
+    // NOLINTNEXTLINE(google-explicit-constructor): a constant is a dual with tangent 0
     constexpr dual(T v) : value(v) {}
     template <class U>
     requires(std::is_arithmetic_v<U> && !std::is_same_v<U, T>)
@@ -91,7 +91,7 @@ struct dual {
 } // namespace nn
 } // namespace augur::inline v0
 
-/// So that Eigen computes with duals.
+/// Lets Eigen use duals as scalars.
 template <class T>
 struct Eigen::NumTraits<augur::nn::dual<T>> : Eigen::GenericNumTraits<augur::nn::dual<T>> {
     using Real = augur::nn::dual<T>;

@@ -3,12 +3,12 @@
 #define AUGUR_NN_SAFETENSORS_HPP
 
 /// @file
-/// Weights files: safetensors, read strictly and written.
+/// Reader and writer of safetensors weights files; the reader validates the whole header.
 ///
 ///     u64 little-endian header length | JSON header | data
 ///
-/// The header maps names to {"dtype", "shape", "data_offsets": [begin, end]} and "__metadata__" to strings. The tensors cover the data without
-/// overlap and without holes.
+/// The header maps names to {"dtype", "shape", "data_offsets": [begin, end]} and "__metadata__" to a map of strings. The tensors cover the data
+/// without overlaps and gaps.
 
 #include <algorithm>
 #include <array>
@@ -31,15 +31,15 @@
 namespace augur::inline v0 {
 namespace nn {
 
-/// What a reader refuses to go beyond.
+/// Limits of the reader; a file beyond a limit is an error.
 struct safetensors_limits {
-    std::size_t file = std::size_t{1} << 34U;
-    std::size_t header = 100'000'000;
+    std::size_t file = std::size_t{1} << 34U; ///< bytes
+    std::size_t header = 100'000'000;         ///< bytes
     std::size_t tensors = 1'000'000;
-    std::size_t rank = 32;
+    std::size_t rank = 32; ///< dimensions of a tensor
 };
 
-/// A tensor of a file: where its bytes lie in the data.
+/// Header entry of a tensor: type, shape and byte range in the data.
 struct tensor_entry {
     std::string name;
     std::string_view type; ///< "F32" and so on
@@ -49,9 +49,9 @@ struct tensor_entry {
 
 /// The header of a file.
 struct safetensors_header {
-    std::vector<std::pair<std::string, std::string>> metadata; ///< by key
-    std::vector<tensor_entry> tensors;                         ///< by name
-    std::size_t data = 0;                                      ///< where the data begin in the file
+    std::vector<std::pair<std::string, std::string>> metadata; ///< sorted by key
+    std::vector<tensor_entry> tensors;                         ///< sorted by name
+    std::size_t data = 0;                                      ///< offset of the data in the file
 
     [[nodiscard]] const tensor_entry* find(std::string_view name) const {
         const auto at = std::lower_bound(tensors.begin(), tensors.end(), name, [](const tensor_entry& t, std::string_view n) { return t.name < n; });
@@ -83,12 +83,12 @@ inline constexpr std::array<tensor_type, 13> tensor_types = {{{"F64", 8},
                                                               {"U8", 1},
                                                               {"BOOL", 1}}};
 
-/// Reads {"dtype", "shape", "data_offsets"}. False after an error, which `in` then has.
+/// Reads {"dtype", "shape", "data_offsets"}. Returns false on an error, which is stored in `in`.
 inline bool read_tensor(json_reader& in, tensor_entry& to, const safetensors_limits& limits) {
     bool has_type = false, has_shape = false, has_offsets = false;
     std::size_t width = 0;
     std::string_view key;
-    const auto once = [&](bool& flag) { return std::exchange(flag, true) ? in.fail(errc::parse, "a key that was there before") : true; };
+    const auto once = [&](bool& flag) { return std::exchange(flag, true) ? in.fail(errc::parse, "a key of a tensor occurs twice") : true; };
     if (!in.begin_object()) return false;
     while (in.next_member(key)) {
         if (key == "dtype") {
@@ -138,7 +138,7 @@ inline bool read_tensor(json_reader& in, tensor_entry& to, const safetensors_lim
     return true;
 }
 
-/// The length of the header, from the first 8 bytes of a file of `size` bytes. Errors: parse, limit.
+/// Reads the header length from the first 8 bytes of a file of `size` bytes. Errors: parse, limit.
 inline result<std::size_t> safetensors_length(std::string_view front, std::uint64_t size, const safetensors_limits& limits) {
     const auto wrong = [](errc code, std::string what) { return error{code, "safetensors: " + std::move(what)}; };
     if (size < 8 || front.size() < 8)
@@ -151,7 +151,7 @@ inline result<std::size_t> safetensors_length(std::string_view front, std::uint6
     return static_cast<std::size_t>(length);
 }
 
-/// Reads and checks a header against the size of its file; the data are not looked at. Errors: those of `parse_safetensors`.
+/// Reads a header and validates it against the size of its file; does not read the data. Errors: those of `parse_safetensors`.
 inline result<safetensors_header> read_safetensors_header(std::string_view text, std::uint64_t size, const safetensors_limits& limits) {
     const auto wrong = [](errc code, std::string what) { return error{code, "safetensors: " + std::move(what)}; };
     if (text.empty() || text.front() != '{') return wrong(errc::parse, "the header must begin with '{'");
@@ -189,7 +189,7 @@ inline result<safetensors_header> read_safetensors_header(std::string_view text,
     for (std::size_t i = 1; i < header.metadata.size(); ++i)
         if (header.metadata[i].first == header.metadata[i - 1].first)
             return wrong(errc::parse, "metadata key '" + header.metadata[i].first + "' twice");
-    // the data: without overlap, without holes, to the end
+    // the tensors must cover the data to the end, without overlaps and gaps
     std::sort(header.tensors.begin(), header.tensors.end(),
               [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
     std::size_t at = 0;
@@ -208,18 +208,18 @@ inline result<safetensors_header> read_safetensors_header(std::string_view text,
 
 } // namespace detail
 
-/// Reads and checks the header of a whole file in memory.
+/// Reads and validates the header of a file in memory.
 ///
-/// Errors: parse (length, JSON, missing, unknown or repeated keys, dtype), shape_mismatch (size against offsets, overlap, hole, data missing or
-/// left over), limit. Linear in the header but for a sort.
+/// Errors: parse (length, JSON, missing, unknown or repeated keys, dtype), shape_mismatch (shape and offsets disagree, overlap, gap, missing or
+/// additional data), limit. Cost: O(n log n) in the number of header entries.
 inline result<safetensors_header> parse_safetensors(std::string_view file, const safetensors_limits& limits = {}) {
     const auto length = detail::safetensors_length(file, file.size(), limits);
     if (!length) return length.error();
     return detail::read_safetensors_header(file.substr(8, *length), file.size(), limits);
 }
 
-/// The numbers of a tensor of type F32.
-/// Errors: not_found, version_mismatch (another type), shape_mismatch, parse (a number that is not finite).
+/// Reads the values of a tensor of type F32 and of shape `shape`.
+/// Errors: not_found, version_mismatch (another type), shape_mismatch, parse (a value that is not finite).
 inline result<void> read_tensor(std::string_view file, const safetensors_header& header, std::string_view name, std::span<const std::uint64_t> shape,
                                 std::span<float> to) {
     const auto wrong = [&](errc code, std::string what) { return error{code, "safetensors: tensor '" + std::string(name) + "' " + std::move(what)}; };
@@ -243,18 +243,18 @@ inline result<void> read_tensor(std::string_view file, const safetensors_header&
     return {};
 }
 
-/// Builds a file in memory.
+/// Builds a safetensors file in memory.
 class safetensors_writer {
 public:
     void metadata(std::string_view key, std::string_view value) { metadata_.emplace_back(key, value); }
 
-    /// pre: the product of the shape is the number of values; every name once
+    /// Adds a tensor of type F32.   pre: the product of the shape is the number of values; names are unique
     void tensor(std::string_view name, std::span<const std::uint64_t> shape, std::span<const float> values) {
         tensors_.push_back({std::string(name), "F32", {shape.begin(), shape.end()}, data_.size(), data_.size() + 4 * values.size()});
         for (const float v : values) put(std::bit_cast<std::uint32_t>(v), 4);
     }
 
-    /// The file. The header is filled up with spaces so that the data begin at a multiple of 8.
+    /// Returns the bytes of the file. The header is padded with spaces, so that the data begin at a multiple of 8.
     [[nodiscard]] std::string file() {
         std::string header;
         json_writer out(header);
@@ -290,13 +290,12 @@ private:
     std::string data_;
 };
 
-/// The bytes of a weights file. Its header is read and checked against the size of the file first; only then memory is taken for the data, as much
-/// as there are.
-/// Errors: io (no regular file, ...), limit, those of `parse_safetensors`; all behind the path.
+/// Loads the bytes of a weights file. Validates the header against the size of the file before it allocates memory for the data.
+/// Errors: io (not a regular file, ...), limit, those of `parse_safetensors`; every message begins with the path.
 inline result<std::string> load_bytes(const std::string& path, const safetensors_limits& limits = {}) {
     auto file = whole_file::open(path);
     if (!file) return file.error();
-    const auto wrong = [&](const error& why) { return error{why.code, path + ": " + why.detail}; };
+    const auto wrong = [&](const error& cause) { return error{cause.code, path + ": " + cause.detail}; };
     if (file->size() > limits.file) return wrong({errc::limit, "larger than the limit of " + std::to_string(limits.file) + " bytes"});
     std::string bytes;
     if (auto done = file->read(bytes, 8); !done) return done.error();
@@ -307,7 +306,7 @@ inline result<std::string> load_bytes(const std::string& path, const safetensors
     if (!header) return wrong(header.error());
     bytes.reserve(static_cast<std::size_t>(file->size()));
     if (auto done = file->read(bytes, static_cast<std::size_t>(file->size()) - bytes.size()); !done) return done.error();
-    return bytes; // fewer than it said where somebody cut it: that the next one to parse them finds
+    return bytes; // shorter if the file was truncated meanwhile; parsing the bytes detects that
 }
 
 } // namespace nn

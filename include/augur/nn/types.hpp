@@ -3,7 +3,7 @@
 #define AUGUR_NN_TYPES_HPP
 
 /// @file
-/// The words of the network room: scalars, row-major matrices, what a function takes and gives.
+/// Basic types of the neural-network layers: scalar concept, row-major matrix types, argument types, growing buffers.
 ///
 /// Letters used in all shapes: T tokens (rows), I features in, O features out, D model width, H heads, N candidates.
 
@@ -34,10 +34,10 @@ concept has_elementary_functions = requires(const S& x) {
 };
 } // namespace detail
 
-/// A number that a network may be made of: float, double, `dual<T>` or a user's type with `Eigen::NumTraits`.
+/// Number type of parameters and activations: float, double, `dual<T>` or a user's type with `Eigen::NumTraits`.
 ///
-/// Syntax      ordered field: + - * / and their assignments, < and ==, made from int and double; exp, log, sqrt, abs by lookup
-/// Semantics   comparison looks at the value only, so that branches (ReLU, maximum) are the same for a number and its dual
+/// Syntax      ordered field: + - * / and their assignments, < and ==, constructible from int and double; exp, log, sqrt, abs by lookup
+/// Semantics   comparison uses the value only, so that branches (ReLU, maximum) are the same for a number and its dual
 template <class S>
 concept scalar = std::regular<S> && std::totally_ordered<S> && std::constructible_from<S, int> && std::constructible_from<S, double> &&
     detail::has_elementary_functions<S> && requires(S& x, const S& y) {
@@ -58,24 +58,24 @@ template <scalar S>
 using matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <scalar S>
 using row_vector = Eigen::Matrix<S, 1, Eigen::Dynamic>;
-/// A matrix in memory that belongs to somebody else.
+/// View of a row-major matrix in memory owned elsewhere.
 template <scalar S>
 using map = Eigen::Map<matrix<S>>;
 
-/// A matrix argument: any row-major matrix, block or map whose columns lie side by side; nothing is copied then.
+/// Input matrix argument: any row-major matrix, block or map with contiguous rows is passed without a copy.
 template <scalar S>
 using in = const Eigen::Ref<const matrix<S>>&;
-/// A matrix result; the caller owns it and gives it its shape.
+/// Output matrix argument; the caller allocates it with the right shape.
 template <scalar S>
 using out = Eigen::Ref<matrix<S>>;
 template <scalar S>
 using in_row = const Eigen::Ref<const row_vector<S>>&;
 
-/// Memory for an activation. It grows and never shrinks, so a loop over batches of many sizes stops allocating after its largest one.
+/// Memory for an activation. It grows and never shrinks, so a loop over batches allocates nothing after the largest batch.
 template <scalar S>
 class buffer {
 public:
-    /// The first rows x cols numbers as a matrix; what they hold is unspecified. Earlier maps of this buffer end here.
+    /// Resizes to rows x cols and returns the matrix; its values are unspecified. Invalidates earlier maps of this buffer.
     map<S> shape(index rows, index cols) {
         const auto need = static_cast<std::size_t>(rows * cols);
         if (storage_.size() < need) storage_.resize(need);
@@ -83,7 +83,7 @@ public:
         cols_ = cols;
         return view();
     }
-    /// What the last `shape` gave.
+    /// Matrix of the last `shape`.
     [[nodiscard]] map<S> view() { return map<S>(storage_.data(), rows_, cols_); }
     [[nodiscard]] Eigen::Map<const matrix<S>> view() const { return Eigen::Map<const matrix<S>>(storage_.data(), rows_, cols_); }
 

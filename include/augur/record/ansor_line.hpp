@@ -3,7 +3,8 @@
 #define AUGUR_RECORD_ANSOR_LINE_HPP
 
 /// @file
-/// One line of an auto_scheduler log of TVM (v0.2 to v0.6, src/auto_scheduler/measure_record.cc), both ways and byte for byte:
+/// Parser and writer for one record line of a TVM auto_scheduler log (v0.2 to v0.6, src/auto_scheduler/measure_record.cc). A line that is read and
+/// written again is the same byte for byte:
 ///
 ///     {"i": [[key, target, [8 hardware numbers], host, layout, [inputs]], [[], [steps]]], "r": [[seconds], error, all_cost, timestamp], "v": "v0.6"}
 
@@ -22,48 +23,51 @@
 
 namespace augur::inline v0 {
 
-/// What was tuned and for what, as the logs say it.
+/// Tuning task of a log line: TVM's SearchTask.
 struct logged_task {
     std::string workload_key; ///< JSON in a string: `["<hash or function>", arguments...]`
     std::string target;       ///< `llvm -keys=cpu ...`
-    /// cores, vector bytes, cache line bytes, shared memory, local memory, threads a block, vthreads, warp size
+    /// TVM's HardwareParams: cores, vector unit bytes, cache line bytes, shared memory and local memory per block in bytes, threads per block,
+    /// vthreads, warp size
     std::array<std::int64_t, 8> hardware{};
     std::string target_host;
-    std::int64_t layout_rewrite = 0; ///< 0 none, 1 insert a transform stage, 2 constant inputs are re-laid-out
-    std::vector<std::string> inputs; ///< names of inputs with given contents
+    std::int64_t layout_rewrite = 0; ///< TVM's LayoutRewriteOption: 0 none, 1 insert a transform stage, 2 rewrite for pre-transformed inputs
+    std::vector<std::string> inputs; ///< names of the task inputs that have fixed contents
 
-    /// How many of these fields the line has: older versions wrote 2, 3 or 5 of the 6.
+    /// Number of fields that the line has. Older log versions have 2, 3 or 5 of the 6.
     std::uint8_t fields = 6;
 
     friend bool operator==(const logged_task&, const logged_task&) = default;
 };
 
-/// What TVM writes about one measured schedule.
+/// One measured schedule of a TVM log: MeasureInput and MeasureResult.
 struct ansor_line {
     logged_task task;
     step_list schedule;
-    std::vector<double> costs;  ///< seconds, one a repeat; [1e10] when it failed
-    std::int64_t error = 0;     ///< MeasureErrorNO, 0 is none
-    double all_cost = 0;        ///< seconds that the trial took
+    std::vector<double> costs;  ///< one latency per repeat, in seconds; [1e10] for a failed trial
+    std::int64_t error = 0;     ///< MeasureErrorNO; 0: no error
+    double all_cost = 0;        ///< wall time of the trial in seconds, build included
     std::int64_t timestamp = 0; ///< Unix seconds
     std::string version = "v0.6";
 
-    /// The text of "r" that was read. Some logs were rewritten by programs that spell numbers in another way than TVM (1e10 as 10000000000.0);
-    /// as long as it says what costs, error, all_cost and timestamp say, it is written back as it was.
+    /// Original text of "r"; empty if the line was not read from a log. Some logs were rewritten by programs that format numbers differently from TVM
+    /// (1e10 as 10000000000.0). The writer repeats the original text while it agrees with costs, error, all_cost and timestamp.
     std::string spelling;
 };
 
-/// How TVM writes the cost of a failed trial, in seconds.
+/// Cost that TVM writes for a failed trial, in seconds.
 inline constexpr double ansor_failed_cost = 1e10;
 
 namespace detail {
 
-/// A step into an array that must go on, or end, here.
-inline bool more(json_reader& in, const char* what) { return in.next_element() || in.fail(errc::parse, std::string("missing: ") + what); }
-inline bool no_more(json_reader& in, const char* what) {
-    if (in.next_element()) return in.fail(errc::parse, std::string("more than expected in ") + what);
+/// Moves to the next array element. Error: parse when the array ends here; the message names `item`.
+inline bool more(json_reader& in, const char* item) { return in.next_element() || in.fail(errc::parse, std::string("missing: ") + item); }
+/// Leaves an array. Error: parse when the array has another element; the message names `array`.
+inline bool no_more(json_reader& in, const char* array) {
+    if (in.next_element()) return in.fail(errc::parse, std::string("more elements than expected in ") + array);
     return in.ok();
 }
+/// Moves to the next object member. Error: parse when its key is not `name`.
 inline bool member(json_reader& in, std::string_view name) {
     std::string_view key;
     if (in.next_member(key) && key == name) return true;
@@ -95,11 +99,11 @@ inline bool read_task(json_reader& in, logged_task& task) {
     return no_more(in, "the task");
 }
 
-/// "r": the costs, error number, all_cost and timestamp.
+/// Reads the value of "r": costs, error number, all_cost and timestamp.
 inline bool read_measured(json_reader& in, ansor_line& out) {
     out.costs.clear();
     if (!in.begin_array()) return false;
-    const std::size_t start = in.offset() - 1; // with the bracket
+    const std::size_t start = in.offset() - 1; // of the opening bracket
     if (!more(in, "costs") || !in.begin_array()) return false;
     while (in.next_element())
         if (!in.read(out.costs.emplace_back())) return false;
@@ -110,7 +114,7 @@ inline bool read_measured(json_reader& in, ansor_line& out) {
     return true;
 }
 
-/// Does the spelling still say what the fields say?
+/// Does `line.spelling` parse to the values of the fields?
 inline bool spelling_holds(const ansor_line& line) {
     if (line.spelling.empty() || line.spelling.find('\n') != std::string::npos) return false;
     json_reader in(line.spelling);
@@ -121,24 +125,24 @@ inline bool spelling_holds(const ansor_line& line) {
 
 } // namespace detail
 
-/// Reads the object that comes next in `in`. False after an error, which `in` then has; `out` is then in no particular state.
+/// Reads the next object of `in`. On an error it returns false, `in` holds the error, and `out` is unspecified.
 inline bool read_ansor_line(json_reader& in, ansor_line& out, std::size_t most_steps = max_steps) {
     using namespace detail;
     if (!in.begin_object() || !member(in, "i") || !in.begin_array()) return false;
     if (!more(in, "task") || !read_task(in, out.task)) return false;
     if (!more(in, "state") || !in.begin_array()) return false;
-    if (!more(in, "stages") || !in.begin_array() || !no_more(in, "the stages")) return false; // TVM leaves them empty
+    if (!more(in, "stages") || !in.begin_array() || !no_more(in, "the stages")) return false; // TVM writes an empty array
     if (!more(in, "steps") || !read_steps(in, out.schedule, most_steps)) return false;
     if (!no_more(in, "the state") || !no_more(in, "\"i\"")) return false;
 
     if (!member(in, "r") || !read_measured(in, out)) return false;
     if (!member(in, "v") || !in.read(out.version)) return false;
     std::string_view key;
-    if (in.next_member(key)) return in.fail(errc::parse, "an unknown key behind \"v\"");
+    if (in.next_member(key)) return in.fail(errc::parse, "expected the end of the record after \"v\", got an unknown key");
     return in.ok();
 }
 
-/// The record in one line of a log. Errors say line:column, with `line` for the line.
+/// Parses one log line. Errors: those of `json_reader`; the message begins with line:column, and `line` is the line number to use.
 [[nodiscard]] inline result<ansor_line> parse_ansor_line(std::string_view text, json_limits limits = {}, std::size_t line = 1) {
     json_reader in(text, limits, line);
     ansor_line out;
@@ -146,7 +150,7 @@ inline bool read_ansor_line(json_reader& in, ansor_line& out, std::size_t most_s
     return out;
 }
 
-/// Appends the line as TVM writes it, without the newline.
+/// Appends the line in TVM's format, without the newline.
 inline void append_ansor_line(std::string& text, const ansor_line& line) {
     json_writer out(text);
     const logged_task& task = line.task;

@@ -3,7 +3,7 @@
 #define AUGUR_RECORD_FILE_DESCRIPTOR_HPP
 
 /// @file
-/// Descriptors that close themselves, and the one way to open a file that must be a regular one. POSIX.
+/// RAII owner of a POSIX file descriptor, and an open that accepts regular files only.
 
 #include <cerrno>
 #include <cstring>
@@ -23,7 +23,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// Owns a descriptor.
+/// Owns a file descriptor and closes it.
 class descriptor {
 public:
     descriptor() = default;
@@ -34,7 +34,7 @@ public:
         return *this;
     }
     ~descriptor() { reset(); }
-    /// Closes it, and owns another one, or none.
+    /// Closes the owned descriptor and takes ownership of `fd`; -1: owns none.
     void reset(int fd = -1) noexcept {
         if (fd_ >= 0) ::close(fd_);
         fd_ = fd;
@@ -42,7 +42,7 @@ public:
     [[nodiscard]] int get() const noexcept { return fd_; }
     explicit operator bool() const noexcept { return fd_ >= 0; }
 
-    /// open(2), again when a signal came between; O_CLOEXEC is added.
+    /// open(2) with O_CLOEXEC; retries on EINTR. On failure the result owns nothing and errno is set.
     static descriptor open(const char* path, int flags, unsigned mode = 0) noexcept {
         int fd = -1;
         do fd = ::open(path, flags | O_CLOEXEC, mode);
@@ -54,13 +54,13 @@ private:
     int fd_ = -1;
 };
 
-/// What the operating system refused, and why. Reads errno.
-inline error system_error(std::string_view path, std::string_view what) {
+/// Error "path: action: strerror(errno)". Code: not_found for ENOENT, else io.
+inline error system_error(std::string_view path, std::string_view action) {
     const int number = errno;
-    return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(what) + ": " + std::strerror(number)};
+    return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(action) + ": " + std::strerror(number)};
 }
 
-/// What a file is, by its mode.
+/// File type of an st_mode.
 inline std::filesystem::file_type type_of_file(mode_t mode) noexcept {
     using std::filesystem::file_type;
     return S_ISREG(mode)    ? file_type::regular
@@ -72,15 +72,15 @@ inline std::filesystem::file_type type_of_file(mode_t mode) noexcept {
                             : file_type::unknown;
 }
 
-/// A descriptor of a regular file.
+/// Open regular file and its fstat result.
 struct regular_file {
     descriptor file;
     struct stat about{};
 };
 
-/// open(2) of a regular file, or of a new one with O_CREAT. Anything else is refused before it is opened, and after it should it come in between; a
-/// FIFO never makes it wait.
-/// Errors: not_found; io, which says what came.
+/// Opens a regular file; creates it when `flags` has O_CREAT. The file type is checked before open(2), because opening a device can have effects, and
+/// again after it, because the path can change in between. O_NONBLOCK is added, so that a FIFO never blocks.
+/// Errors: not_found; io (not a regular file: the message names its type).
 inline result<regular_file> open_regular_file(const std::string& path, int flags, unsigned mode = 0) {
     regular_file made;
     if (::stat(path.c_str(), &made.about) == 0 && !S_ISREG(made.about.st_mode)) return not_regular(path, type_of_file(made.about.st_mode));

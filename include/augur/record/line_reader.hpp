@@ -3,7 +3,7 @@
 #define AUGUR_RECORD_LINE_READER_HPP
 
 /// @file
-/// Files as lines: of any size, in bounded memory. POSIX.
+/// Reads a POSIX file descriptor line by line in bounded memory.
 
 #include <cerrno>
 #include <cstddef>
@@ -20,26 +20,26 @@
 
 namespace augur::inline v0 {
 
-/// Splits what a descriptor gives into lines.
+/// Splits the bytes of a file descriptor into lines.
 ///
-/// Memory     the longest line, up to the limit
-/// Threads    one thread a reader
+/// Memory     two times the longest line, at most two times the limit
+/// Threads    one thread per reader
 class line_reader {
 public:
     enum class status : std::uint8_t {
-        line,     ///< a line, without its newline
-        unended,  ///< the last line, which has none
-        too_long, ///< a line beyond the limit; passed over
-        end,      ///< there are no more
-        failed,   ///< see errno
+        line,     ///< a line, given without its newline
+        unended,  ///< the last line of the file, which has no newline
+        too_long, ///< a line longer than the limit; the reader skips it
+        end,      ///< end of the file
+        failed,   ///< read(2) failed; see errno
     };
 
-    /// Reads from `fd`, which must stay open; it is not closed here.
+    /// Reads from `fd`. The caller keeps `fd` open and closes it. `longest`: limit on a line in bytes.
     explicit line_reader(int fd, std::size_t longest = std::size_t{16} << 20U) : fd_(fd), longest_(longest), buffer_(first_size) {}
 
-    /// The next line; valid until the next call.
+    /// Gives the next line. The view is valid until the next call.
     [[nodiscard]] status next(std::string_view& line) {
-        at_ += used_; // behind the line before
+        at_ += used_; // skips the previous line
         used_ = 0;
         bool dropping = false;
         std::size_t searched = 0;
@@ -52,7 +52,7 @@ public:
                 return take(line, length, length + 1, dropping || length > longest_ ? status::too_long : status::line);
             }
             searched = held;
-            if (held > longest_) { // a limit, not a buffer: forget what was seen of the line
+            if (held > longest_) { // drops the part of the line that is in the buffer, so that the memory stays bounded
                 dropping = true;
                 used_ += held;
                 begin_ = end_ = 0;
@@ -67,22 +67,22 @@ public:
         }
     }
 
-    [[nodiscard]] std::uint64_t offset() const noexcept { return at_; }   ///< of the first byte of the line given last
-    [[nodiscard]] std::size_t number() const noexcept { return number_; } ///< of that line, from 1
-    [[nodiscard]] bool unended() const noexcept { return unended_; }      ///< it has no newline, whatever its length
+    [[nodiscard]] std::uint64_t offset() const noexcept { return at_; }   ///< byte offset of the last line given, from where reading began
+    [[nodiscard]] std::size_t number() const noexcept { return number_; } ///< number of the last line given, from 1
+    [[nodiscard]] bool unended() const noexcept { return unended_; }      ///< the last line given, of any length, has no newline
 
 private:
     static constexpr std::size_t first_size = std::size_t{1} << 16U;
 
-    status take(std::string_view& line, std::size_t length, std::size_t with_newline, status what) {
+    status take(std::string_view& line, std::size_t length, std::size_t with_newline, status kind) {
         line = std::string_view(buffer_.data() + begin_, length);
         begin_ += with_newline;
         used_ += with_newline;
         unended_ = with_newline == length;
         ++number_;
-        return what;
+        return kind;
     }
-    /// Reads more behind what is held. 0 at the end of the file, negative on failure.
+    /// Appends bytes of the file to the buffer. Returns their number; 0 at the end of the file, negative on failure.
     std::ptrdiff_t fill() {
         if (begin_ > 0) {
             std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -102,7 +102,7 @@ private:
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
     std::uint64_t at_ = 0;
-    std::uint64_t used_ = 0; ///< bytes of the line given last, newline included
+    std::uint64_t used_ = 0; ///< bytes of the last line given, newline included
     std::size_t number_ = 0;
     bool unended_ = false;
 };

@@ -3,11 +3,11 @@
 #define AUGUR_RECORD_LOG_READER_HPP
 
 /// @file
-/// Reading logs: ours and TVM's, of any size, whatever happened to them.
+/// Streaming reader of tuning logs, written by augur or by TVM, that recovers from damaged and incomplete lines.
 ///
-/// A record of ours is a line and its comment (record/record.hpp); only when the checksum holds it is given. A line without comment is foreign:
-/// TVM wrote it. In a log of ours the last one without comment is torn: its writer died. Everything else that is wrong costs one line, or two where
-/// it joined them, and is told.
+/// A record of an augur log is a record line and its comment line (record/record.hpp); the reader gives the record only if the checksum of both lines
+/// matches. A record line without a comment is foreign: TVM wrote it. If the last record line of an augur log has no comment, the record is torn: its
+/// writer died during the write. Every other damage loses one line, or two lines that lost the newline between them, and is reported.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace augur::inline v0 {
 
-/// A line that was not given as a record, and why.
+/// Report about a line that could not be read as a record.
 struct bad_line {
     std::string_view file;
     std::size_t line = 0;   ///< from 1
@@ -39,40 +39,40 @@ struct bad_line {
 };
 
 struct log_read_options {
-    json_limits limits{};                             ///< `document` is the longest line
-    std::size_t steps = max_steps;                    ///< of one schedule
-    bool strict = false;                              ///< the first bad line, or a torn tail, is the end and the error
-    std::function<void(const bad_line&)> on_bad_line; ///< called for each, in order; may be empty
+    json_limits limits{};                             ///< limits of the JSON parser; `document` limits a line in bytes
+    std::size_t steps = max_steps;                    ///< limit on the steps of one schedule
+    bool strict = false;                              ///< stop with an error at the first bad line or torn record
+    std::function<void(const bad_line&)> on_bad_line; ///< called for each bad line in file order; may be empty
 };
 
-/// What a reader has seen so far.
+/// Counters of a reader up to the last record given.
 struct log_summary {
-    std::size_t records = 0; ///< given, foreign ones included
-    std::size_t foreign = 0; ///< given without comment
-    std::size_t bad = 0;     ///< lines refused
-    bool torn = false;       ///< the log ends within a record
-    bool ours = false;       ///< has our header or a comment of ours
-    std::int64_t last_sequence = -1;
+    std::size_t records = 0;         ///< records given, foreign records included
+    std::size_t foreign = 0;         ///< records given that have no comment line
+    std::size_t bad = 0;             ///< lines refused
+    bool torn = false;               ///< the log ends within a record
+    bool ours = false;               ///< an augur log: it has an augur header or an augur comment
+    std::int64_t last_sequence = -1; ///< largest sequence number; -1: none
 };
 
-/// Gives the records of one log, one by one.
+/// Reads the records of one log in order.
 ///
 /// Memory     one record and the longest line
-/// Threads    one thread a reader; a log may be read while it is written
+/// Threads    one thread per reader; another process may append to the log meanwhile
 class log_reader {
 public:
-    /// Of a regular file; a pipe goes to the constructor. Errors: io (no regular file, ...), not_found.
+    /// Opens a regular file; use the constructor for a pipe. Errors: io (not a regular file, ...), not_found.
     [[nodiscard]] static result<log_reader> open(const std::string& path, log_read_options options = {}) {
         auto opened = detail::open_regular_file(path, O_RDONLY);
         if (!opened) return opened.error();
         const int fd = opened->file.get();
         return log_reader(path, std::move(options), fd, std::move(opened->file));
     }
-    /// Reads from where `fd`, a pipe perhaps, stands; it must stay open and is not closed here. `name` is for messages.
+    /// Reads from the current position of `fd`, which may be a pipe. The caller keeps `fd` open and closes it. Messages use `name`.
     log_reader(std::string name, int fd, log_read_options options = {}) : log_reader(std::move(name), std::move(options), fd, detail::descriptor()) {}
 
-    /// Gives the next record; false at the end.
-    /// Errors: io; version_mismatch (a log of another version); when strict, the first bad line.
+    /// Reads the next record into `out`; false at the end of the log.
+    /// Errors: io; version_mismatch (a log of another version); with `strict`, the first bad line.
     [[nodiscard]] result<bool> next(record& out) {
         bool give = false;
         while (!give && !ended_ && failed_.code == errc{}) {
@@ -100,11 +100,11 @@ public:
     }
 
     [[nodiscard]] const log_summary& summary() const noexcept { return summary_; }
-    /// When torn: where the torn record begins, in bytes from where reading began.
+    /// Byte offset of the torn record, from where reading began. pre: summary().torn
     [[nodiscard]] std::uint64_t torn_at() const noexcept { return torn_at_; }
-    /// When torn: is it our header that was not written to its end?
+    /// Is the torn line the header of an augur log? pre: summary().torn
     [[nodiscard]] bool torn_header() const noexcept { return torn_header_; }
-    /// Does the last line have no newline?
+    /// Does the last line of the log have no newline?
     [[nodiscard]] bool unended() const noexcept { return unended_; }
 
 private:
@@ -123,12 +123,12 @@ private:
             return false;
         }
         damage_pending();
-        if (line.front() != '#' && line.front() != ' ') // TVM skips both
+        if (line.front() != '#' && line.front() != ' ') // TVM skips lines that begin with either
             refuse(lines_.number(), 1, errc::parse, "neither a record nor a comment");
         return false;
     }
 
-    /// A comment of ours: it completes the record in front of it.
+    /// Handles an augur comment, which completes the pending record. True: `out` has a record.
     bool complete(std::string_view line, record& out) {
         if (has_pending_) {
             const auto read = read_record_comment(pending_line_, line, pending_, lines_.number());
@@ -144,11 +144,11 @@ private:
             }
         }
         if (unended_) tear(has_pending_ ? pending_at_ : lines_.offset());
-        else refuse(lines_.number(), 1, errc::parse, "a comment without its record");
+        else refuse(lines_.number(), 1, errc::parse, "expected a record line before its comment line");
         return false;
     }
 
-    /// From here on the log is ours. What stands before is not, or it is another log of ours, put in front.
+    /// Handles a header. It can follow other lines: TVM wrote the log first, or two logs were concatenated. True: `out` has a record.
     bool header(std::string_view line, record& out) {
         damage_pending();
         const bool foreign_before = has_pending_ && give_pending(out);
@@ -157,7 +157,7 @@ private:
             summary_.ours = true;
         } else if (check.error().code == errc::version_mismatch) {
             if (failed_.code == errc{})
-                failed_ = {errc::version_mismatch, name_ + ":" + check.error().detail}; // strict: a bad line before was the first
+                failed_ = {errc::version_mismatch, name_ + ":" + check.error().detail}; // with `strict` an earlier bad line is the error
         } else if (unended_) {
             torn_header_ = !summary_.ours;
             tear(lines_.offset());
@@ -168,7 +168,7 @@ private:
         return foreign_before;
     }
 
-    /// A line of TVM's, or the first of the two of a record of ours: the next line will tell.
+    /// Handles a record line, which stays pending: the next line decides whether the record is foreign. True: `out` has the previous record.
     bool record_line(std::string_view line, record& out) {
         json_reader in(line, options_.limits, lines_.number());
         ansor_line parsed;
@@ -207,11 +207,11 @@ private:
         if (out.foreign) ++summary_.foreign;
         return true;
     }
-    /// What follows a record in a log of ours is its comment. If it is something else that no writer writes, the record is not to be trusted either.
+    /// Refuses the pending record of an augur log: its comment should follow, and neither augur nor TVM writes the line that follows instead.
     void damage_pending() {
         if (!has_pending_ || !summary_.ours) return;
         has_pending_ = false;
-        refuse(pending_number_, 1, errc::parse, "a record whose comment is damaged");
+        refuse(pending_number_, 1, errc::parse, "the comment of the record is damaged");
     }
     void tear(std::uint64_t at) {
         has_pending_ = false;
@@ -231,10 +231,10 @@ private:
 
     std::string name_;
     log_read_options options_;
-    detail::descriptor file_; ///< when it is ours to close
+    detail::descriptor file_; ///< owned by `open`, else empty
     line_reader lines_;
     log_summary summary_;
-    record pending_; ///< read, and waiting for what follows it
+    record pending_; ///< record whose comment line may follow
     std::string pending_line_;
     std::uint64_t pending_at_ = 0;
     std::size_t pending_number_ = 0;

@@ -3,7 +3,7 @@
 #define AUGUR_RECORD_LOG_WRITER_HPP
 
 /// @file
-/// Writing a log: only ever at its end, one record a write, one writer at a time. POSIX.
+/// Append-only writer of tuning logs with an exclusive file lock and crash recovery. POSIX.
 
 #include <algorithm>
 #include <array>
@@ -34,16 +34,16 @@
 
 namespace augur::inline v0 {
 
-/// When a record must be on the disk. A crash of the program loses nothing in any case, only one of the machine does.
+/// When the writer calls fsync. A crash of the program loses no record in any mode; a crash of the machine loses the records that are not synced.
 enum class durability : std::uint8_t {
-    none,  ///< when the system likes
-    batch, ///< after every 32 records, and at the end
+    none,  ///< never
+    batch, ///< after every 32 records and in the destructor
     each,  ///< before `append` returns
 };
 
 namespace detail {
 
-/// The calls that can fail in the middle; a test puts its own in their place.
+/// System calls of the writer; tests replace them to inject failures.
 struct file_calls {
     static ssize_t write(int fd, const char* from, std::size_t size) noexcept { return ::write(fd, from, size); }
     static int truncate(int fd, off_t size) noexcept { return ::ftruncate(fd, size); }
@@ -56,25 +56,25 @@ struct file_calls {
     }
 };
 
-/// Who has locked a file with flock, in words. Only Linux tells, in a line a lock of /proc/locks, such as
+/// Describes the process that holds the flock of a file. Linux only: a line of /proc/locks is one lock, such as
 ///     1: FLOCK  ADVISORY  WRITE 8561 fe:00:10960898 0 EOF
-/// and not of a process of another container.
+/// The id of a process in another container is not shown.
 inline std::string lock_owner([[maybe_unused]] const struct stat& about) {
 #if defined(__linux__)
-    std::array<char, 64> place{};
-    std::snprintf(place.data(), place.size(), "%02x:%02x:%llu", major(about.st_dev), minor(about.st_dev),
+    std::array<char, 64> file_id{};
+    std::snprintf(file_id.data(), file_id.size(), "%02x:%02x:%llu", major(about.st_dev), minor(about.st_dev),
                   static_cast<unsigned long long>(about.st_ino));
     if (const auto locks = open_regular_file("/proc/locks", O_RDONLY)) {
         line_reader lines(locks->file.get());
         for (std::string_view line; lines.next(line) == line_reader::status::line;) {
-            std::array<std::string_view, 6> word{}; // number, kind, advisory or not, access, process, place
-            for (auto& one : word) {
+            std::array<std::string_view, 6> fields{}; // number, kind, advisory or mandatory, access, process, device:inode
+            for (auto& field : fields) {
                 line.remove_prefix((std::min)(line.find_first_not_of(' '), line.size()));
-                one = line.substr(0, line.find(' '));
-                line.remove_prefix(one.size());
+                field = line.substr(0, line.find(' '));
+                line.remove_prefix(field.size());
             }
-            if (word[1] != "FLOCK" || word[5] != place.data()) continue;
-            const auto pid = parse_int(word[4]);
+            if (fields[1] != "FLOCK" || fields[5] != file_id.data()) continue;
+            const auto pid = parse_int(fields[4]);
             if (pid && *pid > 0 && (::kill(static_cast<pid_t>(*pid), 0) == 0 || errno == EPERM)) return "process " + std::to_string(*pid);
         }
     }
@@ -86,16 +86,16 @@ inline std::string lock_owner([[maybe_unused]] const struct stat& about) {
 
 /// Appends records to a log.
 ///
-/// Whole     a record is there with both its lines, or it is not there: what a failed write left is cut off again
-/// Alone     the log itself is locked while it is open (flock), no other file is made or touched; the lock ends with the process, however it ends
-/// Repair    opening cuts off what a writer that died left behind its last whole record, and nothing else
-/// Threads   one thread a writer
+/// Atomicity  a record is in the log with both its lines or not at all; a partial write is truncated away
+/// Locking    flock on the log itself while it is open, without a lock file; the system releases the lock when the process ends in any way
+/// Recovery   `open` truncates a torn record at the end of the log, which a killed writer left, and changes nothing else
+/// Threads    one thread per writer
 template <class Calls = detail::file_calls>
 class basic_log_writer {
 public:
-    /// Opens a log, or makes one. A log of TVM's may be continued; a file that is no log is refused, not touched.
-    /// Errors: busy (says which process has it, where Linux tells), version_mismatch (no log, or of another version), not_found (the folder), io (no
-    /// regular file, ...).
+    /// Opens a log for appending; creates it if it does not exist. A TVM log can be continued. A file that is not a log is not changed.
+    /// Errors: busy (another process holds the lock; on Linux the message has its id), version_mismatch (not a log, or another version), not_found
+    /// (the folder), io (not a regular file, ...).
     [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch) {
         auto opened = detail::open_regular_file(path, O_RDWR | O_APPEND | O_CREAT, 0644);
         if (!opened) return opened.error();
@@ -112,14 +112,14 @@ public:
         if (sync_ != durability::none && unsynced_ > 0) Calls::sync(file_.get());
     }
 
-    /// Appends a record and gives its sequence number; the record's own is not looked at.
-    /// Errors: invalid_argument (a record that could not be read again), io (the disk is full, ...): the record is not in the log. One io error
-    /// is otherwise, "written, but the disk did not confirm it": the record is in the log, a crash of the machine may lose it.
+    /// Appends a record and returns the sequence number that the writer gave it. `record.sequence` is ignored.
+    /// Errors: invalid_argument (the record cannot be read back), io (the disk is full, ...): the record is not in the log. Exception: after the io
+    /// error "written, but the disk did not confirm it" the record is in the log, and a crash of the machine can lose it.
     [[nodiscard]] result<std::int64_t> append(augur::record record) {
         record.sequence = next_sequence_;
         const std::string text = to_text(record);
         if (auto readable = reads_back(text, record); !readable)
-            return error{errc::invalid_argument, path_ + ": this record could not be read again: " + readable.error().detail};
+            return error{errc::invalid_argument, path_ + ": the record cannot be read back: " + readable.error().detail};
         if (auto written = write(text); !written) return written.error();
         ++next_sequence_;
         ++unsynced_;
@@ -129,7 +129,7 @@ public:
         return record.sequence;
     }
 
-    /// Waits until all records are on the disk. On an error they are in the log, but a crash of the machine may lose them.
+    /// Syncs all records to the disk. Error: io; the records are in the log, and a crash of the machine can lose them.
     [[nodiscard]] result<void> flush() {
         if (Calls::sync(file_.get()) != 0) return detail::system_error(path_, "written, but the disk did not confirm it");
         unsynced_ = 0;
@@ -137,9 +137,9 @@ public:
     }
 
     [[nodiscard]] std::int64_t next_sequence() const noexcept { return next_sequence_; }
-    /// What opening found: records, bad lines.
+    /// Summary of the log before the first append.
     [[nodiscard]] const log_summary& found() const noexcept { return found_; }
-    /// How many bytes of a torn record opening cut off.
+    /// Bytes of a torn record that `open` removed.
     [[nodiscard]] std::uint64_t bytes_cut() const noexcept { return bytes_cut_; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -147,15 +147,15 @@ private:
     basic_log_writer(std::string path, detail::descriptor file, durability sync) : path_(std::move(path)), file_(std::move(file)), sync_(sync) {}
 
     static result<void> lock(const detail::regular_file& log, const std::string& path) {
-        while (::flock(log.file.get(), LOCK_EX | LOCK_NB) != 0) { // on the log itself, so it holds whatever name the log is opened by
+        while (::flock(log.file.get(), LOCK_EX | LOCK_NB) != 0) { // locks the inode, so that links to the log share the lock
             if (errno == EINTR) continue;
             if (errno != EWOULDBLOCK) return detail::system_error(path, "cannot lock");
-            return error{errc::busy, path + ": another tuner writes this log, " + detail::lock_owner(log.about)};
+            return error{errc::busy, path + ": expected no other writer of the log, got " + detail::lock_owner(log.about)};
         }
         return {};
     }
 
-    /// Reads what is there, cuts off a torn tail, and sees that the log begins, or goes on, with our header.
+    /// Reads the log, truncates a torn record, and writes the augur header if the log has none.
     result<void> prepare() {
         log_reader reader(path_, file_.get());
         for (augur::record record;;) {
@@ -169,7 +169,7 @@ private:
         if (end < 0) return detail::system_error(path_, "cannot seek");
         size_ = end;
         if (size_ > 0 && !found_.ours && found_.records == 0 && !(reader.torn_header() && reader.torn_at() == 0))
-            return error{errc::version_mismatch, path_ + ": this is not a log of tuning records; it is left as it is"};
+            return error{errc::version_mismatch, path_ + ": this is not a log of tuning records; it is left unchanged"};
         if (found_.torn) {
             bytes_cut_ = static_cast<std::uint64_t>(size_) - reader.torn_at();
             size_ = static_cast<off_t>(reader.torn_at());
@@ -191,20 +191,20 @@ private:
         return {};
     }
 
-    /// All of `text`, or nothing.
+    /// Appends all of `text`, or nothing.
     result<void> write(std::string_view text) {
         if (must_cut_ && Calls::truncate(file_.get(), size_) != 0) return detail::system_error(path_, "cannot cut off half a record");
         must_cut_ = false;
-        if (const off_t end = ::lseek(file_.get(), 0, SEEK_END); end >= 0) size_ = end; // TVM takes no lock: what it appended must not be cut
+        if (const off_t end = ::lseek(file_.get(), 0, SEEK_END); end >= 0) size_ = end; // keeps lines that TVM appended: TVM takes no lock
         for (std::string_view rest = text; !rest.empty();) {
             errno = 0;
             const ssize_t n = Calls::write(file_.get(), rest.data(), rest.size());
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) {
                 if (n == 0) errno = ENOSPC;
-                const auto why = detail::system_error(path_, "cannot write a record, it is not in the log");
-                must_cut_ = rest.size() < text.size() && Calls::truncate(file_.get(), size_) != 0; // then before the next one
-                return why;
+                const auto failure = detail::system_error(path_, "cannot write a record, it is not in the log");
+                must_cut_ = rest.size() < text.size() && Calls::truncate(file_.get(), size_) != 0; // the next write tries again
+                return failure;
             }
             rest.remove_prefix(static_cast<std::size_t>(n));
         }
@@ -215,7 +215,7 @@ private:
     std::string path_;
     detail::descriptor file_;
     durability sync_;
-    off_t size_ = 0; ///< of the log up to its last whole record
+    off_t size_ = 0; ///< bytes of the log up to the end of its last complete record
     bool must_cut_ = false;
     std::int64_t next_sequence_ = 0;
     std::size_t unsynced_ = 0;

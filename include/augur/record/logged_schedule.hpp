@@ -3,10 +3,10 @@
 #define AUGUR_RECORD_LOGGED_SCHEDULE_HPP
 
 /// @file
-/// Schedules of any language as a log keeps them: each primitive as a step of a dialect, `[".tile", "i", 8, [0.5]]`.
+/// Conversion of any schedule type to and from the step list of a log. One primitive is one step, such as `[".tile", "i", 8, [0.5]]`.
 ///
-/// The dot tells the kind from Ansor's. A number with a fraction stands in brackets, so that 8 and 8.0 stay what they were; one that is not finite
-/// stands there as a text.
+/// The dot keeps the kinds apart from Ansor's step names. A real number is in brackets, which distinguishes 8 from 8.0; NaN and infinities are
+/// strings in brackets.
 
 #include <concepts>
 #include <cstdint>
@@ -26,13 +26,13 @@
 
 namespace augur::inline v0 {
 
-/// A schedule that a log can keep and give back.
+/// Schedule that can be written to a log and rebuilt from it.
 template <class S, class Task>
 concept loggable_schedule = std::same_as<S, step_list> || rebuildable_schedule<S, Task>;
 
 namespace detail {
 
-/// Takes a visit; each primitive becomes a step.
+/// Schedule sink that appends one step per primitive.
 class logging_sink {
 public:
     explicit logging_sink(step_list& to) : to_(&to) {}
@@ -59,10 +59,10 @@ private:
     [[nodiscard]] foreign_step& step() { return std::get<foreign_step>(to_->steps.back()); }
     template <class F>
     void item(F&& write) {
-        if (to_->steps.empty()) return; // of no primitive: `log_sink` sees that it comes back as another schedule
+        if (to_->steps.empty()) return; // an item before the first primitive: `log_sink` detects that the schedule does not round-trip
         std::string& text = step().json;
         if (text.empty()) text = "[";
-        else text.back() = ','; // the bracket of before
+        else text.back() = ','; // replaces the closing bracket
         if (text.size() > 1) text += ' ';
         json_writer out(text);
         write(out);
@@ -72,7 +72,7 @@ private:
     step_list* to_;
 };
 
-/// Appends the items of one step. False after an error, which `in` then has.
+/// Appends the items of one step to `to`. On an error it returns false, and `in` holds the error.
 inline bool read_logged_step(json_reader& in, std::vector<schedule_item>& to) {
     using kind = schedule_item::kind;
     schedule_item first{kind::primitive, 0, 0, {}};
@@ -105,7 +105,7 @@ inline bool read_logged_step(json_reader& in, std::vector<schedule_item>& to) {
 
 } // namespace detail
 
-/// A schedule as a log keeps it; Ansor's steps as they are. What a visit tells before the first primitive is left out.
+/// Step list of a schedule; a `step_list` is returned unchanged. Items that a visit gives before the first primitive are left out.
 template <schedule S>
 [[nodiscard]] step_list to_logged(const S& s) {
     if constexpr (std::same_as<S, step_list>) {
@@ -118,8 +118,8 @@ template <schedule S>
     }
 }
 
-/// The way back.
-/// @note errors: parse, steps that `to_logged` does not write; those of `rebuild`
+/// Rebuilds a schedule from its step list: the inverse of `to_logged`.
+/// Errors: parse (steps that `to_logged` does not write); those of `rebuild`.
 template <class S, class Task>
 requires loggable_schedule<S, Task>
 [[nodiscard]] result<S> from_logged([[maybe_unused]] const Task& t, step_list logged) {
@@ -129,7 +129,7 @@ requires loggable_schedule<S, Task>
         std::vector<schedule_item> items;
         for (const auto& step : logged.steps) {
             const auto* const foreign = std::get_if<foreign_step>(&step);
-            if (foreign == nullptr) return error{errc::parse, "logged schedule: expected steps of another language, got one of Ansor's"};
+            if (foreign == nullptr) return error{errc::parse, "logged schedule: expected steps whose kind begins with a dot, got an Ansor step"};
             json_reader in(foreign->json);
             if (!detail::read_logged_step(in, items)) return in.error();
         }

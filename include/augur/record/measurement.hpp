@@ -3,7 +3,7 @@
 #define AUGUR_RECORD_MEASUREMENT_HPP
 
 /// @file
-/// What came of running one candidate.
+/// Result of one measurement: outcome code, latencies and times, with the mapping to TVM's MeasureErrorNO.
 
 #include <algorithm>
 #include <cmath>
@@ -16,19 +16,19 @@
 
 namespace augur::inline v0 {
 
-/// How a trial ended. Written to logs: append, never renumber. `ansor_error` maps to TVM's MeasureErrorNO.
+/// Outcome of a trial. The values are written to files: append, never renumber. `ansor_error` maps to TVM's MeasureErrorNO.
 enum class outcome : std::uint8_t {
     ok = 0,
     illegal_schedule = 1, ///< the steps could not be applied or lowered
     compile_error = 2,
     compile_timeout = 3,
-    run_crash = 4,   ///< died by a signal
-    run_timeout = 5, ///< wall or CPU limit
-    run_memory = 6,  ///< memory limit
+    run_crash = 4,   ///< killed by a signal
+    run_timeout = 5, ///< exceeded the wall or CPU time limit
+    run_memory = 6,  ///< exceeded the memory limit
     wrong_result = 7,
-    run_exit = 8,     ///< ended without a result (exit, broken message)
-    runner_error = 9, ///< our side: could not start, disk full
-    unstable = 10,    ///< measured, but not a finite positive time
+    run_exit = 8,     ///< ended without a result (exit, malformed message)
+    runner_error = 9, ///< failure of the runner itself: cannot start a process, disk full
+    unstable = 10,    ///< a measured time is not finite and positive
 };
 
 constexpr std::string_view to_string(outcome o) noexcept {
@@ -38,7 +38,7 @@ constexpr std::string_view to_string(outcome o) noexcept {
     return i < std::size(names) ? names[i] : std::string_view("unknown");
 }
 
-/// TVM's error_no for an outcome: 0 none, 1 instantiation, 2 compile host, 4 runtime device, 5 wrong answer, 6 build timeout,
+/// TVM's MeasureErrorNO for an outcome: 0 none, 1 instantiation, 2 compile host, 4 runtime device, 5 wrong answer, 6 build timeout,
 /// 7 run timeout, 8 unknown (include/tvm/auto_scheduler/measure.h).
 constexpr int ansor_error(outcome o) noexcept {
     switch (o) {
@@ -57,26 +57,26 @@ constexpr int ansor_error(outcome o) noexcept {
     return 8;
 }
 
-/// What came of running one candidate. A failed candidate is a value, not an exception.
+/// Result of one trial. A failed trial is a value, not an error.
 struct measurement {
     outcome status = outcome::runner_error;
-    std::vector<double> seconds; ///< one latency a repeat, in seconds; empty when it failed
-    double total_seconds = 0;    ///< wall time that the trial took, compile included
+    std::vector<double> seconds; ///< one latency per repeat, in seconds; empty for a failed trial
+    double total_seconds = 0;    ///< wall time of the trial, compilation included
     double compile_cpu_seconds = 0;
-    double run_cpu_seconds = 0; ///< child's CPU time outside the timed calls, when known
-    double packing_seconds = 0; ///< one-time re-layout of constant inputs; never part of a latency
-    double max_error = 0;       ///< largest error against the reference, relative to its tolerance
+    double run_cpu_seconds = 0; ///< CPU time of the child process outside the timed calls; 0: not known
+    double packing_seconds = 0; ///< time of the one-time layout rewrite of constant inputs; not part of a latency
+    double max_error = 0;       ///< largest absolute error of an output element divided by its tolerance
     std::int64_t timestamp = 0; ///< Unix seconds
-    std::string reason;         ///< of a failure, for a reader
+    std::string reason;         ///< human-readable reason of a failure
 
     [[nodiscard]] bool ok() const noexcept { return status == outcome::ok; }
 
-    /// The first repeat that is no finite time above zero; null: there is none.
+    /// First repeat that is not finite and positive; null: all are.
     [[nodiscard]] const double* unsound() const {
         const auto at = std::find_if(seconds.begin(), seconds.end(), [](double s) { return !(s > 0 && std::isfinite(s)); });
         return at == seconds.end() ? nullptr : &*at;
     }
-    /// Median of the repeats in seconds; infinity when it failed, or a repeat is no finite time above zero.
+    /// Median of the repeats in seconds; infinity for a failed trial, or if a repeat is not finite and positive.
     [[nodiscard]] double latency() const {
         if (!ok() || seconds.empty() || unsound() != nullptr) return std::numeric_limits<double>::infinity();
         auto sorted = seconds;
@@ -86,7 +86,7 @@ struct measurement {
         return *mid / 2 + *std::max_element(sorted.begin(), mid) / 2;
     }
 
-    /// (largest - smallest) / median of the repeats; 0 when there are fewer than two.
+    /// (largest - smallest) / median of the repeats; 0 for fewer than two repeats.
     [[nodiscard]] double spread() const {
         if (seconds.size() < 2) return 0;
         const auto [low, high] = std::minmax_element(seconds.begin(), seconds.end());
@@ -94,7 +94,8 @@ struct measurement {
     }
 };
 
-/// What models learn of a latency: its task's least over it, 1 for the best, 0 for a failure.   pre: both are above 0, a failure's infinite
+/// Training label of a latency: the smallest latency of its task divided by `latency`. It is 1 for the best schedule and 0 for a failure.
+/// pre: least > 0 and latency > 0; the latency of a failure is infinite
 [[nodiscard]] inline float speed_label(double least, double latency) noexcept {
     return std::isfinite(latency) ? static_cast<float>(least / latency) : 0.0F;
 }

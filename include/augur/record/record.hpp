@@ -3,10 +3,10 @@
 #define AUGUR_RECORD_RECORD_HPP
 
 /// @file
-/// A record: what was tuned, the schedule, what came of it. In a log it is two lines.
+/// Tuning record (task, schedule, measurement) and its two-line log format, which TVM can read.
 ///
-/// The first is exactly what TVM writes, so TVM reads our logs. The second is a comment, which TVM skips: what the first cannot say, every double
-/// exactly, and a checksum over both lines:
+/// The first line has TVM's format. The second line is a comment, which TVM skips. The comment has the fields that TVM's format lacks, all doubles
+/// with full precision, and a CRC-32 of both lines:
 ///
 ///     {"i": [...], "r": [...], "v": "v0.6"}
 ///     # {"augur": "record", "version": 1, "schema": "...", "length": 812, "sequence": 17, ..., "crc": "8f3a12bc"}
@@ -31,19 +31,19 @@
 
 namespace augur::inline v0 {
 
-/// One trial, as it is logged.
+/// One trial of a log.
 struct record {
     logged_task task;
     step_list schedule;
     measurement measured;
-    std::string compiler;         ///< what turned the program into code, with its version
-    std::string flags;            ///< what it was told
-    std::int64_t sequence = 0;    ///< place in its log, from 0; given by the writer
-    std::string version = "v0.6"; ///< of TVM's line
-    bool foreign = false;         ///< read without our comment: status and seconds are all that is known, and they have six digits
+    std::string compiler;         ///< compiler and its version
+    std::string flags;            ///< compiler flags
+    std::int64_t sequence = 0;    ///< position in the log, from 0; set by the writer
+    std::string version = "v0.6"; ///< TVM log version
+    bool foreign = false;         ///< read without an augur comment: of `measured` only TVM's fields are known, and seconds have six digits
 };
 
-/// The outcome that TVM's error_no means. The way back from `ansor_error`, as far as there is one.
+/// Outcome for TVM's MeasureErrorNO. `ansor_error` maps several outcomes to one number, so this is an inverse only up to those.
 constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
     switch (error) {
     case 0: return outcome::ok;
@@ -58,7 +58,7 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
     }
 }
 
-/// A line of TVM's as a record, marked foreign.
+/// Converts a TVM line to a record and marks it foreign.
 [[nodiscard]] inline record to_record(ansor_line line) {
     record record;
     record.task = std::move(line.task);
@@ -82,27 +82,27 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
     return record;
 }
 
-/// The line that TVM would write about a record.
+/// Converts a record to the line that TVM would write.
 [[nodiscard]] inline ansor_line to_ansor_line(const record& record) {
     ansor_line line;
     line.task = record.task;
     line.schedule = record.schedule;
     line.costs = record.measured.ok() ? record.measured.seconds : std::vector<double>{ansor_failed_cost};
     line.error = ansor_error(record.measured.status);
-    line.all_cost = std::isfinite(record.measured.total_seconds) ? record.measured.total_seconds : 0; // JSON has no other; the comment says it
+    line.all_cost = std::isfinite(record.measured.total_seconds) ? record.measured.total_seconds : 0; // JSON has no inf or NaN; see the comment
     line.timestamp = record.measured.timestamp;
     line.version = record.version;
     return line;
 }
 
-/// How the comments of a log begin.
+/// First characters of the comments of a log.
 inline constexpr std::string_view log_header_prefix = "# {\"augur\": \"log\", ";
 inline constexpr std::string_view record_comment_prefix = "# {\"augur\": \"record\", ";
 inline constexpr std::int64_t log_version = 1;
 
 namespace detail {
 
-/// The fields of the comment, in order: the one place that knows them.
+/// Calls f(name, value) for each field of the comment in file order, until f returns false. Reader, writer and schema hash share this list.
 template <class Record, class F>
 constexpr bool comment_fields(Record& r, F&& f) {
     return f("sequence", r.sequence) && f("compiler", r.compiler) && f("flags", r.flags) && f("outcome", r.measured.status) &&
@@ -116,7 +116,7 @@ inline void append_hex(std::string& out, std::uint64_t value, int digits) {
     for (int i = digits - 1; i >= 0; --i) out += hex[(value >> (4U * static_cast<unsigned>(i))) & 15U];
 }
 
-/// A hash over the names of the fields: a log of another version of them is refused, not misread.
+/// Hash of the field names in hex digits. A log with other fields is refused, because its schema differs.
 inline std::string log_schema() {
     std::uint64_t hash = fnv1a64("length spread crc");
     record none;
@@ -126,7 +126,7 @@ inline std::string log_schema() {
     return text;
 }
 
-/// JSON has no infinity and no NaN; what a clock gave is kept all the same.
+/// Writes a double; infinities and NaN, which JSON lacks, become strings.
 inline void write_real(json_writer& out, double value) {
     if (std::isfinite(value)) out.value(value);
     else out.value(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
@@ -173,21 +173,21 @@ struct comment_reader {
         if (!member(in, name) || !in.read(word)) return false;
         for (int i = 0; to_string(static_cast<outcome>(i)) != "unknown"; ++i)
             if (word == to_string(static_cast<outcome>(i))) return value = static_cast<outcome>(i), true;
-        return in.fail(errc::parse, "an unknown outcome");
+        return in.fail(errc::parse, "expected an outcome, got \"" + std::string(word) + "\"");
     }
 };
 
 inline constexpr std::string_view crc_key = ", \"crc\": \"";
-inline constexpr std::size_t crc_tail = 8 + 2; // the digits, then `"}`
+inline constexpr std::size_t crc_tail = 8 + 2; // eight digits, then `"}`
 
-/// Ends a comment with the checksum of everything from `from` on, and a newline.
+/// Ends a comment with the CRC-32 of `text` from offset `from`, and a newline.
 inline void seal(std::string& text, std::size_t from) {
     text += crc_key;
     append_hex(text, crc32(std::string_view(text).substr(from)), 8);
     text += "\"}\n";
 }
 
-/// Does the checksum at the end of `comment` hold? `front` is the checksum of what it covers before the comment.
+/// Does the checksum at the end of `comment` match? `front` is the CRC-32 of the bytes before the comment that the checksum covers.
 inline bool seal_holds(std::string_view comment, std::uint32_t front) {
     if (comment.size() < crc_tail + crc_key.size()) return false;
     const std::string_view covered = comment.substr(0, comment.size() - crc_tail);
@@ -198,14 +198,14 @@ inline bool seal_holds(std::string_view comment, std::uint32_t front) {
     return comment.ends_with(tail);
 }
 
-inline void begin_comment(json_writer& out, std::string_view what) {
-    out.begin_object().key("augur").value(what).key("version").value(log_version).key("schema").value(log_schema());
+inline void begin_comment(json_writer& out, std::string_view kind) {
+    out.begin_object().key("augur").value(kind).key("version").value(log_version).key("schema").value(log_schema());
 }
-inline bool read_comment_head(json_reader& in, std::string_view what) {
+inline bool read_comment_head(json_reader& in, std::string_view kind) {
     std::string_view text;
     std::int64_t version = 0;
     if (!in.begin_object() || !member(in, "augur") || !in.read(text)) return false;
-    if (text != what) return in.fail(errc::parse, "a comment of another kind");
+    if (text != kind) return in.fail(errc::parse, "expected a comment of kind " + std::string(kind) + ", got " + std::string(text));
     if (!member(in, "version") || !in.read(version)) return false;
     if (version != log_version)
         return in.fail(errc::version_mismatch, "version " + std::to_string(version) + ", known is " + std::to_string(log_version));
@@ -216,7 +216,7 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
 
 } // namespace detail
 
-/// The first line of a log, with its newline. It never changes within a version.
+/// First line of a log, with its newline. It is the same for all logs of one version.
 [[nodiscard]] inline std::string log_header() {
     std::string text = "# ";
     json_writer out(text);
@@ -225,16 +225,15 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
     return text;
 }
 
-/// Can this be half of a line that its writer did not live to end: the last of a log, without newline and no record? A remark cannot: somebody put it
-/// there.
+/// Can `line` be a partial write of the augur writer? For the last line of a log that has no newline and is not a record. A comment that a user added
+/// cannot.
 ///
-/// @param ours  has the log our header, or a comment of ours?
+/// @param ours  the log has an augur header or an augur comment
 [[nodiscard]] inline bool may_be_torn(std::string_view line, bool ours) {
     return log_header().starts_with(line) || (ours && (!line.starts_with('#') || record_comment_prefix.starts_with(line)));
 }
 
-/// Is this line, without its newline, the header of a log that can be read here?
-/// Errors: parse (damaged), version_mismatch (of another version or schema).
+/// Checks a header line, given without its newline. Errors: parse (damaged), version_mismatch (another version or schema).
 [[nodiscard]] inline result<void> check_log_header(std::string_view line, std::size_t number = 1) {
     if (!detail::seal_holds(line, 0)) return error{errc::parse, "the header of the log is damaged"};
     json_reader in(line.substr(2), {}, number);
@@ -242,7 +241,7 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
     return {};
 }
 
-/// The two lines of a record, each with its newline.
+/// Formats a record as its two lines, each with a newline.
 [[nodiscard]] inline std::string to_text(const record& record) {
     std::string text;
     append_ansor_line(text, to_ansor_line(record));
@@ -253,17 +252,17 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
     out.key("length").value(length);
     detail::comment_fields(record, detail::comment_writer{out});
     out.key("spread");
-    detail::write_real(out, record.measured.ok() ? record.measured.spread() : 0.0); // for a reader; follows from the seconds
+    detail::write_real(out, record.measured.ok() ? record.measured.spread() : 0.0); // for people; computed from the seconds
     detail::seal(text, 0);
     return text;
 }
 
-/// Completes a record, read from `line` by `to_record`, from the comment behind it.
-/// Errors: parse (the checksum or a field is wrong), version_mismatch. On error `record` is in no particular state.
+/// Adds the fields of the comment line to a record that `to_record` made from `line`.
+/// Errors: parse (the checksum or a field is wrong), version_mismatch. On an error `record` is unspecified.
 [[nodiscard]] inline result<void> read_record_comment(std::string_view line, std::string_view comment, record& record,
                                                       std::size_t number = 1) {
     if (!comment.starts_with(record_comment_prefix)) return error{errc::parse, "expected the comment of a record"};
-    if (!detail::seal_holds(comment, crc32("\n", crc32(line)))) return error{errc::parse, "the checksum does not fit the record"};
+    if (!detail::seal_holds(comment, crc32("\n", crc32(line)))) return error{errc::parse, "the checksum does not match the record"};
     json_reader in(comment.substr(2), {}, number);
     std::int64_t length = 0;
     double spread = 0;
@@ -272,12 +271,12 @@ inline bool read_comment_head(json_reader& in, std::string_view what) {
                       detail::comment_fields(record, detail::comment_reader{in}) && detail::member(in, "spread") && detail::read_real(in, spread) &&
                       detail::member(in, "crc") && in.skip() && !in.next_member(key) && in.finish();
     if (!in.ok()) return in.error();
-    if (!good || length < 0 || static_cast<std::size_t>(length) != line.size()) return error{errc::parse, "the length does not fit the record"};
+    if (!good || length < 0 || static_cast<std::size_t>(length) != line.size()) return error{errc::parse, "the length does not match the record"};
     record.foreign = false;
     return {};
 }
 
-/// The record that two lines hold, both without newline.
+/// Parses the two lines of a record, both given without newline. Errors: those of `parse_ansor_line` and `read_record_comment`.
 [[nodiscard]] inline result<record> parse_record(std::string_view line, std::string_view comment) {
     auto parsed = parse_ansor_line(line);
     if (!parsed) return parsed.error();

@@ -3,7 +3,7 @@
 #define AUGUR_RECORD_REPLACE_FILE_HPP
 
 /// @file
-/// Writing a file as a whole: a reader sees the old one or the new one, also after the machine has crashed. POSIX.
+/// Atomic file replacement by write, fsync and rename: readers see the old file or the new file, also after a crash of the machine. POSIX.
 
 #include <cerrno>
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// The calls that can fail in the middle; a test puts its own in their place.
+/// System calls of the replacement; tests replace them to inject failures.
 struct replacement_calls {
     static ssize_t write(int fd, const char* from, std::size_t size) noexcept { return ::write(fd, from, size); }
     static int sync(int fd) noexcept { return ::fsync(fd); }
@@ -33,12 +33,12 @@ struct replacement_calls {
 
 } // namespace detail
 
-/// A file that is written under another name beside its own, and takes its place when it is whole.
+/// Temporary file in the folder of `path` that replaces `path` on commit.
 ///
-/// Until `commit` has renamed it the old file is as it was. What was not committed is removed; only a process that is killed leaves it, as
-/// `<path>.<process>-<n>.part`.
-/// Errors      io (no regular file is there, ...), not_found (the folder). After one, the replacement is of no more use
-/// Threads     one thread an object; several may replace one file, the last commit stands
+/// The old file is unchanged until `commit` renames the new file. The destructor removes a file that was not committed; a killed process leaves it
+/// behind as `<path>.<process>-<n>.part`.
+/// Errors      io (`path` is not a regular file, ...), not_found (the folder). The object is unusable after an error
+/// Threads     one thread per object; several objects may replace one file, and the last commit wins
 template <class Calls = detail::replacement_calls>
 class basic_file_replacement {
 public:
@@ -46,8 +46,9 @@ public:
         basic_file_replacement made(std::move(path));
         struct stat about{};
         if (::stat(made.path_.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
-            return detail::not_regular(made.path_, detail::type_of_file(about.st_mode)); // a rename would take the place of /dev/null
-        for (int n = 0; !made.file_ && n < 100; ++n) { // another process, or another thread, may be writing as well
+            return detail::not_regular(made.path_, detail::type_of_file(about.st_mode)); // a rename would replace a device such as /dev/null
+        // Another process or thread can have taken a name.
+        for (int n = 0; !made.file_ && n < 100; ++n) {
             made.part_ = made.path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".part";
             made.file_ = detail::descriptor::open(made.part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
             if (!made.file_ && errno != EEXIST) break;
@@ -62,7 +63,7 @@ public:
         if (file_) ::unlink(part_.c_str());
     }
 
-    /// Writes all of `bytes` behind what was written.
+    /// Appends all of `bytes`.
     [[nodiscard]] result<void> write(std::string_view bytes) {
         while (!bytes.empty()) {
             errno = 0;
@@ -74,22 +75,22 @@ public:
         }
         return {};
     }
-    /// Goes back to the front, to write a head once what it says is known.
+    /// Moves to the start of the file, to overwrite a header.
     [[nodiscard]] result<void> rewind() {
         if (::lseek(file_.get(), 0, SEEK_SET) != 0) return detail::system_error(path_, "cannot seek");
         return {};
     }
 
-    /// Brings the bytes to the disk, renames the file, and brings the name to the disk. When only the last step fails, the new file is in its place,
-    /// and the error says that the name is not certain to survive a crash of the machine.
+    /// Syncs the file, renames it and syncs the folder. If only the last step fails, the new file is in place, and the error says that a crash of the
+    /// machine can undo the rename.
     [[nodiscard]] result<void> commit() {
-        if (sync(file_.get()) != 0) return detail::system_error(path_, "the disk did not take what was written");
+        if (sync(file_.get()) != 0) return detail::system_error(path_, "cannot sync");
         if (Calls::rename(part_.c_str(), path_.c_str()) != 0) return detail::system_error(path_, "cannot rename to");
         file_ = detail::descriptor();
         const auto slash = path_.rfind('/');
         const auto folder = detail::descriptor::open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY);
-        if (!folder && errno == EACCES) return {};                             // may be written to, not opened: nothing to sync by
-        if (folder && (sync(folder.get()) == 0 || errno == EINVAL)) return {}; // EINVAL: this file system has no sync for folders
+        if (!folder && errno == EACCES) return {};                             // a folder without read permission cannot be synced
+        if (folder && (sync(folder.get()) == 0 || errno == EINVAL)) return {}; // EINVAL: the file system does not sync folders
         return detail::system_error(path_, "written, but the disk did not confirm its name");
     }
 
@@ -104,12 +105,12 @@ private:
     }
 
     std::string path_, part_;
-    detail::descriptor file_; ///< while there is something to remove
+    detail::descriptor file_; ///< open until the commit; the destructor then has nothing to remove
 };
 
 using file_replacement = basic_file_replacement<>;
 
-/// Makes `bytes` the content of a file, as above: durable when it returns. Errors: io, not_found (the folder).
+/// Replaces the content of a file by `bytes`, atomically. The new content is on the disk when the call returns. Errors: io, not_found (the folder).
 template <class Calls = detail::replacement_calls>
 [[nodiscard]] result<void> replace_file(const std::string& path, std::string_view bytes) {
     auto file = basic_file_replacement<Calls>::open(path);

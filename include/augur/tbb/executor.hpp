@@ -3,7 +3,7 @@
 #define AUGUR_TBB_EXECUTOR_HPP
 
 /// @file
-/// `bulk_executor` on an arena of oneTBB.
+/// `bulk_executor` on a oneTBB task arena.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace augur::inline v0 {
 
-/// Runs bulk work in an arena of at most `threads` threads; 0 means as many as the machine has.
+/// Runs bulk work in a task arena of at most `threads` threads; 0: one per hardware thread.
 class tbb_executor {
 public:
     explicit tbb_executor(std::size_t threads = 0)

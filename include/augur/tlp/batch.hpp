@@ -3,10 +3,10 @@
 #define AUGUR_TLP_BATCH_HPP
 
 /// @file
-/// A batch of schedules as bags, or sequences, of rows.
+/// Deduplicated batch of schedules: a table of distinct feature rows, and per schedule the ids of its rows.
 ///
-/// TLP does not see the order of the rows, and the schedules of one task are made of few distinct rows (0.2 to 1.5 % of all). So a batch is a table
-/// of distinct rows, and for each schedule which of them it has, and how often. For a network that sees the order, which of them it has in turn.
+/// The attention model ignores the order of the rows, and of all rows of the schedules of one task only 0.2 to 1.5 % are distinct. So each schedule
+/// is stored as distinct row ids with their multiplicity, or, for a model that depends on the order (LSTM), as the sequence of its row ids.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,19 +23,19 @@
 
 namespace augur::inline v0::tlp {
 
-/// Does the order of a schedule's rows count?
+/// Whether a batch keeps the order of a schedule's rows.
 enum class row_order : std::uint8_t {
-    free, ///< equal rows of a schedule are told once, with how often
-    kept  ///< every row in its place, each once
+    free, ///< equal rows of a schedule are merged and counted
+    kept  ///< one entry per row, in order
 };
 
-/// Distinct rows and who has them. Grows to its largest batch and then allocates no more. A value.
+/// Table of distinct rows and the rows of each schedule. Its memory grows to the largest batch and is reused. A value.
 class deduplicated_batch {
 public:
     /// @param columns  E, the width of a row
     explicit deduplicated_batch(std::size_t columns, row_order order = row_order::free) : columns_(columns), order_(order) { clear(); }
 
-    /// Forgets all; keeps the memory.
+    /// Removes all schedules and rows; keeps the memory.
     void clear() {
         rows_.clear();
         begin_.assign(1, 0);
@@ -44,16 +44,16 @@ public:
         distinct_ = 0;
         table_ = nullptr;
         ++epoch_;
-        if (epoch_ == 0) { // 2^32 batches later: old marks would look new
-            for (auto* index : {&by_value_, &by_key_}) std::fill(index->slots.begin(), index->slots.end(), slot{});
+        if (epoch_ == 0) { // the counter wrapped: epochs of old slots would be valid again
+            for (auto* index : {&value_index_, &key_index_}) std::fill(index->slots.begin(), index->slots.end(), slot{});
             epoch_ = 1;
         }
-        by_value_.used = by_key_.used = 0;
+        value_index_.used = key_index_.used = 0;
     }
 
-    /// Appends a schedule of rows (n, E), row-major. O(n E).
+    /// Appends a schedule with rows (n, E), row-major. O(n E).
     void add(std::span<const float> rows) {
-        AUGUR_ASSERT(rows.size() % columns_ == 0, "tlp_bags: shape");
+        AUGUR_ASSERT(rows.size() % columns_ == 0, "deduplicated_batch: shape");
         const std::size_t first = ids_.size();
         for (std::size_t at = 0; at < rows.size(); at += columns_) put(first, find(rows.data() + at), 1);
         begin_.push_back(static_cast<nn::index>(ids_.size()));
@@ -61,35 +61,35 @@ public:
 
     /// Appends schedule `n` of `other`.   pre: equal columns, the same order, another object
     void add(const deduplicated_batch& other, std::size_t n) {
-        AUGUR_ASSERT(other.columns_ == columns_ && other.order_ == order_ && &other != this, "tlp_bags: shape");
+        AUGUR_ASSERT(other.columns_ == columns_ && other.order_ == order_ && &other != this, "deduplicated_batch: shape");
         const std::size_t first = ids_.size();
         for (auto t = static_cast<std::size_t>(other.begin_[n]); t < static_cast<std::size_t>(other.begin_[n + 1]); ++t)
             put(first, find(other.rows_.data() + other.ids_[t] * columns_), other.repeat_[t]);
         begin_.push_back(static_cast<nn::index>(ids_.size()));
     }
 
-    /// Appends a schedule by the ids of its primitives: cropped, padded and placed as the table's schema has it, as `extract_features` would. O(n),
-    /// without a look at the numbers of rows that the batch has already.
+    /// Appends a schedule given by the ids of its primitives, with the cropping, padding and positions of the table's schema (as `extract_features`).
+    /// O(n); does not read the values of rows that are already in the batch.
     ///
-    /// @return false, and nothing is appended, when the vocabulary refuses a primitive (`table.check` says which)
-    /// @note   pre: every id is below table.size(); one table in all of a batch. A row that came as numbers before is told twice: slower, not wrong
-    [[nodiscard]] bool add(std::span<const primitive_id> schedule, const tlp::row_table& table) {
+    /// @return false, and nothing is appended, if the vocabulary refuses a primitive (`table.check` reports it)
+    /// @note   pre: every id is below table.size(); one table per batch. A row that was also added by value is stored twice: slower, scores are equal
+    [[nodiscard]] bool add(std::span<const primitive_id> schedule, const row_table& table) {
         const tlp::schema& schema = table.schema();
-        AUGUR_ASSERT(schema.columns == columns_ && (table_ == nullptr || table_ == &table), "tlp_bags: one table a batch");
+        AUGUR_ASSERT(schema.columns == columns_ && (table_ == nullptr || table_ == &table), "deduplicated_batch: one table per batch");
         for (const primitive_id id : schedule)
-            if (table.row(id) == tlp::row_table::refused) return false;
+            if (table.row(id) == row_table::refused) return false;
         table_ = &table;
         const std::size_t first = ids_.size();
         std::size_t n = (std::min)(schedule.size(), schema.rows);
         for (std::size_t i = 0; i < n; ++i)
             put(first, find(table.row(schedule[i]), schema.positions == 0 ? 0 : 1 + (std::min)(i, schema.positions - 1)), 1);
-        table.for_launch_features(schedule, follower_, thread_row_, [&](std::span<float> row) {
+        table.for_launch_features(schedule, follower_, launch_row_, [&](std::span<float> row) {
             if (n >= schema.rows) return;
             if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(n, schema.positions - 1)] = 1;
             put(first, find(row.data()), 1);
             ++n;
         });
-        if (schema.pad && n < schema.rows) put(first, find(tlp::row_table::padding, 0), static_cast<std::uint32_t>(schema.rows - n));
+        if (schema.pad && n < schema.rows) put(first, find(row_table::padding, 0), static_cast<std::uint32_t>(schema.rows - n));
         begin_.push_back(static_cast<nn::index>(ids_.size()));
         return true;
     }
@@ -99,17 +99,17 @@ public:
     [[nodiscard]] std::size_t columns() const { return columns_; }       ///< E
     [[nodiscard]] row_order order() const { return order_; }
     [[nodiscard]] std::span<const float> rows() const { return rows_; }             ///< (U, E)
-    [[nodiscard]] std::span<const nn::index> begin() const { return begin_; }       ///< (N + 1), into ids and repeat
-    [[nodiscard]] std::span<const std::uint32_t> ids() const { return ids_; }       ///< (T) row of the table, distinct within a bag
-    [[nodiscard]] std::span<const std::uint32_t> repeat() const { return repeat_; } ///< (T) how often; 1 where the order is kept
+    [[nodiscard]] std::span<const nn::index> begin() const { return begin_; }       ///< (N + 1) offsets into ids and repeat
+    [[nodiscard]] std::span<const std::uint32_t> ids() const { return ids_; }       ///< (T) row ids; distinct within a schedule with order `free`
+    [[nodiscard]] std::span<const std::uint32_t> repeat() const { return repeat_; } ///< (T) multiplicities; 1 with order `kept`
 
 private:
     struct slot {
-        std::uint32_t epoch = 0; ///< the batch it belongs to
+        std::uint32_t epoch = 0; ///< valid if equal to epoch_; otherwise the slot is free
         std::uint32_t id = 0;
         std::uint64_t hash = 0;
     };
-    struct slots_of { ///< open addressing, a power of two
+    struct slot_index { ///< open addressing, the size is a power of two
         std::vector<slot> slots;
         std::size_t used = 0;
     };
@@ -129,7 +129,7 @@ private:
         repeat_.push_back(times);
     }
 
-    /// By its numbers.
+    /// Finds or inserts a row by its values.
     std::uint32_t find(const float* row) {
         std::uint64_t hash = columns_;
         for (std::size_t i = 0; i < columns_; i += 2) {
@@ -140,17 +140,16 @@ private:
         }
         const auto same = [&](std::uint32_t id) { return std::memcmp(rows_.data() + id * columns_, row, columns_ * sizeof(float)) == 0; };
         bool fresh = false;
-        const std::uint32_t id = seek(by_value_, hash, same, fresh);
+        const std::uint32_t id = seek(value_index_, hash, same, fresh);
         if (fresh) rows_.insert(rows_.end(), row, row + columns_);
         return id;
     }
 
-    /// By its number in the table and its place, counted from 1; 0: no place.
+    /// Finds or inserts a row by its id in the row table and its position, counted from 1; 0: no position.
     std::uint32_t find(std::uint32_t row, std::size_t place) {
-        const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | place); // one to one: equal hashes are equal keys
+        const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | place); // mix64 is injective: equal hashes are equal keys
         bool fresh = false;
-        const std::uint32_t id = seek(
-            by_key_, hash, [](std::uint32_t) { return true; }, fresh);
+        const std::uint32_t id = seek(key_index_, hash, [](std::uint32_t) { return true; }, fresh);
         if (fresh) {
             const auto values = table_->values(row);
             rows_.insert(rows_.end(), values.begin(), values.end());
@@ -160,7 +159,7 @@ private:
     }
 
     template <class Same>
-    std::uint32_t seek(slots_of& index, std::uint64_t hash, const Same& same, bool& fresh) {
+    std::uint32_t seek(slot_index& index, std::uint64_t hash, const Same& same, bool& fresh) {
         if (index.slots.size() < 2 * (index.used + 1)) grow(index.slots);
         const std::size_t mask = index.slots.size() - 1;
         for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
@@ -192,10 +191,10 @@ private:
     std::vector<float> rows_;
     std::vector<nn::index> begin_;
     std::vector<std::uint32_t> ids_, repeat_;
-    slots_of by_value_, by_key_;
-    const tlp::row_table* table_ = nullptr; ///< of this batch
+    slot_index value_index_, key_index_;
+    const row_table* table_ = nullptr; ///< of this batch
     launch_follower follower_;
-    std::vector<float> thread_row_;
+    std::vector<float> launch_row_;
     std::size_t distinct_ = 0;
     std::uint32_t epoch_ = 0;
 };

@@ -3,11 +3,12 @@
 #define AUGUR_TLP_FEATURES_HPP
 
 /// @file
-/// TLP's features (Zhai et al. 2023, section 4): a schedule as a matrix, one row a primitive.
+/// Feature extraction of TLP (Zhai et al. 2023, section 4): encodes a schedule as a matrix with one row per primitive.
 ///
-/// A row is a one-hot of the primitive's kind, then its numbers in order; a name becomes a number by a table. Rows are cut or padded with zeros to
-/// `columns`, the matrix to `rows`: late primitives and the tails of long lists fall off first. We may append a one-hot of the primitive's place,
-/// which the network, blind to order, cannot see otherwise: it ranks better and learns in half the time when records are few.
+/// A row is a one-hot of the primitive's kind, followed by its numeric parameters in order; a lookup table maps names to numbers. Rows are cropped
+/// or zero-padded to `columns`, the matrix to `rows`: the last primitives and the last parameters are cropped. A schema may append a one-hot of the
+/// primitive's position. The attention model has no positional encoding, so it ranks better and trains in half the time with that one-hot when
+/// there are few records.
 
 #include <algorithm>
 #include <bit>
@@ -29,64 +30,67 @@
 
 namespace augur::inline v0::tlp {
 
-/// What a name after a primitive of one kind is worth.
+/// Vocabulary entry: the numeric value of name `text` as a parameter of primitives of kind `kind`.
 struct word {
     std::string kind;
     std::string text;
     float value = 0;
 
-    friend bool operator==(const tlp::word&, const tlp::word&) = default;
+    friend bool operator==(const word&, const word&) = default;
 };
 
-/// What becomes of a primitive whose kind is not in the vocabulary, and of a name that is not in the table.
+/// How to encode a primitive whose kind, or a name that, is not in the vocabulary.
 enum class unknown_word : std::uint8_t {
     refuse, ///< errc::unknown_primitive
-    zeros,  ///< a kind: no column is set; a name: 0
-    other,  ///< a kind: the column behind the known ones; a name: the number behind its last '$' plus 1, or -1
+    zeros,  ///< unknown kind: no one-hot column is set; unknown name: 0
+    other,  ///< unknown kind: the column after the known kinds; unknown name: 1 + the integer after its last '$', or -1 without one
 };
 
 struct vocabulary_options; // tlp/vocabulary.hpp
 
-/// How schedules become matrices: vocabulary, sizes and rules. A model is bound to the schema it was trained with.
+/// Encoding of schedules as matrices: vocabulary, matrix size and rules. A model accepts only features of the schema it was trained with.
 struct schema {
-    std::string name;               ///< for a reader
+    std::string name;               ///< for messages; not part of the encoding
     std::vector<std::string> kinds; ///< in the order of their columns
-    std::vector<tlp::word> words;
-    std::size_t kind_columns = 0; ///< width of the one-hot block; those behind `kinds` (and `other`) are spare
-    std::size_t rows = 0;         ///< L, the most primitives that are seen
-    std::size_t columns = 0;      ///< E, the whole width of a row
-    std::size_t positions = 0;    ///< the last columns of a row: a one-hot of its place in the schedule; places beyond share the last
+    std::vector<word> words;
+    std::size_t kind_columns = 0; ///< width of the one-hot block; columns after `kinds` (and `other`) are spare
+    std::size_t rows = 0;         ///< L, maximum number of encoded primitives
+    std::size_t columns = 0;      ///< E, total width of a row
+    std::size_t positions = 0;    ///< width of the position one-hot, the last columns of a row; later positions share the last column
     unknown_word unknown = unknown_word::refuse;
-    bool pad = true; ///< short schedules are filled up to L rows of zeros, which the network reads like any other row
-    /// GPU schedules: behind the primitives a row of kind "TH" for each stage on threads: threads a block, work a thread, virtual threads, blocks
-    /// (tlp/launch_features.hpp)
+    bool pad = true; ///< fill short schedules to L rows with rows of zeros, which the model reads like any other row
+    /// GPU schedules: after the primitives, append one row of kind "TH" per stage bound to threadIdx.x, with four numbers: threads per block, work
+    /// per thread, virtual threads, blocks (tlp/launch_features.hpp)
     bool launch_features = false;
 
-    /// The authors' encoding of CPU schedules (LLVM vocabulary). Crops that they report: 25x22 (best), 25x40, 54x22, 54x40.
-    static tlp::schema authors_cpu(std::size_t rows = 25, std::size_t columns = 22);
+    /// The authors' encoding of CPU schedules (LLVM vocabulary). Matrix sizes in the paper: 25x22 (best), 25x40, 54x22, 54x40.
+    static schema authors_cpu(std::size_t rows = 25, std::size_t columns = 22);
     /// The authors' encoding of GPU schedules (CUDA vocabulary), 40x20.
-    static tlp::schema authors_gpu(std::size_t rows = 40, std::size_t columns = 20);
-    /// Ansor's whole step language for CPU and GPU alike, room for kinds to come, places, no padding; a pragma counts by its number, not by a table.
-    static tlp::schema ansor(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
+    static schema authors_gpu(std::size_t rows = 40, std::size_t columns = 20);
+    /// All of Ansor's transform steps, for CPU and GPU: 14 kinds in 20 kind columns, position one-hot, no padding; a pragma is encoded by 1 + the
+    /// integer after its '$', not by the lookup table.
+    static schema ansor(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
 
-    /// The same with `launch_features`: which programs of a GPU are very slow, or fail, is a matter of products that no single step tells.
-    static tlp::schema ansor_gpu(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
+    /// `ansor` with `launch_features`: whether a GPU program is very slow or fails depends on products of extents from several steps.
+    static schema ansor_gpu(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
 
-    /// A vocabulary of somebody else's language: the kinds and names that these schedules use. Defined in tlp/vocabulary.hpp.
+    /// Builds a schema for any schedule language from the kinds and names in `schedules`. Defined in tlp/vocabulary.hpp.
     template <schedule S>
-    static result<tlp::schema> learn(std::span<const S> schedules, const vocabulary_options& options);
+    static result<schema> learn(std::span<const S> schedules, const vocabulary_options& options);
 
-    /// Sizes that fit together: every kind (and `other`) has a column, L and E are at least 1, and there are at most 2^24 features.
+    /// Validates the sizes: every kind (and `other`) has a column, L and E are 1 to 65536, L * E is at most 2^24, values of words are finite.
+    /// Errors: shape_mismatch, limit, invalid_argument.
     [[nodiscard]] result<void> check() const;
-    /// Equal for equal encodings, whatever the name; in files of trees and checkpoints.
+    /// 64-bit hash of the encoding; ignores `name`. Stored in files of boosted trees and part of the run hash in checkpoints.
     [[nodiscard]] std::uint64_t hash() const;
 
-    friend bool operator==(const tlp::schema&, const tlp::schema&) = default;
+    friend bool operator==(const schema&, const schema&) = default;
 };
 
 namespace detail {
 
-struct known_word_sink {
+/// Schedule sink: does any primitive have a kind of the vocabulary?
+struct known_kind_sink {
     const tlp::schema& schema;
     bool any = false;
 
@@ -96,22 +100,22 @@ struct known_word_sink {
     void name(std::string_view) const noexcept {}
 };
 
-/// Has the schema the kind of one primitive at least?
+/// Is the kind of at least one primitive of `s` in the vocabulary?
 template <schedule S>
-[[nodiscard]] bool knows_all_words(const tlp::schema& schema, const S& s) {
-    known_word_sink sink{schema};
+[[nodiscard]] bool knows_any_kind(const tlp::schema& schema, const S& s) {
+    known_kind_sink sink{schema};
     schedule_traits<S>::visit(s, sink);
     return sink.any;
 }
 
-/// Writes rows as the visit goes along. The first failure sticks.
+/// Schedule sink that writes one feature row per primitive. Keeps the first error.
 struct feature_sink {
     const tlp::schema& schema;
     float* out;
-    std::size_t steps = 0;   ///< seen so far
-    float* row = nullptr;    ///< the current one; null beyond L
-    std::size_t column = 0;  ///< next number of the row
-    std::string_view kind{}; ///< of the current primitive, a view into the schedule
+    std::size_t steps = 0;   ///< primitives visited so far
+    float* row = nullptr;    ///< current row; null from row L on
+    std::size_t column = 0;  ///< column of the next number
+    std::string_view kind{}; ///< kind of the current primitive, a view into the schedule
     errc failed{};
     std::string failure{};
 
@@ -134,15 +138,15 @@ struct feature_sink {
     void number(double n) {
         const auto value = static_cast<float>(n);
         if (!std::isfinite(value)) {
-            std::string came;
-            if (std::isfinite(n)) append_number(came, n);
-            else came = std::isnan(n) ? "NaN" : "an infinity";
-            fail(errc::invalid_argument, "expected a number that is finite in float, got " + came);
+            std::string text;
+            if (std::isfinite(n)) append_number(text, n);
+            else text = std::isnan(n) ? "NaN" : "an infinity";
+            fail(errc::invalid_argument, "expected a number that is finite in float, got " + text);
         }
         put(value);
     }
     void name(std::string_view text) {
-        for (const tlp::word& w : schema.words)
+        for (const word& w : schema.words)
             if (w.text == text && w.kind == kind) return put(w.value);
         switch (schema.unknown) {
         case unknown_word::refuse: return refuse("name", text);
@@ -160,38 +164,38 @@ private:
         if (row != nullptr && column < numbers_end()) row[column] = value;
         ++column;
     }
-    void refuse(const char* what, std::string_view which) {
+    void refuse(const char* item, std::string_view text) {
         fail(errc::unknown_primitive,
-             std::string(what) + " '" + std::string(which.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'");
+             std::string(item) + " '" + std::string(text.substr(0, 80)) + "' is not in the vocabulary '" + schema.name + "'");
     }
-    void fail(errc code, const std::string& why) {
+    void fail(errc code, const std::string& message) {
         if (failed != errc{}) return;
         failed = code;
-        failure = "step " + std::to_string(steps == 0 ? 0 : steps - 1) + ": " + why;
+        failure = "step " + std::to_string(steps == 0 ? 0 : steps - 1) + ": " + message;
     }
 };
 
-/// Replays a schedule into a sink of rows: its primitives and, where the schema has them, thread rows.
+/// Replays a schedule into a sink: its primitives and, with `launch_features`, the "TH" rows.
 template <schedule S, class Sink>
 void visit_with_launch_features(const S& s, bool launch_features, launch_follower& follower, Sink& sink) {
     if (!launch_features) return schedule_traits<S>::visit(s, sink);
-    launch_feature_sink<Sink> both(sink, follower);
-    schedule_traits<S>::visit(s, both);
-    both.finish();
+    launch_feature_sink<Sink> extended(sink, follower);
+    schedule_traits<S>::visit(s, extended);
+    extended.finish();
 }
 
 } // namespace detail
 
 /// Writes the features of `s` to `out`, row-major (L, E).
 ///
-/// @param out   schema.rows * schema.columns floats; with padding all of them are written, without it only the rows that are there
-/// @return      how many rows are to be read: L with padding, else min(steps and thread rows, L)
-/// @note        errors: unknown_primitive (names step and word) as the schema has it; invalid_argument, a number that no float holds.
-///              Linear in the steps; allocates only for an error and for thread rows; safe to call concurrently on distinct memory.
+/// @param out   schema.rows * schema.columns floats; with padding all are written, without it only the returned number of rows
+/// @return      number of valid rows: L with padding, else min(steps + launch-feature rows, L)
+/// @note        errors: unknown_primitive (names the step and the word) with unknown_word::refuse; invalid_argument for a number that is not finite
+///              in float. Linear in the steps; allocates only for an error and for launch features; safe to call concurrently on distinct memory.
 ///              pre: schema.check()
 template <schedule S>
 [[nodiscard]] result<std::size_t> extract_features(const S& s, const tlp::schema& schema, std::span<float> out) {
-    AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_features: shape");
+    AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "extract_features: shape");
     detail::feature_sink sink{schema, out.data()};
     launch_follower follower;
     detail::visit_with_launch_features(s, schema.launch_features, follower, sink);
@@ -202,8 +206,8 @@ template <schedule S>
     return schema.rows;
 }
 
-inline tlp::schema tlp::schema::authors_cpu(std::size_t rows, std::size_t columns) {
-    tlp::schema s;
+inline schema schema::authors_cpu(std::size_t rows, std::size_t columns) {
+    schema s;
     s.name = "authors-cpu";
     s.kinds = {"CI", "RE", "AN", "RF", "CHW", "SP", "CR", "CA", "FU", "FSP", "PR"};
     s.words = {{"PR", "auto_unroll_max_step$16", 1},
@@ -220,8 +224,8 @@ inline tlp::schema tlp::schema::authors_cpu(std::size_t rows, std::size_t column
     return s;
 }
 
-inline tlp::schema tlp::schema::authors_gpu(std::size_t rows, std::size_t columns) {
-    tlp::schema s;
+inline schema schema::authors_gpu(std::size_t rows, std::size_t columns) {
+    schema s;
     s.name = "authors-gpu";
     s.kinds = {"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"};
     s.words = {{"PR", "auto_unroll_max_step$0", 1},
@@ -239,8 +243,8 @@ inline tlp::schema tlp::schema::authors_gpu(std::size_t rows, std::size_t column
     return s;
 }
 
-inline tlp::schema tlp::schema::ansor(std::size_t rows, std::size_t numbers, std::size_t positions) {
-    tlp::schema s;
+inline schema schema::ansor(std::size_t rows, std::size_t numbers, std::size_t positions) {
+    schema s;
     s.name = "ansor";
     s.kinds = {"AN", "FU", "PR", "RE", "SP", "FSP", "FFSP", "SA", "CA", "CI", "CR", "CHR", "CHW", "RF"};
     s.words = {{"CHW", "local", 1}, {"CHW", "shared", 2}, {"CHW", "global", 3}, {"CHR", "local", 1}, {"CHR", "shared", 2}, {"CHR", "global", 3}};
@@ -253,15 +257,15 @@ inline tlp::schema tlp::schema::ansor(std::size_t rows, std::size_t numbers, std
     return s;
 }
 
-inline tlp::schema tlp::schema::ansor_gpu(std::size_t rows, std::size_t numbers, std::size_t positions) {
-    tlp::schema s = ansor(rows, numbers, positions);
+inline schema schema::ansor_gpu(std::size_t rows, std::size_t numbers, std::size_t positions) {
+    schema s = ansor(rows, numbers, positions);
     s.name = "ansor-gpu";
     s.kinds.emplace_back("TH");
     s.launch_features = true;
     return s;
 }
 
-inline result<void> tlp::schema::check() const {
+inline result<void> schema::check() const {
     const std::size_t need = kinds.size() + (unknown == unknown_word::other ? 1 : 0);
     if (kind_columns < need)
         return error{errc::shape_mismatch,
@@ -269,7 +273,7 @@ inline result<void> tlp::schema::check() const {
     if (rows == 0 || columns == 0 || rows > 65536 || columns > 65536)
         return error{errc::shape_mismatch, "tlp schema '" + name + "': expected 1 to 65536 rows and columns, got " + std::to_string(rows) + " x " +
                                                std::to_string(columns)};
-    if (rows * columns > std::size_t{1} << 24U) // a reader takes memory for them
+    if (rows * columns > std::size_t{1} << 24U) // bounds the memory that a reader of a file allocates
         return error{errc::limit,
                      "tlp schema '" + name + "': " + std::to_string(rows) + " x " + std::to_string(columns) + " features, the limit is 16777216"};
     if (positions > columns)
@@ -277,14 +281,15 @@ inline result<void> tlp::schema::check() const {
                                                std::to_string(columns) + " columns"};
     for (const auto& w : words)
         if (!std::isfinite(w.value))
-            return error{errc::invalid_argument, "tlp schema '" + name + "': the name '" + w.kind + "." + w.text + "' is worth " +
-                                                     std::to_string(w.value) + ", expected a number"};
+            return error{errc::invalid_argument, "tlp schema '" + name + "': expected a finite value of the name '" + w.kind + "." + w.text +
+                                                     "', got " + std::to_string(w.value)};
     return {};
 }
 
-inline std::uint64_t tlp::schema::hash() const {
+inline std::uint64_t schema::hash() const {
     std::string text = "tlp2";
-    const auto add = [&](std::string_view part) { ((text += std::to_string(part.size())) += ':') += part; }; // so no two lists read alike
+    // the length prefix keeps different lists of strings from giving the same text
+    const auto add = [&](std::string_view part) { ((text += std::to_string(part.size())) += ':') += part; };
     add(std::to_string(kinds.size()));
     for (const auto& k : kinds) add(k);
     for (const auto& w : words) {
@@ -298,25 +303,25 @@ inline std::uint64_t tlp::schema::hash() const {
     return fnv1a64(text);
 }
 
-/// Are two schemas the same encoding (their names may differ)? A model and what it is given must agree in it.
+/// Checks that two schemas are the same encoding; their names may differ. A model and its input features must have the same encoding.
 ///
-/// @param a_from, b_from  where each comes from, e.g. a file; said in the error
-/// @return                errors: version_mismatch, with what both have where they differ first
-inline result<void> same_schema(const tlp::schema& a, std::string_view a_from, const tlp::schema& b, std::string_view b_from) {
-    const auto differ = [&](const std::string& of_a, const std::string& of_b) {
-        const auto side = [](const tlp::schema& s, std::string_view from, const std::string& has) {
-            return "'" + std::string(from) + "' (schema '" + s.name + "') has " + has;
+/// @param a_from, b_from  origin of each schema for the message, e.g. a file name
+/// @return                errors: version_mismatch, which shows the first difference
+inline result<void> same_schema(const schema& a, std::string_view a_from, const schema& b, std::string_view b_from) {
+    const auto differ = [&](const std::string& a_value, const std::string& b_value) {
+        const auto side = [](const schema& s, std::string_view from, const std::string& value) {
+            return "'" + std::string(from) + "' (schema '" + s.name + "') has " + value;
         };
-        return error{errc::version_mismatch, "tlp schema: " + side(a, a_from, of_a) + ", " + side(b, b_from, of_b)};
+        return error{errc::version_mismatch, "tlp schema: " + side(a, a_from, a_value) + ", " + side(b, b_from, b_value)};
     };
-    const auto crop = [](const tlp::schema& s) { return std::to_string(s.rows) + " x " + std::to_string(s.columns) + " features"; };
+    const auto crop = [](const schema& s) { return std::to_string(s.rows) + " x " + std::to_string(s.columns) + " features"; };
     if (a.rows != b.rows || a.columns != b.columns) return differ(crop(a), crop(b));
-    const auto kind = [](const tlp::schema& s, std::size_t i) {
+    const auto kind = [](const schema& s, std::size_t i) {
         return i < s.kinds.size() ? "kind " + std::to_string(i) + " '" + s.kinds[i] + "'" : std::to_string(s.kinds.size()) + " kinds";
     };
     for (std::size_t i = 0; i < (std::max)(a.kinds.size(), b.kinds.size()); ++i)
         if (i >= a.kinds.size() || i >= b.kinds.size() || a.kinds[i] != b.kinds[i]) return differ(kind(a, i), kind(b, i));
-    const auto word = [](const tlp::schema& s, std::size_t i) {
+    const auto word = [](const schema& s, std::size_t i) {
         if (i >= s.words.size()) return std::to_string(s.words.size()) + " names";
         std::string text = "name '" + s.words[i].kind + "." + s.words[i].text + "' = ";
         append_number(text, static_cast<double>(s.words[i].value));
@@ -324,7 +329,7 @@ inline result<void> same_schema(const tlp::schema& a, std::string_view a_from, c
     };
     for (std::size_t i = 0; i < (std::max)(a.words.size(), b.words.size()); ++i)
         if (i >= a.words.size() || i >= b.words.size() || !(a.words[i] == b.words[i])) return differ(word(a, i), word(b, i));
-    const auto rules = [](const tlp::schema& s) {
+    const auto rules = [](const schema& s) {
         return std::to_string(s.kind_columns) + " columns for kinds, " + std::to_string(s.positions) + " for places, rule " +
                std::to_string(static_cast<int>(s.unknown)) + " for the unknown and " + (s.pad ? "padding" : "no padding") +
                (s.launch_features ? ", thread rows" : "");

@@ -3,10 +3,10 @@
 #define AUGUR_TLP_LAUNCH_FEATURES_HPP
 
 /// @file
-/// What a GPU schedule makes of a stage's loops: threads a block, work a thread, virtual threads, blocks.
+/// Launch features of GPU schedules: threads per block, work per thread, virtual threads and blocks of each stage bound to threads.
 ///
-/// Each of these is a product of extents that stand in several steps (splits, fusions, annotations), so a model that reads step by step does not see
-/// it. The steps alone are enough to follow the extents of split and fused loops; no compute DAG is needed.
+/// Each feature is a product of extents from several steps (splits, fusions, annotations), which a per-primitive encoding does not contain. The
+/// transform steps determine the extents of split and fused loops; no compute DAG is needed.
 
 #include <array>
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// The steps of Ansor's language that change loops, or none of them.
+/// Ansor's transform steps that change the loops of a stage; `other` for the rest.
 enum class loop_step : std::uint8_t { other, SP, FSP, FFSP, FU, RE, AN, CHW, CHR, RF };
 
 [[nodiscard]] inline loop_step loop_step_of(std::string_view kind) {
@@ -34,14 +34,14 @@ enum class loop_step : std::uint8_t { other, SP, FSP, FFSP, FU, RE, AN, CHW, CHR
 
 } // namespace detail
 
-/// Follows the extents of loops through the steps of one schedule, and tells a row for each stage whose loop is bound to threadIdx.x, copies into a
-/// cache (CHR) left out.
+/// Tracks loop extents through the steps of one schedule and emits one row per stage with a loop bound to threadIdx.x, except copies into a cache
+/// (CHR).
 ///
-/// An extent that the steps do not tell is 0, and so is one above 2^40, or a product with it. Steps that contradict themselves end the following:
-/// rows are told up to there. One object for many schedules; it allocates only to grow.
+/// An extent that the steps do not determine is 0; an extent above 2^40 and every product with an unknown extent are 0, too. At an inconsistent step
+/// the tracking stops; rows from earlier steps remain. Reuse one object for many schedules; it allocates only to grow.
 class launch_follower {
 public:
-    /// threads a block; iterations of one thread, virtual threads among them, in the loops of the stage; virtual threads and blocks, as bound last
+    /// threads per block; iterations per thread over the stage's loops, including virtual threads; last bound virtual threads; last bound blocks
     using row = std::array<std::int64_t, 4>;
 
     void clear() {
@@ -54,7 +54,7 @@ public:
         rows_.clear();
     }
 
-    /// The next step: its kind, and the numbers in it, in order; names are left out.
+    /// Processes the next step, given its kind and its integer parameters in order, without names.
     void step(detail::loop_step kind, std::span<const std::int64_t> n) {
         splits_.push_back({lengths_.size(), 0, 0});
         ++steps_;
@@ -70,13 +70,13 @@ private:
 
     struct loop {
         std::int64_t extent = 0; ///< 0: unknown
-        bool bound = false;      ///< to blocks or threads: not run by each thread
+        bool bound = false;      ///< bound to blocks or threads: not part of the work per thread
     };
     struct stage {
-        std::vector<loop> loops; ///< as many as steps have named; those behind are unknown
-        bool copy = false;
+        std::vector<loop> loops; ///< up to the last loop that a step used; later loops are unknown
+        bool copy = false;       ///< created by CHR
     };
-    struct split { ///< the lengths of an SP: a part of lengths_
+    struct split { ///< factors of an SP step: a range of lengths_
         std::size_t first = 0, count = 0;
         std::int64_t extent = 0;
     };
@@ -95,26 +95,26 @@ private:
         return stages_[static_cast<std::size_t>(number)];
     }
     void insert(std::int64_t number, bool copy) {
-        static_cast<void>(at(number)); // there is a stage up to there
+        static_cast<void>(at(number)); // creates the stages up to `number`
         static_cast<void>(at(static_cast<std::int64_t>(used_)));
         for (std::size_t i = used_ - 1; i > static_cast<std::size_t>(number); --i) std::swap(stages_[i], stages_[i - 1]);
         stages_[static_cast<std::size_t>(number)].loops.clear();
         stages_[static_cast<std::size_t>(number)].copy = copy;
     }
-    /// False where there can be no such loop.
+    /// Ensures that loop i exists; false if i is out of range.
     [[nodiscard]] static bool reach(stage& s, std::int64_t i) {
         if (i < 0 || i >= most_loops) return false;
         if (s.loops.size() <= static_cast<std::size_t>(i)) s.loops.resize(static_cast<std::size_t>(i) + 1);
         return true;
     }
-    /// Loop `i` becomes an outer loop and those of `inner` (or, from outside in, those of `inner` and a rest).
+    /// Splits loop i by the factors `inner` into (remainder, inner...), or, if !inner_to_outer, into (inner..., remainder); outermost loop first.
     [[nodiscard]] bool divide(stage& s, std::int64_t i, std::int64_t extent, std::span<const std::int64_t> inner, bool inner_to_outer) {
         if (!reach(s, i) || s.loops.size() + inner.size() > static_cast<std::size_t>(most_loops)) return false;
         std::int64_t product = 1;
         for (const std::int64_t length : inner) product = times(product, length);
-        const std::int64_t rest = extent > 0 && product > 0 ? (extent + product - 1) / product : 0;
+        const std::int64_t remainder = extent > 0 && product > 0 ? (extent + product - 1) / product : 0;
         const auto place = s.loops.begin() + i;
-        *place = {rest, false};
+        *place = {remainder, false};
         const auto to = s.loops.insert(inner_to_outer ? place + 1 : place, inner.size(), loop{});
         for (std::size_t k = 0; k < inner.size(); ++k) to[static_cast<std::ptrdiff_t>(k)].extent = times(inner[k], 1);
         return true;
@@ -164,14 +164,14 @@ private:
         case FU: {
             if (n.size() < 2) return false;
             stage& s = at(n[0]);
-            const auto which = n.subspan(1);
+            const auto fused = n.subspan(1);
             std::int64_t product = 1;
-            for (std::size_t k = 0; k < which.size(); ++k) {
-                if (which[k] != which[0] + static_cast<std::int64_t>(k) || !reach(s, which[k])) return false;
-                product = times(product, s.loops[static_cast<std::size_t>(which[k])].extent);
+            for (std::size_t k = 0; k < fused.size(); ++k) {
+                if (fused[k] != fused[0] + static_cast<std::int64_t>(k) || !reach(s, fused[k])) return false;
+                product = times(product, s.loops[static_cast<std::size_t>(fused[k])].extent);
             }
-            s.loops.erase(s.loops.begin() + which[0] + 1, s.loops.begin() + which.back() + 1);
-            s.loops[static_cast<std::size_t>(which[0])] = {product, false};
+            s.loops.erase(s.loops.begin() + fused[0] + 1, s.loops.begin() + fused.back() + 1);
+            s.loops[static_cast<std::size_t>(fused[0])] = {product, false};
             return true;
         }
         case RE: {
@@ -203,7 +203,7 @@ private:
         }
         case CHW: return used_ < static_cast<std::size_t>(most_stages) && (insert(n[0], false), true);
         case CHR: return used_ < static_cast<std::size_t>(most_stages) && (static_cast<void>(at(n[0])), insert(n[0] + 1, true), true);
-        case RF: // the stage that stays has other loops than before
+        case RF: // the original stage gets new loops
             if (used_ >= static_cast<std::size_t>(most_stages)) return false;
             at(n[0]).loops.clear();
             insert(n[0], false);
@@ -213,21 +213,21 @@ private:
         return true;
     }
 
-    std::vector<stage> stages_; ///< those from used_ on are spare
+    std::vector<stage> stages_; ///< stages from used_ on are spare
     std::size_t used_ = 0, steps_ = 0;
     std::vector<std::int64_t> lengths_, inner_;
-    std::vector<split> splits_; ///< a step each; without lengths where it is no SP
+    std::vector<split> splits_; ///< one per step; without factors unless the step is an SP
     std::vector<loop> moved_;
     std::vector<row> rows_;
     std::int64_t virtual_threads_ = 0, blocks_ = 0;
     bool lost_ = false;
 };
 
-/// A sink in front of another: it passes everything on, and `finish` adds the rows of `launch_follower` as primitives "TH" of four numbers.
+/// Schedule sink adaptor: forwards every call to another sink; `finish` appends the rows of a `launch_follower` as "TH" primitives of four numbers.
 template <schedule_sink Sink>
 class launch_feature_sink {
 public:
-    /// Both must outlive it.
+    /// `next` and `follower` must outlive this object.
     launch_feature_sink(Sink& next, launch_follower& follower) : next_(&next), follower_(&follower) { follower.clear(); }
 
     void primitive(std::string_view kind) {
@@ -243,7 +243,7 @@ public:
     }
     void number(double n) { next_->number(n); }
     void name(std::string_view text) { next_->name(text); }
-    /// Ends the schedule.
+    /// Ends the schedule and appends the "TH" primitives.
     void finish() {
         close();
         for (const launch_follower::row& row : follower_->rows()) {
@@ -266,7 +266,7 @@ private:
 
     Sink* next_;
     launch_follower* follower_;
-    std::array<std::int64_t, 64> items_{}; ///< of the open primitive; almost all are shorter, and take no allocation
+    std::array<std::int64_t, 64> items_{}; ///< first integer parameters of the current primitive; more_ holds the rest
     std::size_t size_ = 0;
     std::vector<std::int64_t> more_;
     detail::loop_step kind_{};

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_ONLINE_HPP
 
 /// @file
-/// TLP that learns while the search runs.
+/// Online TLP cost model: trained from scratch or fine-tuned on the measurements of a running search.
 
 #include <algorithm>
 #include <cmath>
@@ -30,14 +30,14 @@
 
 namespace augur::inline v0::tlp {
 
-/// What an online TLP is made of and when it learns.
+/// Model, training and retraining schedule of `online_model`.
 struct online_options {
-    tlp::schema schema = tlp::schema::ansor();  ///< of Ansor's words; for a language of your own `schema::learn` makes one
-    tlp::config config = tlp::config::small(0); ///< its columns are taken from the schema
+    tlp::schema schema = tlp::schema::ansor();  ///< for Ansor's steps; `schema::learn` builds a schema for another language
+    tlp::config config = tlp::config::small(0); ///< `columns` is taken from the schema
     online_fit_options fit;
     std::uint64_t seed = 1;
-    std::size_t first_update = 64; ///< records before the first training
-    double growth = 2;             ///< it is trained again at first_update * growth^k records; at least 1.01
+    std::size_t first_update = 64; ///< number of records at the first training
+    double growth = 2;             ///< retraining after first_update * growth^k records; at least 1.01
 
     /// Errors: invalid_argument, shape_mismatch, limit.
     [[nodiscard]] result<void> check() const {
@@ -50,60 +50,62 @@ struct online_options {
     }
 };
 
-/// A TLP that starts without knowledge, or from given weights, and is trained anew after 64, 128, 256, ... records. Models `trainable_cost_model`.
+/// TLP model that is retrained after 64, 128, 256, ... records (geometric retraining schedule). Models `trainable_cost_model`.
 ///
-/// Each training starts from the same beginning and sees exactly the first 64, 128, ... records, of all tasks together, ranked within each task.
-/// So the model depends on the records and their order only: not on the clock, nor on the threads, nor on how often `update` was called, and a
-/// resumed run has the model that an unbroken one would have.
+/// Each training starts from the same initial weights, random or given, and uses exactly the first 64, 128, ... records of all tasks, ranked within
+/// each task. So the model depends on the records and their order only, not on time, number of threads or number of `update` calls. A resumed run
+/// gets the same model as an uninterrupted run.
 ///
-/// Labels are the task's best latency / latency; a failure is 0.
-/// Threads: one thread an object; it runs its work on the executor.
+/// Labels are the task's least latency / latency; 0 for a failure.
+/// Threads: use an object from one thread at a time; it computes on the executor.
 template <schedule S, task Task, bulk_executor Executor>
 class online_model {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// Without knowledge: every score is 0 until the first training.   pre: the options check
+    /// Starts untrained: every score is 0 until the first training.   pre: options.check()
     online_model(Executor& executor, online_options options = {}) : executor_(&executor), options_(std::move(options)) {
         options_.config = options_.config.of(options_.schema);
-        AUGUR_ASSERT(options_.check(), "tlp_online: options");
+        AUGUR_ASSERT(options_.check(), "tlp::online_model: options");
     }
-    /// From weights, e.g. of an earlier run or of another network: scores from the first record on, each training starts from them. Of a model with
-    /// several outputs the first, its target's, is taken alone.   pre: the options check
+    /// Starts from the weights of `start`, which replaces schema and config of the options: it scores from the beginning, and each training starts
+    /// from these weights. If `start` has several outputs, only the first (the target head) is used.   pre: options.check()
     online_model(Executor& executor, trained_model start, online_options options = {}) : executor_(&executor), options_(std::move(options)) {
         start_ = start.network.decoders.size() > 1 ? start.network.only(0) : std::move(start.network);
         options_.schema = std::move(start.schema);
         options_.config = start_->config;
-        AUGUR_ASSERT(options_.check(), "tlp_online: options");
+        AUGUR_ASSERT(options_.check(), "tlp::online_model: options");
         adopt(*start_);
     }
     online_model(const online_model&) = delete;
     online_model& operator=(const online_model&) = delete;
 
-    /// As `scorer::score`; 0 for all while there is no knowledge.
+    /// As `scorer::score`; all scores are 0 before the first training.
     result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
         if (scorer_) return scorer_->score(task, batch, scores);
-        if (batch.size() != scores.size()) return error{errc::shape_mismatch, "tlp: as many scores as schedules are needed"};
+        if (batch.size() != scores.size())
+            return error{errc::shape_mismatch,
+                         "tlp: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(batch.size())};
         std::fill(scores.begin(), scores.end(), 0.0F);
         return {};
     }
 
-    /// Takes all records so far, oldest first, and trains when their number has reached the next mark.
-    /// A record whose schedule the vocabulary does not know counts, but teaches nothing.
-    /// Errors, after which it scores as before: not_found, the schema knows no primitive of any record; limit, the training diverged.
+    /// Takes all records so far, oldest first, and retrains when the retraining schedule requires it.
+    /// A record whose schedule the vocabulary refuses counts for the retraining schedule, but is not a training sample.
+    /// Errors, after which the scores do not change: not_found (no primitive of any record is in the schema), limit (the training diverged).
     result<void> update(std::span<const observation<S, Task>> records) {
-        const std::size_t mark = last_retraining(records.size(), options_.first_update, options_.growth);
-        if (mark <= tried_) return {};
-        tried_ = mark;
-        return train(records.first(mark));
+        const std::size_t count = last_retraining(records.size(), options_.first_update, options_.growth);
+        if (count <= tried_) return {};
+        tried_ = count;
+        return train(records.first(count));
     }
 
-    /// Records that the last training saw; 0: there was none.
+    /// Number of records of the last training; 0 before the first training.
     [[nodiscard]] std::size_t trained_on() const { return trained_on_; }
     [[nodiscard]] std::size_t trainings() const { return trainings_; }
-    /// Of the last training.
+    /// Report of the last training.
     [[nodiscard]] const online_fit_report& last_fit() const { return report_; }
-    /// The present model, e.g. to be saved; nothing while there is no knowledge.
+    /// Current model, e.g. to save it; null before the first training without start weights.
     [[nodiscard]] const trained_model* model() const { return model_ ? &*model_ : nullptr; }
 
 private:
@@ -113,7 +115,7 @@ private:
     }
 
     result<void> train(std::span<const observation<S, Task>> records) {
-        if (std::none_of(records.begin(), records.end(), [&](const auto& r) { return detail::knows_all_words(options_.schema, *r.schedule); }))
+        if (std::none_of(records.begin(), records.end(), [&](const auto& r) { return detail::knows_any_kind(options_.schema, *r.schedule); }))
             return error{errc::not_found, "tlp online: expected primitives that the schema '" + options_.schema.name + "' has, got none in " +
                                               std::to_string(records.size()) + " schedules; `tlp_schema::learn` makes a schema of your language"};
         deduplicated_batch data(options_.schema.columns, options_.config.order());
@@ -121,7 +123,7 @@ private:
         std::vector<std::uint32_t> groups;
         std::vector<double> latency;
         std::vector<double> best;
-        std::map<std::string, std::uint32_t, std::less<>> numbers; // by key: the task objects may move
+        std::map<std::string, std::uint32_t, std::less<>> numbers; // keyed by task_identity, because task objects may move
         std::vector<float> rows(options_.schema.rows * options_.schema.columns);
         for (const auto& r : records) {
             const auto n = extract_features(*r.schedule, options_.schema, std::span<float>(rows));
@@ -150,8 +152,8 @@ private:
     online_options options_;
     std::optional<tlp::model<float>> start_;
     std::optional<trained_model> model_;
-    std::optional<tlp::scorer<Executor>> scorer_;
-    std::size_t tried_ = 0; ///< the mark of the last training, also of one that ended before it began
+    std::optional<scorer<Executor>> scorer_;
+    std::size_t tried_ = 0; ///< number of records at the last training, including failed trainings
     std::size_t trained_on_ = 0;
     std::size_t trainings_ = 0;
     online_fit_report report_;

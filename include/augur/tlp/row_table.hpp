@@ -3,7 +3,7 @@
 #define AUGUR_TLP_ROW_TABLE_HPP
 
 /// @file
-/// The rows of features of a primitive table under a schema, each computed once.
+/// Cache of feature rows: maps each primitive of a data set's primitive table to its row under one schema.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,23 +22,23 @@
 
 namespace augur::inline v0::tlp {
 
-/// For each primitive of a table: which row it is. Primitives that a crop or a vocabulary cannot tell apart share one.
+/// Row id of each primitive of a table. Primitives whose features are equal (after cropping and encoding of names) share a row.
 ///
-/// A row here has no place in it; who builds a batch adds the schema's place columns. Threads: const calls are safe together.
+/// The position columns of the rows are 0; `deduplicated_batch::add` sets them. Threads: concurrent const calls are safe.
 class row_table {
 public:
-    static constexpr std::uint32_t padding = 0;          ///< the row of zeros
-    static constexpr std::uint32_t refused = 0xFFFFFFFF; ///< of a primitive that the vocabulary refuses
+    static constexpr std::uint32_t padding = 0;          ///< id of the row of zeros
+    static constexpr std::uint32_t refused = 0xFFFFFFFF; ///< id of a primitive that the vocabulary refuses
 
     /// pre: schema.check()
     explicit row_table(tlp::schema schema) : schema_(std::move(schema)), values_(schema_.columns, 0.0F) {
-        AUGUR_ASSERT(schema_.check(), "tlp_row_table: schema");
+        AUGUR_ASSERT(schema_.check(), "tlp::row_table: schema");
         index_.insert(hash(values_.data()), padding);
     }
-    /// The same, and all rows of `primitives`.
+    /// Creates the table with the rows of all `primitives`.
     row_table(tlp::schema schema, const primitive_table& primitives) : row_table(std::move(schema)) { extend(primitives); }
 
-    /// Adds the rows of the primitives that `primitives` has beyond `size()`.   pre: the same table as before, grown. O(new primitives * E)
+    /// Adds the rows of the primitives with ids from size() on.   pre: `primitives` is the same table as before, grown. O(new primitives * E)
     void extend(const primitive_table& primitives) {
         tlp::schema placeless = schema_;
         placeless.rows = 1;
@@ -54,7 +54,7 @@ public:
         }
     }
 
-    /// Calls `add(row)` (E) for each thread row of a schedule, without its place; nothing where the schema has none. O(steps).
+    /// Calls `add(row)` (E) for each launch-feature ("TH") row of a schedule, position columns 0; no call without `launch_features`. O(steps).
     /// pre: every id is below size()
     template <class F>
     void for_launch_features(std::span<const primitive_id> schedule, launch_follower& follower, std::vector<float>& row, F&& add) const {
@@ -75,14 +75,14 @@ public:
     }
 
     [[nodiscard]] const tlp::schema& schema() const { return schema_; }
-    [[nodiscard]] std::size_t size() const { return rows_.size(); }                         ///< primitives
-    [[nodiscard]] std::size_t distinct() const { return values_.size() / schema_.columns; } ///< rows, the padding among them
+    [[nodiscard]] std::size_t size() const { return rows_.size(); }                         ///< number of primitives
+    [[nodiscard]] std::size_t distinct() const { return values_.size() / schema_.columns; } ///< number of distinct rows, including padding
     [[nodiscard]] std::uint32_t row(primitive_id id) const { return rows_[id]; }            ///< pre: id < size()
     [[nodiscard]] std::span<const float> values(std::uint32_t row) const {                  ///< (E) pre: row < distinct()
         return std::span<const float>(values_).subspan(row * schema_.columns, schema_.columns);
     }
 
-    /// Can a schedule be told in this vocabulary? Errors: unknown_primitive (which step), not_found (an id beyond the table).
+    /// Checks that the schema can encode a schedule. Errors: unknown_primitive (names the step), not_found (an id beyond the table).
     [[nodiscard]] result<void> check(std::span<const primitive_id> schedule, const primitive_table& primitives) const {
         for (std::size_t i = 0; i < schedule.size(); ++i) {
             if (schedule[i] >= size() || schedule[i] >= primitives.size())
@@ -126,10 +126,10 @@ private:
     }
 
     tlp::schema schema_;
-    std::vector<std::uint32_t> rows_;      ///< by primitive
-    std::vector<detail::loop_step> steps_; ///< by primitive, for thread rows: what it does to loops, its numbers
-    std::vector<std::int64_t> items_;
-    std::vector<std::size_t> first_item_{0};
+    std::vector<std::uint32_t> rows_;        ///< row id by primitive
+    std::vector<detail::loop_step> steps_;   ///< loop transformation by primitive; only with launch features
+    std::vector<std::int64_t> items_;        ///< integer parameters of all primitives; only with launch features
+    std::vector<std::size_t> first_item_{0}; ///< (primitives + 1) offsets into items_
     std::vector<float> values_; ///< (distinct, E)
     augur::detail::hash_index index_;
 };

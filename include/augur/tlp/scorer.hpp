@@ -3,7 +3,7 @@
 #define AUGUR_TLP_SCORER_HPP
 
 /// @file
-/// A trained TLP as a cost model.
+/// Trained TLP model (schema and parameters) and the scorer that makes it a `cost_model`.
 
 #include <algorithm>
 #include <cmath>
@@ -26,27 +26,27 @@ namespace augur::inline v0::tlp {
 template <bulk_executor Executor>
 class scorer;
 
-/// Schema and parameters. Shared and const while it is used; a scorer does the work.
+/// Schema and parameters of a trained model. Share it as const; a `scorer` computes the scores.
 struct trained_model {
     tlp::schema schema;
-    tlp::model<float> network;
+    model<float> network;
 
-    /// An untrained model. Errors: schema or config that do not fit together; the config is taken `of` the schema.
+    /// Untrained model with random parameters; `config.of(schema)` sets the input columns. Errors: those of `schema::check` and `config::check`.
     static result<trained_model> random_init(tlp::schema schema, tlp::config config, random_engine rng) {
         if (auto fits = schema.check(); !fits) return fits.error();
         config = config.of(schema);
         if (auto fits = config.check(); !fits) return fits.error();
-        return trained_model{std::move(schema), tlp::model<float>::random_init(config, rng)};
+        return trained_model{std::move(schema), model<float>::random_init(config, rng)};
     }
 
-    /// The model of one output alone, e.g. an MTL model for its target.   pre: output < network.config.outputs
+    /// Single-output model, e.g. the target head of an MTL model.   pre: output < network.config.outputs
     [[nodiscard]] trained_model only(std::size_t output) const { return {schema, network.only(output)}; }
 
-    /// Bags, or sequences if the network sees the order.
+    /// Empty batch with the columns and the row order that this model needs.
     [[nodiscard]] deduplicated_batch batch() const { return deduplicated_batch(schema.columns, network.config.order()); }
 
-    /// A cost model on this one, on one of its outputs. Both this and the executor must outlive it; make one a thread. `only` is faster where there
-    /// are many outputs.
+    /// Creates a scorer for one output. This model and the executor must outlive it; use one scorer per thread. With many outputs a scorer of
+    /// `only(output)` is faster.
     template <bulk_executor Executor>
     [[nodiscard]] tlp::scorer<Executor> scorer(Executor& executor, std::size_t output = 0) const {
         return tlp::scorer<Executor>(*this, executor, output);
@@ -62,19 +62,19 @@ public:
     /// pre: output < model.network.config.outputs
     scorer(const trained_model& model, Executor& executor, std::size_t output = 0)
         : model_(&model), executor_(&executor), output_(output), batch_(model.batch()) {
-        AUGUR_ASSERT(output < model.network.decoders.size(), "tlp_scorer: no such output");
+        AUGUR_ASSERT(output < model.network.decoders.size(), "tlp::scorer: no such output");
     }
 
-    /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
+    /// scores[i] <- score of batch[i], higher is better; -infinity if the vocabulary refuses a word or the score is NaN.
     ///
-    /// A score is the same whatever else is in the batch and however many threads compute it. Allocates nothing once it has seen a batch as large
-    /// with as many distinct rows, apart from what the executor itself does, the message for a schedule with an unknown word, and thread rows.
-    /// Errors: shape_mismatch when the spans differ in length.
+    /// A score does not depend on the other schedules of the batch or on the number of threads. After a batch of the same size and number of distinct
+    /// rows it allocates only for the executor, for the message about an unknown word and for launch features.
+    /// Errors: shape_mismatch if the spans differ in length.
     template <schedule S, task Task>
     result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
-                         "tlp: " + std::to_string(batch.size()) + " schedules, but room for " + std::to_string(scores.size()) + " scores"};
+                         "tlp: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(batch.size())};
         const tlp::schema& schema = model_->schema;
         rows_.resize(schema.rows * schema.columns);
         unknown_.clear();
@@ -103,7 +103,7 @@ private:
     std::size_t output_;
     deduplicated_batch batch_;
     forward_backward<float> pass_;
-    std::vector<float> rows_, all_; ///< of one schedule; (N, outputs)
+    std::vector<float> rows_, all_; ///< (L, E) features of one schedule; (N, outputs) scores
     std::vector<std::size_t> unknown_;
 };
 

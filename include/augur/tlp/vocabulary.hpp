@@ -3,10 +3,10 @@
 #define AUGUR_TLP_VOCABULARY_HPP
 
 /// @file
-/// A vocabulary from schedules: what TLP needs to read a language that it was not made for.
+/// Vocabulary builder: derives a TLP schema from example schedules of any schedule language.
 ///
-/// The authors count the kinds and the pragmas of their logs; this counts whatever a visit shows: AutoTVM's knobs, MetaSchedule's instructions,
-/// Kernel-Tuner's parameters.
+/// The authors list the step kinds and pragmas of Ansor logs by hand. The builder counts the kinds and names that `schedule_traits` visits, e.g.
+/// AutoTVM's knobs, MetaSchedule's instructions or Kernel Tuner's parameters.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,22 +24,22 @@
 
 namespace augur::inline v0::tlp {
 
-/// How large a learned vocabulary may become. What is left out shares one column, or one number.
+/// Limits of a learned vocabulary. Kinds beyond the limit share one column, names beyond it are encoded by `unknown_word::other`.
 struct vocabulary_options {
     std::string name = "learned";
-    std::size_t kinds = 64;     ///< most kinds with a column of their own, the frequent ones first
-    std::size_t words = 512;    ///< most names with a number of their own
-    std::size_t rows = 64;      ///< most primitives of a schedule that are seen; fewer when no schedule has so many
-    std::size_t numbers = 24;   ///< most numbers of a primitive that are seen; fewer when none has so many
-    std::size_t positions = 32; ///< columns for the place of a primitive; as many as there are rows where that is fewer
+    std::size_t kinds = 64;     ///< maximum number of kinds with their own column, most frequent first
+    std::size_t words = 512;    ///< maximum number of names with their own value, most frequent first
+    std::size_t rows = 64;      ///< maximum rows; the schema has fewer if no schedule is so long
+    std::size_t numbers = 24;   ///< maximum parameter columns; the schema has fewer if no primitive is so long
+    std::size_t positions = 32; ///< columns of the position one-hot; at most the number of rows
 };
 
-/// Counts kinds and names. A schedule sink: visit schedules into it, or `see` them.
+/// Counts the kinds and names of schedules and builds a schema from the counts. It is a schedule sink; `see` visits one schedule.
 ///
-/// Memory grows with the distinct kinds and names alone. Equal counts give an equal schema, whatever the order of the schedules.
+/// Memory is proportional to the number of distinct kinds and names. The schema does not depend on the order of the schedules.
 class vocabulary_builder {
 public:
-    /// A kind, or a name behind a kind, and how often it was seen.
+    /// Number of occurrences of a kind, or of a name as a parameter of a kind.
     struct count {
         std::string kind;
         std::string text; ///< empty for a kind
@@ -79,9 +79,9 @@ public:
     }
 
     [[nodiscard]] std::size_t schedules() const { return schedules_; }
-    [[nodiscard]] std::size_t longest_schedule() const { return longest_schedule_; }   ///< primitives
-    [[nodiscard]] std::size_t longest_primitive() const { return longest_primitive_; } ///< numbers and names
-    /// Most frequent first, equally frequent ones by text.
+    [[nodiscard]] std::size_t longest_schedule() const { return longest_schedule_; }   ///< in primitives
+    [[nodiscard]] std::size_t longest_primitive() const { return longest_primitive_; } ///< in numbers and names
+    /// Sorted by frequency, highest first; ties by text.
     [[nodiscard]] std::vector<count> kinds() const {
         std::vector<count> all;
         for (const auto& [kind, times] : kinds_) all.push_back({kind, {}, times});
@@ -93,8 +93,8 @@ public:
         return sorted(std::move(all));
     }
 
-    /// The schema of what was seen: a column a kind and one for all others, names numbered from 1 within their kind by frequency, no padding.
-    /// Errors: invalid_argument (nothing was seen, or an option of 0), those of `schema::check`.
+    /// Builds the schema: one column per kind and one for all other kinds, names numbered from 1 within their kind by frequency, no padding.
+    /// Errors: invalid_argument (no primitive seen, or `kinds` or `rows` of 0), those of `schema::check`.
     [[nodiscard]] result<tlp::schema> schema(const vocabulary_options& options = {}) const {
         if (kinds_.empty()) return error{errc::invalid_argument, "tlp vocabulary: " + std::to_string(schedules_) + " schedules without a primitive"};
         if (options.kinds == 0 || options.rows == 0)
@@ -136,7 +136,7 @@ private:
     std::map<std::string, std::size_t> kinds_;
     std::map<std::pair<std::string, std::string>, std::size_t> words_; ///< by kind and text
     std::size_t schedules_ = 0, longest_schedule_ = 0, longest_primitive_ = 0;
-    std::size_t steps_ = 0, items_ = 0; ///< of the schedule and primitive that are open
+    std::size_t steps_ = 0, items_ = 0; ///< primitives of the current schedule, parameters of the current primitive
     std::string kind_;
     std::pair<std::string, std::string> word_;
 };

@@ -3,7 +3,8 @@
 #define AUGUR_TLP_WEIGHTS_FILE_HPP
 
 /// @file
-/// TLP models in files: safetensors by the authors' parameter names, in torch's orientation, with schema, config and one known score as metadata.
+/// Saves and loads TLP models as safetensors files: the authors' parameter names, weights in torch's (out, in) layout; the metadata holds schema,
+/// config and the score of a probe input.
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-inline std::string schema_json(const tlp::schema& s) {
+inline std::string schema_json(const schema& s) {
     std::string text;
     json_writer out(text);
     out.begin_object().key("name").value(s.name).key("kinds").begin_array();
@@ -34,12 +35,12 @@ inline std::string schema_json(const tlp::schema& s) {
     for (const auto& w : s.words) out.begin_array().value(w.kind).value(w.text).value(static_cast<double>(w.value)).end_array();
     out.end_array().key("kind_columns").value(s.kind_columns).key("rows").value(s.rows).key("columns").value(s.columns);
     out.key("positions").value(s.positions).key("unknown").value(static_cast<int>(s.unknown)).key("pad").value(s.pad ? 1 : 0);
-    if (s.launch_features) out.key("thread_rows").value(1); // other schemas are written as ever
+    if (s.launch_features) out.key("thread_rows").value(1); // absent otherwise: files of other schemas keep their format
     out.end_object();
     return text;
 }
 
-inline std::string config_json(const tlp::config& c) {
+inline std::string config_json(const config& c) {
     std::string text;
     json_writer out(text);
     const auto list = [&](const std::vector<nn::index>& widths) {
@@ -58,7 +59,7 @@ inline std::string config_json(const tlp::config& c) {
     return text;
 }
 
-/// An integer in [0, most].
+/// Reads an integer in [0, most].
 template <class N>
 bool read_bounded(json_reader& in, N& to, std::int64_t most) {
     std::int64_t n = 0;
@@ -68,9 +69,9 @@ bool read_bounded(json_reader& in, N& to, std::int64_t most) {
     return true;
 }
 
-inline result<tlp::schema> read_schema(std::string_view text) {
+inline result<schema> read_schema(std::string_view text) {
     json_reader in(text);
-    tlp::schema s;
+    schema s;
     std::string_view key;
     constexpr std::array<std::string_view, 9> needed{"name", "kinds", "words", "kind_columns", "rows", "columns", "positions", "unknown", "pad"};
     std::array<bool, needed.size()> seen{};
@@ -119,9 +120,9 @@ inline result<tlp::schema> read_schema(std::string_view text) {
     return s;
 }
 
-inline result<tlp::config> read_config(std::string_view text) {
+inline result<config> read_config(std::string_view text) {
     json_reader in(text);
-    tlp::config c;
+    config c;
     std::string_view key;
     const auto list = [&](std::vector<nn::index>& widths) {
         widths.clear();
@@ -152,14 +153,14 @@ inline result<tlp::config> read_config(std::string_view text) {
     return c;
 }
 
-/// Biases are row vectors here and vectors in a file; weights are (in, out) here and, as torch has it, (out, in) in a file.
+/// Biases are row vectors in memory and rank-1 tensors in a file; weights are (in, out) in memory and (out, in), as in torch, in a file.
 template <class P>
 inline constexpr bool is_vector = P::RowsAtCompileTime == 1;
 
-/// A bag that every schema can have: each kind once, with small numbers.
+/// Probe input for any schema: one schedule of up to 8 rows with different kinds and small numbers.
 inline deduplicated_batch make_probe(const trained_model& model) {
-    const tlp::schema& s = model.schema;
-    deduplicated_batch bags = model.batch();
+    const schema& s = model.schema;
+    deduplicated_batch batch = model.batch();
     std::vector<float> rows;
     for (std::size_t r = 0; r < (std::min)(s.rows, std::size_t{8}); ++r) {
         rows.insert(rows.end(), s.columns, 0.0F);
@@ -167,10 +168,10 @@ inline deduplicated_batch make_probe(const trained_model& model) {
         row[r % s.columns] = 1;
         for (std::size_t c = s.kind_columns; c < s.columns; ++c) row[c] = static_cast<float>((r + 3 * c) % 17);
     }
-    bags.add(rows);
-    return bags;
+    batch.add(rows);
+    return batch;
 }
-/// The sum over the outputs.
+/// Sum of the probe's scores over all outputs.
 inline float score_probe(const trained_model& model, const deduplicated_batch& probe) {
     forward_backward<float> pass;
     serial_executor serial;
@@ -181,12 +182,12 @@ inline float score_probe(const trained_model& model, const deduplicated_batch& p
     return sum;
 }
 
-/// What a network of this shape has, counted before it is made.
+/// Number of tensors and parameters of a model of config `c`, computed without allocating the model.
 struct parameter_count {
     std::size_t tensors = 0;
-    double parameters = 0; ///< a double: it cannot overflow
+    double parameters = 0; ///< double, so that it cannot overflow
 };
-inline parameter_count parameter_count_of(const tlp::config& c) {
+inline parameter_count parameter_count_of(const config& c) {
     parameter_count size;
     const auto layer = [&](nn::index in, nn::index out) {
         size.tensors += 2;
@@ -195,11 +196,11 @@ inline parameter_count parameter_count_of(const tlp::config& c) {
     nn::index in = c.inputs();
     for (const nn::index w : c.encoder) layer(std::exchange(in, w), w);
     const nn::index d = in;
-    if (c.backbone == tlp::backbone::lstm) {
+    if (c.backbone == backbone::lstm) {
         layer(d, 4 * d);
         layer(d, 4 * d);
     }
-    for (nn::index a = 0; c.backbone == tlp::backbone::attention && a < c.attention_layers; ++a) {
+    for (nn::index a = 0; c.backbone == backbone::attention && a < c.attention_layers; ++a) {
         layer(d, 3 * d);
         layer(d, d);
     }
@@ -214,7 +215,7 @@ inline parameter_count parameter_count_of(const tlp::config& c) {
 
 } // namespace detail
 
-/// The bytes of a weights file.
+/// Serialises a model to the bytes of a weights file.
 inline std::string to_safetensors(const trained_model& model) {
     nn::safetensors_writer out;
     out.metadata("format", "augur-tlp");
@@ -242,12 +243,12 @@ inline std::string to_safetensors(const trained_model& model) {
     return out.file();
 }
 
-/// A model from the bytes of a weights file.
+/// Reads a model from the bytes of a weights file.
 ///
-/// Errors: those of `parse_safetensors`; version_mismatch (not a TLP file, another version, or the known input gets another score), parse,
-/// shape_mismatch (a tensor that does not fit the config, or one too many), not_found.
+/// Errors: those of `parse_safetensors`; version_mismatch (not a TLP file, another version, or the probe input gets another score), parse,
+/// shape_mismatch (a tensor that does not fit the config, or an additional tensor), not_found (a missing tensor).
 inline result<trained_model> from_safetensors(std::string_view file, const nn::safetensors_limits& limits = {}) {
-    const auto wrong = [](errc code, std::string what) { return error{code, "tlp weights: " + std::move(what)}; };
+    const auto wrong = [](errc code, std::string message) { return error{code, "tlp weights: " + std::move(message)}; };
     auto header = nn::parse_safetensors(file, limits);
     if (!header) return header.error();
     const auto entry = [&](const char* key) {
@@ -265,7 +266,7 @@ inline result<trained_model> from_safetensors(std::string_view file, const nn::s
     if (static_cast<std::size_t>(config->columns) != schema->columns)
         return wrong(errc::shape_mismatch,
                      "the schema has " + std::to_string(schema->columns) + " columns, the config " + std::to_string(config->columns));
-    // what the config asks for must be in the file before memory is taken for it
+    // check that the file has the parameters of the config before allocating them
     const detail::parameter_count need = detail::parameter_count_of(*config);
     if (header->tensors.size() != need.tensors + 1)
         return wrong(errc::shape_mismatch,
@@ -297,19 +298,19 @@ inline result<trained_model> from_safetensors(std::string_view file, const nn::s
     std::vector<float> known(static_cast<std::size_t>(rows) * model.schema.columns);
     outcome = nn::read_tensor(file, *header, "probe.rows", std::array<std::uint64_t, 2>{rows, model.schema.columns}, known);
     if (!outcome) return outcome.error();
-    deduplicated_batch bags = model.batch();
-    bags.add(known);
+    deduplicated_batch input = model.batch();
+    input.add(known);
     const auto expected = parse_double(entry("probe_score"));
-    const float got = detail::score_probe(model, bags);
+    const float got = detail::score_probe(model, input);
     if (!expected || !(std::abs(static_cast<double>(got) - *expected) <= 1e-4 * (std::max)(1.0, std::abs(*expected))))
         return wrong(errc::version_mismatch,
                      "the known input scores " + std::to_string(got) + ", the file says '" + std::string(entry("probe_score").substr(0, 40)) + "'");
     return model;
 }
 
-/// Replaces the file as a whole (`replace_file`), durable when it returns.
-/// Errors: io, not_found (the folder); invalid_argument, a model that could not be loaded again: a parameter that is no finite number, named, or a
-/// word of the schema that is not UTF-8. The file is then as it was.
+/// Saves a model. Replaces the file atomically (`replace_file`); the data are durable on return.
+/// Errors: io, not_found (the folder); invalid_argument for a model that could not be loaded again: a parameter that is not finite (named in the
+/// message), or a word of the schema that is not UTF-8. On an error the file is unchanged.
 inline result<void> save(const trained_model& model, const std::string& path) {
     if (const auto bad = model.network.not_finite(); !bad.empty())
         return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
@@ -320,7 +321,7 @@ inline result<void> save(const trained_model& model, const std::string& path) {
     return replace_file(path, to_safetensors(model));
 }
 
-/// Errors: io, limit, and those of `from_safetensors`.
+/// Loads a model from a file. Errors: io, limit, and those of `from_safetensors`.
 inline result<trained_model> load(const std::string& path, const nn::safetensors_limits& limits = {}) {
     auto bytes = nn::load_bytes(path, limits);
     if (!bytes) return bytes.error();
@@ -329,9 +330,9 @@ inline result<trained_model> load(const std::string& path, const nn::safetensors
     return model;
 }
 
-/// The same for one schema only, e.g. that of a data set: `expected_from` is the file that has it.
-/// Errors: also version_mismatch, which says what each of the two files has.
-inline result<trained_model> load(const std::string& path, const tlp::schema& expected, std::string_view expected_from,
+/// Loads a model that must have the schema `expected`, e.g. that of a data set; `expected_from` names its origin in messages.
+/// Errors: also version_mismatch, which shows the first difference of the schemas.
+inline result<trained_model> load(const std::string& path, const schema& expected, std::string_view expected_from,
                                   const nn::safetensors_limits& limits = {}) {
     auto model = load(path, limits);
     if (!model) return model;

@@ -3,7 +3,7 @@
 #define AUGUR_XGBOOST_BOOSTED_TREES_HPP
 
 /// @file
-/// Gradient-boosted regression trees (Chen and Guestrin 2016) by XGBoost 1.7: the kind of cost model that Ansor has. Rows of floats in, a score out.
+/// Gradient-boosted regression trees (Chen and Guestrin 2016) through the C API of XGBoost 1.7, the kind of cost model that Ansor uses.
 
 #include <algorithm>
 #include <cmath>
@@ -25,33 +25,33 @@
 
 namespace augur::inline v0 {
 
-/// What the trees are fitted to.
+/// Training objective of the trees.
 enum class tree_objective : std::uint8_t {
-    squared_error, ///< the label itself (`reg:squarederror`)
-    rank_pairwise, ///< the order of the labels within a group, by pairs (`rank:pairwise`)
+    squared_error, ///< regression of the label (`reg:squarederror`)
+    rank_pairwise, ///< pairwise ranking of the labels within a group (`rank:pairwise`)
 };
 
-/// How trees are grown. The defaults are Ansor's (TVM, auto_scheduler/cost_model/xgb_model.py), with its early stop replaced by a number of rounds.
+/// Training options. The defaults are Ansor's (TVM, auto_scheduler/cost_model/xgb_model.py), with a fixed number of rounds instead of early stopping.
 struct boosted_trees_options {
     tree_objective objective = tree_objective::squared_error;
-    std::uint32_t rounds = 300;    ///< trees
-    std::uint32_t depth = 10;      ///< at most 30
+    std::uint32_t rounds = 300;    ///< number of trees
+    std::uint32_t depth = 10;      ///< maximum tree depth, 1 to 30
     double learning_rate = 0.2;    ///< eta
     double min_split_loss = 0.001; ///< gamma
     double min_child_weight = 0;
-    double row_share = 1;        ///< drawn for each tree
-    double column_share = 1;     ///< drawn for each tree
-    double start = 0.5;          ///< what no tree at all says; Ansor's and XGBoost's, in the middle of labels from 0 to 1
-    bool weigh_by_label = false; ///< squared error: a sample weighs as much as its label, so that fast programs count most
-    std::uint32_t bins = 256;    ///< a split is one of so many quantiles of a column; 0: any value (exact, slower)
-    std::uint64_t seed = 0;      ///< of the draws; the 31 lowest bits count
-    /// Ranking trains on one: XGBoost's draw of pairs depends on their number. XGBoost's threads wait for each other without sleeping: where others
-    /// have taken the processors, one is much faster than several.
+    double row_share = 1;        ///< fraction of the rows sampled per tree (subsample)
+    double column_share = 1;     ///< fraction of the columns sampled per tree (colsample_bytree)
+    double start = 0.5;          ///< base score, the prediction without trees; Ansor's and XGBoost's default for labels in [0, 1]
+    bool weigh_by_label = false; ///< squared error: the weight of a sample is its label, so that fast programs have the largest weights
+    std::uint32_t bins = 256;    ///< split candidates per column, by quantiles (hist); 0: all values (exact, slower)
+    std::uint64_t seed = 0;      ///< seed of the sampling; only the lowest 31 bits are used
+    /// Number of threads. Ranking is trained on one thread, because XGBoost's sampling of pairs depends on the number of threads. XGBoost's threads
+    /// spin while they wait: on a busy machine one thread is much faster than several.
     std::uint32_t threads = 1;
 
     /// Errors: invalid_argument.
     [[nodiscard]] result<void> check() const {
-        const auto wrong = [](std::string_view what) { return error{errc::invalid_argument, "boosted trees: expected " + std::string(what)}; };
+        const auto wrong = [](std::string_view text) { return error{errc::invalid_argument, "boosted trees: expected " + std::string(text)}; };
         const auto share = [](double s) { return s > 0 && s <= 1; };
         if (rounds < 1 || rounds > 1000000) return wrong("1 to 1000000 rounds, got " + std::to_string(rounds));
         if (depth < 1 || depth > 30) return wrong("a depth of 1 to 30, got " + std::to_string(depth));
@@ -65,12 +65,12 @@ struct boosted_trees_options {
     }
 };
 
-/// What trees are trained on: N samples of C columns.
+/// Training samples: N rows of C features.
 struct tree_samples {
-    std::span<const float> x;              ///< (N, C) row-major; NaN stands for a value that is missing
+    std::span<const float> x;              ///< (N, C) row-major; NaN for a missing value
     std::size_t columns = 0;               ///< C
     std::span<const float> labels;         ///< (N) higher is better
-    std::span<const std::uint32_t> groups; ///< (N) not falling; empty: all are one group. Only a ranking objective reads it
+    std::span<const std::uint32_t> groups; ///< (N) non-decreasing; empty: one group. Only the ranking objective reads the groups
 };
 
 namespace detail {
@@ -84,7 +84,7 @@ struct xgb_booster_free {
 using xgb_matrix = std::unique_ptr<void, xgb_matrix_free>;
 using xgb_booster = std::unique_ptr<void, xgb_booster_free>;
 
-/// Why XGBoost refused, without its stack trace.
+/// XGBoost's last error message without its stack trace.
 [[nodiscard]] inline error xgb_error(errc code, std::string_view call) {
     const std::string_view text = XGBGetLastError();
     return error{code, std::string(call).append(": ").append(text.substr(0, (std::min)(text.find('\n'), std::size_t{400})))};
@@ -97,17 +97,17 @@ using xgb_booster = std::unique_ptr<void, xgb_booster_free>;
 
 } // namespace detail
 
-/// Trees that were trained. A value: copies share the trees, which never change.
+/// Trained trees, immutable. A value: copies share the trees.
 ///
-/// Threads     const calls are safe together, also on copies
+/// Threads     concurrent const calls are safe, also on copies
 class boosted_trees {
 public:
-    /// Grows trees.
+    /// Trains trees.
     ///
-    /// Equal samples and options give equal trees on one machine with one XGBoost, whatever the number of threads.
-    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label that is not finite, groups that fall;
-    /// what XGBoost refuses, e.g. infinite features, in its words).
-    /// Cost: 12 bytes a feature at the peak, besides the caller's; O(rounds * depth * N * C).
+    /// Equal samples and options give equal trees on one machine with one version of XGBoost, for any number of threads.
+    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label that is not finite, decreasing
+    /// groups; errors of XGBoost, e.g. for infinite features, with its message).
+    /// Cost: peak memory of 12 bytes per feature value in addition to the samples; O(rounds * depth * N * C) time.
     [[nodiscard]] static result<boosted_trees> train(const tree_samples& samples, const boosted_trees_options& options = {}) {
         if (auto fits = options.check(); !fits) return fits.error();
         if (auto fits = check(samples); !fits) return fits.error();
@@ -163,22 +163,22 @@ public:
         return adopt({bytes, static_cast<std::size_t>(length)}, samples.columns, options.threads);
     }
 
-    /// out[i] <- the trees' value of row i of x (N, C); NaN stands for a value that is missing.
+    /// out[i] <- prediction for row i of x (N, C); NaN marks a missing value.
     ///
-    /// The value of a row does not depend on the others, nor on the number of threads.
-    /// Errors: shape_mismatch; what XGBoost refuses.
+    /// The prediction for a row does not depend on the other rows or on the number of threads.
+    /// Errors: shape_mismatch; errors of XGBoost.
     [[nodiscard]] result<void> predict(std::span<const float> x, std::span<float> out) const {
         if (x.size() != out.size() * columns_)
-            return error{errc::shape_mismatch, "boosted trees: " + std::to_string(out.size()) + " rows of " + std::to_string(columns_) +
-                                                   " features were expected, got " + std::to_string(x.size()) + " features"};
+            return error{errc::shape_mismatch, "boosted trees: expected " + std::to_string(out.size()) + " rows of " + std::to_string(columns_) +
+                                                   " features, got " + std::to_string(x.size()) + " features"};
         return predict(booster_.get(), x, out, columns_);
     }
 
     [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
 
-    /// The trees as bytes: magic and version, `features`, columns, length and checksum (five 64-bit words, little-endian), then XGBoost's UBJSON.
+    /// Serialises the trees: magic with version, `features`, columns, length and checksum (five 64-bit words, little-endian), then XGBoost's UBJSON.
     ///
-    /// @param features  what the columns mean, e.g. `tlp::schema::hash()`
+    /// @param features  hash of the meaning of the columns, e.g. `tlp::schema::hash()`
     [[nodiscard]] std::string save(std::uint64_t features = 0) const {
         std::string out(header_bytes, '\0');
         put(out, 0, magic);
@@ -189,23 +189,23 @@ public:
         return out += *model_;
     }
 
-    /// What `save` gave, on equal terms about the features.
+    /// Reads trees written by `save` with the same `features`.
     ///
-    /// The checksum finds what was torn or changed by accident. Bytes that were made to fit it go to XGBoost, which does not check its trees: load
-    /// what you trust.
-    /// Errors: version_mismatch (not this format, or trees on other features), parse (torn, changed, or refused by XGBoost).
+    /// The checksum detects truncated and corrupted files, not manipulated ones. XGBoost does not validate its trees: load only trusted files.
+    /// Errors: version_mismatch (another format, or trees on other features), parse (truncated, corrupted, or rejected by XGBoost).
     [[nodiscard]] static result<boosted_trees> load(std::string_view bytes, std::uint64_t features = 0, std::uint32_t threads = 1) {
         if (bytes.size() < header_bytes || get(bytes, 0) != magic)
             return error{errc::version_mismatch, "boosted trees: expected a file that begins with 'augtree1' and has 40 bytes or more, got " +
-                                                     std::to_string(bytes.size()) + " bytes of something else"};
+                                                     std::to_string(bytes.size()) + " bytes of another format"};
         const std::string_view model = bytes.substr(header_bytes);
         if (get(bytes, 3) != model.size())
-            return error{errc::parse, "boosted trees: torn, " + std::to_string(get(bytes, 3)) + " bytes were written behind the header, " +
-                                          std::to_string(model.size()) + " are there"};
-        if (model.empty() || get(bytes, 4) != checksum(bytes, model)) return error{errc::parse, "boosted trees: changed, the checksum does not fit"};
+            return error{errc::parse,
+                         "boosted trees: expected " + std::to_string(get(bytes, 3)) + " bytes after the header, got " + std::to_string(model.size())};
+        if (model.empty() || get(bytes, 4) != checksum(bytes, model))
+            return error{errc::parse, "boosted trees: wrong checksum, the data are corrupted"};
         if (get(bytes, 1) != features)
-            return error{errc::version_mismatch, "boosted trees: trained on features " + std::to_string(get(bytes, 1)) +
-                                                     " (hash of the schema), to be used with " + std::to_string(features)};
+            return error{errc::version_mismatch, "boosted trees: expected trees on features " + std::to_string(features) +
+                                                     " (hash of the schema), got " + std::to_string(get(bytes, 1))};
         return adopt(model, static_cast<std::size_t>(get(bytes, 2)), threads);
     }
 
@@ -229,7 +229,7 @@ private:
                 return error{errc::invalid_argument, "boosted trees: the label of sample " + std::to_string(i) + " is not finite"};
         if (const auto at = std::is_sorted_until(s.groups.begin(), s.groups.end()); at != s.groups.end())
             return error{errc::invalid_argument, "boosted trees: the group of sample " + std::to_string(at - s.groups.begin()) +
-                                                     " is below the one before; samples of a group stand together"};
+                                                     " is below the previous one; expected samples sorted by group"};
         return {};
     }
 
@@ -242,7 +242,7 @@ private:
         return sizes;
     }
 
-    /// A booster from XGBoost's bytes. It predicts once here: XGBoost configures itself on first use, and what is shared later must not change.
+    /// Makes a booster from XGBoost's bytes and predicts once: XGBoost configures a booster on its first use, and a shared booster must not change.
     static result<boosted_trees> adopt(std::string_view model, std::size_t columns, std::uint32_t threads) {
         BoosterHandle handle = nullptr;
         if (XGBoosterCreate(nullptr, 0, &handle) != 0) return detail::xgb_error(errc::invalid_argument, "booster");
@@ -263,15 +263,15 @@ private:
 
     static result<void> predict(BoosterHandle booster, std::span<const float> x, std::span<float> out, std::size_t columns) {
         if (out.empty()) return {};
-        // NumPy's array interface, as XGBoost wants it
+        // XGBoost takes NumPy's array interface
         const std::string rows = R"({"version":3,"typestr":"<f4","data":[)" + std::to_string(reinterpret_cast<std::uintptr_t>(x.data())) +
                                  R"(,true],"shape":[)" + std::to_string(out.size()) + ',' + std::to_string(columns) + "]}";
-        constexpr const char* how =
+        constexpr const char* config =
             R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false,"cache_id":0,"missing":NaN})";
         const bst_ulong* shape = nullptr;
         bst_ulong dimensions = 0;
         const float* values = nullptr;
-        if (XGBoosterPredictFromDense(booster, rows.c_str(), how, nullptr, &shape, &dimensions, &values) != 0)
+        if (XGBoosterPredictFromDense(booster, rows.c_str(), config, nullptr, &shape, &dimensions, &values) != 0)
             return detail::xgb_error(errc::invalid_argument, "boosted trees");
         if (dimensions != 1 || shape[0] != out.size())
             return error{errc::shape_mismatch, "boosted trees: expected one value a row, the model gives more"};

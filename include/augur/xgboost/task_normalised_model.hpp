@@ -3,8 +3,8 @@
 #define AUGUR_XGBOOST_TASK_NORMALISED_MODEL_HPP
 
 /// @file
-/// Boosted trees that look at what a schedule does, and a model that reads what it says, as one cost model for a search over kernels that nobody has
-/// measured (decision 18).
+/// Cost model for kernels that are not in the training data: boosted trees on task-normalised program features, optionally with a bounded blend of a
+/// second model such as TLP (decision 18).
 
 #include <algorithm>
 #include <cmath>
@@ -31,36 +31,36 @@
 
 namespace augur::inline v0 {
 
-/// A `task_normalised_model` of trees alone.
+/// Tag type: a `task_normalised_model` without a second model.
 struct no_opinion {};
 
-/// The mean of trees of one view, and a second model's opinion. Models `cost_model` for the tasks whose candidates it has met.
+/// Mean score of several `task_normalised_trees`, plus the correction of a second model. Models `cost_model` for tasks with `set_normaliser`.
 ///
 ///     auto network = frozen->scorer(threads);
 ///     task_normalised_model<step_list, kernel_task, nest_row, decltype(network)> model(trees, nest_row(target), network);
-///     for (const auto& t : tasks) model.meet(t, samples_of_its_space); // some hundreds, drawn at random
+///     for (const auto& t : tasks) model.set_normaliser(t, samples_of_its_space); // a few hundred random candidates
 ///     tuner t(tasks, spaces, strategies, model, threads, options);
 ///
-/// Where all candidates are known from the start, as in a log, `view_trees` propose those of several views in turn.
+/// If all candidates are known from the start, as in a log, use `view_trees`, which combine several normalisations.
 ///
-/// Memory      a few rows a task, or all that were met where the view is `ranked`; of a batch its rows twice
-/// Threads     one thread an object
+/// Memory      per task a few rows, or with `normalisation::ranked` all rows of `set_normaliser`; twice the rows of a batch
+/// Threads     use an object from one thread at a time
 template <schedule S, task Task, row_features_of<S, Task> F, class Opinion = no_opinion>
 requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>) class task_normalised_model {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// Of trees alone.
-    /// @param trees  trained alike, each with another seed.   pre: at least one, all of one view and of `row_of.columns()` columns
+    /// Without a second model.
+    /// @param trees  trained with different seeds.   pre: at least one, all with the same normalisation and with `row_of.columns()` columns
     task_normalised_model(std::vector<task_normalised_trees> trees, F row_of) requires std::same_as<Opinion, no_opinion>
         : task_normalised_model(std::move(trees), std::move(row_of), nullptr, {}) {}
-    /// @param opinion  must outlive it
-    /// @param weigh    how much that counts
-    task_normalised_model(std::vector<task_normalised_trees> trees, F row_of, Opinion& opinion, bounded_blend weigh = {})
-        : task_normalised_model(std::move(trees), std::move(row_of), &opinion, weigh) {}
+    /// @param opinion  second model; must outlive this object
+    /// @param blend    weight and scale of its correction
+    task_normalised_model(std::vector<task_normalised_trees> trees, F row_of, Opinion& opinion, bounded_blend blend = {})
+        : task_normalised_model(std::move(trees), std::move(row_of), &opinion, blend) {}
 
-    /// What the candidates of a task are like: these, in place of those of a call before. Those whose row cannot be made are passed over.
-    /// Errors: not_found, none has one; those of the opinion.
+    /// Replaces the per-task feature statistics with those of `candidates`. Skips candidates without a feature row.
+    /// Errors: not_found (no candidate has a feature row); those of the second model.
     [[nodiscard]] result<void> set_normaliser(const Task& t, std::span<const S> candidates) {
         describe(t, candidates);
         std::size_t kept = 0;
@@ -70,73 +70,74 @@ public:
             return error{errc::not_found, "relative model: none of " + std::to_string(candidates.size()) + " candidates of " +
                                               std::string(task_key(t)) + " has features"};
         known all{task_normaliser::of(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().view()), {}};
-        if constexpr (asked) {
-            said_.resize(candidates.size());
-            if (auto done = opinion_->score(t, candidates, std::span<float>(said_)); !done) return done;
-            all.said.emplace(task_normaliser::of(said_, 1));
+        if constexpr (has_second) {
+            second_scores_.resize(candidates.size());
+            if (auto done = opinion_->score(t, candidates, std::span<float>(second_scores_)); !done) return done;
+            all.second.emplace(task_normaliser::of(second_scores_, 1));
         }
         known_.insert_or_assign(task_identity(t), std::move(all));
         return {};
     }
 
-    /// scores[i] <- of batch[i]; -infinity where its row cannot be made or has a number that is not finite. O(N) rows, their trees and the opinion.
-    /// Errors: not_found, a task that was not met; shape_mismatch; those of the trees and the opinion.
+    /// scores[i] <- score of batch[i]; -infinity if there is no feature row or a feature is not finite. Cost: N rows, the trees and the second model.
+    /// Errors: not_found (a task without `set_normaliser`), shape_mismatch; those of the trees and the second model.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
-            return error{errc::shape_mismatch,
-                         "relative model: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
+            return error{errc::shape_mismatch, "relative model: expected as many scores as schedules, got " + std::to_string(scores.size()) +
+                                                   " and " + std::to_string(batch.size())};
         const auto met = known_.find(task_identity(t));
         if (met == known_.end())
             return error{errc::not_found, "relative model: expected a task whose candidates it has met, got " + std::string(task_key(t))};
         const known& all = met->second;
         describe(t, batch);
         std::fill(scores.begin(), scores.end(), 0.0F);
-        one_.resize(batch.size());
+        member_scores_.resize(batch.size());
         for (const auto& trees : trees_) {
             related_ = rows_;
-            if (auto done = trees.score(all.rows, related_, one_); !done) return done;
-            for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += one_[i] / static_cast<float>(trees_.size());
+            if (auto done = trees.score(all.rows, related_, member_scores_); !done) return done;
+            for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += member_scores_[i] / static_cast<float>(trees_.size());
         }
-        if constexpr (asked) {
-            said_.resize(batch.size());
-            if (auto done = opinion_->score(t, batch, std::span<float>(said_)); !done) return done;
-            weigh_.add(*all.said, said_, scores);
+        if constexpr (has_second) {
+            second_scores_.resize(batch.size());
+            if (auto done = opinion_->score(t, batch, std::span<float>(second_scores_)); !done) return done;
+            blend_.add(*all.second, second_scores_, scores);
         }
         for (std::size_t i = 0; i < scores.size(); ++i)
             if (!fine_[i]) scores[i] = -std::numeric_limits<float>::infinity();
         return {};
     }
 
-    /// How the candidates of a task look, as they were met; null where they were not. Until the next `meet`.
+    /// Normaliser of a task; null without `set_normaliser`. Valid until the next `set_normaliser`.
     [[nodiscard]] const task_normaliser* known_of(const Task& t) const {
         const auto met = known_.find(task_identity(t));
         return met == known_.end() ? nullptr : &met->second.rows;
     }
-    /// Other trees, from now on.   pre: at least one, of the view and the columns of those before
+    /// Replaces the trees.   pre: at least one, with the normalisation and the columns of the current trees
     void use(std::vector<task_normalised_trees> trees) {
         check(trees, trees_.front().view());
         trees_ = std::move(trees);
     }
 
 private:
-    task_normalised_model(std::vector<task_normalised_trees> trees, F row_of, Opinion* opinion, bounded_blend weigh)
-        : trees_(std::move(trees)), row_of_(std::move(row_of)), opinion_(opinion), weigh_(weigh) {
+    task_normalised_model(std::vector<task_normalised_trees> trees, F row_of, Opinion* opinion, bounded_blend blend)
+        : trees_(std::move(trees)), row_of_(std::move(row_of)), opinion_(opinion), blend_(blend) {
         check(trees_, trees_.empty() ? normalisation::relative : trees_.front().view());
     }
     void check([[maybe_unused]] std::span<const task_normalised_trees> trees, [[maybe_unused]] normalisation view) const {
-        AUGUR_ASSERT(!trees.empty(), "relative_model: no trees");
+        AUGUR_ASSERT(!trees.empty(), "task_normalised_model: no trees");
         for ([[maybe_unused]] const auto& t : trees)
-            AUGUR_ASSERT(t.view() == view && t.columns() == row_of_.columns(), "relative_model: trees of another view or other rows");
+            AUGUR_ASSERT(t.view() == view && t.columns() == row_of_.columns(),
+                         "task_normalised_model: trees of another normalisation or other columns");
     }
 
-    static constexpr bool asked = !std::same_as<Opinion, no_opinion>;
+    static constexpr bool has_second = !std::same_as<Opinion, no_opinion>;
     struct known {
         task_normaliser rows;
-        std::optional<task_normaliser> said;
+        std::optional<task_normaliser> second; ///< statistics of the second model's scores
     };
 
     [[nodiscard]] std::ptrdiff_t at(std::size_t i) { return static_cast<std::ptrdiff_t>(i * row_of_.columns()); }
-    /// rows_ and fine_ <- of a batch; a row that there is not is of zeros.
+    /// rows_, fine_ <- feature rows of a batch, and whether each is valid; an invalid row is set to zeros.
     void describe(const Task& t, std::span<const S> batch) {
         const std::size_t columns = row_of_.columns();
         rows_.assign(batch.size() * columns, 0.0F);
@@ -151,10 +152,10 @@ private:
     std::vector<task_normalised_trees> trees_;
     F row_of_;
     Opinion* opinion_;
-    bounded_blend weigh_;
-    std::map<std::string, known, std::less<>> known_; ///< by task: the task objects may move
-    std::vector<float> rows_, related_, one_, said_;
-    std::vector<bool> fine_;
+    bounded_blend blend_;
+    std::map<std::string, known, std::less<>> known_; ///< by task_identity, because task objects may move
+    std::vector<float> rows_, related_, member_scores_, second_scores_;
+    std::vector<bool> fine_; ///< by row: all features are finite
 };
 
 } // namespace augur::inline v0

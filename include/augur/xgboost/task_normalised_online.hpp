@@ -3,7 +3,7 @@
 #define AUGUR_XGBOOST_TASK_NORMALISED_ONLINE_HPP
 
 /// @file
-/// Boosted trees that know other kernels of the machine when a search begins, and learn on from what it measures.
+/// Boosted trees pre-trained on other kernels of the target and retrained online with the records of a search.
 
 #include <algorithm>
 #include <cmath>
@@ -31,53 +31,58 @@
 
 namespace augur::inline v0 {
 
+/// Options of `task_normalised_online`.
 struct task_normalised_online_options {
-    boosted_trees_options trees = task_normalised_trees::defaults(); ///< of a member; each has the seed after the last one's
-    std::uint32_t members = 1;                                ///< trees whose mean is the score
-    std::uint32_t weight = 8;                                 ///< a record of the search counts as so many of those known before
+    boosted_trees_options trees = task_normalised_trees::defaults(); ///< options of the first member; each next member has the next seed
+    std::uint32_t members = 1;                                       ///< number of tree ensembles whose mean is the score
+    std::uint32_t weight = 8;                                        ///< weight of a record of the search relative to a pre-training sample
 };
 
-/// A `task_normalised_model` whose trees are grown anew at each update, from the samples of before and from the records of the search. Models
-/// `trainable_cost_model` for the tasks whose candidates it has met.
+/// A `task_normalised_model` whose trees are retrained at each update, on the pre-training samples and the records of the search. Models
+/// `trainable_cost_model` for tasks with `set_normaliser`.
 ///
 ///     auto model = task_normalised_online<step_list, kernel_task, nest_row>::create(samples_of_other_kernels, nest_row(target));
-///     for (const auto& t : tasks) model->meet(t, samples_of_its_space); // some hundreds, drawn at random
+///     for (const auto& t : tasks) model->set_normaliser(t, samples_of_its_space); // a few hundred random candidates
 ///     tuner t(tasks, spaces, strategies, *model, threads, options);
 ///
-/// What is known of other kernels chooses well from the first round on, but where it is wrong of a kernel it is wrong again and again; records of the
-/// kernel itself mend that (decision 18).
+/// The pre-trained trees rank well from the first round on, but have systematic errors for some kernels; records of the kernel itself correct them
+/// (decision 18).
 ///
-/// Memory      the samples of before, twice while it learns, and a row a record
-/// Threads     one thread an object
+/// Memory      the pre-training samples, twice during training, and one row per record
+/// Threads     use an object from one thread at a time
 template <schedule S, task Task, row_features_of<S, Task> F, class Opinion = no_opinion>
 requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>) class task_normalised_online {
 public:
     using model_type = task_normalised_model<S, Task, F, Opinion>;
     static constexpr score_meaning meaning = model_type::meaning;
 
-    /// Of trees alone.
-    /// @param known  candidates of other tasks, of `row_of.columns()` columns
-    /// @note         errors: invalid_argument, no members or no weight; shape_mismatch, other columns; those of `task_normalised_trees::train`
+    /// Pre-trains a model without a second model.
+    /// @param known  pre-training samples of other tasks, with `row_of.columns()` columns
+    /// @note         errors: invalid_argument (members or weight of 0), shape_mismatch (other columns); those of `task_normalised_trees::train`
     [[nodiscard]] static result<task_normalised_online> create(task_normalised_samples known, F row_of,
-                                                        const task_normalised_online_options& options = {}) requires std::same_as<Opinion, no_opinion> {
-        return made(std::move(known), std::move(row_of), options, [](auto&&... of) { return model_type(std::forward<decltype(of)>(of)...); });
+                                                               const task_normalised_online_options& options = {})
+        requires std::same_as<Opinion, no_opinion>
+    {
+        return made(std::move(known), std::move(row_of), options, [](auto&&... args) { return model_type(std::forward<decltype(args)>(args)...); });
     }
-    /// @param opinion  must outlive it
+    /// Pre-trains a model with a second model.
+    /// @param opinion  second model; must outlive this object
     [[nodiscard]] static result<task_normalised_online> create(task_normalised_samples known, F row_of, Opinion& opinion,
-                                                        const task_normalised_online_options& options = {},
-                                                        bounded_blend weigh = {}) requires(!std::same_as<Opinion, no_opinion>) {
+                                                               const task_normalised_online_options& options = {}, bounded_blend blend = {})
+        requires(!std::same_as<Opinion, no_opinion>)
+    {
         return made(std::move(known), std::move(row_of), options,
-                    [&](auto&&... of) { return model_type(std::forward<decltype(of)>(of)..., opinion, weigh); });
+                    [&](auto&&... args) { return model_type(std::forward<decltype(args)>(args)..., opinion, blend); });
     }
 
-    /// As `task_normalised_model::meet`.
+    /// As `task_normalised_model::set_normaliser`.
     [[nodiscard]] result<void> set_normaliser(const Task& t, std::span<const S> candidates) { return model_.set_normaliser(t, candidates); }
     /// As `task_normalised_model::score`.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) { return model_.score(t, batch, scores); }
 
-    /// Takes all records so far, oldest first; those of the last call come first among them. A record's label is the least latency of its task's
-    /// records over its own, that of a failure 0; one whose row cannot be made teaches nothing.
-    /// Errors: not_found, a task that was not met; those of `task_normalised_trees::train`.
+    /// Retrains on all records so far, oldest first; the records of the previous call must be a prefix of `records`. The label of a record is the
+    /// least latency of its task's records / its latency, 0 for a failure; a record without a feature row is skipped.
+    /// Errors: not_found (a task without `set_normaliser`); those of `task_normalised_trees::train`.
     [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records) {
         const std::size_t columns = row_of_.columns();
         for (std::size_t i = fine_.size(); i < records.size(); ++i) {
@@ -90,15 +95,15 @@ public:
         for (std::size_t i = 0; i < records.size(); ++i)
             if (fine_[i]) tasks[task_identity(*records[i].task)].push_back(i);
         task_normalised_samples samples = known_;
-        for (const auto& [key, of] : tasks) {
-            const task_normaliser* all = model_.known_of(*records[of.front()].task);
+        for (const auto& [key, indices] : tasks) {
+            const task_normaliser* all = model_.known_of(*records[indices.front()].task);
             if (all == nullptr)
                 return error{errc::not_found, "relative online: expected records of tasks whose candidates it has met, got one of " +
-                                                  std::string(task_key(*records[of.front()].task))};
+                                                  std::string(task_key(*records[indices.front()].task))};
             double least = std::numeric_limits<double>::infinity();
-            for (const auto i : of) least = (std::min)(least, records[i].outcome->latency());
+            for (const auto i : indices) least = (std::min)(least, records[i].outcome->latency());
             std::vector<float> rows, labels;
-            for (const auto i : of) {
+            for (const auto i : indices) {
                 const auto row = std::span<const float>(rows_).subspan(i * columns, columns);
                 rows.insert(rows.end(), row.begin(), row.end());
                 labels.push_back(speed_label(least, records[i].outcome->latency()));
@@ -145,7 +150,7 @@ private:
     task_normalised_online_options options_;
     model_type model_;
     std::vector<float> rows_; ///< (records, C)
-    std::vector<bool> fine_;  ///< of each record: it has a row
+    std::vector<bool> fine_;  ///< by record: it has a row of finite features
 };
 
 } // namespace augur::inline v0

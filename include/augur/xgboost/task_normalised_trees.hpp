@@ -3,8 +3,7 @@
 #define AUGUR_XGBOOST_TASK_NORMALISED_TREES_HPP
 
 /// @file
-/// Boosted trees that rank the candidates of kernels nobody has measured, by features relative to those of the kernel's other candidates (decisions
-/// 14 and 18).
+/// Boosted trees on task-normalised features, which rank the candidates of kernels that are not in the training data (decisions 14 and 18).
 
 #include <algorithm>
 #include <cstddef>
@@ -25,6 +24,7 @@ namespace augur::inline v0 {
 
 namespace detail {
 
+/// Error about features of another normalisation.
 inline error other_view(normalisation expected, normalisation got) {
     const auto name = [](normalisation v) { return v == normalisation::relative ? "relative" : v == normalisation::ranked ? "ranked" : "absolute"; };
     return {errc::invalid_argument, std::string("relative trees: expected features of view ") + name(expected) + ", got " + name(got)};
@@ -32,21 +32,21 @@ inline error other_view(normalisation expected, normalisation got) {
 
 } // namespace detail
 
-/// What `task_normalised_trees` are trained on, task by task.
+/// Training samples of `task_normalised_trees`, added task by task.
 class task_normalised_samples {
 public:
     /// pre: columns >= 1
     explicit task_normalised_samples(std::size_t columns, normalisation view = normalisation::relative) : columns_(columns), view_(view) {
-        AUGUR_ASSERT(columns > 0, "relative_samples: columns");
+        AUGUR_ASSERT(columns > 0, "task_normalised_samples: columns");
     }
 
-    /// Adds the candidates of one task, as `all` shows them. A program's label is the best among those equal to it, for what slows a
-    /// measurement down is not in the program; and it is cubed: the fast ones are to be told apart, the slow ones need not be. Where all failed
-    /// nothing is added: why they did is seldom in the schedule.
+    /// Adds the candidates of one task, normalised by `all`. Candidates with equal rows get the best of their labels, because differences between
+    /// measurements of one program are noise. The label is cubed, which separates the fast programs. A task with failures only is skipped, because
+    /// the cause is rarely in the schedule.
     ///
     /// @param rows    (N, C), finite
     /// @param labels  (N) least latency over latency, 0 for a failure
-    /// @note          errors: shape_mismatch; invalid_argument, a label outside [0, 1] or another view
+    /// @note          errors: shape_mismatch; invalid_argument (a label outside [0, 1], another normalisation)
     [[nodiscard]] result<void> add(const task_normaliser& all, std::vector<float> rows, std::span<const float> labels) {
         if (rows.size() != labels.size() * columns_ || all.columns() != columns_)
             return error{errc::shape_mismatch, "relative samples: " + std::to_string(labels.size()) + " labels and " + std::to_string(rows.size()) +
@@ -78,12 +78,12 @@ private:
     std::uint32_t tasks_ = 0;
 };
 
-/// The trees. A value; shared and const while it is used.
+/// Trained trees and their normalisation. A value; share it as const.
 class task_normalised_trees {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// Chosen on classes of kernels that were held out of the training, by features of loop nests.
+    /// Default options, tuned on held-out classes of kernels with features of loop nests.
     [[nodiscard]] static boosted_trees_options defaults() {
         boosted_trees_options o;
         o.rounds = 300;
@@ -96,7 +96,8 @@ public:
     }
 
     /// Errors: those of `boosted_trees::train`.
-    [[nodiscard]] static result<task_normalised_trees> train(const task_normalised_samples& samples, const boosted_trees_options& options = defaults()) {
+    [[nodiscard]] static result<task_normalised_trees> train(const task_normalised_samples& samples,
+                                                             const boosted_trees_options& options = defaults()) {
         auto trees = boosted_trees::train(samples.samples(), options);
         if (!trees) return trees.error();
         return task_normalised_trees(*std::move(trees), samples.view());
@@ -105,8 +106,8 @@ public:
     [[nodiscard]] normalisation view() const noexcept { return view_; }
     [[nodiscard]] std::size_t columns() const noexcept { return trees_.columns(); }
 
-    /// scores[i] <- of row i of (N, C): higher is better among candidates of one task. The rows are related to `all` in place.
-    /// Errors: shape_mismatch; invalid_argument, another view than the trees were trained on; those of `boosted_trees::predict`.
+    /// scores[i] <- score of row i of (N, C), higher is better among the candidates of one task. Normalises the rows by `all` in place.
+    /// Errors: shape_mismatch; invalid_argument (another normalisation than in training); those of `boosted_trees::predict`.
     [[nodiscard]] result<void> score(const task_normaliser& all, std::span<float> rows, std::span<float> scores) const {
         if (all.columns() != trees_.columns() || rows.size() != scores.size() * trees_.columns())
             return error{errc::shape_mismatch, "relative trees: " + std::to_string(scores.size()) + " scores and " + std::to_string(rows.size()) +
@@ -117,11 +118,11 @@ public:
         return trees_.predict(rows, scores);
     }
 
-    /// @param schema  a hash of the features' names and order
+    /// @param schema  hash of the names and the order of the features
     [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema_of(schema, view_)); }
-    /// Errors: those of `boosted_trees::load`; version_mismatch when the trees know another schema or view.
-    [[nodiscard]] static result<task_normalised_trees> load(std::string_view bytes, std::uint64_t schema, normalisation view = normalisation::relative,
-                                                     std::uint32_t threads = 1) {
+    /// Errors: those of `boosted_trees::load`; version_mismatch for trees of another schema or normalisation.
+    [[nodiscard]] static result<task_normalised_trees> load(std::string_view bytes, std::uint64_t schema,
+                                                            normalisation view = normalisation::relative, std::uint32_t threads = 1) {
         auto trees = boosted_trees::load(bytes, schema_of(schema, view), threads);
         if (!trees) return trees.error();
         return task_normalised_trees(*std::move(trees), view);

@@ -3,7 +3,7 @@
 #define AUGUR_XGBOOST_TREES_ONLINE_HPP
 
 /// @file
-/// Boosted trees that learn the logarithm of the time while the search runs, on any numbers that describe a schedule.
+/// Online boosted-trees cost model: regression of -ln(latency) on any row features, retrained on the records of a running search.
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +27,7 @@
 
 namespace augur::inline v0 {
 
-/// Options of boosted trees for tens of samples, not thousands: small trees on a part of the rows and columns each, so that no single candidate says
-/// much.
+/// Boosted-trees options for tens of samples: shallow trees with row and column sampling, to limit the influence of a single candidate.
 [[nodiscard]] inline boosted_trees_options few_sample_trees() {
     boosted_trees_options o;
     o.rounds = 100;
@@ -42,28 +41,30 @@ namespace augur::inline v0 {
     return o;
 }
 
-/// Trees that begin without knowledge and are grown anew from all records at each update: how often that is the tuner decides (`train_first`,
+/// Trees that start untrained and are retrained from scratch on all records at each update; the tuner decides when to update (`train_first`,
 /// `train_growth`). Models `trainable_cost_model`.
 ///
-/// A score is the mean -ln(seconds) of the task's records and what the trees make of the schedule; 0 without records. A failure counts as the slowest
-/// record of its task. A schedule whose row cannot be made scores -infinity and teaches nothing.
-/// Threads: one thread an object.
+/// Score: mean -ln(seconds) of the task's records + prediction of the trees; 0 before the first training. A failure has the label of the slowest
+/// record of its task. A schedule without a feature row scores -infinity and is not a training sample.
+/// Threads: use an object from one thread at a time.
 template <schedule S, task Task, row_features_of<S, Task> F>
 class trees_online {
 public:
     static constexpr score_meaning meaning = score_meaning::negative_log_latency;
 
-    /// pre: the options check
+    /// pre: options.check()
     explicit trees_online(F row_of, boosted_trees_options options = few_sample_trees()) : row_of_(std::move(row_of)), options_(options) {
         AUGUR_ASSERT(options_.check(), "trees_online: options");
     }
 
-    /// @param prior  a number more of each schedule, as with the records; `residual_model` gives it. Empty: none
-    /// Errors: shape_mismatch; what XGBoost refuses.
+    /// scores[i] <- score of batch[i].
+    /// @param prior  one additional feature per schedule, if `update` had it, too (see `residual_model`); empty: none
+    /// Errors: shape_mismatch; errors of XGBoost.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores, std::span<const float> prior = {}) {
         if (batch.size() != scores.size() || (!prior.empty() && prior.size() != batch.size()))
-            return error{errc::shape_mismatch,
-                         "trees: " + std::to_string(batch.size()) + " schedules and room for " + std::to_string(scores.size()) + " scores"};
+            return error{errc::shape_mismatch, "trees: expected as many scores and as many prior scores or none, got " +
+                                                   std::to_string(batch.size()) + " schedules, " + std::to_string(scores.size()) + " scores, " +
+                                                   std::to_string(prior.size()) + " prior scores"};
         std::fill(scores.begin(), scores.end(), 0.0F);
         if (!trees_) return {};
         const auto at = means_.find(task_identity(t));
@@ -79,14 +80,17 @@ public:
         return {};
     }
 
-    /// Takes all records so far. Errors: shape_mismatch; those of `boosted_trees::train`.
+    /// Retrains on all records so far. `prior` has one additional feature per record, or is empty. Errors: shape_mismatch; those of
+    /// `boosted_trees::train`.
     [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records, std::span<const float> prior = {}) {
-        if (!prior.empty() && prior.size() != records.size()) return error{errc::shape_mismatch, "trees: as many numbers of a prior as records"};
+        if (!prior.empty() && prior.size() != records.size())
+            return error{errc::shape_mismatch,
+                         "trees: expected " + std::to_string(records.size()) + " prior scores, one per record, got " + std::to_string(prior.size())};
         struct sums {
             double all = 0, slowest = 0;
             std::size_t count = 0;
         };
-        std::map<std::string, sums, std::less<>> tasks; // by key: the task objects may move
+        std::map<std::string, sums, std::less<>> tasks; // keyed by task_identity, because task objects may move
         for (const auto& r : records) {
             const double seconds = r.outcome->latency();
             if (!std::isfinite(seconds)) continue;
@@ -99,7 +103,7 @@ public:
         for (std::size_t i = 0; i < records.size(); ++i) {
             const auto& r = records[i];
             const auto at = tasks.find(task_identity(*r.task));
-            if (at == tasks.end() || !fill(*r.task, *r.schedule, prior, i, row)) continue; // of nothing but failures nothing is learned
+            if (at == tasks.end() || !fill(*r.task, *r.schedule, prior, i, row)) continue; // a task with failures only has no label
             const double seconds = r.outcome->latency();
             x.insert(x.end(), row.begin(), row.end());
             labels.push_back(static_cast<float>(-std::log(std::isfinite(seconds) ? seconds : at->second.slowest) -
@@ -115,10 +119,10 @@ public:
         return {};
     }
 
-    [[nodiscard]] std::size_t trained_on() const { return trained_on_; } ///< records that the present trees have seen
+    [[nodiscard]] std::size_t trained_on() const { return trained_on_; } ///< number of training samples of the current trees
 
 private:
-    /// False: there is no row, or it has a number that trees do not take.
+    /// Writes the row of a schedule; false if there is no row, or if it has an infinite number, which XGBoost rejects.
     bool fill(const Task& t, const S& s, std::span<const float> prior, std::size_t i, std::span<float> row) {
         if (!prior.empty()) row.back() = prior[i];
         if (!prior.empty() && !std::isfinite(prior[i])) return false;
@@ -128,7 +132,7 @@ private:
     F row_of_;
     boosted_trees_options options_;
     std::optional<boosted_trees> trees_;
-    std::map<std::string, double, std::less<>> means_; ///< of -ln(seconds), by task
+    std::map<std::string, double, std::less<>> means_; ///< mean -ln(seconds) by task
     std::size_t trained_on_ = 0;
     std::vector<float> rows_;
 };

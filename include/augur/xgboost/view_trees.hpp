@@ -3,7 +3,7 @@
 #define AUGUR_XGBOOST_VIEW_TREES_HPP
 
 /// @file
-/// Boosted trees of several views of the features that propose candidates in turn, with another model's second opinion (decision 18).
+/// Boosted trees with several feature normalisations that select candidates round-robin, with a bounded blend of a second model (decision 18).
 
 #include <cstddef>
 #include <cstdint>
@@ -20,65 +20,65 @@
 
 namespace augur::inline v0 {
 
-/// What a member of `view_trees` is trained on, task by task.
+/// Training samples of one member of `view_trees`: `task_normalised_samples` for each normalisation.
 class view_samples {
 public:
-    /// pre: columns >= 1, at least one view
+    /// pre: columns >= 1, at least one normalisation
     explicit view_samples(std::size_t columns, std::span<const normalisation> views) {
         AUGUR_ASSERT(!views.empty(), "view_samples: no view");
-        for (const auto view : views) of_.emplace_back(columns, view);
+        for (const auto view : views) samples_.emplace_back(columns, view);
     }
 
-    /// Adds the candidates of one task, each view's as `task_normalised_samples::add` does, among themselves.
+    /// Adds the candidates of one task to the samples of each normalisation; the candidates themselves are the reference of the normalisation.
     ///
     /// @param rows    (N, C), finite; N >= 1
     /// @param labels  (N) least latency over latency, 0 for a failure
     /// @note          errors: those of `task_normalised_samples::add`
     [[nodiscard]] result<void> add(std::span<const float> rows, std::span<const float> labels) {
-        const std::size_t columns = of_.front().columns();
+        const std::size_t columns = samples_.front().columns();
         if (rows.empty() || rows.size() % columns != 0)
             return error{errc::shape_mismatch,
                          "view samples: expected rows of " + std::to_string(columns) + ", got " + std::to_string(rows.size()) + " numbers"};
-        for (auto& one : of_)
-            if (auto done = one.add(task_normaliser::of(rows, columns, one.view()), {rows.begin(), rows.end()}, labels); !done) return done;
+        for (auto& samples : samples_)
+            if (auto done = samples.add(task_normaliser::of(rows, columns, samples.view()), {rows.begin(), rows.end()}, labels); !done) return done;
         return {};
     }
-    [[nodiscard]] std::size_t size() const noexcept { return of_.front().size(); }
-    /// In the order of the views.
-    [[nodiscard]] std::span<const task_normalised_samples> by_view() const noexcept { return of_; }
+    [[nodiscard]] std::size_t size() const noexcept { return samples_.front().size(); }
+    /// Samples in the order of the normalisations.
+    [[nodiscard]] std::span<const task_normalised_samples> by_view() const noexcept { return samples_; }
 
 private:
-    std::vector<task_normalised_samples> of_;
+    std::vector<task_normalised_samples> samples_;
 };
 
-/// For kernels of classes that nobody has measured. A value; shared and const while it is used.
+/// Selects candidates of kernels whose class is not in the training data. A value; share it as const.
 ///
 ///     view_trees trees;                                                 // relative, ranked and absolute features
-///     for (seed : {1, 2, 3, 4, 5}) trees.train(samples, options(seed)); // a member each: the mean counts
-///     trees.propose(rows, said, 5);                                     // what to measure of a task's candidates
+///     for (seed : {1, 2, 3, 4, 5}) trees.train(samples, options(seed)); // adds a member; the mean of the members is used
+///     trees.propose(rows, second_scores, 5);                            // indices of the 5 candidates to measure first
 class view_trees {
 public:
-    /// @param views  in the order of their turns; the first is to be the best alone.   pre: at least one
+    /// @param views  normalisations in round-robin order, the best single one first.   pre: at least one
     explicit view_trees(std::vector<normalisation> views = {normalisation::relative, normalisation::ranked, normalisation::absolute})
         : views_(std::move(views)) {
         AUGUR_ASSERT(!views_.empty(), "view_trees: no view");
     }
 
     [[nodiscard]] std::span<const normalisation> views() const noexcept { return views_; }
-    /// Trees of each view, in the order of the views: to be saved one by one.
+    /// Trees by member and normalisation, e.g. to save them one by one.
     [[nodiscard]] std::span<const std::vector<task_normalised_trees>> members() const noexcept { return members_; }
 
-    /// One member more. Errors: those of `task_normalised_trees::train`, of `add`.
+    /// Trains and adds one member. Errors: those of `task_normalised_trees::train` and of `add`.
     [[nodiscard]] result<void> train(const view_samples& samples, const boosted_trees_options& options = task_normalised_trees::defaults()) {
         std::vector<task_normalised_trees> member;
-        for (const auto& one : samples.by_view()) {
-            auto trees = task_normalised_trees::train(one, options);
+        for (const auto& one_view : samples.by_view()) {
+            auto trees = task_normalised_trees::train(one_view, options);
             if (!trees) return trees.error();
             member.push_back(*std::move(trees));
         }
         return add(std::move(member));
     }
-    /// One member more, of trees that were loaded. Errors: invalid_argument, other views or as many; shape_mismatch, not the others' columns.
+    /// Adds one member, e.g. of loaded trees. Errors: invalid_argument (other normalisations), shape_mismatch (other columns than earlier members).
     [[nodiscard]] result<void> add(std::vector<task_normalised_trees> member) {
         if (member.size() != views_.size())
             return error{errc::invalid_argument,
@@ -94,32 +94,33 @@ public:
         return {};
     }
 
-    /// Which of a task's candidates to try, the best first: the views take turns, and a program is proposed once (`take_turns`). The candidates are
-    /// compared among themselves: all that there are, or a large sample.
+    /// Selects the candidates of a task to measure, best first: the normalisations take turns (`take_turns`), and equal programs are selected once.
+    /// `rows` is the reference of the normalisation: pass all candidates or a large sample.
     ///
-    /// @param rows  (N, C), finite
-    /// @param said  (N) another model's scores of them, higher is better, none NaN: its opinion counts in every view; or empty
-    /// @param most  how many are asked for
-    /// Errors: not_found, no member; shape_mismatch; those of `task_normalised_trees::score`. O(N log N C) and the members' trees.
-    [[nodiscard]] result<std::vector<std::uint32_t>> propose(std::span<const float> rows, std::span<const float> said, std::size_t most,
-                                                             const bounded_blend& opinion = {}) const {
+    /// @param rows           (N, C), finite
+    /// @param second_scores  (N) scores of a second model for `blend`, higher is better, no NaN; or empty
+    /// @param most           maximum number of selected candidates
+    /// Errors: not_found (no member), shape_mismatch; those of `task_normalised_trees::score`. O(N log N C) plus the members' predictions.
+    [[nodiscard]] result<std::vector<std::uint32_t>> propose(std::span<const float> rows, std::span<const float> second_scores, std::size_t most,
+                                                             const bounded_blend& blend = {}) const {
         if (members_.empty()) return error{errc::not_found, "view trees: no member was trained"};
         const std::size_t columns = members_.front().front().columns(), n = rows.size() / columns;
-        if (rows.size() != n * columns || (!said.empty() && said.size() != n))
-            return error{errc::shape_mismatch, "view trees: expected rows of " + std::to_string(columns) + " and as many opinions or none, got " +
-                                                   std::to_string(rows.size()) + " numbers and " + std::to_string(said.size())};
+        if (rows.size() != n * columns || (!second_scores.empty() && second_scores.size() != n))
+            return error{errc::shape_mismatch, "view trees: expected rows of " + std::to_string(columns) +
+                                                   " numbers and one second score per row, got " + std::to_string(rows.size()) + " numbers and " +
+                                                   std::to_string(second_scores.size()) + " scores"};
         if (n == 0) return std::vector<std::uint32_t>();
         std::vector<std::vector<float>> scores;
-        std::vector<float> one(n);
+        std::vector<float> member_scores(n);
         for (std::size_t v = 0; v < views_.size(); ++v) {
             const auto all = task_normaliser::of(rows, columns, views_[v]);
             auto& mean = scores.emplace_back(n);
             for (const auto& member : members_) {
                 std::vector<float> related(rows.begin(), rows.end());
-                if (auto done = member[v].score(all, related, one); !done) return done.error();
-                for (std::size_t i = 0; i < n; ++i) mean[i] += one[i] / static_cast<float>(members_.size());
+                if (auto done = member[v].score(all, related, member_scores); !done) return done.error();
+                for (std::size_t i = 0; i < n; ++i) mean[i] += member_scores[i] / static_cast<float>(members_.size());
             }
-            if (!said.empty()) opinion.add(task_normaliser::of(said, 1), said, mean);
+            if (!second_scores.empty()) blend.add(task_normaliser::of(second_scores, 1), second_scores, mean);
         }
         return take_turns(scores, equal_rows(rows, columns), most);
     }

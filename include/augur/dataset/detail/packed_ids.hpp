@@ -3,7 +3,7 @@
 #define AUGUR_DATASET_DETAIL_PACKED_IDS_HPP
 
 /// @file
-/// Lists of primitives' ids as a data set keeps them, three bytes an id in blocks that never move, and as it gives them out.
+/// Compact storage of primitive id lists: three bytes per id, in blocks with stable addresses.
 
 #include <algorithm>
 #include <array>
@@ -19,9 +19,9 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// An id in three bytes, lowest first: the steps of a GPU schedule (some 37) then take 111 bytes, not 148.
+/// Primitive id in three bytes, little-endian. A GPU schedule of about 37 steps takes 111 bytes instead of 148.
 struct packed_id {
-    static constexpr std::size_t most = std::size_t{1} << 24U; ///< distinct ones
+    static constexpr std::size_t most = std::size_t{1} << 24U; ///< number of distinct ids
 
     std::array<std::uint8_t, 3> bytes{};
     static packed_id of(primitive_id id) noexcept {
@@ -32,25 +32,26 @@ struct packed_id {
 };
 static_assert(sizeof(packed_id) == 3);
 
-/// Lists of ids one after the other in blocks that never move; no list crosses a border, so the borders waste next to nothing.
+/// Id lists in consecutive blocks with stable addresses. No list crosses a block border. A block of 2^20 ids is much longer than a usual list, so
+/// that little space is wasted.
 class id_blocks {
 public:
     static constexpr unsigned shift = 20;
     static constexpr std::size_t block = std::size_t{1} << shift;
 
-    /// Room for `n` ids.   pre: n < block
+    /// Reserves space for `n` ids and returns its place.   pre: n < block
     [[nodiscard]] std::uint64_t reserve(std::size_t n) {
         if ((used_ & (block - 1)) + n > block) used_ = (used_ / block + 1) * block;
         const std::uint64_t at = used_;
         used_ += n;
-        while (blocks_.size() * block <= used_) blocks_.emplace_back(new packed_id[block]); // pages that are not written cost nothing
+        while (blocks_.size() * block <= used_) blocks_.emplace_back(new packed_id[block]); // pages that are never written take no memory
         return at;
     }
     [[nodiscard]] packed_id* at(std::uint64_t place) { return blocks_[static_cast<std::size_t>(place >> shift)].get() + (place & (block - 1)); }
     [[nodiscard]] const packed_id* at(std::uint64_t place) const {
         return blocks_[static_cast<std::size_t>(place >> shift)].get() + (place & (block - 1));
     }
-    /// Forgets everything; the blocks stay until `shrink`, so lists can be moved towards the front.
+    /// Restarts the allocation at place 0. The blocks and their ids stay until `shrink`, so that lists can be moved towards the front.
     void rewind() { used_ = 0; }
     void shrink() { blocks_.resize((std::min)(blocks_.size(), static_cast<std::size_t>(used_ >> shift) + 1)); }
 
@@ -59,11 +60,11 @@ private:
     std::uint64_t used_ = 0;
 };
 
-/// A list of ids: where it begins and how long it is, in 64 bits.
+/// Place and length of an id list in 64 bits.
 struct id_list {
     static constexpr unsigned length_bits = 20;
-    static constexpr std::uint64_t longest = (std::uint64_t{1} << length_bits) - 1;
-    static constexpr std::uint64_t farthest = (std::uint64_t{1} << (64 - length_bits)) - 1;
+    static constexpr std::uint64_t longest = (std::uint64_t{1} << length_bits) - 1;         ///< largest length
+    static constexpr std::uint64_t farthest = (std::uint64_t{1} << (64 - length_bits)) - 1; ///< largest place
 
     std::uint64_t bits = 0;
     static id_list of(std::uint64_t place, std::size_t length) { return {(place << length_bits) | length}; }
@@ -73,7 +74,7 @@ struct id_list {
 
 } // namespace detail
 
-/// The ids of a record's primitives in order: a contiguous range that owns them, so that it goes wherever a span of ids is asked for.
+/// Unpacked primitive ids of a record in schedule order. An owning contiguous range that converts to a span.
 class primitive_ids {
 public:
     explicit primitive_ids(std::span<const detail::packed_id> packed) : size_(packed.size()) {
@@ -81,7 +82,7 @@ public:
         primitive_id* const to = size_ > near_.size() ? far_.data() : near_.data();
         std::transform(packed.begin(), packed.end(), to, [](detail::packed_id id) { return id.get(); });
     }
-    primitive_ids(const primitive_ids&) = delete; // it is for the place where it is looked at
+    primitive_ids(const primitive_ids&) = delete; // a temporary result; 264 bytes and a vector
     primitive_ids& operator=(const primitive_ids&) = delete;
 
     [[nodiscard]] const primitive_id* data() const noexcept { return size_ > near_.size() ? far_.data() : near_.data(); }
@@ -93,8 +94,8 @@ public:
     [[nodiscard]] primitive_id operator[](std::size_t i) const noexcept { return data()[i]; }
 
 private:
-    std::array<primitive_id, 64> near_{}; ///< almost all schedules are shorter, and take no allocation
-    std::vector<primitive_id> far_;
+    std::array<primitive_id, 64> near_{}; ///< storage of a schedule of at most 64 primitives, which is the usual case
+    std::vector<primitive_id> far_;       ///< storage of a longer schedule
     std::size_t size_;
 };
 

@@ -3,7 +3,7 @@
 #define AUGUR_IO_DETAIL_ANSOR_LINE_PARSER_HPP
 
 /// @file
-/// The records of Ansor logs, the sinks that take them, and the parser of lines for io/ansor_log.hpp: what was read before is known by its bytes.
+/// Trial sink concept and the record line parser of io/ansor_log.hpp, which parses each distinct task and step of a log once.
 
 #include <algorithm>
 #include <array>
@@ -32,25 +32,26 @@
 
 namespace augur::inline v0 {
 
-/// One record of a log. Views last as long as the call that gives it.
+/// One record of a log. The views are valid during the call of `add`.
 struct record_view {
     const logged_task& task;
-    std::uint32_t task_number;            ///< what the sink said of the task
-    std::span<const std::uint32_t> steps; ///< what the sink said of each step
+    std::uint32_t task_number;            ///< number that the sink returned for the task
+    std::span<const std::uint32_t> steps; ///< number that the sink returned for each step
     const measurement& measured;
     std::string_view compiler, flags, version;
     std::int64_t sequence;
-    bool foreign; ///< written by TVM; see record
+    bool foreign; ///< written by TVM; see `record::foreign`
 };
 
-/// What a reader gives its trials to.
+/// Receiver of the trials of a log.
 ///
-/// Syntax      `k.task(const logged_task&)` and `k.step(const step_list&)`, a list of one step, give the numbers by which trials name them;
+/// Syntax      `k.task(const logged_task&)` and `k.step(const step_list&)` (a list of one step) return the numbers that trials use for them;
 ///             `k.add(const record_view&) -> result<void>`
-/// Semantics   a task or step is shown before the first trial that has it, and perhaps again later: equal ones should get equal numbers.
-///             One may be shown whose trial then turns out damaged. An error of `add` ends the reading
-/// Cost        a task or step is shown about once for each spelling of it, `add` is called for each record
-/// Threads     one thread a sink
+/// Semantics   `task` and `step` are called before the first trial that has the task or step, and can be called again for an equal one: the sink
+///             should return equal numbers for equal arguments. They can also be called for a trial that is then found damaged. An error of
+///             `add` ends the reading
+/// Cost        `task` and `step` are called about once per distinct text, `add` once per record
+/// Threads     one thread per sink
 template <class K>
 concept trial_sink = requires(K& k, const logged_task& task, const step_list& step, const record_view& trial) {
     { k.task(task) } -> std::same_as<std::uint32_t>;
@@ -60,13 +61,13 @@ concept trial_sink = requires(K& k, const logged_task& task, const step_list& st
 
 namespace detail {
 
-/// In each byte of a word: is it zero? The lowest high bit that is set is right, those above it may not be.
+/// Sets the high bit of each zero byte of `word`. The lowest set bit is exact; higher set bits can be false positives.
 inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101ULL;
     return (word - ones) & ~word & (ones * 0x80);
 }
 
-/// The number that eight digits spell, if these are eight digits; else a number of more than eight.
+/// Value of eight ASCII digits; 100'000'000 if a byte is not a digit.
 inline std::uint64_t eight_digits(std::uint64_t text) noexcept {
     constexpr std::uint64_t high = 0xF0F0F0F0F0F0F0F0ULL;
     if ((text & high) != 0x3030303030303030ULL || ((text + 0x0606060606060606ULL) & high) != 0x3030303030303030ULL) return 100'000'000;
@@ -75,9 +76,9 @@ inline std::uint64_t eight_digits(std::uint64_t text) noexcept {
     return (text & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32U;
 }
 
-/// Where the step that begins at `at` seems to end, and the hash of what lies between: in front of `, ["`, or of the brackets that close the lists
-/// around it. A guess, to be looked up among texts that have been read: a wrong one costs time, no more.
-/// Behind `end` there are 16 bytes that can be read.
+/// Probable end of the step that begins at `at`, and the hash of its text. The end is before `, ["` or before the brackets that close the enclosing
+/// lists. The caller looks the text up in the cache, so that a wrong guess costs only time.
+/// pre: 16 bytes after `line_end` are readable
 struct step_guess {
     const char* end = nullptr;
     std::uint64_t hash = 0;
@@ -90,7 +91,7 @@ struct step_guess {
             const std::uint64_t word = eight_bytes(p);
             const std::uint64_t second = eight_bytes(p + 1);
             const std::uint64_t third = eight_bytes(p + 2);
-            // offset by two, so that the end lies in this word: `, ["` is seen where its comma is
+            // The loads at p + 2 and p + 3 find the `["` of `, ["` at the position of the comma, so that the end is in this word.
             const std::uint64_t next = zero_bytes((third ^ (ones * '[')) | (eight_bytes(p + 3) ^ (ones * '"')));
             const std::uint64_t last = zero_bytes((word ^ (ones * ']')) | (second ^ (ones * ']')) | (third ^ (ones * ']')));
             const std::uint64_t found = next | last;
@@ -117,7 +118,7 @@ struct step_guess {
     }
 };
 
-/// Steps through the text of a line that ends with a byte which is no part of a value, such as its newline.
+/// Cursor over the text of a line. The byte after the line must not be part of a value; usually it is the newline.
 struct text_cursor {
     const char* at;
 
@@ -132,7 +133,7 @@ struct text_cursor {
         at += 2;
         return eat(':');
     }
-    /// The integer here, when it has at most 18 digits.
+    /// Reads an integer of at most 18 digits.
     bool integer(std::int64_t& out) noexcept {
         while (*at == ' ') ++at;
         const char* p = at;
@@ -146,7 +147,7 @@ struct text_cursor {
         at = p;
         return true;
     }
-    /// The number here, when one rounding gives it exactly (as in json_reader).
+    /// Reads a number if one rounded operation gives its exact value (mantissa at most 2^53, power of ten at most 22; as in json_reader).
     bool real(double& out) noexcept {
         while (*at == ' ') ++at;
         const char* p = at;
@@ -189,11 +190,11 @@ struct text_cursor {
     }
 };
 
-/// Reads lines with records in them, TVM's first line of the two of ours included, and remembers tasks and steps.
+/// Parser of record lines: those of TVM and the first line of an augur record. It caches tasks and steps by their text.
 template <trial_sink K>
 class ansor_line_parser {
 public:
-    /// A record and what the sink said of its parts. `rest` has no task and no schedule of its own.
+    /// A record with the numbers that the sink returned. The task and the schedule of `rest` are empty.
     struct entry {
         std::shared_ptr<const logged_task> task;
         std::uint32_t task_number = 0;
@@ -203,16 +204,16 @@ public:
 
     ansor_line_parser(K& sink, const log_read_options& options) : sink_(&sink), limits_(options.limits), most_steps_(options.steps) {
         step_limits_ = limits_;
-        step_limits_.depth = (std::min)(limits_.depth, 1024) - 4; // a step lies in four containers
+        step_limits_.depth = (std::min)(limits_.depth, 1024) - 4; // a step is inside four containers
     }
 
-    /// Behind the line there is one byte that is no part of a value, and 16 more that can be read.
-    /// Like parse_ansor_line, errors included, which then are in `why`.
-    [[nodiscard]] bool parse(std::string_view line, std::size_t number, entry& out, bad_line& why) {
-        if (!out.rest.foreign) out.rest = {}; // else it has nothing that is not overwritten
+    /// Parses a line like `parse_ansor_line`. On an error it returns false and sets `problem`; the errors are the same.
+    /// pre: the byte after the line is not part of a value, and 16 more bytes are readable
+    [[nodiscard]] bool parse(std::string_view line, std::size_t number, entry& out, bad_line& problem) {
+        if (!out.rest.foreign) out.rest = {}; // the fields of a foreign record are all overwritten below
         out.rest.foreign = true;
         if (quick(line, out)) return true;
-        return strict(line, number, out, why);
+        return strict(line, number, out, problem);
     }
     [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
 
@@ -221,8 +222,9 @@ private:
         std::shared_ptr<const logged_task> task;
         std::uint32_t number;
     };
-    struct new_step { ///< to be shown to the sink when its line has turned out good
-        std::size_t place;
+    /// Step to give to the sink after the whole line was parsed.
+    struct new_step {
+        std::size_t place; ///< index in the schedule
         std::uint64_t hash;
         std::string_view text;
         step_list step;
@@ -242,7 +244,7 @@ private:
         return true;
     }
 
-    /// `{"i": [[task], [[], [`, up to and with the bracket of the steps.
+    /// Reads `{"i": [[task], [[], [`, including the opening bracket of the steps.
     bool task(std::string_view line, text_cursor& at, entry& out) {
         if (is_last_task(line) || recall_task(line)) {
             at.at += last_task_.size();
@@ -264,7 +266,7 @@ private:
 
     [[nodiscard]] bool is_last_task(std::string_view line) const noexcept { return !last_task_.empty() && line.starts_with(last_task_); }
     bool recall_task(std::string_view line) {
-        constexpr std::string_view stages = "[[], ["; // most likely they end it; if they stand elsewhere the text is not found
+        constexpr std::string_view stages = "[[], ["; // usually the end of the task text; if not, the cache does not have the text
         const auto guess = line.find(stages);
         if (guess == std::string_view::npos) return false;
         const std::string_view text = line.substr(0, guess + stages.size());
@@ -311,12 +313,12 @@ private:
         while (at.eat(','));
         if (!at.eat(']') || !at.eat(',') || !at.integer(error) || !at.eat(',') || !at.real(m.total_seconds) || !at.eat(',')) return false;
         if (!at.integer(m.timestamp) || !at.eat(']')) return false;
-        judge(m, error);
+        set_status(m, error);
         return true;
     }
 
-    /// As to_record does it, in place.
-    static void judge(measurement& m, std::int64_t error) {
+    /// Sets status and reason in place, with the same values as `to_record`.
+    static void set_status(measurement& m, std::int64_t error) {
         m.status = outcome_of_ansor_error(error);
         m.reason.clear();
         if (!m.ok()) {
@@ -342,7 +344,7 @@ private:
         return true;
     }
 
-    /// The line is good: what is new on it gets its number, and is remembered.
+    /// Gives the new task and the new steps of a valid line to the sink and caches their numbers.
     void commit(entry& out) {
         if (new_task_ != nullptr) {
             out.task_number = sink_->task(*new_task_);
@@ -363,25 +365,26 @@ private:
         }
     }
 
-    bool strict(std::string_view line, std::size_t number, entry& out, bad_line& why) {
+    /// Parses a line with the general parser.
+    bool strict(std::string_view line, std::size_t number, entry& out, bad_line& problem) {
         json_reader in(line, limits_, number);
         ansor_line parsed;
         if (!read_ansor_line(in, parsed, most_steps_) || !in.finish()) {
             reason_ = in.reason();
-            why.line = in.where().line;
-            why.column = in.where().column;
-            why.code = in.code();
-            why.reason = reason_;
+            problem.line = in.where().line;
+            problem.column = in.where().column;
+            problem.code = in.code();
+            problem.reason = reason_;
             return false;
         }
         out.rest = to_record(std::move(parsed));
         out.task = std::make_shared<logged_task>(std::move(out.rest.task));
         out.task_number = sink_->task(*out.task);
         out.steps.clear();
-        step_list one;
+        step_list single;
         for (auto& step : out.rest.schedule.steps) {
-            one.steps.assign(1, std::move(step));
-            out.steps.push_back(sink_->step(one));
+            single.steps.assign(1, std::move(step));
+            out.steps.push_back(sink_->step(single));
         }
         out.rest.task = {};
         out.rest.schedule.steps.clear();
@@ -394,10 +397,10 @@ private:
     json_limits limits_, step_limits_;
     std::size_t most_steps_;
     text_cache task_texts_, step_texts_;
-    std::vector<known_task> known_tasks_; ///< by the number in task_texts_
-    std::string last_task_;               ///< the text of the task read last
+    std::vector<known_task> known_tasks_; ///< indexed by the number in task_texts_
+    std::string last_task_;               ///< text of the last task read
     known_task last_known_{};
-    std::string last_version_, version_; ///< its text, its value
+    std::string last_version_, version_; ///< text and value of the last version read
     std::shared_ptr<logged_task> new_task_;
     std::string_view new_task_text_;
     std::vector<new_step> new_steps_;

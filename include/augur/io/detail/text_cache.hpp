@@ -3,7 +3,7 @@
 #define AUGUR_IO_DETAIL_TEXT_CACHE_HPP
 
 /// @file
-/// Numbers of texts that were read before, found by their bytes: what repeats in a log is parsed once.
+/// Cache from text to number, keyed by the bytes of the text, so that repeated parts of a log are parsed once.
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace augur::inline v0::detail {
 
-/// Eight bytes, the first one lowest. `at` must have eight bytes that can be read.
+/// Loads eight bytes in little-endian order.   pre: eight bytes at `at` are readable
 inline std::uint64_t eight_bytes(const char* at) noexcept {
     std::uint64_t word = 0;
     std::memcpy(&word, at, 8);
@@ -24,7 +24,7 @@ inline std::uint64_t eight_bytes(const char* at) noexcept {
     return word;
 }
 
-/// Hashes a text word by word; its last word, of 0 to 7 bytes, comes by `finish`.
+/// Incremental hash of a text in 8-byte words. `finish` takes the last 0 to 7 bytes.
 struct word_hash {
     std::uint64_t state = 0;
 
@@ -33,11 +33,11 @@ struct word_hash {
     void add(std::uint64_t word) noexcept { state = (std::rotl(state, 23) ^ word) * 0x9FB21C651E98DF25ULL; }
     [[nodiscard]] std::uint64_t finish(std::uint64_t word, std::size_t n) noexcept {
         add(first_bytes(word, n) + (n << 60U));
-        return state ^ (state << 32U); // the upper half decides
+        return state ^ (state << 32U); // text_cache uses the upper 32 bits
     }
 };
 
-/// The hash of a text behind which eight more bytes can be read.
+/// Hash of a text.   pre: eight bytes after the text are readable
 inline std::uint64_t hash_words(std::string_view text) noexcept {
     word_hash hash;
     const char* at = text.data();
@@ -46,16 +46,16 @@ inline std::uint64_t hash_words(std::string_view text) noexcept {
     return hash.finish(eight_bytes(at), left);
 }
 
-/// A cache from texts to numbers. It may forget: a text that many others collide with, or everything when it is full.
+/// Cache from texts to numbers, with open addressing. It can drop a text that collides with many others, and it drops all texts when it is full.
 ///
 /// Memory     at most 32 MiB of text and 32 MiB of slots
-/// Threads    one thread a cache
+/// Threads    one thread per cache
 class text_cache {
 public:
     static constexpr std::uint32_t none = 0xFFFFFFFFU;
-    static constexpr std::size_t longest = std::size_t{1} << 14U; ///< bytes of one text
+    static constexpr std::size_t longest = std::size_t{1} << 14U; ///< limit on one text in bytes
 
-    /// The number of the text, or `none`. Behind the text eight more bytes must be readable.
+    /// Number of the text, or `none`.   pre: eight bytes after the text are readable
     [[nodiscard]] std::uint32_t find(std::uint64_t hash, std::string_view text) const noexcept {
         const slot* s = slots_.data() + place(tag(hash));
         for (const slot* const last = s + reach; s < last && s->number != none; ++s)
@@ -63,7 +63,7 @@ public:
         return none;
     }
 
-    /// Keeps the number of a text. A text too long for it is not kept.
+    /// Stores the number of a text. A text longer than `longest` is not stored.
     void insert(std::uint64_t hash, std::string_view text, std::uint32_t number) {
         if (text.size() > longest || find(hash, text) != none) return;
         const std::size_t padded = (text.size() + 7) / 8 * 8;
@@ -85,19 +85,19 @@ public:
 private:
     struct slot {
         std::uint32_t tag = 0;
-        std::uint32_t first = 0; ///< of its bytes
+        std::uint32_t first = 0; ///< offset of its bytes in `bytes_`
         std::uint32_t size = 0;
         std::uint32_t number = none;
     };
-    static constexpr std::size_t reach = 16;        ///< how far from its place a text may lie
-    static constexpr std::size_t first_slots = 256; ///< a power of two
+    static constexpr std::size_t reach = 16;        ///< maximum probe length in slots
+    static constexpr std::size_t first_slots = 256; ///< initial number of slots, a power of two
     static constexpr std::size_t most_bytes = std::size_t{1} << 25U;
     static constexpr std::size_t most_texts = std::size_t{1} << 19U;
 
     static std::uint32_t tag(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32U); }
     [[nodiscard]] std::size_t place(std::uint32_t tag_of) const noexcept { return tag_of & (slots_.size() - reach - 1); }
 
-    /// `kept` is filled up with zeros to whole words.
+    /// Compares a stored text, padded with zeros to 8-byte words, with `text`.
     static bool same(const char* kept, std::string_view text) noexcept {
         const char* at = text.data();
         std::size_t left = text.size();

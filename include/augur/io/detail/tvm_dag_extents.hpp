@@ -3,7 +3,7 @@
 #define AUGUR_IO_DETAIL_TVM_DAG_EXTENTS_HPP
 
 /// @file
-/// The extents that a printed compute DAG leaves out: of computed tensors and of reduce axes.
+/// Inference of the extents that the text of a TVM compute DAG lacks: those of computed tensors and of reduce axes.
 
 #include <algorithm>
 #include <cmath>
@@ -27,57 +27,57 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-inline constexpr std::size_t tvm_max_axes = 64;           ///< of one operation: a set of axes is a word of bits
-inline constexpr double tvm_max_extent = 1099511627776.0; ///< 2^40, as loop_state has it
+inline constexpr std::size_t tvm_max_axes = 64;           ///< limit on the axes of one operation: a set of axes is a 64-bit mask
+inline constexpr double tvm_max_extent = 1099511627776.0; ///< 2^40, the limit of loop_state
 
-/// The values that an index takes, both ends included. Doubles: exact to 2^53 and with an infinity for "not known yet".
+/// Range of an index, both ends included. Doubles are exact up to 2^53 and have an infinity for an unknown end.
 struct index_range {
     double low = 0, high = 0;
 };
 
 inline double range_product(double a, double b) noexcept { return a == 0 || b == 0 ? 0 : a * b; }
 
-/// The range of an index from those of the axes; wider than the truth only where an axis occurs more than once.
+/// Interval arithmetic: range of an index expression from the ranges of its axes. Exact if each axis occurs once, else an over-approximation.
 inline index_range range_of(const loopnest::expr& e, const std::vector<index_range>& axes) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    const auto of = [&](std::size_t i) { return range_of(e->operands[i], axes); };
+    const auto operand = [&](std::size_t i) { return range_of(e->operands[i], axes); };
     switch (e->op) {
     case loopnest::expr_op::integer: return {static_cast<double>(e->integer), static_cast<double>(e->integer)};
     case loopnest::expr_op::axis: return axes[static_cast<std::size_t>(e->integer)];
     case loopnest::expr_op::add: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         return {a.low + b.low, a.high + b.high};
     }
     case loopnest::expr_op::sub: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         return {a.low - b.high, a.high - b.low};
     }
     case loopnest::expr_op::mul: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         const auto ends = {range_product(a.low, b.low), range_product(a.low, b.high), range_product(a.high, b.low), range_product(a.high, b.high)};
         return {(std::min)(ends), (std::max)(ends)};
     }
     case loopnest::expr_op::min: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         return {(std::min)(a.low, b.low), (std::min)(a.high, b.high)};
     }
     case loopnest::expr_op::max: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         return {(std::max)(a.low, b.low), (std::max)(a.high, b.high)};
     }
     case loopnest::expr_op::floor_div: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         return {std::floor(a.low / b.low), std::floor(a.high / b.low)};
     }
     case loopnest::expr_op::floor_mod: {
-        const auto a = of(0), b = of(1);
+        const auto a = operand(0), b = operand(1);
         return a.low >= 0 && a.high < b.low ? a : index_range{0, b.low - 1};
     }
     default: return {-infinity, infinity};
     }
 }
 
-/// A bound on the magnitude of every integer that the evaluation of `e` meets.
+/// Upper bound on the magnitude of every integer in the evaluation of `e`.
 inline double largest_integer(const loopnest::expr& e, const loopnest::operation& op) {
     if (e->op == loopnest::expr_op::integer) return std::fabs(static_cast<double>(e->integer));
     if (e->op == loopnest::expr_op::axis) return static_cast<double>(op.axis(static_cast<std::size_t>(e->integer)).extent);
@@ -89,10 +89,12 @@ inline double largest_integer(const loopnest::expr& e, const loopnest::operation
         product *= x;
     }
     if (!e->is_index()) return most;
-    return e->op == loopnest::expr_op::add || e->op == loopnest::expr_op::sub ? sum : e->op == loopnest::expr_op::mul ? (std::max)(most, product) : most;
+    return e->op == loopnest::expr_op::add || e->op == loopnest::expr_op::sub ? sum
+           : e->op == loopnest::expr_op::mul                                  ? (std::max)(most, product)
+                                                                              : most;
 }
 
-/// The axes in `e`, a bit each; those that occur more than once also in `twice`.
+/// Bit mask of the axes in `e`. Axes that occur more than once are also set in `twice`.
 inline std::uint64_t axes_in(const loopnest::expr& e, std::uint64_t* twice = nullptr) {
     std::uint64_t seen = 0;
     walk(e, [&](const loopnest::expr_node& n) {
@@ -104,7 +106,7 @@ inline std::uint64_t axes_in(const loopnest::expr& e, std::uint64_t* twice = nul
     return seen;
 }
 
-/// How much the index grows with axis `axis`; nothing when it is not linear in it.
+/// Coefficient of `axis` in the index expression `e`; nullopt if `e` is not linear in `axis`.
 inline std::optional<double> slope_of(const loopnest::expr& e, std::size_t axis) {
     if ((axes_in(e) >> axis & 1U) == 0) return 0.0;
     if (e->op == loopnest::expr_op::axis) return 1.0;
@@ -120,7 +122,7 @@ inline std::optional<double> slope_of(const loopnest::expr& e, std::size_t axis)
     return std::nullopt;
 }
 
-/// `x <= y + k`, where one is an axis and the other a number.
+/// Narrows the range of an axis by `x <= y + k`, where x or y is the axis and the other is an integer; else does nothing.
 inline void narrow_to_at_most(const loopnest::expr& x, const loopnest::expr& y, double k, std::vector<index_range>& axes) {
     if (x->op == loopnest::expr_op::axis && y->op == loopnest::expr_op::integer) {
         auto& high = axes[static_cast<std::size_t>(x->integer)].high;
@@ -131,7 +133,7 @@ inline void narrow_to_at_most(const loopnest::expr& x, const loopnest::expr& y, 
     }
 }
 
-/// What a condition that holds, or does not, tells about the axes.
+/// Narrows the ranges of the axes by a condition that is true (`holds`) or false.
 inline void narrow(const loopnest::expr& condition, bool holds, std::vector<index_range>& axes) {
     const auto& a = condition->operands[0];
     const auto& b = condition->operands[1];
@@ -155,7 +157,8 @@ inline void narrow(const loopnest::expr& condition, bool holds, std::vector<inde
     }
 }
 
-/// Calls `f(read node, ranges of the axes where it is evaluated, axes that conditions around it name)`.
+/// Calls `f(node, ranges, named)` for each read in `e`. `ranges`: axis ranges under the enclosing select conditions; `named`: mask of the axes in
+/// those conditions.
 template <class F>
 void for_each_read(const loopnest::expr& e, const std::vector<index_range>& axes, std::uint64_t named, F&& f) {
     if (e->op == loopnest::expr_op::read) return f(*e, axes, named);
@@ -165,13 +168,13 @@ void for_each_read(const loopnest::expr& e, const std::vector<index_range>& axes
     }
     named |= axes_in(e->operands[0]);
     for (const bool holds : {true, false}) {
-        auto inside = axes;
-        narrow(e->operands[0], holds, inside);
-        for_each_read(e->operands[holds ? 1 : 2], inside, named, f);
+        auto narrowed = axes;
+        narrow(e->operands[0], holds, narrowed);
+        for_each_read(e->operands[holds ? 1 : 2], narrowed, named, f);
     }
 }
 
-/// Finds the extents that are 0. Tensor ids are places in `ops`.
+/// Infers the extents that are 0. A tensor id is an index into `ops`.
 class extent_inference {
 public:
     extent_inference(loopnest::compute_dag& dag, std::vector<std::string>& assumed) : dag_(&dag), assumed_(&assumed), data_(dag.ops.size()) {
@@ -185,20 +188,21 @@ public:
         for (std::size_t i = 0; i < dag_->ops.size(); ++i)
             for (std::size_t a = 0; a < dag_->ops[i].axis_count(); ++a)
                 if (unknown(i, a))
-                    return error{errc::unsupported, where(i) + "the extent of axis " + dag_->ops[i].axis(a).name + " cannot be inferred"};
+                    return error{errc::unsupported, location(i) + "the extent of axis " + dag_->ops[i].axis(a).name + " cannot be inferred"};
         return check();
     }
 
-    /// Are all reads inside their tensors, as far as intervals can tell, and all integers far from overflow?
+    /// Checks by interval arithmetic that all extents are in 1..2^40, that no index expression overflows 64 bits, and that all reads are in bounds.
+    /// Errors: limit, shape_mismatch.
     [[nodiscard]] result<void> check() const {
         for (std::size_t i = 0; i < dag_->ops.size(); ++i) {
             const auto& op = dag_->ops[i];
             for (std::size_t a = 0; a < op.axis_count(); ++a)
                 if (op.axis(a).extent < 1 || static_cast<double>(op.axis(a).extent) > tvm_max_extent)
                     return error{errc::limit,
-                                 where(i) + "expected extents in 1..2^40, axis " + op.axis(a).name + " has " + std::to_string(op.axis(a).extent)};
+                                 location(i) + "expected extents in 1..2^40, axis " + op.axis(a).name + " has " + std::to_string(op.axis(a).extent)};
             if (op.placeholder()) continue;
-            if (largest_integer(op.body, op) > 4e18) return error{errc::limit, where(i) + "an index passes 64 bits"};
+            if (largest_integer(op.body, op) > 4e18) return error{errc::limit, location(i) + "an index passes 64 bits"};
             std::string outside;
             reads(i, [&](const loopnest::expr_node& n, const std::vector<index_range>& axes, std::uint64_t named) {
                 const auto& source = dag_->ops[static_cast<std::size_t>(n.integer)];
@@ -212,12 +216,12 @@ public:
                                   std::to_string(static_cast<long long>(r.high));
                 }
             });
-            if (!outside.empty()) return error{errc::shape_mismatch, where(i) + outside};
+            if (!outside.empty()) return error{errc::shape_mismatch, location(i) + outside};
         }
         return {};
     }
 
-    /// Makes computed tensors as large as they are read.
+    /// Enlarges computed tensors to cover all reads.
     void grow() {
         for (std::size_t i = dag_->ops.size(); i-- > 0;) {
             if (dag_->ops[i].placeholder()) continue;
@@ -232,7 +236,7 @@ public:
     }
 
 private:
-    /// Where a padded axis has data: from `begin` to `end`, without the end. end 0: not padded.
+    /// Range [begin, end) of a padded axis that has data. end 0: not padded.
     struct data_part {
         double begin = 0, end = 0;
     };
@@ -240,10 +244,10 @@ private:
     std::vector<std::string>* assumed_;
     std::vector<std::vector<data_part>> data_;
 
-    [[nodiscard]] std::string where(std::size_t i) const { return "operation " + std::to_string(i + 1) + " (" + dag_->ops[i].name + "): "; }
+    [[nodiscard]] std::string location(std::size_t i) const { return "operation " + std::to_string(i + 1) + " (" + dag_->ops[i].name + "): "; }
     [[nodiscard]] bool unknown(std::size_t i, std::size_t a) const { return dag_->ops[i].axis(a).extent == 0; }
     void set(std::size_t i, std::size_t a, double extent) {
-        auto& op = dag_->ops[i]; // what is out of range becomes an extent that `check` refuses
+        auto& op = dag_->ops[i]; // an extent out of range becomes -1, which `check` refuses
         (a < op.axes.size() ? op.axes[a] : op.reduce_axes[a - op.axes.size()]).extent =
             extent >= 1 && extent <= tvm_max_extent ? static_cast<std::int64_t>(extent) : -1;
     }
@@ -256,8 +260,8 @@ private:
         for_each_read(op.body, axes, 0, f);
     }
 
-    /// An axis that is an index by itself runs over the whole dimension, one under floordiv(., c) over c times it, unless a condition names it: then
-    /// the conditions tell where the data lies.
+    /// Infers axes from the tensors they index. An axis that is an index by itself covers the dimension; the axis of floordiv(axis, c) covers c
+    /// times the dimension. If a condition contains the axis, the axis is padded, and the condition gives the range that has data.
     bool from_producers() {
         bool changed = false;
         for (std::size_t i = 0; i < dag_->ops.size(); ++i) {
@@ -292,15 +296,16 @@ private:
         return changed;
     }
 
-    /// What is left is as large as it is read, and padding behind the data as large as that before it. One operation a call, the last first.
+    /// Infers the dimensions of a tensor from its readers: the largest index plus one, or the size with equal padding on both sides if that is
+    /// larger. Handles one operation per call, the last one first.
     bool from_consumers() {
         std::vector<std::vector<double>> need(dag_->ops.size());
         for (std::size_t i = 0; i < need.size(); ++i) need[i].resize(dag_->ops[i].axes.size());
         for (std::size_t i = 0; i < need.size(); ++i) {
             if (dag_->ops[i].placeholder()) continue;
             reads(i, [&](const loopnest::expr_node& n, const std::vector<index_range>& axes, std::uint64_t) {
-                auto& of = need[static_cast<std::size_t>(n.integer)];
-                for (std::size_t d = 0; d < of.size(); ++d) of[d] = (std::max)(of[d], range_of(n.operands[d], axes).high + 1);
+                auto& sizes = need[static_cast<std::size_t>(n.integer)];
+                for (std::size_t d = 0; d < sizes.size(); ++d) sizes[d] = (std::max)(sizes[d], range_of(n.operands[d], axes).high + 1);
             });
         }
         for (std::size_t i = need.size(); i-- > 0;) {
@@ -311,7 +316,7 @@ private:
                 const double alike = part.end > 0 ? part.begin + part.end : 0;
                 set(i, a, (std::max)(need[i][a], alike));
                 if (need[i][a] < alike)
-                    assumed_->push_back(where(i) + "axis " + dag_->ops[i].axis(a).name + " is taken to be padded alike on both sides, to " +
+                    assumed_->push_back(location(i) + "axis " + dag_->ops[i].axis(a).name + " is taken to be padded alike on both sides, to " +
                                         std::to_string(dag_->ops[i].axis(a).extent));
                 changed = true;
             }
@@ -320,9 +325,9 @@ private:
         return false;
     }
 
-    /// An unknown axis beside known ones in an index reaches as far as the dimension does. Where it is a window that moves by a stride of s, any of s
-    /// sizes gives the known number of results: the least one that reaches the last element of the data is taken, or, where there is padding behind
-    /// the data but none before it, the first of that padding.
+    /// Infers an unknown axis next to known axes in an index: it reaches to the end of the dimension. For a window with stride s, any of s sizes
+    /// gives the known output extent. The smallest size that reaches the last element of the data is taken; if there is padding after the data but
+    /// not before it, the smallest size that reaches the first element of that padding.
     bool from_windows() {
         for (std::size_t i = 0; i < dag_->ops.size(); ++i) {
             if (dag_->ops[i].placeholder()) continue;
@@ -335,9 +340,10 @@ private:
         return false;
     }
 
-    /// Average pooling divides by the number of elements that it has averaged, `min(last index, end) - first index + 1`: so does a reader of `i` tell
-    /// the window. 0: none does.
-    [[nodiscard]] double told_window(std::size_t i, const loopnest::expr& index, std::size_t u, std::vector<index_range> axes, double begin) const {
+    /// Window size from a reader of operation `i`: average pooling divides by the number of averaged elements,
+    /// `min(last index, end) - first index + 1`. 0: no reader gives the size.
+    [[nodiscard]] double window_from_reader(std::size_t i, const loopnest::expr& index, std::size_t u, std::vector<index_range> axes,
+                                            double begin) const {
         double found = 0;
         for (std::size_t j = i + 1; j < dag_->ops.size(); ++j) {
             if (dag_->ops[j].placeholder()) continue;
@@ -349,11 +355,13 @@ private:
                 const auto slope = slope_of(index, a);
                 if (read[a]->op != loopnest::expr_op::axis || !slope || *slope < 1 || slope_of(index, u) != 1.0) continue;
                 axes[a] = {0, 0};
-                const auto mine = static_cast<std::size_t>(read[a]->integer);
+                const auto axis = static_cast<std::size_t>(read[a]->integer);
                 std::vector<index_range> zero(dag_->ops[j].axis_count());
                 walk(dag_->ops[j].body, [&](const loopnest::expr_node& n) {
-                    if (n.op != loopnest::expr_op::min || n.operands[1]->op != loopnest::expr_op::integer || axes_in(n.operands[0]) != std::uint64_t{1} << mine) return;
-                    if (slope_of(n.operands[0], mine) == slope) found = range_of(n.operands[0], zero).low - (range_of(index, axes).low - begin) + 1;
+                    if (n.op != loopnest::expr_op::min || n.operands[1]->op != loopnest::expr_op::integer ||
+                        axes_in(n.operands[0]) != std::uint64_t{1} << axis)
+                        return;
+                    if (slope_of(n.operands[0], axis) == slope) found = range_of(n.operands[0], zero).low - (range_of(index, axes).low - begin) + 1;
                 });
             }
         }
@@ -367,7 +375,7 @@ private:
         std::size_t u = op.axis_count();
         for (std::size_t a = 0; a < op.axis_count(); ++a) {
             if ((bits >> a & 1U) == 0 || !unknown(i, a)) continue;
-            if (u != op.axis_count()) return false; // two of them
+            if (u != op.axis_count()) return false; // two unknown axes
             u = a;
         }
         if (u == op.axis_count() || (named >> u & 1U) != 0) return false;
@@ -379,7 +387,7 @@ private:
         const double extent = padded ? part.begin + part.end : static_cast<double>(dag_->ops[from].axes[d].extent);
         if (extent < 1) return false;
         axes[u] = {0, 0};
-        const double rest = range_of(index, axes).high; // the last place of the window
+        const double rest = range_of(index, axes).high; // position of the last window at its first element
         if (!std::isfinite(rest)) return false;
         double stride = std::numeric_limits<double>::infinity();
         for (std::size_t a = 0; a < op.axes.size(); ++a)
@@ -396,13 +404,13 @@ private:
             taken = (std::min)((std::max)(taken, least), most);
         }
         if (!(taken >= 1)) return false;
-        if (const double told = told_window(i, index, u, axes, part.begin); told >= least && told <= most) {
-            set(i, u, told);
+        if (const double size = window_from_reader(i, index, u, axes, part.begin); size >= least && size <= most) {
+            set(i, u, size);
             return true;
         }
         set(i, u, taken);
         if (padded || least < most || rest + *slope * (taken - 1) < extent - 1)
-            assumed_->push_back(where(i) + "axis " + op.axis(u).name + " is taken as " + std::to_string(op.axis(u).extent) +
+            assumed_->push_back(location(i) + "axis " + op.axis(u).name + " is taken as " + std::to_string(op.axis(u).extent) +
                                 (least < most ? ", the text allows " + std::to_string(static_cast<long long>(least)) + " to " +
                                                     std::to_string(static_cast<long long>(most))
                                               : std::string()) +
@@ -413,41 +421,41 @@ private:
 
 } // namespace detail
 
-/// Corrects a DAG that was parsed from a text (io/tvm_dag.hpp) by what a logged schedule says: an SP step carries the extent of the loop it cuts, and
-/// where that loop is a root axis of a stage outside all others, it is the extent of the axis. Computed tensors that are then read beyond their end
-/// are made larger. True when something changed.
+/// Corrects the inferred extents of a DAG (io/tvm_dag.hpp) with those of a logged schedule. An SP (split) step has the extent of its loop; if the
+/// loop is an unsplit axis of a stage at root, that is the extent of the axis. Computed tensors are then enlarged to cover all reads. Returns true
+/// if an extent changed.
 ///
-/// Errors    illegal_schedule: a step that cannot be applied, or two that tell different extents of one axis;
-///           shape_mismatch: a step that tells another shape of a placeholder, or reads outside of one. `dag` is unchanged then.
+/// Errors    illegal_schedule: a step cannot be applied, or two steps have different extents for one axis;
+///           shape_mismatch: a step has another extent for a placeholder, or a read is outside a placeholder. `dag` is unchanged on an error.
 /// Cost      that of applying the steps
 inline result<bool> adopt_extents(loopnest::compute_dag& dag, const step_list& steps) {
     loopnest::loop_state state(std::make_shared<const loopnest::compute_dag>(dag));
     loopnest::compute_dag out = dag;
-    std::vector<std::size_t> origin(dag.ops.size()); // of a stage, in `dag`; npos when its axes are others
+    std::vector<std::size_t> origin(dag.ops.size()); // (stages) operation in `dag`; npos: the stage has other axes
     for (std::size_t i = 0; i < origin.size(); ++i) origin[i] = i;
-    std::vector<std::vector<bool>> told(dag.ops.size());
-    for (std::size_t i = 0; i < told.size(); ++i) told[i].resize(dag.ops[i].axis_count());
+    std::vector<std::vector<bool>> known(dag.ops.size());
+    for (std::size_t i = 0; i < known.size(); ++i) known[i].resize(dag.ops[i].axis_count());
     bool changed = false;
     for (const auto& step : steps.steps) {
         const auto* split = std::get_if<split_step>(&step);
-        const auto of = split != nullptr && split->stage >= 0 ? static_cast<std::size_t>(split->stage) : origin.size();
-        if (of < origin.size() && origin[of] != loopnest::loop_state::npos && split->extent > 0 && split->iter >= 0) {
-            const auto& stage = state.stages()[of];
-            const auto i = origin[of];
+        const auto number = split != nullptr && split->stage >= 0 ? static_cast<std::size_t>(split->stage) : origin.size();
+        if (number < origin.size() && origin[number] != loopnest::loop_state::npos && split->extent > 0 && split->iter >= 0) {
+            const auto& stage = state.stages()[number];
+            const auto i = origin[number];
             const auto iter = static_cast<std::size_t>(split->iter);
             const auto axis = iter < stage.iters.size() ? stage.iters[iter].var : loopnest::loop_state::npos;
-            if (stage.where == loopnest::stage::place::root && axis < told[i].size() && axis < state.dag().ops[of].axis_count()) {
+            if (stage.where == loopnest::stage::place::root && axis < known[i].size() && axis < state.dag().ops[number].axis_count()) {
                 auto& op = out.ops[i];
                 auto& extent = (axis < op.axes.size() ? op.axes[axis] : op.reduce_axes[axis - op.axes.size()]).extent;
                 const auto wrong = [&](errc code) {
                     return error{code, "step " + std::to_string(state.steps().size()) + " (SP): axis " + op.axis(axis).name + " of " + op.name +
-                                           " has extent " + std::to_string(extent) + ", the step says " + std::to_string(split->extent)};
+                                           " has extent " + std::to_string(extent) + ", the step has " + std::to_string(split->extent)};
                 };
-                if (extent != split->extent && told[i][axis]) return wrong(errc::illegal_schedule);
+                if (extent != split->extent && known[i][axis]) return wrong(errc::illegal_schedule);
                 if (extent != split->extent && op.placeholder()) return wrong(errc::shape_mismatch);
                 changed = changed || extent != split->extent;
                 extent = split->extent;
-                told[i][axis] = true;
+                known[i][axis] = true;
             }
         }
         if (auto done = state.apply(step); !done) return done.error();

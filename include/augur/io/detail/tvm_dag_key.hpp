@@ -3,7 +3,7 @@
 #define AUGUR_IO_DETAIL_TVM_DAG_KEY_HPP
 
 /// @file
-/// What the workload key of a task says of its compute DAG: the shape of the result.
+/// Reads the output shape of a compute DAG from the workload key of its TVM task.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,10 +18,12 @@
 
 namespace augur::inline v0::detail {
 
-inline constexpr std::int64_t tvm_max_integer = std::int64_t{1} << 31U; ///< as an extent of the key or a number of the text
+inline constexpr std::int64_t tvm_max_integer = std::int64_t{1} << 31U; ///< limit on an extent of the key and on an integer of the DAG text
 
-/// The key of a DAG, `["<hash>", shapes of the placeholders..., shape of the result]`, with lists or without, gives the result's shape. The
-/// arguments of a function's key may be anything, and tell nothing.   pre: the last operation is the result
+/// Sets the extents of the last operation from the key of a DAG, `["<hash>", placeholder shapes..., output shape]`; the shapes can be nested or flat.
+/// The key of a registered function has arbitrary arguments; it sets the extents only if its numbers have that form.
+///
+/// Errors: those of `json_reader`; shape_mismatch (an extent outside 1..2^31, or a hash key of another DAG).   pre: the last operation is the output
 inline result<void> read_result_shape(std::string_view key, loopnest::compute_dag& dag) {
     json_reader in(key);
     std::vector<std::int64_t> numbers;

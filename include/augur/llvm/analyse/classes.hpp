@@ -3,7 +3,7 @@
 #define AUGUR_LLVM_ANALYSE_CLASSES_HPP
 
 /// @file
-/// What an instruction of LLVM IR is to Crop: its class, element type and lanes. What may become of it is graphlets_of_ir.hpp's.
+/// Maps an LLVM IR instruction to Crop's instruction class, element type and number of lanes. folds.hpp adds the fold hints.
 
 #include <algorithm>
 #include <array>
@@ -42,7 +42,7 @@ inline element_type element_of(::llvm::Type* t) noexcept {
                         : element_type::i64;
 }
 
-/// An instruction on values of type `t`; lanes of more than 64 bits count as several.
+/// Instruction of class `op` on values of type `t`. A lane of more than 64 bits counts as several lanes.
 inline instruction on_type(instruction_class op, ::llvm::Type* t, const ::llvm::DataLayout& layout) {
     constexpr std::uint64_t most = 65536;
     std::uint64_t lanes = 1;
@@ -55,7 +55,7 @@ inline instruction on_type(instruction_class op, ::llvm::Type* t, const ::llvm::
     return {op, element_of(t), fold_hint::none, static_cast<std::uint32_t>(std::clamp(lanes, std::uint64_t{1}, most))};
 }
 
-/// A function of the C library by what it computes; `f` and `l` at the end are left out, as is `__` before and `_finite` behind.
+/// Instruction class of a C library function. The prefix `__` and the suffixes `f`, `l` and `_finite` are ignored. Unknown functions are `call`.
 inline instruction_class class_of_function(std::string_view name) noexcept {
     if (name.starts_with("__")) name.remove_prefix(2);
     if (name.ends_with("_finite")) name.remove_suffix(7);
@@ -66,15 +66,15 @@ inline instruction_class class_of_function(std::string_view name) noexcept {
         {"sqrt", op::fsqrt},   {"fabs", op::fminmax},  {"fmin", op::fminmax}, {"fmax", op::fminmax},      {"fma", op::fma},  {"floor", op::convert},
         {"ceil", op::convert}, {"trunc", op::convert}, {"rint", op::convert}, {"nearbyint", op::convert},
     }};
-    for (const auto& [text, what] : known) {
+    for (const auto& [text, known_class] : known) {
         if (!name.starts_with(text)) continue;
         const auto rest = name.substr(text.size());
-        if (rest.empty() || rest == "f" || rest == "l") return what;
+        if (rest.empty() || rest == "f" || rest == "l") return known_class;
     }
     return op::call;
 }
 
-/// The class of a call of an intrinsic. `move` with the hint `always` is nothing at all.
+/// Instruction class of an intrinsic call; `unknown` if it is not in the table.
 inline instruction_class class_of_intrinsic(const ::llvm::IntrinsicInst& call) {
     using op = instruction_class;
     namespace id = ::llvm::Intrinsic;
@@ -155,7 +155,7 @@ inline instruction_class class_of_intrinsic(const ::llvm::IntrinsicInst& call) {
     }
 }
 
-/// Does it leave no instruction behind, whatever the machine? (notes to the compiler, debug information)
+/// Does the intrinsic generate no machine instruction on any target? (debug information, hints to the optimiser)
 inline bool is_note(const ::llvm::Instruction& i) {
     const auto* const call = ::llvm::dyn_cast<::llvm::IntrinsicInst>(&i);
     if (call == nullptr) return false;
@@ -183,7 +183,7 @@ inline bool is_note(const ::llvm::Instruction& i) {
     }
 }
 
-/// min or max written as a comparison and a selection: `a < b ? a : b`, which vector units have as one instruction.
+/// Is the select a minimum or maximum, `a < b ? a : b`? Vector units have one instruction for it.
 inline bool is_min_max(const ::llvm::SelectInst& s) {
     const auto* const c = ::llvm::dyn_cast<::llvm::FCmpInst>(s.getCondition());
     if (c == nullptr || c->isEquality() || !c->isRelational()) return false;
@@ -191,21 +191,23 @@ inline bool is_min_max(const ::llvm::SelectInst& s) {
     return (s.getTrueValue() == a && s.getFalseValue() == b) || (s.getTrueValue() == b && s.getFalseValue() == a);
 }
 
-/// Division by a constant is a multiplication, by a power of two a shift.
+/// Instruction class of an integer division: a division by a constant compiles to a multiplication, by a power of two to a shift.
 inline instruction_class class_of_division(const ::llvm::BinaryOperator& i) {
-    const ::llvm::Value* by = i.getOperand(1);
-    if (const auto* const c = ::llvm::dyn_cast<::llvm::Constant>(by); c != nullptr && by->getType()->isVectorTy()) by = c->getSplatValue();
-    const auto* const n = by != nullptr ? ::llvm::dyn_cast<::llvm::ConstantInt>(by) : nullptr;
+    const ::llvm::Value* divisor = i.getOperand(1);
+    if (const auto* const c = ::llvm::dyn_cast<::llvm::Constant>(divisor); c != nullptr && divisor->getType()->isVectorTy())
+        divisor = c->getSplatValue();
+    const auto* const n = divisor != nullptr ? ::llvm::dyn_cast<::llvm::ConstantInt>(divisor) : nullptr;
     if (n == nullptr) return instruction_class::idiv;
     return n->getValue().isPowerOf2() ? instruction_class::ialu : instruction_class::imul;
 }
 
-/// What an instruction is, by itself. Functions that are called and memory that is copied are the caller's affair.
+/// Instruction class, type, lanes and context-free fold hint of an IR instruction. The hint `always` means that the instruction costs nothing. The
+/// caller handles called functions and memory intrinsics.
 inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayout& layout) {
     using op = instruction_class;
     namespace ir = ::llvm;
-    const auto of = [&](op what, ir::Type* t, fold_hint fold = fold_hint::none) {
-        auto made = on_type(what, t, layout);
+    const auto make = [&](op code, ir::Type* t, fold_hint fold = fold_hint::none) {
+        auto made = on_type(code, t, layout);
         made.fold = fold;
         return made;
     };
@@ -213,10 +215,10 @@ inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayo
     switch (i.getOpcode()) {
     case ir::Instruction::FAdd:
     case ir::Instruction::FSub:
-    case ir::Instruction::FNeg: return of(op::fadd, type);
-    case ir::Instruction::FMul: return of(op::fmul, type);
-    case ir::Instruction::FDiv: return of(op::fdiv, type);
-    case ir::Instruction::FRem: return of(op::call, type);
+    case ir::Instruction::FNeg: return make(op::fadd, type);
+    case ir::Instruction::FMul: return make(op::fmul, type);
+    case ir::Instruction::FDiv: return make(op::fdiv, type);
+    case ir::Instruction::FRem: return make(op::call, type);
     case ir::Instruction::Add:
     case ir::Instruction::Sub:
     case ir::Instruction::And:
@@ -225,39 +227,39 @@ inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayo
     case ir::Instruction::Shl:
     case ir::Instruction::LShr:
     case ir::Instruction::AShr:
-    case ir::Instruction::GetElementPtr: return of(op::ialu, type);
+    case ir::Instruction::GetElementPtr: return make(op::ialu, type);
     case ir::Instruction::Mul: {
         const auto* const n = ir::dyn_cast<ir::ConstantInt>(i.getOperand(1));
-        return of(n != nullptr && n->getValue().isPowerOf2() ? op::ialu : op::imul, type);
+        return make(n != nullptr && n->getValue().isPowerOf2() ? op::ialu : op::imul, type);
     }
     case ir::Instruction::UDiv:
     case ir::Instruction::SDiv:
     case ir::Instruction::URem:
-    case ir::Instruction::SRem: return of(class_of_division(ir::cast<ir::BinaryOperator>(i)), type);
+    case ir::Instruction::SRem: return make(class_of_division(ir::cast<ir::BinaryOperator>(i)), type);
     case ir::Instruction::ICmp:
-    case ir::Instruction::FCmp: return of(op::compare, i.getOperand(0)->getType());
-    case ir::Instruction::Select: return of(is_min_max(ir::cast<ir::SelectInst>(i)) ? op::fminmax : op::select, type);
+    case ir::Instruction::FCmp: return make(op::compare, i.getOperand(0)->getType());
+    case ir::Instruction::Select: return make(is_min_max(ir::cast<ir::SelectInst>(i)) ? op::fminmax : op::select, type);
     case ir::Instruction::Trunc:
-        if (!type->isVectorTy() && type->getIntegerBitWidth() != 32) return of(op::convert, type, fold_hint::always); // the low part of a register
-        return of(op::convert, type, type->isVectorTy() ? fold_hint::none : fold_hint::extend);
+        if (!type->isVectorTy() && type->getIntegerBitWidth() != 32) return make(op::convert, type, fold_hint::always); // the low part of a register
+        return make(op::convert, type, type->isVectorTy() ? fold_hint::none : fold_hint::extend);
     case ir::Instruction::ZExt:
     case ir::Instruction::SExt: {
         ir::Type* const from = i.getOperand(0)->getType();
-        return of(op::convert, type, from->isIntegerTy(32) && type->isIntegerTy(64) ? fold_hint::extend : fold_hint::none);
+        return make(op::convert, type, from->isIntegerTy(32) && type->isIntegerTy(64) ? fold_hint::extend : fold_hint::none);
     }
     case ir::Instruction::FPTrunc:
     case ir::Instruction::FPExt:
     case ir::Instruction::FPToSI:
     case ir::Instruction::FPToUI:
     case ir::Instruction::SIToFP:
-    case ir::Instruction::UIToFP: return of(op::convert, type);
+    case ir::Instruction::UIToFP: return make(op::convert, type);
     case ir::Instruction::BitCast:
-        // between the two kinds of registers a value has to be moved
-        return of(op::move, type,
-                  type->isVectorTy() == i.getOperand(0)->getType()->isVectorTy() &&
-                          type->isFloatingPointTy() != i.getOperand(0)->getType()->isFloatingPointTy()
-                      ? fold_hint::none
-                      : fold_hint::always);
+        // A cast between integer and floating-point scalars moves the value to the other register file.
+        return make(op::move, type,
+                    type->isVectorTy() == i.getOperand(0)->getType()->isVectorTy() &&
+                            type->isFloatingPointTy() != i.getOperand(0)->getType()->isFloatingPointTy()
+                        ? fold_hint::none
+                        : fold_hint::always);
     case ir::Instruction::PHI:
     case ir::Instruction::PtrToInt:
     case ir::Instruction::IntToPtr:
@@ -265,44 +267,44 @@ inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayo
     case ir::Instruction::Freeze:
     case ir::Instruction::ExtractValue:
     case ir::Instruction::InsertValue:
-    case ir::Instruction::Fence: return of(op::move, type, fold_hint::always);
-    case ir::Instruction::Alloca: return of(op::ialu, type, ir::cast<ir::AllocaInst>(i).isStaticAlloca() ? fold_hint::always : fold_hint::none);
+    case ir::Instruction::Fence: return make(op::move, type, fold_hint::always);
+    case ir::Instruction::Alloca: return make(op::ialu, type, ir::cast<ir::AllocaInst>(i).isStaticAlloca() ? fold_hint::always : fold_hint::none);
     case ir::Instruction::InsertElement: {
         const bool first = ir::isa<ir::UndefValue>(i.getOperand(0)) && ir::isa<ir::Constant>(i.getOperand(2)) &&
                            ir::cast<ir::Constant>(i.getOperand(2))->isNullValue(); // a scalar is the first lane of its register
-        return of(op::shuffle, type, first && element_of(type->getScalarType()) >= element_type::f16 ? fold_hint::always : fold_hint::none);
+        return make(op::shuffle, type, first && element_of(type->getScalarType()) >= element_type::f16 ? fold_hint::always : fold_hint::none);
     }
     case ir::Instruction::ExtractElement: {
         const auto* const lane = ir::dyn_cast<ir::ConstantInt>(i.getOperand(1));
-        return of(op::shuffle, i.getOperand(0)->getType(),
-                  lane != nullptr && lane->isZero() && type->isFloatingPointTy() ? fold_hint::always : fold_hint::none);
+        return make(op::shuffle, i.getOperand(0)->getType(),
+                    lane != nullptr && lane->isZero() && type->isFloatingPointTy() ? fold_hint::always : fold_hint::none);
     }
     case ir::Instruction::ShuffleVector: {
         const auto& s = ir::cast<ir::ShuffleVectorInst>(i);
         int offset = 0;
         const bool low = s.isIdentity() || (s.isExtractSubvectorMask(offset) && offset == 0) || s.isIdentityWithPadding();
-        return of(op::shuffle, type, low ? fold_hint::always : fold_hint::none);
+        return make(op::shuffle, type, low ? fold_hint::always : fold_hint::none);
     }
-    case ir::Instruction::Load: return of(op::load, type);
-    case ir::Instruction::Store: return of(op::store, i.getOperand(0)->getType());
+    case ir::Instruction::Load: return make(op::load, type);
+    case ir::Instruction::Store: return make(op::store, i.getOperand(0)->getType());
     case ir::Instruction::Br:
-        return of(op::branch, type, ir::cast<ir::BranchInst>(i).isConditional() ? fold_hint::none : fold_hint::always); // laid out to fall through
-    case ir::Instruction::Unreachable: return of(op::branch, type, fold_hint::always);
+        return make(op::branch, type, ir::cast<ir::BranchInst>(i).isConditional() ? fold_hint::none : fold_hint::always); // else it falls through
+    case ir::Instruction::Unreachable: return make(op::branch, type, fold_hint::always);
     case ir::Instruction::Switch:
-    case ir::Instruction::Ret: return of(op::branch, type);
+    case ir::Instruction::Ret: return make(op::branch, type);
     case ir::Instruction::Call: {
         const auto& call = ir::cast<ir::CallInst>(i);
         if (const auto* const known = ir::dyn_cast<ir::IntrinsicInst>(&call)) {
-            const auto what = class_of_intrinsic(*known);
-            const bool writes = what == op::store || what == op::scatter, sums = what == op::reduce;
-            return of(what, writes ? call.getArgOperand(0)->getType() : sums ? call.getArgOperand(call.arg_size() - 1)->getType() : type);
+            const auto code = class_of_intrinsic(*known);
+            const bool writes = code == op::store || code == op::scatter, sums = code == op::reduce;
+            return make(code, writes ? call.getArgOperand(0)->getType() : sums ? call.getArgOperand(call.arg_size() - 1)->getType() : type);
         }
         const auto* const f = call.getCalledFunction();
-        if (f != nullptr && f->isDeclaration()) return of(class_of_function(to_view(f->getName())), type);
-        if (call.isInlineAsm()) return of(op::move, type, fold_hint::always); // only the empty one is let through
-        return of(f != nullptr ? op::branch : op::call, type);
+        if (f != nullptr && f->isDeclaration()) return make(class_of_function(to_view(f->getName())), type);
+        if (call.isInlineAsm()) return make(op::move, type, fold_hint::always); // prepare_module accepts only empty assembly
+        return make(f != nullptr ? op::branch : op::call, type);
     }
-    default: return of(op::unknown, type);
+    default: return make(op::unknown, type);
     }
 }
 

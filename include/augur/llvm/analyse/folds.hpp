@@ -3,7 +3,7 @@
 #define AUGUR_LLVM_ANALYSE_FOLDS_HPP
 
 /// @file
-/// What may become of an instruction of LLVM IR in machine code: the fold hints of a block's instructions.
+/// Fold hints of LLVM IR instructions: which instructions a code generator merges into others (address, memory operand, FMA, compare and branch).
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@
 
 namespace augur::inline v0::detail {
 
-/// The memory that an instruction reads or writes through a pointer of its own, a masked one with it; none for calls and for gathered lanes.
+/// Memory access of a load, store, masked load or masked store. `pointer` is null for all other instructions, gathers and scatters included.
 struct ir_access {
     const ::llvm::Value* pointer = nullptr;
     ::llvm::Type* type = nullptr;
@@ -41,7 +41,7 @@ inline ir_access access_of(const ::llvm::Instruction& i) {
     return {};
 }
 
-/// Finds the hints of the instructions of one block after the other. The function must not change meanwhile.
+/// Computes the fold hints block by block. The function must not change during that time.
 class ir_folds {
 public:
     ir_folds(const ::llvm::DataLayout& layout, ::llvm::BatchAAResults& aliases, bool contract)
@@ -58,7 +58,7 @@ public:
         }
     }
 
-    /// The instruction with its hint, if `classify` gave it none. pre: in the block that was begun, called in order
+    /// Classified instruction with its fold hint. A hint from `classify` is kept.   pre: `i` is in the block of `begin`; calls are in program order
     instruction hinted(const ::llvm::Instruction& i) {
         using ir_op = ::llvm::Instruction;
         instruction made = classify(i, layout_);
@@ -103,14 +103,14 @@ public:
     }
 
 private:
-    /// The only user, if it is in the same block.
+    /// The only user of `i` if it is in the same block and not a phi; else null.
     static const ::llvm::Instruction* user_here(const ::llvm::Instruction& i) {
         if (!i.hasOneUse()) return nullptr;
         const auto* const u = ::llvm::dyn_cast<::llvm::Instruction>(*i.user_begin());
         return u != nullptr && u->getParent() == i.getParent() && !::llvm::isa<::llvm::PHINode>(u) ? u : nullptr;
     }
 
-    /// Base, a constant, and one index scaled by 1, 2, 4 or 8, used for nothing but accesses to memory.
+    /// Does the address fit an addressing mode (base + constant + index scaled by 1, 2, 4 or 8), and do only memory accesses use it?
     [[nodiscard]] bool is_address(const ::llvm::GetElementPtrInst& gep) const {
         namespace ir = ::llvm;
         if (gep.use_empty()) return false;
@@ -134,7 +134,8 @@ private:
         return true;
     }
 
-    /// A constant that is added to the index of such addresses only: it goes into their displacement. `or` adds, where the bits are free.
+    /// Is `i` an addition of a constant whose only users are indices of such addresses? The constant then becomes their displacement. An `or` with
+    /// bits that are known to be zero is an addition.
     [[nodiscard]] bool is_displacement(const ::llvm::Instruction& i) const {
         namespace ir = ::llvm;
         const auto* const n = ir::dyn_cast<ir::ConstantInt>(i.getOperand(1));
@@ -146,7 +147,7 @@ private:
         return i.getOpcode() == ir::Instruction::Add || n->getValue().isSubsetOf(ir::computeKnownBits(i.getOperand(0), layout_).Zero);
     }
 
-    /// The first lane of an empty vector gets what was just loaded for this, and goes nowhere but into all lanes.
+    /// Is `i` the insertion of a loaded scalar into lane 0 that only zero-element splats of the block use? It becomes a broadcast load.
     static bool is_splat(const ::llvm::InsertElementInst& i) {
         namespace ir = ::llvm;
         const auto* const load = ir::dyn_cast<ir::LoadInst>(i.getOperand(1));
@@ -160,11 +161,11 @@ private:
         });
     }
 
-    /// A load that only one arithmetic instruction of the block uses, nothing written to its place meanwhile. Of an instruction one operand may be
-    /// so.
-    [[nodiscard]] bool is_operand(const ::llvm::LoadInst& load, const instruction& what) {
+    /// Can the load become the memory operand of its only user, an arithmetic instruction of the block? No instruction between them may write to the
+    /// loaded memory. An instruction has at most one memory operand.
+    [[nodiscard]] bool is_operand(const ::llvm::LoadInst& load, const instruction& classified) {
         namespace ir = ::llvm;
-        if (load.isVolatile() || load.isAtomic() || (what.lanes & (what.lanes - 1)) != 0) return false;
+        if (load.isVolatile() || load.isAtomic() || (classified.lanes & (classified.lanes - 1)) != 0) return false;
         const auto* const user = user_here(load);
         if (user == nullptr || takes_operand_.count(user) > 0) return false;
         const bool second = user->getNumOperands() > 1 && user->getOperand(1) == &load;
@@ -193,10 +194,10 @@ private:
         default: return false;
         }
         const auto from = order_.lookup(&load), to = order_.lookup(user);
-        const auto where = ir::MemoryLocation::get(&load);
+        const auto location = ir::MemoryLocation::get(&load);
         auto w = std::upper_bound(writes_.begin(), writes_.end(), from, [&](std::uint32_t n, const auto* i) { return n < order_.lookup(i); });
-        for (int asked = 0; w != writes_.end() && order_.lookup(*w) < to; ++w)
-            if (++asked > 16 || ir::isModSet(aliases_.getModRefInfo(*w, where))) return false;
+        for (int queries = 0; w != writes_.end() && order_.lookup(*w) < to; ++w)
+            if (++queries > 16 || ir::isModSet(aliases_.getModRefInfo(*w, location))) return false;
         takes_operand_.insert(user);
         return true;
     }
@@ -204,8 +205,8 @@ private:
     const ::llvm::DataLayout& layout_;
     ::llvm::BatchAAResults& aliases_;
     bool contract_;
-    ::llvm::DenseMap<const ::llvm::Instruction*, std::uint32_t> order_; ///< in the block
-    std::vector<const ::llvm::Instruction*> writes_;                    ///< in the block, by order
+    ::llvm::DenseMap<const ::llvm::Instruction*, std::uint32_t> order_; ///< position in the block
+    std::vector<const ::llvm::Instruction*> writes_;                    ///< instructions of the block that write memory, in order
     ::llvm::DenseSet<const ::llvm::Instruction*> takes_operand_;
 };
 

@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_ANALYSE_GRAPHLETS_HPP
 
 /// @file
-/// A function of LLVM IR as Crop sees it: blocks, their graphlets, and what goes from a block to the next (Crop, sections 3.1.1 and 3.1.2).
+/// Builds Crop's control-flow graph of an LLVM IR function: a dependence graphlet per block and the dependences between consecutive blocks (Crop,
+/// sections 3.1.1 and 3.1.2).
 
 #include <algorithm>
 #include <cstddef>
@@ -27,40 +28,41 @@
 
 namespace augur::inline v0::detail {
 
-/// Copies whose length is only known when they run: their vertices, and the instruction that says it.
+/// Memory intrinsic (memset, memcpy, memmove) whose length is known only at run time.
 struct ir_copy {
     std::uint32_t block = 0;
     std::vector<std::uint32_t> vertices;
     ::llvm::Instruction* code = nullptr;
 };
 
-/// A function with everything but its counts.
+/// Analysed function without execution counts.
 struct ir_function {
     ::llvm::Function* code = nullptr;
     std::vector<::llvm::BasicBlock*> places; ///< (blocks)
     std::vector<basic_block> blocks;
-    std::vector<control_flow_graph::new_edge> flow; ///< each way once, in the order of the blocks that they lead out of
+    std::vector<control_flow_graph::new_edge> flow; ///< distinct edges, ordered by source block
     std::vector<ir_copy> copies;
 };
 
-/// The different blocks that follow, in the order of the terminator.
-inline std::vector<::llvm::BasicBlock*> ways_out(::llvm::BasicBlock& block) {
+/// Distinct successors of a block, in the order of its terminator.
+inline std::vector<::llvm::BasicBlock*> distinct_successors(::llvm::BasicBlock& block) {
     std::vector<::llvm::BasicBlock*> out;
     for (auto* const next : ::llvm::successors(&block))
         if (std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
     return out;
 }
 
-/// Makes the graphlets of a function.
+/// Builds the graphlets of a function.
 ///
-/// An edge of memory leads from a store to a load that reads what it wrote: where both are at the same place, wholly or in part, by alias analysis or
-/// by what scalar evolution says of their distance. Where neither knows there is none: so processors guess, too, until they see it happen.
+/// A memory edge goes from a store to a load that reads its data, fully or in part. Alias analysis or the distance from scalar evolution must prove
+/// the overlap. Without a proof there is no edge, because memory disambiguation in processors also speculates that accesses are independent.
 class ir_graphlets {
 public:
     ir_graphlets(::llvm::Function& f, ::llvm::FunctionAnalysisManager& analyses, bool contract)
         : f_(f), layout_(f.getParent()->getDataLayout()), aliases_(analyses.getResult<::llvm::AAManager>(f)), folds_(layout_, aliases_, contract),
           loops_(analyses.getResult<::llvm::LoopAnalysis>(f)), evolution_(analyses.getResult<::llvm::ScalarEvolutionAnalysis>(f)) {}
 
+    /// Builds the control-flow graph without counts. Call it once.
     ir_function make() {
         ir_function out;
         out.code = &f_;
@@ -72,10 +74,10 @@ public:
         accesses_.resize(out.places.size());
         for (std::uint32_t b = 0; b < out.places.size(); ++b) {
             const auto name = out.places[b]->getName();
-            out.blocks.push_back({name.empty() ? "block " + std::to_string(b) : name.str(), one(*out.places[b], b, out.copies), 0});
+            out.blocks.push_back({name.empty() ? "block " + std::to_string(b) : name.str(), block_graphlet(*out.places[b], b, out.copies), 0});
         }
         for (std::uint32_t b = 0; b < out.places.size(); ++b)
-            for (auto* const next : ways_out(*out.places[b])) {
+            for (auto* const next : distinct_successors(*out.places[b])) {
                 const auto to = number.lookup(next);
                 out.flow.push_back({b, to, {0, carried(*out.places[b], b, *next, to)}});
             }
@@ -84,19 +86,19 @@ public:
 
 private:
     struct access {
-        ::llvm::MemoryLocation where;
+        ::llvm::MemoryLocation location;
         const ::llvm::Value* object = nullptr;
         const ::llvm::Value* pointer = nullptr;
         std::int64_t bytes = 0;
         std::uint32_t vertex = 0;
-        bool settled = false; ///< a load of what was stored in its own block
+        bool settled = false; ///< a load whose whole data comes from a store of the same block
     };
     struct accesses {
         std::vector<access> loads, stores;
     };
-    static constexpr std::size_t most_queries = 64; ///< for a load: a block of thousands of stores would take quadratic time
+    static constexpr std::size_t most_queries = 64; ///< limit per load: avoids quadratic time in a block of thousands of stores
 
-    graphlet one(::llvm::BasicBlock& block, std::uint32_t number, std::vector<ir_copy>& copies) {
+    graphlet block_graphlet(::llvm::BasicBlock& block, std::uint32_t number, std::vector<ir_copy>& copies) {
         graphlet_builder builder;
         folds_.begin(block);
         std::vector<std::uint32_t> needs;
@@ -127,14 +129,15 @@ private:
         return std::move(builder).take();
     }
 
-    /// A vector that an earlier block made: nothing to do, but a register is taken.
+    /// Vertex of a vector from an earlier block: no instruction, but it occupies a register.
     instruction held(::llvm::Type* t) const {
         auto made = on_type(instruction_class::move, t, layout_);
         made.fold = fold_hint::always;
         return made;
     }
 
-    void remember(const ::llvm::Instruction& i, std::uint32_t v, graphlet_builder& builder, accesses& here) {
+    /// Appends the memory access of `i`, if any, to `list`, and adds the edges from the stores that a load reads.
+    void remember(const ::llvm::Instruction& i, std::uint32_t v, graphlet_builder& builder, accesses& list) {
         const auto a = access_of(i);
         if (a.pointer == nullptr) return;
         const auto bytes = layout_.getTypeStoreSize(a.type).getKnownMinValue();
@@ -147,29 +150,29 @@ private:
                     v,
                     false};
         if (!a.store) {
-            made.settled = link(here.stores, made, [&](std::uint32_t from) { builder.after(from, v); });
-            here.loads.push_back(made);
+            made.settled = link(list.stores, made, [&](std::uint32_t from) { builder.after(from, v); });
+            list.loads.push_back(made);
         } else {
-            here.stores.push_back(made);
+            list.stores.push_back(made);
         }
     }
 
-    /// Edges from the stores that a load may read, the last first. Is what it reads certain?
+    /// Calls `edge` for the stores that the load reads, the last store first. Returns true if one store writes all bytes of the load.
     template <class Edge>
     bool link(const std::vector<access>& stores, const access& load, const Edge& edge) {
-        std::size_t asked = 0;
-        for (auto s = stores.rbegin(); s != stores.rend() && asked < most_queries; ++s) {
+        std::size_t queries = 0;
+        for (auto s = stores.rbegin(); s != stores.rend() && queries < most_queries; ++s) {
             if (s->object != load.object) continue;
-            ++asked;
-            const auto how = aliases_.alias(s->where, load.where);
-            if (how == ::llvm::AliasResult::NoAlias || (how == ::llvm::AliasResult::MayAlias && !overlap(*s, load))) continue;
+            ++queries;
+            const auto alias = aliases_.alias(s->location, load.location);
+            if (alias == ::llvm::AliasResult::NoAlias || (alias == ::llvm::AliasResult::MayAlias && !overlap(*s, load))) continue;
             edge(s->vertex);
-            if (how == ::llvm::AliasResult::MustAlias && s->bytes >= load.bytes) return true; // that is said of where they begin
+            if (alias == ::llvm::AliasResult::MustAlias && s->bytes >= load.bytes) return true; // MustAlias: equal start addresses
         }
         return false;
     }
 
-    /// Is it known that they are at one place in part, whatever it is?
+    /// Does scalar evolution prove that the two accesses overlap?
     bool overlap(const access& store, const access& load) {
         const auto* const apart = ::llvm::dyn_cast<::llvm::SCEVConstant>(evolution_.getMinusSCEV(
             evolution_.getSCEV(const_cast<::llvm::Value*>(load.pointer)), evolution_.getSCEV(const_cast<::llvm::Value*>(store.pointer))));
@@ -178,7 +181,7 @@ private:
         return n > -load.bytes && n < store.bytes;
     }
 
-    /// memset is stores, memcpy loads and stores, as long as they are.
+    /// Adds a memory intrinsic: memset as stores, memcpy as loads and stores, with one lane per byte.
     void add_copy(::llvm::AnyMemIntrinsic& copy, const std::vector<std::uint32_t>& needs, graphlet_builder& builder, std::uint32_t number,
                   std::vector<ir_copy>& copies) {
         constexpr std::uint64_t piece = 65536, pieces = 1024;
@@ -203,7 +206,7 @@ private:
         if (known == nullptr) copies.push_back(std::move(unknown));
     }
 
-    /// What block `b` takes from `p` when it follows: values, and what `p` stored.
+    /// Dependences of block `b` on its predecessor `p`: values and stored data.
     std::vector<dependence> carried(const ::llvm::BasicBlock& p, std::uint32_t p_number, const ::llvm::BasicBlock& b, std::uint32_t b_number) {
         std::vector<dependence> out;
         for (const auto& i : b) {
@@ -230,12 +233,12 @@ private:
         return out;
     }
 
-    /// The same from one round of a loop to the next: alias analysis speaks of one round, so the places are compared by how they move.
+    /// Loop-carried memory dependences of a load. Alias analysis holds within one iteration, so the addresses are compared by scalar evolution.
     void link_round(const std::vector<access>& stores, const access& load, const ::llvm::Loop& loop, std::vector<dependence>& out) {
-        std::size_t asked = 0;
-        for (auto s = stores.rbegin(); s != stores.rend() && asked < most_queries; ++s) {
+        std::size_t queries = 0;
+        for (auto s = stores.rbegin(); s != stores.rend() && queries < most_queries; ++s) {
             if (s->object != load.object) continue;
-            ++asked;
+            ++queries;
             const auto* now = evolution_.getSCEV(const_cast<::llvm::Value*>(load.pointer));
             if (const auto* const moves = ::llvm::dyn_cast<::llvm::SCEVAddRecExpr>(now); moves != nullptr && moves->getLoop() == &loop)
                 now = moves->getPostIncExpr(evolution_);
@@ -256,7 +259,7 @@ private:
     ir_folds folds_;
     ::llvm::LoopInfo& loops_;
     ::llvm::ScalarEvolution& evolution_;
-    ::llvm::DenseMap<const ::llvm::Instruction*, std::uint32_t> vertex_; ///< in its block
+    ::llvm::DenseMap<const ::llvm::Instruction*, std::uint32_t> vertex_; ///< vertex of an instruction in the graphlet of its block
     std::vector<accesses> accesses_;                                     ///< (blocks)
 };
 

@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_INSTRUMENT_COUNTERS_HPP
 
 /// @file
-/// Counters and a memory trace put into a function: what it costs is an addition where ways part, and a shift and a store where memory is used.
+/// Instruments LLVM IR with execution counters and a memory trace. The cost is one addition per call and per branch with several successors, and one
+/// shift and store per memory access.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,53 +20,56 @@
 
 namespace augur::inline v0::detail {
 
-/// Where the trace goes. Instrumented code writes the numbers of lines at `next`, and calls `flush` beyond `limit`, behind which there is room for
-/// `trace_slack` more.
+/// Write position of the trace buffer. Instrumented code writes line numbers at `next` and calls `flush` when `next` is beyond `limit`. The buffer
+/// has room for `trace_slack` more numbers after `limit`.
 struct trace_cell {
     std::uint64_t* next = nullptr;
     std::uint64_t* limit = nullptr;
 };
 inline constexpr std::size_t trace_slack = 4096;
 
-/// What instrumented code calls and writes to, in the same process.
+/// Trace buffer and functions that the instrumented code uses, in the same process.
 struct trace_hooks {
     trace_cell* cell = nullptr;
     void (*flush)() = nullptr;
-    void (*range)(std::uint64_t address, std::uint64_t bytes) = nullptr;               ///< lines of so many bytes
-    void (*copy)(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = nullptr; ///< from line to line
-    unsigned line_bits = 6;                                                            ///< of an address, within a line
+    void (*range)(std::uint64_t address, std::uint64_t bytes) = nullptr;               ///< traces the lines of a memory range
+    void (*copy)(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = nullptr; ///< traces the lines of a copy
+    unsigned line_bits = 6;                                                            ///< log2 of the cache line in bytes
 };
 
-/// Where the counts of a function are: that of its calls, then one for each way that has a choice; -1 for the others, which follow from these.
+/// Counter indices of a function: one for its calls and one for each edge out of a block with several successors. The counts of the other edges
+/// follow from these (settle_counts).
 struct ir_counters {
     std::size_t calls = 0;
-    std::vector<std::ptrdiff_t> ways; ///< by edge of ir_function::flow
-    std::vector<std::size_t> copied;  ///< by ir_function::copies: bytes
+    std::vector<std::ptrdiff_t> edges; ///< (ir_function::flow) counter of the edge; -1: none
+    std::vector<std::size_t> copied;   ///< (ir_function::copies) counter of the copied bytes
 };
 
+/// Assigns counters to the functions of a module and inserts the instrumentation.
 class ir_instrumenter {
 public:
     ir_instrumenter(::llvm::Module& m, const trace_hooks& hooks)
         : layout_(m.getDataLayout()), hooks_(hooks), word_(::llvm::Type::getInt64Ty(m.getContext())),
           cold_(::llvm::MDBuilder(m.getContext()).createBranchWeights(1, 100000)) {}
 
-    /// How many counters all functions have so far.
+    /// Number of counters of all functions so far.
     [[nodiscard]] std::size_t counters() const noexcept { return counters_; }
 
-    /// Gives a function its counters.
+    /// Assigns counters to a function.
     ir_counters number(const ir_function& f) {
         ir_counters c;
         c.calls = counters_++;
         for (std::size_t i = 0; i < f.flow.size(); ++i) {
             const auto from = f.flow[i].source;
             const bool choice = (i > 0 && f.flow[i - 1].source == from) || (i + 1 < f.flow.size() && f.flow[i + 1].source == from);
-            c.ways.push_back(choice ? static_cast<std::ptrdiff_t>(counters_++) : -1);
+            c.edges.push_back(choice ? static_cast<std::ptrdiff_t>(counters_++) : -1);
         }
         for (std::size_t i = 0; i < f.copies.size(); ++i) c.copied.push_back(counters_++);
         return c;
     }
 
-    /// @param counters  as many as `counters()`
+    /// Inserts the counters and the trace into a function.
+    /// @param counters  array of `counters()` elements
     void instrument(const ir_function& f, const ir_counters& c, std::uint64_t* counters) {
         place_ = counters;
         std::vector<::llvm::Instruction*> ends;
@@ -94,20 +98,20 @@ public:
 private:
     using builder = ::llvm::IRBuilder<>;
 
-    /// Does it use memory in a way that is traced?
+    /// Does the instruction access memory that is traced?
     static bool touches(const ::llvm::Instruction& i) {
         if (access_of(i).pointer != nullptr || ::llvm::isa<::llvm::AnyMemIntrinsic, ::llvm::AtomicRMWInst, ::llvm::AtomicCmpXchgInst>(i)) return true;
         const auto* const call = ::llvm::dyn_cast<::llvm::IntrinsicInst>(&i);
         return call != nullptr &&
                (call->getIntrinsicID() == ::llvm::Intrinsic::masked_gather || call->getIntrinsicID() == ::llvm::Intrinsic::masked_scatter);
     }
-    /// May it trace by itself? What was written must be accounted for before.
+    /// Is it a call of a function that can write to the trace? `next` must be stored before such a call.
     static bool leaves(const ::llvm::Instruction& i) {
         return ::llvm::isa<::llvm::CallInst>(i) && !::llvm::isa<::llvm::IntrinsicInst>(i) && !::llvm::cast<::llvm::CallInst>(i).isInlineAsm();
     }
 
-    ::llvm::Value* address(builder& at, const void* place, ::llvm::Type* of) const {
-        return at.CreateIntToPtr(at.getInt64(reinterpret_cast<std::uint64_t>(place)), ::llvm::PointerType::getUnqual(of));
+    ::llvm::Value* address(builder& at, const void* place, ::llvm::Type* element) const {
+        return at.CreateIntToPtr(at.getInt64(reinterpret_cast<std::uint64_t>(place)), ::llvm::PointerType::getUnqual(element));
     }
     void add(builder& at, ::llvm::Value* counter, ::llvm::Value* n) const {
         auto* const place = at.CreateGEP(word_, address(at, place_, word_), counter);
@@ -120,37 +124,37 @@ private:
         at.CreateCall(type, address(at, reinterpret_cast<const void*>(function), type), ::llvm::ArrayRef<::llvm::Value*>(arguments));
     }
 
-    /// Adds one to the counter of the way that is taken.
+    /// Adds one to the counter of the taken edge.
     void count(::llvm::Instruction& end, const ir_function& f, const ir_counters& c, std::size_t first, std::size_t last) const {
         builder at(&end);
         const auto counter_to = [&](const ::llvm::BasicBlock* to) -> ::llvm::Value* {
             std::size_t i = first;
             while (i < last && f.places[f.flow[i].target] != to) ++i;
-            return at.getInt64(static_cast<std::uint64_t>(c.ways[i]));
+            return at.getInt64(static_cast<std::uint64_t>(c.edges[i]));
         };
-        ::llvm::Value* which = nullptr;
+        ::llvm::Value* index = nullptr;
         if (auto* const s = ::llvm::dyn_cast<::llvm::SwitchInst>(&end)) {
-            which = counter_to(s->getDefaultDest());
-            for (auto& one : s->cases())
-                which = at.CreateSelect(at.CreateICmpEQ(s->getCondition(), one.getCaseValue()), counter_to(one.getCaseSuccessor()), which);
+            index = counter_to(s->getDefaultDest());
+            for (auto& label : s->cases())
+                index = at.CreateSelect(at.CreateICmpEQ(s->getCondition(), label.getCaseValue()), counter_to(label.getCaseSuccessor()), index);
         } else {
             auto& b = ::llvm::cast<::llvm::BranchInst>(end);
-            which = at.CreateSelect(b.getCondition(), counter_to(b.getSuccessor(0)), counter_to(b.getSuccessor(1)));
+            index = at.CreateSelect(b.getCondition(), counter_to(b.getSuccessor(0)), counter_to(b.getSuccessor(1)));
         }
-        add(at, which, at.getInt64(1));
+        add(at, index, at.getInt64(1));
     }
 
-    /// The accesses of a block, in stretches between calls that may trace by themselves, each short enough for the slack.
+    /// Traces the accesses of a block in runs between calls that can write to the trace. Each run fits in the slack of the buffer.
     void trace(const std::vector<::llvm::Instruction*>& list) {
         for (std::size_t i = 0; i < list.size();) {
-            if (leaves(*list[i]) || by_call(*list[i])) {
+            if (leaves(*list[i]) || needs_call(*list[i])) {
                 builder at(list[i]);
                 if (!leaves(*list[i])) trace_by_call(at, *list[i]);
                 ++i;
                 continue;
             }
             std::size_t end = i;
-            for (std::uint64_t lines = 0; end < list.size() && !leaves(*list[end]) && !by_call(*list[end]); ++end)
+            for (std::uint64_t lines = 0; end < list.size() && !leaves(*list[end]) && !needs_call(*list[end]); ++end)
                 if ((lines += most_lines(*list[end])) > trace_slack / 2 && end > i) break;
             stretch(list, i, end);
             i = end;
@@ -167,7 +171,7 @@ private:
         next_ = at.CreateLoad(words, address(at, &hooks_.cell->next, words));
         for (std::size_t i = first; i < end; ++i) {
             at.SetInsertPoint(list[i]);
-            one(at, *list[i]);
+            trace_access(at, *list[i]);
         }
         at.CreateStore(next_, address(at, &hooks_.cell->next, words));
     }
@@ -175,8 +179,8 @@ private:
     [[nodiscard]] std::uint64_t bytes_of_type(::llvm::Type* t) const { return layout_.getTypeStoreSize(t).getKnownMinValue(); }
     [[nodiscard]] std::uint64_t line() const noexcept { return std::uint64_t{1} << hooks_.line_bits; }
 
-    /// Memory that is long, or whose length is not known here.
-    [[nodiscard]] bool by_call(const ::llvm::Instruction& i) const {
+    /// Is the access long or of unknown length, so that a hook traces it?
+    [[nodiscard]] bool needs_call(const ::llvm::Instruction& i) const {
         if (::llvm::isa<::llvm::AnyMemIntrinsic>(i)) return true;
         const auto a = access_of(i);
         return a.pointer != nullptr && bytes_of_type(a.type) > 16 * line();
@@ -206,15 +210,15 @@ private:
         return ::llvm::cast<::llvm::FixedVectorType>(gather ? call.getType() : call.getArgOperand(0)->getType());
     }
 
-    /// Writes the lines of one access at next_, and moves it on.
-    void one(builder& at, ::llvm::Instruction& i) {
+    /// Writes the lines of one access at next_ and advances next_.
+    void trace_access(builder& at, ::llvm::Instruction& i) {
         namespace ir = ::llvm;
         const auto put = [&](ir::Value* value, std::uint64_t place) {
             at.CreateAlignedStore(value, at.CreateConstGEP1_64(word_, next_, place), ir::Align(8));
         };
         if (auto* const call = ir::dyn_cast<ir::IntrinsicInst>(&i)) {
             if (access_of(i).pointer != nullptr) return masked(at, *call);
-            // a line for each lane that is on
+            // gather or scatter: one line per active lane
             const bool gather = call->getIntrinsicID() == ir::Intrinsic::masked_gather;
             auto* const mask = call->getArgOperand(gather ? 2 : 3);
             const auto lanes = lanes_of(*call)->getNumElements();
@@ -234,13 +238,13 @@ private:
         }
         const auto a = access_of(i);
         ir::Value* const pointer = a.pointer != nullptr ? const_cast<ir::Value*>(a.pointer) : i.getOperand(0);
-        const std::uint64_t bytes = a.pointer != nullptr ? bytes_of_type(a.type) : 1; // an atomic one is aligned
+        const std::uint64_t bytes = a.pointer != nullptr ? bytes_of_type(a.type) : 1; // an atomic access is aligned and stays in one line
         const std::uint64_t aligned = ir::isa<ir::LoadInst>(i)    ? ir::cast<ir::LoadInst>(i).getAlign().value()
                                       : ir::isa<ir::StoreInst>(i) ? ir::cast<ir::StoreInst>(i).getAlign().value()
                                                                   : 1;
         auto* const from = at.CreatePtrToInt(pointer, word_);
         auto* const first = at.CreateLShr(from, hooks_.line_bits);
-        const std::uint64_t unit = (std::min)(aligned, line()); // a power of two, so it fits in a line as often as it fits in the bytes
+        const std::uint64_t unit = (std::min)(aligned, line()); // a power of two; an access of at most `unit` bytes does not cross a line
         if (bytes <= unit || (bytes > line() && unit == line())) {
             const std::uint64_t n = (bytes + line() - 1) / line();
             for (std::uint64_t k = 0; k < (std::max)(n, std::uint64_t{1}); ++k) put(k == 0 ? first : at.CreateAdd(first, at.getInt64(k)), k);
@@ -249,7 +253,7 @@ private:
         }
         lines_between(at, first, at.CreateLShr(at.CreateAdd(from, at.getInt64(bytes - 1)), hooks_.line_bits), (bytes - 2 + line()) / line() + 1);
     }
-    /// All lines from `first` to `last`, which are at most so many.
+    /// Writes the lines from `first` to `last`, at most `most` lines.
     void lines_between(builder& at, ::llvm::Value* first, ::llvm::Value* last, std::uint64_t most) {
         for (std::uint64_t k = 0; k < most; ++k)
             at.CreateAlignedStore(k == 0 ? first : at.CreateAdd(first, at.getInt64(k)), at.CreateConstGEP1_64(word_, next_, k), ::llvm::Align(8));
@@ -260,7 +264,7 @@ private:
         const auto* const known = ::llvm::dyn_cast<::llvm::Constant>(mask);
         return known != nullptr && known->isAllOnesValue();
     }
-    /// From the first lane that is on to the last one; nothing when there is none.
+    /// Traces a masked load or store: the lines from the first to the last active lane, or nothing if no lane is active.
     void masked(builder& at, ::llvm::IntrinsicInst& call) {
         namespace ir = ::llvm;
         const auto a = access_of(call);
@@ -270,16 +274,16 @@ private:
         const std::uint64_t each = bytes_of_type(type->getElementType()), most = (bytes_of_type(type) - 1 + line() - 1) / line() + 1;
         auto* const from = at.CreatePtrToInt(const_cast<ir::Value*>(a.pointer), word_);
         auto* const bits = at.getIntNTy(lanes);
-        auto* const on = at.CreateBitCast(mask, bits);
-        const auto count = [&](ir::Intrinsic::ID id) { // zeros in front of, or behind, the lanes that are on
-            auto* const n = at.CreateIntrinsic(id, {bits}, {on, at.getFalse()});
+        auto* const active = at.CreateBitCast(mask, bits);
+        const auto count = [&](ir::Intrinsic::ID id) { // bytes of the inactive lanes before the first, or after the last active lane
+            auto* const n = at.CreateIntrinsic(id, {bits}, {active, at.getFalse()});
             return at.CreateMul(at.CreateZExtOrTrunc(n, word_), at.getInt64(each));
         };
         auto* const first = at.CreateLShr(at.CreateAdd(from, count(ir::Intrinsic::cttz)), hooks_.line_bits);
         auto* const end = at.CreateSub(at.CreateAdd(from, at.getInt64(lanes * each - 1)), count(ir::Intrinsic::ctlz));
         auto* const before = next_;
         lines_between(at, first, at.CreateLShr(end, hooks_.line_bits), most);
-        next_ = at.CreateSelect(at.CreateIsNull(on), before, next_);
+        next_ = at.CreateSelect(at.CreateIsNull(active), before, next_);
     }
 
     const ::llvm::DataLayout& layout_;
@@ -287,7 +291,7 @@ private:
     ::llvm::Type* word_;
     ::llvm::MDNode* cold_;
     ::llvm::Value* next_ = nullptr;
-    std::uint64_t* place_ = nullptr; ///< of the counters
+    std::uint64_t* place_ = nullptr; ///< address of the counters
     std::size_t counters_ = 0;
 };
 

@@ -3,7 +3,7 @@
 #define AUGUR_LLVM_INSTRUMENT_TRACE_PROFILE_HPP
 
 /// @file
-/// Profiles of a trace that is never held: exact as far as it is short, sampled from there on, by parts of the program.
+/// Streaming reuse profiles of a memory trace per program part: exact up to N accesses, sampled beyond. The trace is not stored.
 
 #include <algorithm>
 #include <array>
@@ -22,12 +22,13 @@
 
 namespace augur::inline v0::detail {
 
-/// The accesses of one thread, or of several interleaved, as they come. A part is a function whose accesses are counted apart.
+/// Profiles of the accesses of one thread or of several interleaved threads. A part is a function whose accesses have their own profile.
 ///
-/// Behind the first `exact` accesses distances below 1024 are those of bursts (from every 2^20 accesses 49152 are looked at, when 16384 before them
-/// have been), and the others those among some of the lines (SHARDS: Waldspurger, Park, Garthwaite, Ahmad 2015), in one stream for all parts: a
-/// sample of lines is poor at the small distances that decide about a first cache, and a burst does not see the large ones.
-/// Cost       10 ns an access as far as it is exact, some 2 ns from there on
+/// After the first `exact` accesses, reuse distances below 1024 come from bursts: in every period of 2^20 accesses 49152 are measured after 16384
+/// accesses of warm-up. Larger distances come from a sample of the cache lines (SHARDS: Waldspurger, Park, Garthwaite, Ahmad 2015) in one stream for
+/// all parts. The two samples complement each other: a line sample is inaccurate at the small distances that determine the L1 hit rate, and a burst
+/// does not see large distances.
+/// Cost       10 ns per exact access, about 2 ns per sampled access
 /// Memory     that of a reuse_stream
 class trace_profile {
 public:
@@ -39,6 +40,7 @@ public:
         }
     }
 
+    /// Adds accesses of a part, in program order, as cache line numbers.
     void feed(std::span<const std::uint64_t> lines, std::size_t part) {
         while (parts_.size() <= part) parts_.emplace_back(options_.line_bytes, no_sets_);
         for (std::size_t s = 0; s < sets_.size(); ++s) sets_[s].feed(lines, parts_[part].sets[s]);
@@ -46,18 +48,19 @@ public:
         if (!now.empty()) {
             left_ -= now.size();
             stream_.feed(now, parts_[part].exact, options_.warm ? &first_uses_ : nullptr);
-            if (options_.warm && (marks_.empty() || first_uses_.size() > marks_.back().first)) marks_.emplace_back(first_uses_.size(), part);
+            if (options_.warm && (first_use_parts_.empty() || first_uses_.size() > first_use_parts_.back().first))
+                first_use_parts_.emplace_back(first_uses_.size(), part);
             choose(now, scratch_);
         }
         if (now.size() < lines.size()) sample(lines.subspan(now.size()), parts_[part]);
     }
 
-    /// Of a part of the program.
+    /// Profiles of one part.
     struct profiles {
         reuse_profile reuse;
         std::vector<associativity_profile> sets;
     };
-    /// (parts + 1) the profiles of each part, and of all. Once.
+    /// Returns (parts + 1) profiles: those of each part, then that of the program. Call it once.
     std::vector<profiles> finish() {
         const bool sampled = std::any_of(parts_.begin(), parts_.end(), [](const part_profile& p) { return p.accesses > 0; });
         if (options_.warm) warm(sampled);
@@ -79,14 +82,14 @@ private:
         part_profile(std::int64_t line_bytes, std::vector<associativity_profile> none)
             : exact(line_bytes), near(line_bytes), far(line_bytes), sets(std::move(none)) {}
         reuse_profile exact;
-        std::uint64_t accesses = 0; ///< that are sampled
-        reuse_profile near;         ///< of bursts, whatever the distance
-        reuse_profile far;          ///< among chosen lines
+        std::uint64_t accesses = 0; ///< accesses after the exact ones
+        reuse_profile near;         ///< all distances in bursts
+        reuse_profile far;          ///< distances among sampled lines
         std::vector<associativity_profile> sets;
     };
 
-    /// Accesses to chosen lines go into the one stream.
-    void choose(std::span<const std::uint64_t> lines, reuse_profile& into) {
+    /// Feeds the accesses to sampled lines to the stream of all parts; adds their distances to `profile`.
+    void choose(std::span<const std::uint64_t> lines, reuse_profile& profile) {
         std::array<std::uint64_t, 1024> kept;
         for (; !lines.empty(); lines = lines.subspan((std::min)(kept.size(), lines.size()))) {
             std::size_t n = 0;
@@ -94,7 +97,7 @@ private:
                 kept[n] = line;
                 n += mix64(line ^ seed_) <= last_ ? 1 : 0;
             }
-            far_.feed({kept.data(), n}, into);
+            far_.feed({kept.data(), n}, profile);
         }
     }
     void sample(std::span<const std::uint64_t> lines, part_profile& p) {
@@ -109,8 +112,8 @@ private:
             if (at_ == period) near_ = reuse_stream(), at_ = 0;
         }
     }
-    /// The first accesses of a further run, with all that the first one used behind them: their distances are known without running again, and so are
-    /// their places in the sets, as far as first accesses were noted (they are not behind the first `exact` accesses).
+    /// Replaces the cold accesses by the first accesses of a repeated run. Their distances and set positions follow from the recorded first uses
+    /// without a second run. First uses after the first `exact` accesses are not recorded.
     void warm(bool sampled) {
         std::vector<std::uint32_t> distances(first_uses_.size());
         if (!sampled) {
@@ -118,28 +121,29 @@ private:
             stream_.append(again, first_uses_, distances);
         }
         std::size_t from = 0;
-        for (const auto& [to, part] : marks_) {
+        for (const auto& [to, part] : first_use_parts_) {
             auto& p = parts_[part];
             if (!sampled) p.exact.replace_cold(std::span(distances).subspan(from, to - from));
             for (std::size_t s = 0; s < sets_.size(); ++s) {
                 const auto [fills, crowded] = std::pair(p.sets[s].fills, p.sets[s].crowded);
                 sets_[s].feed(std::span(first_uses_).subspan(from, to - from), p.sets[s]);
-                p.sets[s].accesses -= to - from; // they were counted, as misses,
-                p.sets[s].fills = fills;         // and as fills, between the accesses where they belong
+                p.sets[s].accesses -= to - from; // the first run counted them as misses and fills at the right place
+                p.sets[s].fills = fills;
                 p.sets[s].crowded = crowded;
             }
             from = to;
         }
     }
-    void add_sample(const part_profile& p, std::uint64_t lines, reuse_profile& into) const {
+    /// Adds the sampled accesses of a part to `profile`, scaled to their number.
+    void add_sample(const part_profile& p, std::uint64_t lines, reuse_profile& profile) const {
         const auto again = lines > 0 ? lines - 1 : 0;
-        if (options_.warm) { // a line's first use in a further run finds about all others between
-            const std::uint64_t cold = into.cold();
+        if (options_.warm) { // the distance of a first use in a repeated run is about the number of other lines
+            const std::uint64_t cold = profile.cold();
             reuse_profile warmed(options_.line_bytes);
             for (std::size_t b = 0; b < reuse_profile::bins; ++b)
-                if (into.count(b) > 0) warmed.add(reuse_profile::low(b), into.count(b));
+                if (profile.count(b) > 0) warmed.add(reuse_profile::low(b), profile.count(b));
             warmed.add(again, cold);
-            into = std::move(warmed);
+            profile = std::move(warmed);
         }
         constexpr auto limit = reuse_profile::exact;
         double near = 0, near_all = static_cast<double>(p.near.total()), far = 0;
@@ -151,39 +155,39 @@ private:
             if (distance(b) >= static_cast<double>(limit)) far += static_cast<double>(p.far.count(b));
         far += static_cast<double>(p.far.cold());
         const auto all = static_cast<double>(p.accesses);
-        const double near_share = near_all > 0 ? near / near_all : 1; // a part too short for a burst reuses what it just used
-        double given = 0;
-        std::uint64_t gave = 0; // rounded so that the sum is right
-        const auto give = [&](double share, double of) {
-            given += of > 0 ? all * share / of : 0;
-            const auto n = (std::min)(static_cast<std::uint64_t>(std::llround(given)), p.accesses) - gave;
-            gave += n;
+        const double near_share = near_all > 0 ? near / near_all : 1; // a part without accesses in a burst has small distances
+        double exact_sum = 0;
+        std::uint64_t rounded_sum = 0;
+        const auto scaled = [&](double share, double total) { // cumulative rounding, so that the counts add up to p.accesses
+            exact_sum += total > 0 ? all * share / total : 0;
+            const auto n = (std::min)(static_cast<std::uint64_t>(std::llround(exact_sum)), p.accesses) - rounded_sum;
+            rounded_sum += n;
             return n;
         };
         for (std::size_t b = 0; b < limit; ++b)
-            if (p.near.count(b) > 0) into.add(b, give(near_share * static_cast<double>(p.near.count(b)), near));
+            if (p.near.count(b) > 0) profile.add(b, scaled(near_share * static_cast<double>(p.near.count(b)), near));
         for (std::size_t b = 0; b < reuse_profile::bins; ++b)
             if (p.far.count(b) > 0 && distance(b) >= static_cast<double>(limit))
-                into.add(static_cast<std::uint64_t>((std::min)(distance(b), 0x1p62)),
-                         give((1 - near_share) * static_cast<double>(p.far.count(b)), far));
-        const auto cold = give((1 - near_share) * static_cast<double>(p.far.cold()), far);
-        if (options_.warm) into.add(again, cold);
-        else into.add_cold(cold);
-        into.add(near_share < 1 ? limit : 0, p.accesses - gave);
+                profile.add(static_cast<std::uint64_t>((std::min)(distance(b), 0x1p62)),
+                            scaled((1 - near_share) * static_cast<double>(p.far.count(b)), far));
+        const auto cold = scaled((1 - near_share) * static_cast<double>(p.far.cold()), far);
+        if (options_.warm) profile.add(again, cold);
+        else profile.add_cold(cold);
+        profile.add(near_share < 1 ? limit : 0, p.accesses - rounded_sum);
     }
 
     trace_options options_;
     std::uint64_t left_;
-    std::uint64_t last_; ///< the largest hash of a line that is chosen
+    std::uint64_t last_; ///< largest hash of a sampled line
     std::uint64_t seed_;
     reuse_stream stream_, near_, far_;
     std::vector<part_profile> parts_;
     reuse_profile scratch_{64};
     std::vector<std::uint64_t> first_uses_;
-    std::vector<std::pair<std::size_t, std::size_t>> marks_; ///< up to which first use, which part
-    std::size_t at_ = 0;                                     ///< in the period
+    std::vector<std::pair<std::size_t, std::size_t>> first_use_parts_; ///< (end index in first_uses_, part)
+    std::size_t at_ = 0;                                               ///< position in the period
     std::vector<associativity_stream> sets_;
-    std::vector<associativity_profile> no_sets_; ///< of each, before anything came
+    std::vector<associativity_profile> no_sets_; ///< empty profile of each stream
 };
 
 } // namespace augur::inline v0::detail

@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_RUN_ENTRY_HPP
 
 /// @file
-/// How a program is called: with bare pointers and numbers, or with tensors in TVM's packed conventions. And how many iterations a parallel body has.
+/// Generates the call of the traced program, with plain arguments or with TVM's packed calling conventions, and infers the trip count of parallel
+/// loop bodies.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +22,7 @@
 
 namespace augur::inline v0::detail {
 
-/// A tensor as DLPack has it (dlpack.h, DLTensor).
+/// DLTensor of DLPack (dlpack.h).
 struct dl_tensor {
     void* data;
     std::int32_t device_type, device_id;
@@ -33,7 +34,7 @@ struct dl_tensor {
     std::uint64_t byte_offset;
 };
 
-/// The conventions of TVM's packed functions.
+/// Calling conventions of TVM's packed functions.
 enum class packed_form : std::uint8_t {
     none,
     c,   ///< int f(TVMValue* args, int* type_codes, int num_args, TVMValue* ret, int* ret_code, void* handle)
@@ -52,7 +53,7 @@ inline packed_form packed_form_of(const ::llvm::Function& f) {
     return packed_form::none;
 }
 
-/// What a call's arguments point to, kept while the program runs.
+/// Memory that the arguments of the call point to. It must live while the program runs.
 struct call_memory {
     struct any {
         std::int32_t type_index = 0, zero = 0;
@@ -67,8 +68,8 @@ struct call_memory {
     std::int32_t result_code = 0;
 };
 
-/// Adds `i32 augur.entry()`, which calls the program with its arguments, and gives its name.
-/// @note errors: invalid_argument, naming the parameter; io
+/// Adds the function `i32 augur.entry()`, which calls the program with its arguments, and returns its name.
+/// Errors: invalid_argument (the message names the parameter); io.
 inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, const ir_options& o, fenced_memory& memory, call_memory& kept) {
     namespace ir = ::llvm;
     auto& context = m.getContext();
@@ -79,7 +80,7 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
     const auto pointer = [&](const void* p, ir::Type* t) { return at.CreateIntToPtr(at.getInt64(reinterpret_cast<std::uint64_t>(p)), t); };
     const auto buffer = [&](const ir_buffer* b, std::size_t i) {
         const std::uint64_t bytes = b != nullptr && b->bytes > 0 ? b->bytes : o.reserve_bytes;
-        return memory.map(bytes, "argument " + std::to_string(i) + (b != nullptr && b->bytes > 0 ? "" : " (its size was not told)"));
+        return memory.map(bytes, "argument " + std::to_string(i) + (b != nullptr && b->bytes > 0 ? "" : " (a buffer of unknown size)"));
     };
     const auto refuse = [&](std::size_t i, const std::string& text) {
         return error{errc::invalid_argument, "argument " + std::to_string(i) + " of '" + f.getName().take_front(80).str() + "': " + text};
@@ -124,7 +125,7 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
             arguments = {ir::Constant::getNullValue(p->getParamType(0)), pointer(kept.anys.data(), p->getParamType(1)), n,
                          pointer(kept.result, p->getParamType(3))};
     } else {
-        const bool tvm = to_view(f.getName()).ends_with("_compute_"); // its numbers, the device, are not among the tensors
+        const bool tvm = to_view(f.getName()).ends_with("_compute_"); // its integer parameters are the device and have no arguments
         std::size_t next = 0;
         for (const auto& a : f.args()) {
             auto* const t = a.getType();
@@ -139,13 +140,13 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
                 arguments.push_back(pointer(reinterpret_cast<void*>(*data), t));
             } else if (t->isIntegerTy() && t->getIntegerBitWidth() <= 64) {
                 const auto* const value = given != nullptr ? std::get_if<std::int64_t>(given) : nullptr;
-                if (value == nullptr && !tvm) return refuse(number, "expected an integer, and only you know which");
+                if (value == nullptr && !tvm) return refuse(number, "expected an integer in ir_options.arguments, got none");
                 arguments.push_back(ir::ConstantInt::getSigned(t, value != nullptr ? *value : 0));
             } else if (t->isFloatingPointTy()) {
                 const auto* const value = given != nullptr ? std::get_if<double>(given) : nullptr;
                 arguments.push_back(ir::ConstantFP::get(t, value != nullptr ? *value : 1.0));
             } else {
-                return refuse(number, "neither a pointer nor a number");
+                return refuse(number, "expected a parameter of pointer, integer or floating-point type");
             }
         }
         if (next < o.arguments.size())
@@ -160,19 +161,19 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
     return name;
 }
 
-/// The iterations of the loop that a body deals out by its first parameter, the number of the task: TVM's limits them by a constant (a minimum, or a
-/// comparison of the induction variable). 0: none was found, or two that differ.
+/// Trip count of the loop that a TVM parallel body divides among its tasks. Its first parameter is the task number; TVM limits the range that depends
+/// on that parameter by a constant (a minimum, or a comparison of the induction variable). 0: no constant was found, or different ones.
 inline std::uint64_t loop_extent(const ::llvm::Function& f) {
     namespace ir = ::llvm;
     if (f.arg_size() < 1 || !f.getArg(0)->getType()->isIntegerTy()) return 0;
     std::vector<const ir::Value*> work{f.getArg(0)};
     ir::SmallPtrSet<const ir::Value*, 32> seen{f.getArg(0)};
     std::uint64_t found = 0;
-    bool one = true;
+    bool unique = true;
     const auto limit = [&](const ir::Value* v) {
         const auto* const n = ir::dyn_cast<ir::ConstantInt>(v);
         if (n == nullptr || n->isNegative() || n->isZero()) return;
-        one = one && (found == 0 || found == n->getZExtValue());
+        unique = unique && (found == 0 || found == n->getZExtValue());
         found = n->getZExtValue();
     };
     while (!work.empty()) {
@@ -188,8 +189,8 @@ inline std::uint64_t loop_extent(const ::llvm::Function& f) {
                     limit(call->getArgOperand(1));
                 break;
             case ir::Instruction::ICmp: {
-                const auto how = ir::cast<ir::ICmpInst>(i)->getPredicate();
-                if (i->getOperand(0) == v && (how == ir::CmpInst::ICMP_SLT || how == ir::CmpInst::ICMP_ULT)) limit(i->getOperand(1));
+                const auto predicate = ir::cast<ir::ICmpInst>(i)->getPredicate();
+                if (i->getOperand(0) == v && (predicate == ir::CmpInst::ICMP_SLT || predicate == ir::CmpInst::ICMP_ULT)) limit(i->getOperand(1));
                 break;
             }
             case ir::Instruction::Add:
@@ -205,7 +206,7 @@ inline std::uint64_t loop_extent(const ::llvm::Function& f) {
             }
         }
     }
-    return one && found < std::uint64_t{1} << 31U ? found : 0;
+    return unique && found < std::uint64_t{1} << 31U ? found : 0;
 }
 
 } // namespace augur::inline v0::detail

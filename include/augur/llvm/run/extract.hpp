@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_RUN_EXTRACT_HPP
 
 /// @file
-/// From a module to its features, in the process at hand: analyse, instrument, compile, run, put together. And what is said when it goes wrong.
+/// Feature extraction from an LLVM module in the current process (analyse, instrument, compile, run, combine), with signal handlers that report
+/// failures of the program.
 
 #include <algorithm>
 #include <array>
@@ -30,12 +31,12 @@
 
 namespace augur::inline v0::detail {
 
-/// Signals and LLVM's fatal errors, told before the child ends.
+/// Reports signals, out-of-memory and LLVM's fatal errors to the parent before the child process ends.
 struct ir_failures {
     static inline const child_report* report = nullptr;
     static inline const char* step = "read";
     static inline double seconds = 0;
-    static inline std::vector<std::pair<std::size_t, std::string>>* names = nullptr; ///< counters, and what they count
+    static inline std::vector<std::pair<std::size_t, std::string>>* names = nullptr; ///< (counter, the function or block that it counts)
     static inline std::vector<::llvm::Function*>* foreign = nullptr;
 
     static void install(const child_report& to, const ir_options& o) {
@@ -50,8 +51,9 @@ struct ir_failures {
         timer.it_value.tv_sec = static_cast<time_t>(seconds);
         timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
         ::setitimer(ITIMER_REAL, &timer, nullptr);
-        ::llvm::install_fatal_error_handler([](void*, const char* why, bool) { say(errc::unsupported, "LLVM gave up", why); });
-        std::set_new_handler([] { say(errc::limit, "there is no more memory", ""); });
+        ::llvm::install_fatal_error_handler(
+            [](void*, const char* message, bool) { report_failure(errc::unsupported, "LLVM reported a fatal error", message); });
+        std::set_new_handler([] { report_failure(errc::limit, "out of memory", ""); });
     }
     static void no_such_function(std::uint64_t i) {
         report->fail(errc::not_found,
@@ -59,14 +61,14 @@ struct ir_failures {
     }
 
 private:
-    [[noreturn]] static void say(errc code, const char* what, const char* more) {
+    [[noreturn]] static void report_failure(errc code, const char* failure, const char* details) {
         std::array<char, 512> text;
-        const int n =
-            std::snprintf(text.data(), text.size(), "%s while it was to %s%s%s%s", what, step, *more != '\0' ? ": " : "", more, where().data());
+        const int n = std::snprintf(text.data(), text.size(), "%s while it was to %s%s%s%s", failure, step, *details != '\0' ? ": " : "", details,
+                                    hottest_place().data());
         report->fail(code, {text.data(), (std::min)(static_cast<std::size_t>(n), text.size() - 1)});
     }
-    /// The place in the program that ran most often so far.
-    static std::array<char, 256> where() {
+    /// Names the function or block with the highest count so far.
+    static std::array<char, 256> hottest_place() {
         std::array<char, 256> text{};
         if (ir_run::now == nullptr || names == nullptr) return text;
         const std::string* most = nullptr;
@@ -74,7 +76,7 @@ private:
         for (const auto& [counter, name] : *names)
             if (const auto n = ir_run::now->counters[counter]; n > times) times = n, most = &name;
         if (most != nullptr)
-            std::snprintf(text.data(), text.size(), "; most often, %llu times, it had come to %s", static_cast<unsigned long long>(times),
+            std::snprintf(text.data(), text.size(), "; the highest execution count is %llu, of %s", static_cast<unsigned long long>(times),
                           most->c_str());
         return text;
     }
@@ -82,9 +84,9 @@ private:
         std::array<char, 256> text{};
         if (signal == SIGALRM) {
             std::snprintf(text.data(), text.size(), "stopped at its time limit of %g seconds", seconds);
-            say(errc::limit, text.data(), "");
+            report_failure(errc::limit, text.data(), "");
         }
-        if (signal == SIGXCPU) say(errc::limit, "stopped at its limit of processor time", "");
+        if (signal == SIGXCPU) report_failure(errc::limit, "stopped at its limit of processor time", "");
         const bool running = ir_run::now != nullptr;
         if (running && (signal == SIGSEGV || signal == SIGBUS))
             ir_run::now->memory.describe(reinterpret_cast<std::uint64_t>(info->si_addr), text.data(), text.size());
@@ -93,27 +95,27 @@ private:
             std::snprintf(text.data() + used, text.size() - used, "; before that it asked for %llu bytes, more than the memory limit has left",
                           static_cast<unsigned long long>(ir_run::now->heap.refused()));
         }
-        const char* const what = signal == SIGSEGV || signal == SIGBUS ? "wild access to memory"
-                                 : signal == SIGFPE                    ? "division by zero or without a result"
-                                 : signal == SIGILL  ? "an instruction that this processor does not have, or code that must not be reached"
-                                 : signal == SIGABRT ? "it was aborted"
-                                                     : "it was ended by a signal";
-        say(running ? errc::illegal_schedule : errc::unsupported, what, text.data());
+        const char* const failure = signal == SIGSEGV || signal == SIGBUS ? "wild access to memory"
+                                    : signal == SIGFPE                    ? "division by zero or overflow of a division"
+                                    : signal == SIGILL                    ? "an instruction that this processor does not have, or unreachable code"
+                                    : signal == SIGABRT                   ? "abort"
+                                                                          : "killed by a signal";
+        report_failure(running ? errc::illegal_schedule : errc::unsupported, failure, text.data());
     }
 };
 
-/// The counts of a function's edges and blocks, from those of the ways that had a choice: a block runs as often as it is come to, and a way without a
-/// choice is taken as often as its block runs.
+/// Computes the counts of all edges and blocks from the counters. The count of a block is the sum of its incoming edges; a single outgoing edge has
+/// the count of its block.
 inline void settle_counts(ir_function& f, const ir_counters& c, const std::vector<std::uint64_t>& counters) {
     const std::size_t n = f.blocks.size();
     std::vector<std::size_t> open(n, 0), only(n, f.flow.size());
     for (std::size_t e = 0; e < f.flow.size(); ++e) {
         ++open[f.flow[e].target];
-        if (c.ways[e] < 0) only[f.flow[e].source] = e;
+        if (c.edges[e] < 0) only[f.flow[e].source] = e;
     }
     f.blocks[0].count = counters[c.calls];
     std::vector<std::uint32_t> ready;
-    const auto come = [&](std::size_t e, std::uint64_t count) {
+    const auto set_edge = [&](std::size_t e, std::uint64_t count) {
         f.flow[e].label.count = count;
         const auto to = f.flow[e].target;
         f.blocks[to].count += count;
@@ -122,21 +124,24 @@ inline void settle_counts(ir_function& f, const ir_counters& c, const std::vecto
     for (std::uint32_t b = 0; b < n; ++b)
         if (open[b] == 0) ready.push_back(b);
     for (std::size_t e = 0; e < f.flow.size(); ++e)
-        if (c.ways[e] >= 0) come(e, counters[static_cast<std::size_t>(c.ways[e])]);
+        if (c.edges[e] >= 0) set_edge(e, counters[static_cast<std::size_t>(c.edges[e])]);
     while (!ready.empty()) {
         const auto b = ready.back();
         ready.pop_back();
-        if (only[b] < f.flow.size()) come(only[b], f.blocks[b].count);
+        if (only[b] < f.flow.size()) set_edge(only[b], f.blocks[b].count);
     }
 }
 
+/// Analyses, instruments, compiles and runs a module in the current process and returns its features. It changes the module.
+/// Errors: those of find_entry, prepare_module, ir_jit and add_entry; parse (an invalid module); limit (blocks or instructions); illegal_schedule
+/// (the program returned an error).
 inline result<program_features> extract_features(::llvm::Module& m, const ir_options& o, const child_report& report) {
     namespace ir = ::llvm;
     const auto step = [&](const char* name) {
         ir_failures::step = name;
         report.send(0, name);
     };
-    // --- what it is
+    // --- analysis
     step("analyse");
     std::string broken;
     ir::raw_string_ostream sink(broken);
@@ -176,9 +181,9 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
             functions.push_back(ir_graphlets(*f, analyses, o.contract).make());
         }
     }
-    // Bodies of parallel regions are functions whose address goes somewhere. What only they reach is parallel with them.
+    // The body of a parallel region is a function whose address is taken. Functions that only bodies call are parallel, too.
     std::vector<parallel_part> parts;
-    std::vector<std::size_t> part_functions; // (parts) which function
+    std::vector<std::size_t> part_functions; // (parts) index of the function
     std::vector<std::string> part_names;
     for (std::size_t i = 0; i < functions.size(); ++i) {
         auto& code = *functions[i].code;
@@ -194,7 +199,7 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
             for (std::size_t i = 0; i < functions.size(); ++i)
                 if (functions[i].code == f && std::find(serial.begin(), serial.end(), f) == serial.end()) reached_by[i].push_back(p);
 
-    // --- counters and trace into it
+    // --- instrumentation and compilation
     step("compile");
     std::vector<std::string> function_names;
     for (std::size_t i = 0; i < functions.size(); ++i) function_names.push_back(functions[i].code->getName().str());
@@ -206,22 +211,22 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
     ir_run run(o, report, std::move(parts));
     ir_instrumenter instrumenter(m, {&ir_run::cell, ir_run::flush_hook, ir_run::range_hook, ir_run::copy_hook, run.line_bits()});
     std::vector<ir_counters> numbers;
-    std::vector<std::pair<std::size_t, std::string>> names; // of counters, for a run that does not end
+    std::vector<std::pair<std::size_t, std::string>> names; // names of the counters for failure reports
     for (std::size_t i = 0; i < functions.size(); ++i) {
         const auto& f = functions[i];
         numbers.push_back(instrumenter.number(f));
-        const std::string in = "function '" + function_names[i].substr(0, 80) + "'";
-        names.emplace_back(numbers[i].calls, in);
+        const std::string function = "function '" + function_names[i].substr(0, 80) + "'";
+        names.emplace_back(numbers[i].calls, function);
         for (std::size_t e = 0; e < f.flow.size(); ++e)
-            if (numbers[i].ways[e] >= 0)
-                names.emplace_back(numbers[i].ways[e], in + ", block '" + f.blocks[f.flow[e].target].name.substr(0, 80) + "'");
+            if (numbers[i].edges[e] >= 0)
+                names.emplace_back(numbers[i].edges[e], function + ", block '" + f.blocks[f.flow[e].target].name.substr(0, 80) + "'");
     }
     run.counters.assign(instrumenter.counters(), 0);
     for (std::size_t i = 0; i < functions.size(); ++i) instrumenter.instrument(functions[i], numbers[i], run.counters.data());
     auto foreign = prepared->foreign;
     stub_foreign(foreign, ir_failures::no_such_function, m);
     call_memory arguments;
-    // of the limit not all, so that a program that looks at what it gets hears of it before it is ended
+    // The heap has 3/4 of the memory limit, so that a program that checks its allocations sees a failure before the process is killed.
     if (auto opened = run.heap.open(run.memory, o.memory_limit_bytes / 4 * 3); !opened) return opened.error();
     const auto start = add_entry(m, **entry, o, run.memory, arguments);
     if (!start) return start.error();
@@ -236,7 +241,7 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
     }
     run.place_parts(bodies);
 
-    // --- once
+    // --- one run
     step("run");
     ir_failures::names = &names;
     ir_failures::foreign = &foreign;
@@ -248,7 +253,7 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
                      "the program failed with " + std::to_string(status) + (run.last_error.empty() ? "" : ": " + run.last_error.substr(0, 200)) +
                          (run.heap.refused() > 0 ? "; there was no room for " + std::to_string(run.heap.refused()) + " bytes" : "")};
 
-    // --- what it did
+    // --- results
     program_features out;
     out.name = name;
     out.source =
@@ -261,7 +266,7 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
         auto& f = functions[i];
         if (run.counters[numbers[i].calls] == 0) continue;
         settle_counts(f, numbers[i], run.counters);
-        for (std::size_t c = 0; c < f.copies.size(); ++c) { // as long as they are on the average
+        for (std::size_t c = 0; c < f.copies.size(); ++c) { // memory intrinsics get their average length
             const auto times = f.blocks[f.copies[c].block].count;
             const auto bytes = times > 0 ? run.counters[numbers[i].copied[c]] / times : 1;
             for (const auto v : f.copies[c].vertices)
@@ -281,10 +286,10 @@ inline result<program_features> extract_features(::llvm::Module& m, const ir_opt
             made.memory = {std::move(memory[static_cast<std::size_t>(body - part_functions.begin()) + 2])};
         made.flow = control_flow_graph(std::move(f.blocks), std::move(f.flow));
     }
-    for (auto& f : out.functions) // the entry's is what was not parallel
+    for (auto& f : out.functions) // the entry gets the profile of the serial part
         if (!f.parallel && !part_functions.empty() && f.memory.empty() && f.name == name) f.memory = {memory[1]};
     out.memory = {std::move(memory[0])};
-    if (auto fits = check_features(out); !fits) return error{fits.error().code, "the counts do not fit together: " + fits.error().detail};
+    if (auto fits = check_features(out); !fits) return error{fits.error().code, "expected consistent counts: " + fits.error().detail};
     return out;
 }
 

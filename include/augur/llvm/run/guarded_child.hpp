@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_RUN_GUARDED_CHILD_HPP
 
 /// @file
-/// A function called in a forked child, within limits: what it crashes, fills or never ends is the child. It hands back a text. Linux.
+/// Runs a function in a forked child process with time and memory limits, so that a crash, a full memory or an endless loop cannot harm the caller.
+/// The function returns a string. Linux.
 
 #include <algorithm>
 #include <array>
@@ -34,17 +35,17 @@ namespace augur::inline v0::detail {
 
 struct child_limits {
     double seconds = 10;
-    std::uint64_t memory_bytes = std::uint64_t{4} << 30U; ///< that it has written to, beyond what it had from its parent
+    std::uint64_t memory_bytes = std::uint64_t{4} << 30U; ///< limit on memory written by the child, beyond that of its parent
     loopnest::stop_flag stop = nullptr;
 };
 
-/// Begins each message of a child. What a child writes when its memory is in ruins should not pass for one.
+/// Header of each message of a child. The nonce and the checksums make it unlikely that output of a child with corrupted memory passes as a message.
 struct guard_header {
     std::uint64_t nonce = 0;
-    std::uint32_t kind = 0; ///< 0: progress, 1: the result, 2: an error
-    std::uint32_t code = 0; ///< of an error
-    std::uint64_t bytes = 0;
-    std::uint32_t crc = 0; ///< of the text
+    std::uint32_t kind = 0;  ///< 0: progress, 1: result, 2: error
+    std::uint32_t code = 0;  ///< errc of an error
+    std::uint64_t bytes = 0; ///< bytes of the text
+    std::uint32_t crc = 0;   ///< CRC-32 of the text
     std::uint32_t header_crc = 0;
 
     [[nodiscard]] std::uint32_t own_crc() const noexcept {
@@ -56,7 +57,7 @@ struct guard_header {
     }
 };
 
-/// The child's end. Its functions allocate nothing, so that a signal handler may call them.
+/// Sends messages from the child to its parent. The functions allocate nothing, so that a signal handler can call them.
 class child_report {
 public:
     child_report(int fd, std::uint64_t nonce) noexcept : fd_(fd), nonce_(nonce) {}
@@ -64,10 +65,10 @@ public:
     void send(std::uint32_t kind, std::string_view text, std::uint32_t code = 0) const noexcept {
         guard_header h{nonce_, kind, code, text.size(), crc32(text), 0};
         h.header_crc = h.own_crc();
-        sigset_t all, before; // a handler that sends, too, must not come between
+        sigset_t all, before; // blocks signals: a handler can also send a message
         sigfillset(&all);
         ::pthread_sigmask(SIG_BLOCK, &all, &before);
-        std::array<char, 1024> whole; // in one piece: a handler in another thread may send, too
+        std::array<char, 1024> whole; // one write: a handler in another thread can also send a message
         if (text.size() <= whole.size() - sizeof h) {
             std::memcpy(whole.data(), &h, sizeof h);
             std::memcpy(whole.data() + sizeof h, text.data(), text.size());
@@ -78,7 +79,7 @@ public:
         }
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
-    /// The child ends here.
+    /// Sends an error and ends the child.
     [[noreturn]] void fail(errc code, std::string_view text) const noexcept {
         send(2, text, static_cast<std::uint32_t>(code));
         ::_exit(0);
@@ -89,7 +90,7 @@ private:
         while (n > 0) {
             const ssize_t wrote = ::write(fd_, from, n);
             if (wrote < 0 && errno == EINTR) continue;
-            if (wrote <= 0) ::_exit(2); // nobody listens
+            if (wrote <= 0) ::_exit(2); // the parent has closed its end
             from += wrote;
             n -= static_cast<std::size_t>(wrote);
         }
@@ -98,7 +99,7 @@ private:
     std::uint64_t nonce_;
 };
 
-/// Bytes of memory that a process has for itself, without files, by /proc/<pid>/statm; 0 where there is none.
+/// Resident memory of a process in bytes without file-backed pages, from /proc/<pid>/statm; 0 if that cannot be read.
 inline std::uint64_t memory_of(pid_t pid) noexcept {
     std::array<char, 64> path;
     std::array<char, 256> text{};
@@ -110,8 +111,8 @@ inline std::uint64_t memory_of(pid_t pid) noexcept {
     return (resident - files) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What the child sees of the world: no files that it could make larger, no descriptor but its own, an end when its parent ends.
-/// @return errno when its standard streams cannot be made `/dev/null`, else 0
+/// Isolates the child: it cannot enlarge files, has no inherited descriptor except `fd`, and is killed when its parent ends.
+/// @return 0, or errno if the standard streams cannot be redirected to `/dev/null`
 /// @pre fd > 2
 inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,19 +122,19 @@ inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcep
     const auto close_range = [](unsigned first, unsigned last) {
         if (first <= last) ::syscall(SYS_close_range, first, last, 0U);
     };
-    close_range(3U, static_cast<unsigned>(fd) - 1); // before the next open: a host at its limit has no number left
+    close_range(3U, static_cast<unsigned>(fd) - 1); // before open, because the parent can be at its descriptor limit
     close_range(static_cast<unsigned>(fd) + 1, ~0U);
 #endif
-    const int nothing = ::open("/dev/null", O_RDWR);
-    if (nothing < 0) return errno;
+    const int null_device = ::open("/dev/null", O_RDWR);
+    if (null_device < 0) return errno;
     for (int i = 0; i < 3; ++i)
-        if (::dup2(nothing, i) != i) return errno;
-    if (nothing > 2) ::close(nothing);
-    const auto limit = [](auto what, std::uint64_t n) {
+        if (::dup2(null_device, i) != i) return errno;
+    if (null_device > 2) ::close(null_device);
+    const auto limit = [](auto resource, std::uint64_t n) {
         rlimit l{};
-        ::getrlimit(what, &l);
+        ::getrlimit(resource, &l);
         l.rlim_cur = (std::min)(static_cast<rlim_t>(n), l.rlim_max);
-        ::setrlimit(what, &l);
+        ::setrlimit(resource, &l);
     };
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
@@ -146,61 +147,63 @@ inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcep
     return 0;
 }
 
-/// Calls `child(const child_report&)`, which sends messages and whose result<std::string> is the last one, in a child; `progress(text)` here for each
-/// message of progress. The child is killed at its limits, with all it started.
-/// @note errors: limit (time, memory); interrupted; io, when it ended otherwise or nothing can be forked; those that the child sent.
-///       A process with several threads may fork: a child that waits for a lock that another thread held at that moment ends at its time limit.
+/// Calls `child(const child_report&) -> result<std::string>` in a forked child and returns its result. Calls `progress(text)` in this process for
+/// each progress message of the child. The child is killed at its limits, together with the processes that it started.
+/// Errors: limit (time, memory); interrupted; io (fork failed, or the child ended without a result); errors that the child sent.
+/// Threads: the process may have several threads. If one of them holds a lock during the fork and the child needs it, the child ends at its time
+/// limit.
 template <class Child, class Progress>
 result<std::string> run_guarded(const child_limits& limits, Child&& child, Progress&& progress) {
-    loopnest::detail::unique_fd here, there;
-    if (!loopnest::detail::socket_pair(here, there)) return error{errc::io, std::string("cannot make a pair of sockets: ") + std::strerror(errno)};
+    loopnest::detail::unique_fd parent_end, child_end;
+    if (!loopnest::detail::socket_pair(parent_end, child_end))
+        return error{errc::io, std::string("cannot create a socket pair: ") + std::strerror(errno)};
     const double start = loopnest::detail::seconds_now();
     const std::uint64_t nonce =
-        mix64(static_cast<std::uint64_t>(start * 1e9) ^ reinterpret_cast<std::uint64_t>(&here) ^ static_cast<std::uint64_t>(::getpid()));
+        mix64(static_cast<std::uint64_t>(start * 1e9) ^ reinterpret_cast<std::uint64_t>(&parent_end) ^ static_cast<std::uint64_t>(::getpid()));
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) return error{errc::io, std::string("cannot fork: ") + std::strerror(errno)};
     if (pid == 0) {
-        const child_report report(there.get(), nonce);
-        if (const int why = fence_child(limits, there.get(), parent); why != 0) report.fail(errc::io, std::strerror(why));
+        const child_report report(child_end.get(), nonce);
+        if (const int failure = fence_child(limits, child_end.get(), parent); failure != 0) report.fail(errc::io, std::strerror(failure));
         result<std::string> made = child(report);
         if (!made) report.fail(made.error().code, made.error().detail);
         report.send(1, *made);
         ::_exit(0);
     }
-    ::setpgid(pid, pid); // both sides do it: whoever comes first
-    there.reset();
+    ::setpgid(pid, pid); // parent and child both call it, because either can run first
+    child_end.reset();
     const std::uint64_t base = memory_of(pid);
 
     result<std::string> out = error{errc::io, ""};
-    bool ended = false, killed = false, told = false;
+    bool ended = false, killed = false, has_result = false;
     std::string input;
     std::size_t used = 0;
     int status = 0, tick = 1;
     const auto kill_for = [&](errc code, std::string text) {
-        if (killed || told) return;
+        if (killed || has_result) return;
         out = error{code, std::move(text)};
         killed = true;
         ::kill(-pid, SIGKILL);
         ::kill(pid, SIGKILL);
     };
-    while (!ended || here) {
-        pollfd wait{here.get(), POLLIN, 0};
-        const int ready = ::poll(&wait, here ? 1U : 0U, tick);
+    while (!ended || parent_end) {
+        pollfd wait{parent_end.get(), POLLIN, 0};
+        const int ready = ::poll(&wait, parent_end ? 1U : 0U, tick);
         tick = ready == 0 ? (std::min)(tick * 2, 20) : 1;
-        if (here) loopnest::detail::drain(here, input, std::size_t{1} << 30U);
-        while (!told && input.size() - used >= sizeof(guard_header)) {
+        if (parent_end) loopnest::detail::drain(parent_end, input, std::size_t{1} << 30U);
+        while (!has_result && input.size() - used >= sizeof(guard_header)) {
             guard_header h;
             std::memcpy(&h, input.data() + used, sizeof h);
             if (h.nonce != nonce || h.header_crc != h.own_crc() || h.bytes > std::size_t{1} << 29U) {
-                kill_for(errc::io, "the child sent what is no message: its memory is in ruins");
+                kill_for(errc::io, "expected a message of the child, got other bytes: its memory may be corrupted");
                 break;
             }
             if (input.size() - used - sizeof h < h.bytes) break;
             const std::string_view text(input.data() + used + sizeof h, static_cast<std::size_t>(h.bytes));
             used += sizeof h + text.size();
             if (crc32(text) != h.crc) {
-                kill_for(errc::io, "the child sent a message that was damaged on the way");
+                kill_for(errc::io, "the checksum does not match the message of the child");
                 break;
             }
             if (h.kind == 0) {
@@ -208,35 +211,36 @@ result<std::string> run_guarded(const child_limits& limits, Child&& child, Progr
                 continue;
             }
             if (!killed) out = h.kind == 1 ? result<std::string>(std::string(text)) : error{static_cast<errc>(h.code), std::string(text)};
-            told = true;
+            has_result = true;
         }
         if (!ended) {
-            const auto state = loopnest::detail::look_at(pid);
-            if (state != loopnest::detail::child_state::runs) { // gone: the host may have its children waited for by nobody
+            const auto state = loopnest::detail::poll_child(pid);
+            if (state != loopnest::detail::child_state::runs) { // `gone`: the process may ignore SIGCHLD
                 ended = true;
                 rusage ignored{};
-                if (state == loopnest::detail::child_state::ended) loopnest::detail::reap_group(pid, status, ignored); // with whom it left behind, who may hold the socket
+                // also kills processes that the child left behind, which may hold the socket
+                if (state == loopnest::detail::child_state::ended) loopnest::detail::reap_group(pid, status, ignored);
                 tick = 1;
-                continue; // once more round for what it wrote last
+                continue; // reads the last messages
             }
-            if (loopnest::detail::is_set(limits.stop)) kill_for(errc::interrupted, "stopped because it was asked to");
+            if (loopnest::detail::is_set(limits.stop)) kill_for(errc::interrupted, "stopped by the stop flag");
             const double now = loopnest::detail::seconds_now() - start;
             if (now > limits.seconds + 1) kill_for(errc::limit, "stopped at its time limit of " + std::to_string(limits.seconds) + " seconds");
             const std::uint64_t memory = memory_of(pid);
             if (memory > base + limits.memory_bytes)
                 kill_for(errc::limit, "stopped at its memory limit: it had written to " + std::to_string((memory - base) >> 20U) +
                                           " MiB, the limit is " + std::to_string(limits.memory_bytes >> 20U));
-            if (told && now > limits.seconds + 2) ::kill(-pid, SIGKILL); // it said all and does not end
-        } else if (ready == 0 || !here) {
+            if (has_result && now > limits.seconds + 2) ::kill(-pid, SIGKILL); // the result is here, but the child does not end
+        } else if (ready == 0 || !parent_end) {
             break;
         }
     }
-    if (!told && !killed) {
+    if (!has_result && !killed) {
         const bool by_signal = WIFSIGNALED(status);
         const int code = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
         if (by_signal && code == SIGXCPU) return error{errc::limit, "stopped at its limit of processor time"};
-        return error{errc::io, by_signal ? "the child was ended by signal " + std::to_string(code) + " and said nothing"
-                                         : "the child ended with code " + std::to_string(code) + " and said nothing"};
+        return error{errc::io, by_signal ? "the child was ended by signal " + std::to_string(code) + " without a result"
+                                         : "the child ended with code " + std::to_string(code) + " without a result"};
     }
     return out;
 }

@@ -3,7 +3,7 @@
 #define AUGUR_LLVM_RUN_JIT_HPP
 
 /// @file
-/// Compiles a module for this machine and links it into this process, by ORC. What differs between LLVM 14 and 19 is here.
+/// JIT compiler for an LLVM module on the host, based on ORC LLJIT. It handles the API differences between LLVM 14 and 19.
 
 #include <cstdint>
 #include <memory>
@@ -28,9 +28,10 @@
 
 namespace augur::inline v0::detail {
 
+/// Compiles one module for the host and links it into this process.
 class ir_jit {
 public:
-    /// For this machine.   errors: unsupported
+    /// Creates a compiler for the host. Error: unsupported.
     static result<std::unique_ptr<ir_jit>> create() {
         ::llvm::InitializeNativeTarget();
         ::llvm::InitializeNativeTargetAsmPrinter();
@@ -46,20 +47,20 @@ public:
         return std::unique_ptr<ir_jit>(new ir_jit(std::move(*host), std::move(*machine)));
     }
 
-    /// The module is this machine's from now on.
+    /// Sets the target triple and data layout of the module to those of the host.
     void adopt(::llvm::Module& m) const {
         m.setTargetTriple(machine_->getTargetTriple().str());
         m.setDataLayout(machine_->createDataLayout());
     }
 
-    /// Compiles and links. The module is left as the code generator leaves it.
-    /// @param symbols  what the options add   @note errors: unsupported
+    /// Compiles and links the module. The code generator changes the module. Error: unsupported.
+    /// @param symbols  `ir_options::symbols`
     result<void> compile(::llvm::Module& m, const std::vector<std::pair<std::string, const void*>>& symbols) {
         auto object = ::llvm::orc::SimpleCompiler(*machine_)(m);
         if (!object) return failed("cannot compile", object.takeError());
         ::llvm::orc::LLJITBuilder builder;
         builder.setJITTargetMachineBuilder(host_);
-        builder.setPlatformSetUp(::llvm::orc::setUpInactivePlatform); // no constructors, no atexit
+        builder.setPlatformSetUp(::llvm::orc::setUpInactivePlatform); // no static constructors, no atexit handlers
 #if LLVM_VERSION_MAJOR >= 17
         builder.setLinkProcessSymbolsByDefault(false);
 #endif
@@ -70,16 +71,17 @@ public:
         ::llvm::orc::SymbolMap map;
         for (const auto& s : ir_runtime::symbols()) map[jit_->mangleAndIntern({s.name.data(), s.name.size()})] = symbol(s.address);
         for (const auto& s : symbols) map[jit_->mangleAndIntern(s.first)] = symbol(s.second);
-        if (auto why = library.define(::llvm::orc::absoluteSymbols(std::move(map)))) return failed("cannot define the runtime", std::move(why));
+        if (auto failure = library.define(::llvm::orc::absoluteSymbols(std::move(map))))
+            return failed("cannot define the runtime", std::move(failure));
         auto process = ::llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
             jit_->getDataLayout().getGlobalPrefix(), [](const ::llvm::orc::SymbolStringPtr& name) { return ir_runtime::is_library(to_view(*name)); });
         if (!process) return failed("cannot look into this process", process.takeError());
         library.addGenerator(std::move(*process));
-        if (auto why = jit_->addObjectFile(std::move(*object))) return failed("cannot link", std::move(why));
+        if (auto failure = jit_->addObjectFile(std::move(*object))) return failed("cannot link", std::move(failure));
         return {};
     }
 
-    /// @note errors: not_found, for what the program needs as well
+    /// Address of a symbol. Error: not_found, also for an undefined symbol that the program needs.
     result<std::uint64_t> address(const std::string& name) {
         auto found = jit_->lookup(name);
         if (!found) return error{errc::not_found, failed("cannot link", found.takeError()).detail};
@@ -94,10 +96,10 @@ private:
     ir_jit(::llvm::orc::JITTargetMachineBuilder host, std::unique_ptr<::llvm::TargetMachine> machine)
         : host_(std::move(host)), machine_(std::move(machine)) {}
 
-    static error failed(const char* what, ::llvm::Error why) {
-        std::string text = ::llvm::toString(std::move(why));
+    static error failed(const char* action, ::llvm::Error failure) {
+        std::string text = ::llvm::toString(std::move(failure));
         if (text.size() > 300) text.resize(300);
-        return {errc::unsupported, std::string(what) + ": " + text};
+        return {errc::unsupported, std::string(action) + ": " + text};
     }
 #if LLVM_VERSION_MAJOR >= 17
     static ::llvm::orc::ExecutorSymbolDef symbol(const void* address) {

@@ -3,8 +3,8 @@
 #define AUGUR_LLVM_RUN_MEMORY_HPP
 
 /// @file
-/// Memory of a program that runs under watch: always at the same addresses, fenced, zero until it is written, so that a profile does not depend on
-/// where the system puts things, and a wild access can be named.
+/// Memory of the traced program: mappings at fixed addresses with guard regions, and a heap. Fixed addresses make the profiles reproducible; guard
+/// regions detect wild accesses.
 
 #include <algorithm>
 #include <cerrno>
@@ -25,24 +25,24 @@
 
 namespace augur::inline v0::detail {
 
-/// Mappings in one range of addresses, with unmapped ones between.
+/// Zero-filled mappings in one address range, each followed by an inaccessible guard region.
 class fenced_memory {
 public:
-    /// Room for `bytes` at the start of a page, readable and writable.   errors: io
+    /// Maps `bytes` at a page boundary, readable and writable, and returns the address. Error: io.
     result<std::uint64_t> map(std::uint64_t bytes, const std::string& name) {
         const std::uint64_t room = (std::max)((bytes + page - 1) / page, std::uint64_t{1}) * page;
-        // a hint, not a demand: where something else lies already, the system finds another place
+        // The address is a hint: if it is occupied, the system chooses another one.
         void* const at = ::mmap(reinterpret_cast<void*>(next_), room + fence, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED || ::mprotect(at, room, PROT_READ | PROT_WRITE) != 0)
             return error{errc::io, "cannot reserve " + std::to_string(room) + " bytes of addresses for " + name + ": " + std::strerror(errno)};
         const auto place = reinterpret_cast<std::uint64_t>(at);
-        // Of arrays a power of two apart all lines would meet in the same sets; real ones are pages apart as it happens.
+        // Arrays at power-of-two distances would map to the same cache sets; the varying offset avoids that, as in real programs.
         next_ = place + room + fence + ((places_.size() * 37) % 1024 + 1) * page;
         places_.push_back({place, bytes, room, name});
         return place;
     }
 
-    /// Where an address is, in words. Allocates nothing: it is called when all is lost.
+    /// Describes an address in words. Allocates nothing, because the signal handler calls it.
     void describe(std::uint64_t address, char* text, std::size_t room) const noexcept {
         if (address < 65536) {
             std::snprintf(text, room, "address 0x%llx: a null pointer", static_cast<unsigned long long>(address));
@@ -69,7 +69,7 @@ private:
     std::vector<mapping> places_;
 };
 
-/// Allocations of a program. What was freed last and is large enough is given again, as TVM's pool of workspaces does.
+/// Heap of the traced program. It reuses the smallest free block that is large enough, the last freed first, as TVM's workspace pool does.
 class fenced_heap {
 public:
     result<void> open(fenced_memory& memory, std::uint64_t bytes) {
@@ -108,13 +108,13 @@ public:
         const auto at = used_.find(reinterpret_cast<std::uint64_t>(p));
         return at == used_.end() ? 0 : at->second;
     }
-    /// The largest allocation that there was no room for; 0: none.
+    /// Size in bytes of the largest allocation that failed; 0: none failed.
     [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
 
 private:
     std::uint64_t next_ = 0, end_ = 0, refused_ = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> used_;
-    std::multimap<std::uint64_t, std::uint64_t> free_; ///< by size; of one size the one that was freed last comes first
+    std::multimap<std::uint64_t, std::uint64_t> free_; ///< (size, address); among equal sizes the last freed block is first
 };
 
 } // namespace augur::inline v0::detail

@@ -3,8 +3,8 @@
 #define AUGUR_LLVM_RUN_PREPARE_HPP
 
 /// @file
-/// A module made ready to be looked at and run: where it begins, what of it is reached, what of it cannot be run, and a call of it with its
-/// arguments.
+/// Prepares an LLVM module for analysis and execution: finds the entry, removes unreachable functions, refuses unsupported constructs and stubs
+/// missing functions.
 
 #include <algorithm>
 #include <cstddef>
@@ -32,14 +32,13 @@
 
 namespace augur::inline v0::detail {
 
-/// Reads text or bitcode.
-/// @note errors: io, not_found; parse, with line and column and, where it is known, what another version of LLVM would make of it
+/// Reads a module from LLVM text or bitcode. Errors: not_found; parse (with line and column, and the LLVM version of this build).
 inline result<std::unique_ptr<::llvm::Module>> read_module(const std::string& path) {
-    auto* context = new ::llvm::LLVMContext; // lives as long as the process, which is the child
-    ::llvm::SMDiagnostic why;
-    auto made = ::llvm::parseIRFile(path, why, *context);
+    auto* context = new ::llvm::LLVMContext; // never freed: this runs in the child process
+    ::llvm::SMDiagnostic diagnostic;
+    auto made = ::llvm::parseIRFile(path, diagnostic, *context);
 #if LLVM_VERSION_MAJOR == 14
-    if (!made) { // it knows pointers without a type when it is told so
+    if (!made) { // LLVM 14 reads opaque pointers only in this mode
         context = new ::llvm::LLVMContext;
         context->enableOpaquePointers();
         ::llvm::SMDiagnostic again;
@@ -48,15 +47,16 @@ inline result<std::unique_ptr<::llvm::Module>> read_module(const std::string& pa
 #endif
     if (made) return made;
     std::string text = path +
-                       (why.getLineNo() > 0 ? ":" + std::to_string(why.getLineNo()) + ":" + std::to_string(why.getColumnNo() + 1) : std::string()) +
-                       ": " + why.getMessage().str();
-    if (why.getLineNo() > 0) text += " in '" + why.getLineContents().take_front(120).trim().str() + "'";
-    const bool missing = why.getMessage().contains("Could not open");
+                       (diagnostic.getLineNo() > 0 ? ":" + std::to_string(diagnostic.getLineNo()) + ":" + std::to_string(diagnostic.getColumnNo() + 1)
+                                                   : std::string()) +
+                       ": " + diagnostic.getMessage().str();
+    if (diagnostic.getLineNo() > 0) text += " in '" + diagnostic.getLineContents().take_front(120).trim().str() + "'";
+    const bool missing = diagnostic.getMessage().contains("Could not open");
     if (!missing) text += "; this is LLVM " LLVM_VERSION_STRING ", which reads text of its own version best and bitcode of older ones";
     return error{missing ? errc::not_found : errc::parse, text};
 }
 
-/// The name in TVM's variable `__tvm_main__`, if there is one.
+/// Name of the entry in TVM's variable `__tvm_main__`; empty if there is none.
 inline std::string tvm_entry(const ::llvm::Module& m) {
     const auto* const v = m.getNamedGlobal("__tvm_main__");
     if (v == nullptr || !v->hasInitializer()) return {};
@@ -64,14 +64,15 @@ inline std::string tvm_entry(const ::llvm::Module& m) {
     return text != nullptr && text->isCString() ? text->getAsCString().str() : std::string();
 }
 
-/// @note errors: not_found, with what there is
+/// Finds the entry function: `wanted`, else TVM's entry, else the only external function, else `main`. Error: not_found; the message lists the
+/// candidates.
 inline result<::llvm::Function*> find_entry(::llvm::Module& m, const std::string& wanted) {
     const auto defined = [&](const std::string& name) -> ::llvm::Function* {
         auto* const f = m.getFunction(name);
         return f != nullptr && !f->isDeclaration() ? f : nullptr;
     };
     const std::string name = wanted.empty() ? tvm_entry(m) : wanted;
-    if (!name.empty()) { // of TVM's functions the one behind the checks of arguments, where it was not inlined
+    if (!name.empty()) { // prefers TVM's function without the argument checks, which exists unless it was inlined
         if (auto* const f = defined(name + "_compute_")) return f;
         if (auto* const f = defined(name)) return f;
     }
@@ -86,12 +87,13 @@ inline result<::llvm::Function*> find_entry(::llvm::Module& m, const std::string
         if (candidates.size() == 1) return candidates.front();
         if (auto* const f = defined("main")) return f;
     }
-    const std::string there = candidates.empty() ? "nothing that could be called" : names + (candidates.size() > 5 ? ", ..." : "");
-    return error{errc::not_found,
-                 wanted.empty() ? "which function is to run? There is " + there : "no function '" + wanted.substr(0, 80) + "', there is " + there};
+    const std::string available = candidates.empty() ? "nothing that could be called" : names + (candidates.size() > 5 ? ", ..." : "");
+    return error{errc::not_found, wanted.empty() ? "which function is to run? There is " + available
+                                                 : "no function '" + wanted.substr(0, 80) + "', there is " + available};
 }
 
-/// Functions that `from` uses, itself among them, in the order in which they are met; through variables too.
+/// Functions reachable from `from` by calls, `from` included, in discovery order. With `through_addresses` also by function addresses, in
+/// instructions and in the values of global variables.
 inline std::vector<::llvm::Function*> reached_from(::llvm::Function& from, bool through_addresses) {
     ::llvm::SetVector<::llvm::Function*> found;
     ::llvm::SmallPtrSet<::llvm::Constant*, 32> seen;
@@ -103,7 +105,7 @@ inline std::vector<::llvm::Function*> reached_from(::llvm::Function& from, bool 
         }
         auto* const c = ::llvm::dyn_cast<::llvm::Constant>(v);
         if (c == nullptr || !seen.insert(c).second) return;
-        for (auto& o : c->operands()) self(self, o.get()); // a variable's operand is its value
+        for (auto& o : c->operands()) self(self, o.get()); // the operand of a global variable is its initial value
     };
     for (std::size_t i = 0; i < found.size(); ++i)
         for (auto& block : *found[i])
@@ -116,37 +118,36 @@ inline std::vector<::llvm::Function*> reached_from(::llvm::Function& from, bool 
     return {found.begin(), found.end()};
 }
 
-/// What cannot be run or counted.
+/// Name of the construct if the instruction cannot be run or counted; else null.
 inline const char* obstacle(const ::llvm::Instruction& i) {
     namespace ir = ::llvm;
     if (const auto* const call = ir::dyn_cast<ir::CallBase>(&i);
         call != nullptr && call->isInlineAsm() && !ir::cast<ir::InlineAsm>(call->getCalledOperand())->getAsmString().empty())
         return "inline assembly";
     if (ir::isa<ir::IndirectBrInst, ir::CallBrInst>(i)) return "a branch to a computed address";
-    if (ir::isa<ir::VAArgInst>(i)) return "arguments without types";
+    if (ir::isa<ir::VAArgInst>(i)) return "a variadic argument (va_arg)";
     if (i.isEHPad() || ir::isa<ir::ResumeInst>(i)) return "exception handling in code that may run";
-    if (ir::isa<ir::ScalableVectorType>(i.getType())) return "vectors whose length is not known";
+    if (ir::isa<ir::ScalableVectorType>(i.getType())) return "scalable vectors";
     for (const auto& o : i.operands())
-        if (ir::isa<ir::ScalableVectorType>(o->getType())) return "vectors whose length is not known";
+        if (ir::isa<ir::ScalableVectorType>(o->getType())) return "scalable vectors";
     return nullptr;
 }
 
-/// A module, ready: the functions that are reached and have a body, the entry first, and those that somebody else would have.
+/// Functions of a prepared module.
 struct prepared_module {
-    std::vector<::llvm::Function*> functions;
-    std::vector<::llvm::Function*> foreign; ///< that nobody here has: a call of one ends the run, by its name
+    std::vector<::llvm::Function*> functions; ///< reachable functions with a body, the entry first
+    std::vector<::llvm::Function*> foreign;   ///< reachable functions without a definition: a call ends the run with an error
 };
 
-/// What is done to a module before it is looked at: what is not reached goes, what ties it to a machine or a file format goes, exceptions become
-/// calls, and, if so asked, variables become registers.
-/// @note errors: unsupported, for what cannot be run or counted, by name and place; not_found, for a variable that nobody has
+/// Prepares a module for analysis: removes unreachable functions and attributes of a target or object format, lowers invokes to calls, and runs
+/// mem2reg if `o.promote` is set.
+/// Errors: unsupported (a construct that cannot be run or counted; the message has its function and block), not_found (an undefined variable).
 inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Function& entry, const ir_options& o) {
     namespace ir = ::llvm;
     if (!m.getModuleInlineAsm().empty()) return error{errc::unsupported, "the module has inline assembly"};
     if (m.getDataLayout().getPointerSizeInBits() != 64 || m.getDataLayout().isBigEndian())
-        return error{errc::unsupported,
-                     "the module is for a machine with other pointers than 64 bits, little end first: '" + m.getDataLayoutStr() + "'"};
-    for (const char* const name : {"llvm.global_ctors", "llvm.global_dtors", "llvm.used", "llvm.compiler.used"}) // TVM's are empty
+        return error{errc::unsupported, "expected a little-endian module with 64-bit pointers, got the data layout '" + m.getDataLayoutStr() + "'"};
+    for (const char* const name : {"llvm.global_ctors", "llvm.global_dtors", "llvm.used", "llvm.compiler.used"}) // empty in modules of TVM
         if (auto* const v = m.getNamedGlobal(name)) v->eraseFromParent();
     prepared_module out;
     const auto known = [&](ir::StringRef name) {
@@ -169,15 +170,15 @@ inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Functio
         ir::removeUnreachableBlocks(*f);
         for (auto& block : *f)
             for (auto& i : block)
-                if (const char* const what = obstacle(i))
+                if (const char* const construct = obstacle(i))
                     return error{errc::unsupported, "function '" + f->getName().take_front(80).str() + "', block '" +
-                                                        block.getName().take_front(80).str() + "': " + what + ", which cannot be counted"};
+                                                        block.getName().take_front(80).str() + "': " + construct + ", which cannot be counted"};
         for (const char* const a : {"target-cpu", "target-features", "tune-cpu", "probe-stack"})
-            f->removeFnAttr(a); // it runs here, whatever it is for
+            f->removeFnAttr(a); // the program runs on this machine
         for (const auto a :
              {ir::Attribute::StackProtect, ir::Attribute::StackProtectReq, ir::Attribute::StackProtectStrong, ir::Attribute::OptimizeNone})
             f->removeFnAttr(a);
-        if (f->hasFnAttribute(ir::Attribute::Naked)) return error{errc::unsupported, "function '" + f->getName().str() + "' is naked"};
+        if (f->hasFnAttribute(ir::Attribute::Naked)) return error{errc::unsupported, "function '" + f->getName().str() + "' has the attribute naked"};
         f->setSection("");
         f->setComdat(nullptr);
         f->setDLLStorageClass(ir::GlobalValue::DefaultStorageClass);
@@ -197,7 +198,8 @@ inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Functio
         v.setSection("");
         v.setComdat(nullptr);
         const auto name = to_view(v.getName());
-        if (const void* const address = name.starts_with("__TVM") ? ir_runtime::find(name.substr(2)) : nullptr) { // a pointer that the host fills
+        if (const void* const address =
+                name.starts_with("__TVM") ? ir_runtime::find(name.substr(2)) : nullptr) { // a function pointer that the host sets
             v.setInitializer(ir::ConstantExpr::getIntToPtr(
                 ir::ConstantInt::get(ir::Type::getInt64Ty(m.getContext()), reinterpret_cast<std::uint64_t>(address)), v.getValueType()));
             v.setLinkage(ir::GlobalValue::InternalLinkage);
@@ -218,7 +220,7 @@ inline result<prepared_module> prepare_module(::llvm::Module& m, ::llvm::Functio
     return out;
 }
 
-/// Gives the functions that nobody has a body that says so.
+/// Gives each undefined function a body that calls `hook` with its index.
 inline void stub_foreign(const std::vector<::llvm::Function*>& list, void (*hook)(std::uint64_t), ::llvm::Module& m) {
     namespace ir = ::llvm;
     auto& context = m.getContext();

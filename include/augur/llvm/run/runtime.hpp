@@ -3,8 +3,9 @@
 #define AUGUR_LLVM_RUN_RUNTIME_HPP
 
 /// @file
-/// What a program may call: TVM's runtime and OpenMP's, as far as compiled loops need them, memory, and the mathematical library. A parallel region
-/// runs an instance for each iteration of its loop, so that its blocks are counted by iteration (Crop's Count(F)).
+/// Runtime library of traced programs: the functions of TVM's runtime and of OpenMP (libomp) that compiled loops need, memory allocation, and an
+/// allow-list of libc and libm functions. A parallel region runs one instance per loop iteration, so that its blocks are counted per iteration
+/// (Crop's Count(F)).
 
 #include <algorithm>
 #include <array>
@@ -22,12 +23,13 @@
 
 namespace augur::inline v0::detail {
 
-/// TVM's environment of a parallel region.
+/// TVMParallelGroupEnv of TVM (c_backend_api.h).
 struct tvm_parallel_env {
     void* sync_handle;
     std::int32_t num_task;
 };
 
+/// Functions that the traced program can call. They act on `ir_run::now`.
 struct ir_runtime {
     static ir_run& run() { return *ir_run::now; }
     [[noreturn]] static void give_up(errc code, const std::string& text) { run().report().fail(code, text); }
@@ -38,7 +40,7 @@ struct ir_runtime {
         const auto address = reinterpret_cast<std::uint64_t>(body);
         std::uint64_t count = tasks > 0 ? static_cast<std::uint64_t>(tasks) : run().extent_of(address);
         if (count == 0) count = static_cast<std::uint64_t>(run().threads());
-        if (tasks <= 0) { // short iterations by the stretch: alone, they would not come into the loop that was made for many
+        if (tasks <= 0) { // several iterations per instance: a single one may not enter a loop that was unrolled or vectorised
             const auto stretch = (count + ir_options::most_instances - 1) / ir_options::most_instances;
             count = (count + stretch - 1) / stretch;
         }
@@ -60,25 +62,25 @@ struct ir_runtime {
     }
     static void tvm_error(const char* text) { run().last_error = text; }
 
-    // --- OpenMP, as clang calls it: every loop that is shared says how long it is, an instance gets one iteration ------------------------------
+    // --- OpenMP, as clang calls it: each worksharing loop passes its bounds, and an instance gets one iteration --------------------------------
     template <class T>
     static std::uint64_t trip(T lower, T upper, std::int64_t step) {
         if (step > 0 ? lower > upper : lower < upper) return 0;
         const auto apart = step > 0 ? static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower)
                                     : static_cast<std::uint64_t>(lower) - static_cast<std::uint64_t>(upper);
-        const auto by = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
-        return apart / (std::max)(by, std::uint64_t{1}) + 1;
+        const auto increment = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
+        return apart / (std::max)(increment, std::uint64_t{1}) + 1;
     }
     template <class T>
     static void omp_static(void*, std::int32_t, std::int32_t, std::int32_t* last, T* lower, T* upper, std::make_signed_t<T>* stride,
                            std::make_signed_t<T> step, std::make_signed_t<T>) {
         const auto n = trip(*lower, *upper, step), i = run().instance();
         run().found(n);
-        using U = std::make_unsigned_t<T>; // as the code counts: modulo
-        const U by = static_cast<U>(step);
-        *lower = static_cast<T>(i < n ? static_cast<U>(*lower) + static_cast<U>(i) * by : static_cast<U>(*upper) + by);
+        using U = std::make_unsigned_t<T>; // modular arithmetic, as in the generated code
+        const U increment = static_cast<U>(step);
+        *lower = static_cast<T>(i < n ? static_cast<U>(*lower) + static_cast<U>(i) * increment : static_cast<U>(*upper) + increment);
         if (i < n) *upper = *lower;
-        *stride = static_cast<std::make_signed_t<T>>(static_cast<U>(static_cast<U>(n) * by)); // a chunked loop has no second chunk
+        *stride = static_cast<std::make_signed_t<T>>(static_cast<U>(static_cast<U>(n) * increment)); // a chunked loop has no second chunk
         *last = i + 1 == n ? 1 : 0;
     }
     struct dynamic_loop {
@@ -86,15 +88,15 @@ struct ir_runtime {
         bool open = false, last = false;
     };
     static dynamic_loop& dynamic() {
-        static thread_local dynamic_loop loop; // a region within a region has none of its own
+        static thread_local dynamic_loop loop; // a nested region shares it
         return loop;
     }
     template <class T>
     static void omp_dispatch(void*, std::int32_t, std::int32_t, T lower, T upper, std::make_signed_t<T> step, std::make_signed_t<T>) {
         const auto n = trip(lower, upper, step), i = run().instance();
         run().found(n);
-        const auto by = static_cast<std::uint64_t>(static_cast<std::int64_t>(step));
-        dynamic() = {static_cast<std::uint64_t>(lower) + i * by, by, i < n, i + 1 == n};
+        const auto increment = static_cast<std::uint64_t>(static_cast<std::int64_t>(step));
+        dynamic() = {static_cast<std::uint64_t>(lower) + i * increment, increment, i < n, i + 1 == n};
     }
     template <class T>
     static std::int32_t omp_next(void*, std::int32_t, std::int32_t* last, T* lower, T* upper, std::make_signed_t<T>* step) {
@@ -109,13 +111,13 @@ struct ir_runtime {
     static void omp_fork(void*, std::int32_t n, void* body, ...) {
         constexpr std::size_t most = 16;
         if (n < 0 || static_cast<std::size_t>(n) > most)
-            give_up(errc::unsupported, "an OpenMP region that takes " + std::to_string(n) + " values, at most 16");
+            give_up(errc::unsupported, "expected an OpenMP region of at most 16 shared values, got " + std::to_string(n));
         std::array<void*, most> a{};
         va_list list;
         va_start(list, body);
         for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) a[i] = va_arg(list, void*);
         va_end(list);
-        // what a function takes less it does not look at: the caller clears the stack
+        // A function with fewer parameters ignores the rest: in the C calling convention the caller removes the arguments.
         using all = void (*)(std::int32_t*, std::int32_t*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
                              void*, void*, void*);
         run().launch(
@@ -132,9 +134,9 @@ struct ir_runtime {
     static std::int32_t omp_threads() { return run().threads(); }
     static std::int32_t omp_first(void*, std::int32_t) { return run().instance() == 0 ? 1 : 0; }
     static std::int32_t omp_reduce(void*, std::int32_t, std::int32_t, std::size_t, void*, void*, void*) { return 1; }
-    static void nothing() {} // with whatever arguments
+    static void nothing() {} // for functions with any arguments
 
-    // --- memory, and ends ----------------------------------------------------------------------------------------------------------------------
+    // --- memory and termination -----------------------------------------------------------------------------------------------------------------
     static void* allocate(std::size_t n) { return run().heap.allocate(n); }
     static void* allocate_aligned(std::size_t align, std::size_t n) { return run().heap.allocate(n, align); }
     static void* allocate_zeros(std::size_t n, std::size_t each) {
@@ -164,7 +166,7 @@ struct ir_runtime {
     static const void* at(R (*f)(A...)) {
         return reinterpret_cast<const void*>(f);
     }
-    /// Functions that the program reaches under these names; TVM's also as variables with `__` before them.
+    /// Functions that the program can call by name. TVM's are also available through variables with the prefix `__`.
     static const std::vector<symbol>& symbols() {
         using i32 = std::int32_t;
         using u32 = std::uint32_t;
@@ -242,7 +244,7 @@ struct ir_runtime {
             if (s.name == name) return s.address;
         return nullptr;
     }
-    /// May the name be taken from the libraries of this process? What computes may, what reaches out may not.
+    /// Can the program use the libc or libm function of this name? Pure computations only, no input, output or system calls.
     static bool is_library(std::string_view name) {
         static constexpr std::string_view plain[] = {"memcpy",         "memmove",       "memset",       "memcmp",        "bcmp",
                                                      "strlen",         "abs",           "labs",         "__truncsfhf2",  "__truncdfhf2",

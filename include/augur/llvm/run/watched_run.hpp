@@ -3,7 +3,8 @@
 #define AUGUR_LLVM_RUN_WATCHED_RUN_HPP
 
 /// @file
-/// A program while it runs in a child: threads that take turns, their traces, and what it is told when it asks its runtime. One in a process.
+/// Execution of a traced program in a child process: threads that run one at a time, their traces, and the state of the runtime library. One instance
+/// per process.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,33 +31,33 @@
 
 namespace augur::inline v0::detail {
 
-/// A function whose instances are dealt to threads.
+/// Body function of a parallel region, whose instances are distributed to threads.
 struct parallel_part {
     std::uint64_t address = 0;
-    std::uint64_t extent = 0; ///< iterations of its loop, where its code says it; 0: not known
+    std::uint64_t extent = 0; ///< trip count of its loop from the code; 0: not known
     std::uint64_t launches = 0;
 };
 
-/// The instances of a parallel region are dealt to threads as TVM and OpenMP deal a static loop: thread t gets the t-th of equal stretches. Threads
-/// run one at a time, each until its part of the trace is full, so what one run does every run does.
+/// Run of a program. The instances of a parallel region are distributed like a static loop of TVM and OpenMP: thread t gets the t-th of equal chunks.
+/// Threads run one at a time, each until its trace buffer is full, so that the result is deterministic.
 class ir_run {
 public:
     ir_run(const ir_options& o, const child_report& report, std::vector<parallel_part> parts)
         : options_(o), report_(report), parts_(std::move(parts)), buffer_(buffer_lines + trace_slack) {
-        for (int t = 0; t < o.threads; ++t) own_.emplace_back(o.trace, o.trace.exact / static_cast<std::uint64_t>(o.threads));
+        for (int t = 0; t < o.threads; ++t) thread_profiles_.emplace_back(o.trace, o.trace.exact / static_cast<std::uint64_t>(o.threads));
         if (o.threads > 1) shared_ = std::make_unique<trace_profile>(o.trace, o.trace.exact);
         use(buffer_);
-        told_at_ = loopnest::detail::seconds_now();
+        reported_at_ = loopnest::detail::seconds_now();
     }
     ir_run(const ir_run&) = delete;
     ir_run& operator=(const ir_run&) = delete;
 
-    static inline ir_run* now = nullptr; ///< what the program's calls reach
-    static inline trace_cell cell{};     ///< where instrumented code writes
+    static inline ir_run* now = nullptr; ///< current run, for the functions that the program calls
+    static inline trace_cell cell{};     ///< write position of the instrumented code
 
     fenced_memory memory;
     fenced_heap heap;
-    std::string last_error; ///< that the program told its runtime
+    std::string last_error; ///< set by the program (TVMAPISetLastError)
     std::vector<std::uint64_t> counters;
 
     [[nodiscard]] const std::vector<parallel_part>& parts() const noexcept { return parts_; }
@@ -65,22 +66,22 @@ public:
     [[nodiscard]] const child_report& report() const noexcept { return report_; }
     [[nodiscard]] int threads() const noexcept { return options_.threads; }
 
-    /// Where the functions of the parts are, now that they are linked.
+    /// Sets the addresses of the body functions after linking.
     void place_parts(const std::vector<std::uint64_t>& addresses) {
         for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].address = addresses[i];
     }
-    /// Runs `entry` on a stack of its own. @note errors: io
+    /// Runs `entry` in a thread with a guarded stack. Error: io.
     result<void> run(const std::function<void()>& entry) {
         now = this;
-        lane one;
-        one.work = entry;
-        if (auto started = start(one, "the stack"); !started) return started.error();
-        pthread_join(one.thread, nullptr);
+        lane main;
+        main.work = entry;
+        if (auto started = start(main, "the stack"); !started) return started.error();
+        pthread_join(main.thread, nullptr);
         flush();
         return {};
     }
 
-    /// Instances 0, 1, ... of a parallel region. `count` may grow while the first one runs, when a loop says how long it is.
+    /// Runs the instances 0, 1, ... of a parallel region. count 0: the number is found during the first instance, from the loops of the region.
     void launch(std::uint64_t address, const std::function<void(std::uint64_t)>& body, std::uint64_t count) {
         flush();
         const auto part = part_of(address), outer_part = part_;
@@ -88,7 +89,7 @@ public:
         if (current_ == nullptr) part_ = part;
         const auto outer = std::exchange(found_, 0U);
         const auto outer_instance = instance();
-        if (options_.threads == 1 || current_ != nullptr || muted_) { // a region within a region has one thread
+        if (options_.threads == 1 || current_ != nullptr || muted_) { // a nested region runs on one thread
             for (std::uint64_t i = 0; i < (count > 0 ? count : instances()); ++i) {
                 set_instance(i);
                 body(i);
@@ -102,7 +103,7 @@ public:
         set_instance(outer_instance);
         if (current_ == nullptr) part_ = outer_part;
     }
-    /// A loop of the region has so many iterations: there are as many instances.
+    /// Reports the trip count of a loop in the region. The number of instances is the largest trip count.
     void found(std::uint64_t iterations) { found_ = (std::max)(found_, (std::max)(iterations, std::uint64_t{1})); }
     [[nodiscard]] std::uint64_t instance() const noexcept { return current_ != nullptr ? current_->instance : instance_; }
     [[nodiscard]] std::uint64_t extent_of(std::uint64_t address) const {
@@ -128,7 +129,7 @@ public:
     }
     [[nodiscard]] unsigned line_bits() const noexcept { return options_.trace.line_bytes == 128 ? 7 : 6; }
 
-    /// Profiles of the program, and of its parts: 0 is what is not parallel. Once, when it has ended.
+    /// Returns the profiles: of the whole program, of its serial part, then of each parallel part. Call it once, after the run.
     std::vector<memory_features> finish() {
         std::vector<memory_features> all(parts_.size() + 2);
         for (auto& m : all) {
@@ -136,7 +137,7 @@ public:
             m.own = m.shared = reuse_profile(options_.trace.line_bytes);
         }
         const auto merge = [&](trace_profile& from, bool shared) {
-            const auto list = from.finish(); // the last one is that of all parts
+            const auto list = from.finish(); // the last profile is that of all parts
             for (std::size_t i = 0; i < list.size(); ++i) {
                 auto& to = all[i + 1 == list.size() ? all.size() - 1 : i];
                 [[maybe_unused]] bool same = static_cast<bool>((shared ? to.shared : to.own).merge(list[i].reuse));
@@ -146,11 +147,11 @@ public:
                 }
             }
         };
-        for (auto& o : own_) merge(o, false);
+        for (auto& o : thread_profiles_) merge(o, false);
         if (shared_) merge(*shared_, true);
         else
             for (auto& m : all) m.shared = m.own;
-        std::rotate(all.begin(), all.end() - 1, all.end()); // all of them first
+        std::rotate(all.begin(), all.end() - 1, all.end()); // the whole program first
         return all;
     }
 
@@ -183,25 +184,26 @@ private:
     }
     [[nodiscard]] std::uint64_t instances() const noexcept { return found_ > 0 ? found_ : static_cast<std::uint64_t>(options_.threads); }
 
-    /// What was traced since goes where it belongs; of a thread among others, into its own buffer until all have their part.
+    /// Feeds the traced lines to the profiles. In a thread of a parallel region it lets the next thread run; `deal` then feeds the lines of all
+    /// threads.
     void flush() {
         if (current_ != nullptr) return hand_over();
         const std::span<const std::uint64_t> lines(buffer_.data(), cell.next);
         cell.next = buffer_.data();
         if (muted_ || lines.empty()) return;
         if (account(lines.size())) {
-            own_[0].feed(lines, part_);
+            thread_profiles_[0].feed(lines, part_);
             if (shared_) shared_->feed(lines, part_);
         }
     }
-    /// May these still be looked at?
+    /// Counts `n` accesses and reports progress. False if the trace is at its limit.
     bool account(std::size_t n) {
         accesses_ += n;
-        if (accesses_ - told_ > std::uint64_t{1} << 22U) {
-            told_ = accesses_;
+        if (accesses_ - reported_ > std::uint64_t{1} << 22U) {
+            reported_ = accesses_;
             const double t = loopnest::detail::seconds_now();
-            if (t - told_at_ > 0.1) {
-                told_at_ = t;
+            if (t - reported_at_ > 0.1) {
+                reported_at_ = t;
                 char text[64];
                 const int length = std::snprintf(text, sizeof text, "run %llu", static_cast<unsigned long long>(accesses_));
                 report_.send(0, {text, static_cast<std::size_t>(length)});
@@ -210,7 +212,7 @@ private:
         return !trace_ended_early();
     }
 
-    /// How many instances there are: what the first one says when it runs for nothing, uncounted.
+    /// Finds the number of instances by a run of instance 0 that is neither counted nor traced.
     std::uint64_t probe(const std::function<void(std::uint64_t)>& body) {
         const auto before = counters;
         muted_ = true;
@@ -236,7 +238,7 @@ private:
             [](void* p) -> void* {
                 auto& self = *static_cast<lane*>(p);
                 stack_t alternative{};
-                alternative.ss_sp = self.signal_stack.data(); // the handler of an overflow needs a stack
+                alternative.ss_sp = self.signal_stack.data(); // the signal handler of a stack overflow needs another stack
                 alternative.ss_size = self.signal_stack.size();
                 ::sigaltstack(&alternative, nullptr);
                 self.work();
@@ -267,7 +269,8 @@ private:
                 l.done = true;
                 give_back();
             };
-            if (auto started = start(l, "the stack of thread " + std::to_string(t)); !started) report_.fail(started.error().code, started.error().detail);
+            if (auto started = start(l, "the stack of thread " + std::to_string(t)); !started)
+                report_.fail(started.error().code, started.error().detail);
         }
         const auto main = cell;
         std::vector<std::span<const std::uint64_t>> pieces(lanes_.size());
@@ -283,13 +286,13 @@ private:
             std::size_t n = 0;
             for (const auto& p : pieces) n += p.size();
             if (!account(n)) continue;
-            for (std::size_t t = 0; t < lanes_.size(); ++t) own_[t].feed(pieces[t], part_);
+            for (std::size_t t = 0; t < lanes_.size(); ++t) thread_profiles_[t].feed(pieces[t], part_);
             interleave(pieces, interleaving::round_robin, 0, [&](std::span<const std::uint64_t> lines) { shared_->feed(lines, part_); });
         }
         for (auto& l : lanes_) pthread_join(l.thread, nullptr);
         cell = main;
     }
-    // One thread at a time: `current_` is whose turn it is, null is the one that deals.
+    // Only one thread runs at a time: that of `current_`; null: the thread that called `deal`.
     void turn_to(lane& l) {
         pthread_mutex_lock(&mutex_);
         cell = {l.next, l.lines.data() + buffer_lines};
@@ -312,7 +315,7 @@ private:
     }
     void hand_over() {
         auto* const self = current_;
-        if (cell.next <= cell.limit) return; // a region within: nothing is due yet
+        if (cell.next <= cell.limit) return; // call from a nested region: the buffer is not full
         give_back();
         wait_for(self);
     }
@@ -321,16 +324,16 @@ private:
     const child_report& report_;
     std::vector<parallel_part> parts_;
     std::vector<std::uint64_t> buffer_;
-    std::vector<trace_profile> own_; ///< (threads)
+    std::vector<trace_profile> thread_profiles_; ///< (threads)
     std::unique_ptr<trace_profile> shared_;
     std::vector<lane> lanes_;
     lane* current_ = nullptr;
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
     std::size_t part_ = 0;
-    std::uint64_t instance_ = 0, found_ = 0, accesses_ = 0, told_ = 0;
+    std::uint64_t instance_ = 0, found_ = 0, accesses_ = 0, reported_ = 0;
     bool muted_ = false;
-    double told_at_ = 0;
+    double reported_at_ = 0;
 };
 
 } // namespace augur::inline v0::detail

@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_ATTENTION_IMPL_HPP
 
 /// @file
-/// Bodies of nn/layers/attention.hpp.
+/// Definitions of nn/layers/attention.hpp.
 
 #include <algorithm>
 #include <concepts>
@@ -23,7 +23,7 @@ S square_root(index n) {
     return sqrt(S(static_cast<double>(n)));
 }
 
-/// The sum of f(0), ..., f(n - 1) in four chains, which hide what an addition takes. Their order does not depend on where numbers lie in memory.
+/// Sum of f(0), ..., f(n - 1) in four independent chains, which hide the latency of additions. The order of additions depends on n only.
 template <scalar S, class F>
 S sum_of_four(index n, const F& f) {
     S chain[4] = {S(0), S(0), S(0), S(0)};
@@ -34,7 +34,7 @@ S sum_of_four(index n, const F& f) {
     return (chain[0] + chain[1]) + (chain[2] + chain[3]);
 }
 
-/// Rows of `scores` (l, l) <- softmax of scale * scores, where key j counts repeat[j] times, and causally a later key not at all.
+/// Rows of `scores` (l, l) <- softmax of scale * scores, where key j has multiplicity repeat[j]; with `causal`, keys after the query are masked.
 template <scalar S>
 void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> repeat, bool causal = false) {
     const index l = scores.rows();
@@ -59,7 +59,7 @@ void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> 
             if (!any || row[j] > top) top = row[j];
             any = true;
         }
-        for (index j = 0; j < l; ++j) { // a masked key may be larger than the largest of the others
+        for (index j = 0; j < l; ++j) { // the score of a masked key may exceed the maximum of the others
             const S below = (row[j] - top) * scale;
             row[j] = below > S(0) ? S(0) : below;
         }
@@ -88,30 +88,31 @@ attention<S> attention<S>::zeros(index width, index heads) {
 }
 
 template <scalar S>
-void attention<S>::attend(const sequences& which, attention_activation<S>& kept) const {
+void attention<S>::attend(const sequences& layout, attention_activation<S>& kept) const {
     const index width = this->width();
     const index head = width / heads;
     const S scale = S(1) / detail::square_root<S>(head);
     const auto qkv = kept.qkv.view();
     auto context = kept.context.shape(qkv.rows(), width);
-    AUGUR_ASSERT(qkv.cols() == 3 * width && which.rows() == qkv.rows(), "attention: shape");
+    AUGUR_ASSERT(qkv.cols() == 3 * width && layout.rows() == qkv.rows(), "attention: shape");
 
     const detail::attention_in_lanes lanes(width, heads);
-    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, which.repeat, which.causal);
-    kept.weights_at.resize(static_cast<std::size_t>(which.count()));
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal);
+    kept.weights_at.resize(static_cast<std::size_t>(layout.count()));
     std::size_t total = 0;
-    for (index n = 0; n < which.count(); ++n) {
-        const index l = which.begin[static_cast<std::size_t>(n) + 1] - which.begin[static_cast<std::size_t>(n)];
+    for (index n = 0; n < layout.count(); ++n) {
+        const index l = layout.begin[static_cast<std::size_t>(n) + 1] - layout.begin[static_cast<std::size_t>(n)];
         kept.weights_at[static_cast<std::size_t>(n)] = total;
         total += static_cast<std::size_t>(in_lanes ? lanes.size(l) : heads * l * l);
     }
     if (kept.weights.size() < total) kept.weights.resize(total);
 
-    for (index n = 0; n < which.count(); ++n) {
-        const index first = which.begin[static_cast<std::size_t>(n)];
-        const index l = which.begin[static_cast<std::size_t>(n) + 1] - first;
+    for (index n = 0; n < layout.count(); ++n) {
+        const index first = layout.begin[static_cast<std::size_t>(n)];
+        const index l = layout.begin[static_cast<std::size_t>(n) + 1] - first;
         if (l == 0) continue;
-        const auto repeat = which.repeat.empty() ? which.repeat : which.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
+        const auto repeat =
+            layout.repeat.empty() ? layout.repeat : layout.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
         if constexpr (std::same_as<S, float>) {
             if (in_lanes) {
                 lanes.forward(l, qkv.data() + first * 3 * width, repeat, kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)],
@@ -125,14 +126,14 @@ void attention<S>::attend(const sequences& which, attention_activation<S>& kept)
             const auto k = qkv.block(first, width + h * head, l, head);
             const auto v = qkv.block(first, 2 * width + h * head, l, head);
             multiply_transposed<S>(q, k, weights); // (l,d)(d,l)
-            detail::softmax_rows<S>(weights, scale, repeat, which.causal);
+            detail::softmax_rows<S>(weights, scale, repeat, layout.causal);
             multiply<S>(weights, v, context.block(first, h * head, l, head)); // (l,l)(l,d)
         }
     }
 }
 
 template <scalar S>
-void attention<S>::attend_backward(const sequences& which, attention_activation<S>& kept) const {
+void attention<S>::attend_backward(const sequences& layout, attention_activation<S>& kept) const {
     const index width = this->width();
     const index head = width / heads;
     const S scale = S(1) / detail::square_root<S>(head);
@@ -142,10 +143,10 @@ void attention<S>::attend_backward(const sequences& which, attention_activation<
     AUGUR_ASSERT(d_context.rows() == qkv.rows() && d_context.cols() == width, "attention: shape");
 
     const detail::attention_in_lanes lanes(width, heads);
-    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, which.repeat, which.causal);
-    for (index n = 0; n < which.count(); ++n) {
-        const index first = which.begin[static_cast<std::size_t>(n)];
-        const index l = which.begin[static_cast<std::size_t>(n) + 1] - first;
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal);
+    for (index n = 0; n < layout.count(); ++n) {
+        const index first = layout.begin[static_cast<std::size_t>(n)];
+        const index l = layout.begin[static_cast<std::size_t>(n) + 1] - first;
         if (l == 0) continue;
         if constexpr (std::same_as<S, float>) {
             if (in_lanes) {
@@ -178,16 +179,16 @@ void attention<S>::attend_backward(const sequences& which, attention_activation<
 }
 
 template <scalar S>
-void attention<S>::forward(in<S> x, const sequences& which, attention_activation<S>& kept, out<S> y) const {
+void attention<S>::forward(in<S> x, const sequences& layout, attention_activation<S>& kept, out<S> y) const {
     in_proj.forward(x, kept.qkv.shape(x.rows(), 3 * width()));
-    attend(which, kept);
+    attend(layout, kept);
     out_proj.forward(kept.context.view(), y);
 }
 
 template <scalar S>
-void attention<S>::backward(in<S> x, const sequences& which, attention_activation<S>& kept, in<S> dy, out<S> dx, attention& grad) const {
+void attention<S>::backward(in<S> x, const sequences& layout, attention_activation<S>& kept, in<S> dy, out<S> dx, attention& grad) const {
     out_proj.backward(kept.context.view(), dy, kept.d_context.shape(x.rows(), width()), grad.out_proj);
-    attend_backward(which, kept);
+    attend_backward(layout, kept);
     in_proj.backward(x, kept.d_qkv.view(), dx, grad.in_proj);
 }
 

@@ -3,8 +3,8 @@
 #define AUGUR_NN_DETAIL_ATTENTION_LANES_HPP
 
 /// @file
-/// Attention in float, the weights of eight heads side by side: sequences are short, and products of a head alone with its softmax would spend more
-/// time on their ends than on numbers.
+/// Self-attention in float with one SIMD lane per head: for short sequences, products and softmax of a single head would spend most of their time in
+/// loop remainders.
 
 #include <algorithm>
 #include <cmath>
@@ -22,27 +22,27 @@ namespace augur::inline v0 {
 namespace nn {
 namespace detail {
 
-/// Memory for one sequence after the other.
+/// Scratch memory for one sequence.
 struct lane_room {
-    buffer<float> rows;                    ///< queries and keys of all heads in lanes, or what else is multiplied
-    std::vector<const float*> left, right; ///< where they are
-    std::vector<float> times;              ///< (l)
-    buffer<float> d_scores;                ///< as the weights
+    buffer<float> rows;                    ///< left and right factors of a product, in lanes: queries and keys, or d_context and values
+    std::vector<const float*> left, right; ///< pointers to the rows of the factors
+    std::vector<float> times;              ///< (l) multiplicities
+    buffer<float> d_scores;                ///< shape of the weights
 };
 
-/// One sequence of length l > 0 at a time: its rows of qkv (l, 3D) and so on. Weights are (l, l, lanes), queries and keys in whole blocks.
+/// Attention of one sequence of length l > 0. Weights are (l, l, lanes), padded to whole blocks of queries and keys.
 class attention_in_lanes {
 public:
     attention_in_lanes(index width, index heads)
         : width_(width), heads_(heads), head_(width / heads), lanes_(kernels::whole_blocks(heads, kernels::head_lanes)),
           scale_(1 / std::sqrt(static_cast<float>(head_))), kernels_(kernels::head_lane_functions()) {}
 
-    /// Is it the faster way? Every key must count; of few heads most lanes would be empty.
+    /// Is this algorithm applicable and faster? It needs unmasked keys, and with few heads most lanes are empty.
     [[nodiscard]] static bool suits(index heads, std::span<const std::uint32_t> repeat, bool causal) {
         return heads >= 4 && !causal && std::find(repeat.begin(), repeat.end(), 0U) == repeat.end();
     }
 
-    /// Numbers that the weights take.
+    /// Number of floats of the weights.
     [[nodiscard]] index size(index l) const { return kernels::whole_blocks(l, kernels::query_block) * row(l); }
 
     void forward(index l, const float* qkv, std::span<const std::uint32_t> repeat, float* weights, float* context, lane_room& room) const {
@@ -82,9 +82,9 @@ private:
         constexpr index eight = kernels::head_lanes;
         for (index i = 0; i < l; ++i, from += stride)
             for (index h = 0; h < heads_; h += eight, to += eight * head_) {
-                const index some = (std::min)(eight, heads_ - h);
-                if (some < eight) std::fill_n(to, eight * head_, 0.0F);
-                kernels::detail::transpose(to, eight, from + h * head_, head_, some, head_);
+                const index used = (std::min)(eight, heads_ - h);
+                if (used < eight) std::fill_n(to, eight * head_, 0.0F);
+                kernels::detail::transpose(to, eight, from + h * head_, head_, used, head_);
             }
     }
 

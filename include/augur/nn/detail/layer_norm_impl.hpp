@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_LAYER_NORM_IMPL_HPP
 
 /// @file
-/// Bodies of nn/layers/layer_norm.hpp.
+/// Definitions of nn/layers/layer_norm.hpp.
 
 #include <augur/nn/layers/layer_norm.hpp>
 

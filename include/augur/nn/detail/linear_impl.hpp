@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_LINEAR_IMPL_HPP
 
 /// @file
-/// Bodies of nn/layers/linear.hpp.
+/// Definitions of nn/layers/linear.hpp.
 
 #include <algorithm>
 #include <concepts>
@@ -33,7 +33,7 @@ linear<S> linear<S>::zeros(index in_features, index out_features) {
 template <scalar S>
 void linear<S>::forward(in<S> x, out<S> y, [[maybe_unused]] const packed_weights<S>* packed) const {
     AUGUR_ASSERT(x.cols() == W.rows() && y.rows() == x.rows() && y.cols() == W.cols(), "linear: shape");
-    if constexpr (std::same_as<S, float>) { // the same sums without writing b first
+    if constexpr (std::same_as<S, float>) { // b is the initial value of the sums; saves a pass over y
         if (packed != nullptr) return packed->forward().gemm(x.rows(), {x.data(), x.outerStride(), 1}, y.data(), y.outerStride(), {b.data(), 0});
         return kernels::gemm(x.rows(), W.cols(), W.rows(), {x.data(), x.outerStride(), 1}, {W.data(), W.outerStride(), 1}, y.data(), y.outerStride(),
                              {b.data(), 0});
@@ -47,7 +47,7 @@ void linear<S>::backward(in<S> x, in<S> dy, linear& grad) const {
     AUGUR_ASSERT(x.cols() == W.rows() && dy.rows() == x.rows() && dy.cols() == W.cols(), "linear: shape");
     multiply_outer<S>(x, dy, grad.W, true); // (I,T)(T,O)
     if constexpr (std::same_as<S, float>) return kernels::add_rows(dy.data(), dy.outerStride(), dy.rows(), dy.cols(), grad.b.data());
-    for (index t = 0; t < dy.rows(); ++t) { // row by row: the order of the sum is the same everywhere
+    for (index t = 0; t < dy.rows(); ++t) { // row by row: a fixed order of additions
         const S* const row = dy.data() + t * dy.outerStride();
         for (index o = 0; o < dy.cols(); ++o) grad.b[o] += row[o];
     }
@@ -120,7 +120,7 @@ void residual<S>::backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<
         scratch = dy;
         relu_backward<S>(hidden, scratch);
     }
-    if constexpr (std::same_as<S, float>) { // begins with dy: not one pass more over dx
+    if constexpr (std::same_as<S, float>) { // dy is the initial value of the sums; saves a pass over dx
         inner.backward(x, scratch, grad.inner);
         const kernels::operand of_scratch{scratch.data(), scratch.outerStride(), 1};
         const kernels::gemm_start from{dy.data(), dy.outerStride()};

@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_LSTM_IMPL_HPP
 
 /// @file
-/// Bodies of lstm.hpp.
+/// Definitions of nn/layers/lstm.hpp.
 
 #include <concepts>
 
@@ -16,7 +16,7 @@ namespace augur::inline v0 {
 namespace nn {
 
 namespace detail {
-/// For float the one that the forward kernel takes.
+/// tanh as in the forward pass: for float the function of the forward kernel.
 template <scalar S>
 S cell_tanh(const S& x) {
     if constexpr (std::same_as<S, float>) return kernels::detail::tanh(x);

@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_PRODUCT_HPP
 
 /// @file
-/// The three matrix products that layers need. float goes to our kernels, every other scalar to Eigen.
+/// Matrix products of the layers: A B, A B^T and A^T B; float uses nn/kernels/gemm.hpp, other scalars use Eigen.
 
 #include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/types.hpp>

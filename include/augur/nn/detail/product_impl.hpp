@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_PRODUCT_IMPL_HPP
 
 /// @file
-/// Bodies of nn/detail/product.hpp.
+/// Definitions of nn/detail/product.hpp.
 
 #include <concepts>
 

@@ -3,7 +3,7 @@
 #define AUGUR_NN_DETAIL_TRANSFORMER_IMPL_HPP
 
 /// @file
-/// Bodies of nn/layers/transformer.hpp.
+/// Definitions of nn/layers/transformer.hpp.
 
 #include <augur/nn/layers/transformer.hpp>
 
@@ -11,7 +11,7 @@ namespace augur::inline v0 {
 namespace nn {
 
 template <scalar S, class Activation>
-void transformer_layer<S, Activation>::forward(in<S> x, const sequences& which, transformer_activation<S>& k, out<S> y) const {
+void transformer_layer<S, Activation>::forward(in<S> x, const sequences& layout, transformer_activation<S>& k, out<S> y) const {
     const index t = x.rows(), d = width(), f = expand.W.cols();
     AUGUR_ASSERT(x.cols() == d && y.rows() == t && y.cols() == d, "transformer: shape");
     const bool early = place == norm_place::before;
@@ -25,7 +25,7 @@ void transformer_layer<S, Activation>::forward(in<S> x, const sequences& which, 
     auto sum = k.sum.shape(t, d);
     if (early) norm_1.forward(x, k.normal_1.view(), k.deviation_1.view(), first);
     else first = x;
-    attention.forward(first, which, k.attention, attended);
+    attention.forward(first, layout, k.attention, attended);
     attended += x;
     if (early) norm_2.forward(attended, k.normal_2.view(), k.deviation_2.view(), second);
     else norm_1.forward(attended, k.normal_1.view(), k.deviation_1.view(), second);
@@ -41,12 +41,12 @@ void transformer_layer<S, Activation>::forward(in<S> x, const sequences& which, 
 }
 
 template <scalar S, class Activation>
-void transformer_layer<S, Activation>::backward(in<S> x, const sequences& which, transformer_activation<S>& k, in<S> dy, out<S> dx,
+void transformer_layer<S, Activation>::backward(in<S> x, const sequences& layout, transformer_activation<S>& k, in<S> dy, out<S> dx,
                                                 transformer_layer& grad) const {
     const index t = x.rows(), d = width(), f = expand.W.cols();
     AUGUR_ASSERT(dy.rows() == t && dy.cols() == d && dx.rows() == t && dx.cols() == d, "transformer: shape");
     const bool early = place == norm_place::before;
-    auto d_sum = k.d_normalised.shape(t, d); // by the result of the affine maps
+    auto d_sum = k.d_normalised.shape(t, d); // dL/d(output of the feed-forward block)
     if (early) d_sum = dy;
     else norm_2.backward(k.normal_2.view(), k.deviation_2.view(), dy, d_sum, grad.norm_2);
     auto d_wide = k.d_wide.shape(t, f);
@@ -63,7 +63,7 @@ void transformer_layer<S, Activation>::backward(in<S> x, const sequences& which,
         norm_1.backward(k.normal_1.view(), k.deviation_1.view(), d_second, d_attended, grad.norm_1);
     }
     auto d_first = k.d_first.shape(t, d);
-    attention.backward(k.first.view(), which, k.attention, d_attended, d_first, grad.attention);
+    attention.backward(k.first.view(), layout, k.attention, d_attended, d_first, grad.attention);
     if (early) norm_1.backward(k.normal_1.view(), k.deviation_1.view(), d_first, dx, grad.norm_1);
     else dx = d_first;
     dx += d_attended;

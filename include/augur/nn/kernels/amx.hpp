@@ -3,12 +3,12 @@
 #define AUGUR_NN_KERNELS_AMX_HPP
 
 /// @file
-/// Matrix products by AMX: an instruction multiplies 16 x 32 by 32 x 16 numbers in bf16 and adds in float, sixteen times what fused multiply-adds of
-/// AVX-512 do.
+/// Matrix products with Intel AMX: one instruction multiplies 16 x 32 by 32 x 16 bf16 numbers and accumulates in float, at sixteen times the
+/// throughput of AVX-512 fused multiply-adds.
 ///
-/// A float is split into two bf16, the upper half of its digits and the rest: x = high + low up to 2^-17 |x|. Three products, high high, high low and
-/// low high, then give what a product in float gives up to 2^-16, five times as fast (Henry, Tang, Heinecke, Leveraging the bfloat16 Artificial
-/// Intelligence Datatype For Higher-Precision Computations, 2019).
+/// Products in float precision split each float into two bf16 numbers, x = high + low with an error of at most 2^-17 |x|, and add three products,
+/// high high + high low + low high. The relative error is about 2^-16, at five times the speed of float products (Henry, Tang, Heinecke, Leveraging
+/// the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, 2019).
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// May this process use AMX's tiles for bf16? Asks the system for it, once: Linux gives them to a process that wants them.
+/// Can this process use AMX tiles for bf16? The first call requests the permission from Linux (arch_prctl).
 inline bool amx_ready() noexcept {
 #if AUGUR_X86 && defined(__linux__)
     static const bool ready = [] {
@@ -44,26 +44,26 @@ inline bool amx_ready() noexcept {
 #endif
 }
 
-inline constexpr std::ptrdiff_t amx_columns = 32; ///< of a panel: two tiles
-inline constexpr std::ptrdiff_t amx_depth = 32;   ///< k in a tile: packed weights are padded to whole ones
-inline constexpr std::ptrdiff_t amx_rows = 32;    ///< of A that are multiplied at a time: two tiles
+inline constexpr std::ptrdiff_t amx_columns = 32; ///< columns of a panel: two tiles
+inline constexpr std::ptrdiff_t amx_depth = 32;   ///< steps of k per tile; packed weights are padded to a multiple
+inline constexpr std::ptrdiff_t amx_rows = 32;    ///< rows of A per product: two tiles
 
 #if AUGUR_X86
 namespace detail {
 
-/// What `ldtilecfg` reads: eight tiles of 16 rows of 64 bytes.
+/// Operand of `ldtilecfg`: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) amx_shape {
     std::uint8_t palette = 1, start = 0, reserved[14] = {};
     std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// The tiles of this thread, from `renew` on while it lives.
+/// RAII owner of the AMX tile state of this thread; the tiles are usable after `renew`.
 class amx_session {
 public:
     amx_session() = default;
-    /// Empties the tiles. A Sapphire Rapids that was interrupted, and restored the tiles, loads them at a third of the speed until it is told their
-    /// shape again: to be called every few microseconds. 0.1 us.
+    /// Configures and clears the tiles (0.1 us). Call it every few microseconds: after an interrupt that restores the tiles, Sapphire Rapids loads
+    /// tiles at a third of the speed until they are configured again.
     void renew() const noexcept { __asm__ volatile("ldtilecfg %0" : : "m"(shape)); }
     ~amx_session() { __asm__ volatile("tilerelease" : : :); }
     amx_session(const amx_session&) = delete;
@@ -73,8 +73,8 @@ private:
     static constexpr amx_shape shape{};
 };
 
-/// Adds A (32, k) B (k, 32) to the four tiles of sums; of the lower 16 rows of A nothing is read unless `two`.
-/// A's rows are a_row numbers apart, B is (k / 2, 32, 2).   pre: whole tiles of k
+/// Adds A (32, k) B (k, 32) to the four accumulator tiles; reads the lower 16 rows of A only if `two`.
+/// The row stride of A is a_row numbers; B has the layout (k / 2, 32, 2).   pre: k is a multiple of amx_depth
 inline void amx_multiply(const bf16* a, std::ptrdiff_t a_row, const bf16* b, std::ptrdiff_t k, bool two) noexcept {
     const std::ptrdiff_t a_stride = a_row * static_cast<std::ptrdiff_t>(sizeof(bf16)),
                          b_stride = 2 * amx_columns * static_cast<std::ptrdiff_t>(sizeof(bf16));
@@ -98,7 +98,7 @@ inline void amx_multiply(const bf16* a, std::ptrdiff_t a_row, const bf16* b, std
     }
 }
 inline void amx_zero() noexcept { __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" : : :); }
-/// sums (32, 32) <- the four tiles
+/// sums (32, 32) <- the four accumulator tiles
 inline void amx_store(float* sums, bool two) noexcept {
     const std::ptrdiff_t stride = amx_columns * static_cast<std::ptrdiff_t>(sizeof(float));
     __asm__ volatile("tilestored %%tmm0, (%0,%1,1)\n\ttilestored %%tmm1, 64(%0,%1,1)" : : "r"(sums), "r"(stride) : "memory");
@@ -108,13 +108,13 @@ inline void amx_store(float* sums, bool two) noexcept {
 
 #define AUGUR_NN_AMX_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
-/// 32 numbers as bf16.
+/// Converts 32 floats to bf16.
 AUGUR_NN_AMX_TARGET inline __m512i amx_narrow(__m512 low, __m512 high) noexcept { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
 AUGUR_NN_AMX_TARGET inline __m512 amx_widen(__m256i half) noexcept {
     return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, _mm512_maskz_cvtepu16_epi32(0xFFFF, half), 16));
 }
 
-/// high, low (rows, depth) <- the two halves of x (rows, k), zeros beyond k.   pre: depth is a multiple of 32
+/// high, low (rows, depth) <- bf16 split of x (rows, k), zeros beyond k.   pre: depth is a multiple of 32
 AUGUR_NN_AMX_TARGET inline void amx_split(const float* x, std::ptrdiff_t x_row, std::ptrdiff_t rows, std::ptrdiff_t k, std::ptrdiff_t depth,
                                           bf16* high, bf16* low) noexcept {
     const auto first = [](std::ptrdiff_t n) {
@@ -140,7 +140,7 @@ AUGUR_NN_AMX_TARGET inline void amx_put(float* p, __m512 low, __m512 high) noexc
 }
 AUGUR_NN_AMX_TARGET inline void amx_put(bf16* p, __m512 low, __m512 high) noexcept { _mm512_storeu_si512(p, amx_narrow(low, high)); }
 
-/// y (rows, 32) <- end(sums + init): Positive takes max(., 0), and x is added where it is there.
+/// y (rows, 32) <- sums + init, then max(., 0) if Positive, then + x if x is not null.
 template <bool Positive, class T>
 AUGUR_NN_AMX_TARGET void amx_finish(const float* sums, std::ptrdiff_t rows, const float* const* init, std::ptrdiff_t init_next,
                                     std::ptrdiff_t init_offset, const T* x, std::ptrdiff_t x_row, T* y, std::ptrdiff_t y_row) noexcept {
@@ -148,7 +148,7 @@ AUGUR_NN_AMX_TARGET void amx_finish(const float* sums, std::ptrdiff_t rows, cons
         const float* const from = init[r * init_next] + init_offset;
         __m512 low = _mm512_add_ps(_mm512_loadu_ps(sums), _mm512_loadu_ps(from));
         __m512 high = _mm512_add_ps(_mm512_loadu_ps(sums + 16), _mm512_loadu_ps(from + 16));
-        if constexpr (Positive) { // the second operand of the two wins for NaN
+        if constexpr (Positive) { // max returns the second operand for NaN
             low = _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), low);
             high = _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), high);
         }

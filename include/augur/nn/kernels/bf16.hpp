@@ -3,7 +3,7 @@
 #define AUGUR_NN_KERNELS_BF16_HPP
 
 /// @file
-/// Numbers of 16 bits with the range of float, and which processors are fast with them.
+/// bfloat16 type, conversions, and detection of CPUs with fast bf16 products.
 
 #include <bit>
 #include <cstddef>
@@ -19,10 +19,10 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// The upper half of a float's bits.
+/// bfloat16: the upper 16 bits of a float.
 using bf16 = std::uint16_t;
 
-/// To nearest, ties to even; NaN stays NaN.
+/// Rounds to nearest, ties to even; NaN stays NaN.
 inline bf16 to_bf16(float x) noexcept {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<bf16>((bits >> 16U) | 0x40U);
@@ -31,7 +31,7 @@ inline bf16 to_bf16(float x) noexcept {
 inline float to_float(bf16 x) noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16U); }
 inline float to_float(float x) noexcept { return x; }
 
-/// Does this processor multiply bf16 (AVX512_BF16)? Constant for a process.
+/// Does this CPU have AVX512_BF16? Constant for a process.
 inline bool has_bf16() noexcept {
 #if AUGUR_X86
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bf16") != 0;
@@ -40,7 +40,8 @@ inline bool has_bf16() noexcept {
 #endif
 }
 
-/// And faster than float? Not on Intel's Sapphire Rapids: one instruction in two cycles, beside two multiply-adds a cycle (0.49 of limit/fma_f32).
+/// Are bf16 products faster than float products? Not on Intel's Sapphire Rapids: one `vdpbf16ps` per two cycles against two float multiply-adds per
+/// cycle (measured: 0.49 of limit/fma_f32).
 inline bool has_fast_bf16() noexcept {
 #if AUGUR_X86
     return has_bf16() && __builtin_cpu_is("intel") == 0;
@@ -60,12 +61,12 @@ __attribute__((target("avx512f,avx512bf16"))) inline void narrow_pairs_avx512(co
                                                                               std::ptrdiff_t n) noexcept {
     constexpr __mmask16 every = 0xFFFF;
     for (std::ptrdiff_t i = 0; i < n; i += 16) {
-        const auto some = static_cast<__mmask16>(n - i < 16 ? (1U << static_cast<unsigned>(n - i)) - 1U : 0xFFFFU);
-        const __m512 a = _mm512_maskz_loadu_ps(some, first + i);
-        const __m512 b = second == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(some, second + i);
+        const auto mask = static_cast<__mmask16>(n - i < 16 ? (1U << static_cast<unsigned>(n - i)) - 1U : 0xFFFFU);
+        const __m512 a = _mm512_maskz_loadu_ps(mask, first + i);
+        const __m512 b = second == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, second + i);
         const __m512i low = _mm512_maskz_cvtepu16_epi32(every, (__m256i)_mm512_cvtneps_pbh(a));
         const __m512i high = _mm512_maskz_slli_epi32(every, _mm512_maskz_cvtepu16_epi32(every, (__m256i)_mm512_cvtneps_pbh(b)), 16);
-        _mm512_mask_storeu_epi32(to + 2 * i, some, _mm512_or_si512(low, high));
+        _mm512_mask_storeu_epi32(to + 2 * i, mask, _mm512_or_si512(low, high));
     }
 }
 __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t transpose_pairs_avx512(const bf16* first, const bf16* second, bf16* even,
@@ -83,7 +84,7 @@ __attribute__((target("avx512f,avx512bf16"))) inline std::ptrdiff_t transpose_pa
 #endif
 } // namespace detail
 
-/// to (n) <- from (n). Denormal numbers may become 0.
+/// to (n) <- from (n), rounded. Denormal numbers may become 0.
 inline void to_bf16(const float* from, bf16* to, std::ptrdiff_t n, bool native = has_bf16()) noexcept {
     std::ptrdiff_t i = 0;
 #if AUGUR_X86
@@ -93,7 +94,7 @@ inline void to_bf16(const float* from, bf16* to, std::ptrdiff_t n, bool native =
     for (; i < n; ++i) to[i] = to_bf16(from[i]);
 }
 
-/// to (n, 2) <- first (n) beside second (n), zeros where that is null. Denormal numbers may become 0.
+/// to (n, 2) <- interleaved first (n) and second (n), rounded; a null `second` gives zeros. Denormal numbers may become 0.
 inline void to_bf16_pairs(const float* first, const float* second, bf16* to, std::ptrdiff_t n, bool native = has_bf16()) noexcept {
 #if AUGUR_X86
     if (native) return detail::narrow_pairs_avx512(first, second, to, n);
@@ -105,7 +106,7 @@ inline void to_bf16_pairs(const float* first, const float* second, bf16* to, std
     }
 }
 
-/// even (n, 2) and odd (n, 2) <- the first and the second of each pair of first (n, 2), beside those of second (n, 2) or zeros where that is null.
+/// even (n, 2), odd (n, 2) <- even and odd elements of first (n, 2), interleaved with those of second (n, 2); a null `second` gives zeros.
 inline void transpose_pairs(const bf16* first, const bf16* second, bf16* even, bf16* odd, std::ptrdiff_t n, bool native = has_bf16()) noexcept {
     std::ptrdiff_t i = 0;
 #if AUGUR_X86

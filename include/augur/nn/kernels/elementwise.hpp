@@ -3,8 +3,8 @@
 #define AUGUR_NN_KERNELS_ELEMENTWISE_HPP
 
 /// @file
-/// What is done number by number, in float: vectors although the compiler's flags ask for none. No element depends on another, so only `adam` and
-/// `square_sum` may differ between instruction sets, by a rounding.
+/// Elementwise float kernels, vectorised at run time independent of the compiler flags. No element depends on another, so only the results of `adam`
+/// and `square_sum` may differ between instruction sets, by rounding.
 
 #include <cmath>
 #include <cstddef>
@@ -18,7 +18,7 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-// The text of a kernel is repeated in a function for each instruction set, in the vector extensions of gcc and clang.
+// The body of a kernel is expanded in one function per instruction set, with the vector extensions of gcc and clang.
 #define AUGUR_NN_LANES(LANES) typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias))
 #define AUGUR_NN_READ(P) (*reinterpret_cast<const lanes*>(P))
 #define AUGUR_NN_WRITE(P) (*reinterpret_cast<lanes*>(P))
@@ -40,7 +40,7 @@ namespace nn::kernels {
     inline void NAME PARAMETERS noexcept { TEXT(4) }
 #endif
 
-// x <- max(x, 0); a NaN stays one, for what comes of it has to be told from a score
+// x <- max(x, 0); a NaN stays NaN, so that an invalid score is detected
 #define AUGUR_NN_RELU(LANES)                                                                                                                         \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     const lanes zero = {};                                                                                                                           \
@@ -49,7 +49,7 @@ namespace nn::kernels {
     for (; i < n; ++i) x[i] = x[i] < 0 ? 0 : x[i];
 AUGUR_NN_KERNEL(relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
 
-// to <- from where y > 0, else 0; to may be from
+// to <- from if y > 0, else 0; `to` may be `from`
 #define AUGUR_NN_RELU_BACKWARD(LANES)                                                                                                                \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     const lanes zero = {};                                                                                                                           \
@@ -66,13 +66,13 @@ AUGUR_NN_KERNEL(relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const fl
     for (; i < n; ++i) to[i] += x[i];
 AUGUR_NN_KERNEL(add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
 
-// x <- x by
+// x <- x * factor
 #define AUGUR_NN_SCALE(LANES)                                                                                                                        \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) *= by;                                                                              \
-    for (; i < n; ++i) x[i] *= by;
-AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float by, float* x, std::ptrdiff_t n), by, x, n)
+    for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) *= factor;                                                                          \
+    for (; i < n; ++i) x[i] *= factor;
+AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float factor, float* x, std::ptrdiff_t n), factor, x, n)
 
 // hidden <- max(hidden, 0), y <- hidden + x
 #define AUGUR_NN_RELU_ADD(LANES)                                                                                                                     \
@@ -90,7 +90,7 @@ AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float by, float* x, std::ptrdiff_t n), b
     }
 AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, float* y, std::ptrdiff_t n), x, hidden, y, n)
 
-// sums (cols) <- sums + the rows of x (rows, cols), one after the other
+// sums (cols) <- sums + rows of x (rows, cols), added in order
 #define AUGUR_NN_ADD_ROWS(LANES)                                                                                                                     \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     std::ptrdiff_t i = 0;                                                                                                                            \
@@ -104,7 +104,7 @@ AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, flo
 AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums), x,
                 stride, rows, cols, sums)
 
-// to <- y (to - shift) scale: what a row of softmax weights y makes of the gradient by them
+// to <- y (to - shift) scale: gradient through a softmax row with weights y
 #define AUGUR_NN_SOFTMAX_BACKWARD(LANES)                                                                                                             \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     std::ptrdiff_t i = 0;                                                                                                                            \
@@ -113,7 +113,7 @@ AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t str
 AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, float shift, float scale, float* to, std::ptrdiff_t n), y, shift, scale,
                 to, n)
 
-// x <- min((x - the largest of x) scale, 0): what softmax takes the exponential of
+// x <- min((x - max(x)) scale, 0): exponents of a softmax row
 #define AUGUR_NN_SOFTMAX_SHIFT(LANES)                                                                                                                \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     const lanes zero = {};                                                                                                                           \
@@ -135,9 +135,9 @@ AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, fl
     }
 AUGUR_NN_KERNEL(softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, std::ptrdiff_t n), scale, x, n)
 
-/// The constants of one step of Adam.
+/// Constants of one step of Adam.
 struct adam_constants {
-    float beta1, rest1, beta2, rest2; ///< rest = 1 - beta, from double: in float 1 - 0.999 is off by 1e-5
+    float beta1, rest1, beta2, rest2; ///< rest = 1 - beta, computed in double: in float 1 - 0.999 has a relative error of 1e-5
     float decay, rate, inverse_root, epsilon;
 };
 
@@ -193,7 +193,7 @@ inline void adam(const adam_constants& c, const float* g, float* mean, float* sq
     detail::adam_generic(c, g, mean, square, p, n);
 }
 
-/// The sum of squares, in double, in eight chains.
+/// Sum of squares, in double, with eight independent accumulators.
 inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
     double chain[8] = {};
     std::ptrdiff_t i = 0;

@@ -3,7 +3,7 @@
 #define AUGUR_NN_KERNELS_EXP_HPP
 
 /// @file
-/// The exponential in float, equal at every place of a vector.
+/// Vectorised float exponential for non-positive arguments; the result for an element does not depend on its position in the array.
 
 #include <bit>
 #include <cstddef>
@@ -45,7 +45,7 @@ inline void exp_generic(float* x, std::ptrdiff_t n) noexcept {
     for (std::ptrdiff_t i = 0; i < n; ++i) x[i] = exp_nonpositive(x[i]);
 }
 #if AUGUR_X86
-/// By hand: GCC 12 makes no vectors of the loop, for its last comparison.
+/// Written with intrinsics: GCC 12 does not vectorise the loop because of its last comparison.
 __attribute__((target("avx2,fma"), always_inline)) inline __m256 exp_eight(__m256 y) noexcept {
     const __m256 one = _mm256_set1_ps(1.0F);
     const __m256 scaled = _mm256_fmadd_ps(y, _mm256_set1_ps(1.44269504F), _mm256_set1_ps(-0.5F));
@@ -58,9 +58,9 @@ __attribute__((target("avx2,fma"), always_inline)) inline __m256 exp_eight(__m25
     const __m256 two = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(power, _mm256_set1_epi32(127)), 23));
     return _mm256_andnot_ps(_mm256_cmp_ps(y, _mm256_set1_ps(-87.0F), _CMP_LT_OQ), _mm256_mul_ps(p, two));
 }
-/// The same operations on sixteen, so the same bits.
+/// The same operations on sixteen lanes, hence bit-identical.
 __attribute__((target("avx512f"), always_inline)) inline __m512 exp_sixteen(__m512 y) noexcept {
-    constexpr __mmask16 all = 0xFFFF; // the forms without a mask make GCC 12 warn
+    constexpr __mmask16 all = 0xFFFF; // GCC 12 warns about the intrinsics without a mask
     const __m512 one = _mm512_set1_ps(1.0F);
     const __m512 scaled = _mm512_fmadd_ps(y, _mm512_set1_ps(1.44269504F), _mm512_set1_ps(-0.5F));
     const __m512i power = _mm512_maskz_cvttps_epi32(all, _mm512_maskz_max_ps(all, scaled, _mm512_set1_ps(-126.5F)));
@@ -84,7 +84,7 @@ __attribute__((target("avx2,fma"))) inline void exp_avx2(float* x, std::ptrdiff_
 #endif
 } // namespace detail
 
-/// x[i] <- e^x[i] for x[i] <= 0. AVX-512 machines use AVX2 here.
+/// x[i] <- e^x[i] for x[i] <= 0. CPUs with AVX-512 use the AVX2 version.
 inline void exp_nonpositive(float* x, std::ptrdiff_t n, isa level = best_isa()) noexcept {
 #if AUGUR_X86
     if (level != isa::generic) return detail::exp_avx2(x, n);

@@ -3,10 +3,10 @@
 #define AUGUR_NN_KERNELS_GEMM_HPP
 
 /// @file
-/// Matrix product in float on plain pointers. The instruction set is chosen at run time: a program built for plain x86-64 gets the machine's speed.
+/// Float matrix product (GEMM) with AVX2 and AVX-512 kernels, selected at run time; no -march flag is needed.
 ///
-/// Every element is one chain of fused multiply-adds over k in order, cut into equal parts of at most 384 steps. So a row of the result depends on
-/// its row of A and on B only, not on how many rows there are or where it stands, and AVX2 and AVX-512 agree to the last bit.
+/// Every element is one chain of fused multiply-adds over k in order, in equal blocks of at most 384 steps. So a row of the result depends on its row
+/// of A and on B only, not on the number or the position of the rows, and AVX2 and AVX-512 are bit-identical.
 
 #include <algorithm>
 #include <array>
@@ -29,14 +29,14 @@ namespace nn::kernels {
 using augur::best_isa;
 using augur::isa;
 
-/// A read-only matrix: element (i, j) is data[i * row + j * col]. A transposed one has the strides exchanged. To be passed by reference: a copy is
-/// read in larger pieces than it was just written in, and waits for them.
+/// Read-only matrix: element (i, j) is data[i * row + j * col]; exchange the strides to transpose. Pass it by reference: a fresh copy causes
+/// store-forwarding stalls.
 struct operand {
     const float* data;
     std::ptrdiff_t row, col;
 };
 
-/// What a product is added to: row r at data + r row; data null: zeros.
+/// Initial value of a product: row r is at data + r * row; null data: zeros.
 struct gemm_start {
     const float* data = nullptr;
     std::ptrdiff_t row = 0;
@@ -44,20 +44,20 @@ struct gemm_start {
 
 namespace detail {
 
-inline constexpr std::ptrdiff_t k_block = 384; ///< most steps of k between two roundings to memory; 48 KiB of B
+inline constexpr std::ptrdiff_t k_block = 384; ///< maximum steps of k between two stores of the sums; 48 KiB of B
 
-/// The rows of A that a tile reads, and what the next tile will want from memory: a line `ahead`, `stride` floats further with each step of k.
+/// Rows of A of a tile, and the address to prefetch for the next tile; the address advances by `stride` floats per step of k.
 struct strip : operand {
-    const float* ahead;
+    const float* prefetch;
     std::ptrdiff_t stride;
 };
 
-/// One tile: c (R, V vectors) = [start +] a (R, k) panel (k, V vectors), `ldb` floats between the panel's rows; of the last vector only the first
-/// `last` lanes are in c.
+/// Kernel of one tile: c (R, V vectors) = [start +] a (R, k) panel (k, V vectors). `ldb` is the row stride of the panel; only the first `last` lanes
+/// of the last vector belong to c.
 using tile_function = void (*)(std::ptrdiff_t k, const strip& a, const float* panel, std::ptrdiff_t ldb, float* c, std::ptrdiff_t ldc,
                                const gemm_start& start, int last);
 
-/// Steps of k from which on a tile takes long enough that it is worth to ask for c in front of it.
+/// Minimum steps of k for which prefetching c pays.
 inline constexpr std::ptrdiff_t deep = 64;
 
 template <int R, int V>
@@ -97,10 +97,10 @@ struct avx2_tile {
                 for (int v = 0; v < V; v += 2) __builtin_prefetch(c + r * ldc + 8 * v, 1);
             }
         }
-        const float *from = a.data, *ahead = a.ahead;
+        const float *from = a.data, *prefetch = a.prefetch;
         const std::ptrdiff_t row = a.row, col = a.col, stride = a.stride;
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col, ahead += stride) {
-            __builtin_prefetch(ahead);
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from += col, prefetch += stride) {
+            __builtin_prefetch(prefetch);
             __m256 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm256_loadu_ps(panel + 8 * v);
@@ -147,11 +147,11 @@ struct avx512_tile {
                 for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * ldc + 16 * v, 1);
             }
         }
-        const float* ahead = a.ahead;
+        const float* prefetch = a.prefetch;
         const std::ptrdiff_t row = a.row, col = a.col, stride = a.stride;
         const float* from[3] = {a.data, a.data + (R > 4 ? 4 : 0) * row, a.data + (R > 8 ? 8 : 0) * row}; // addresses that take few registers
-        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from[0] += col, from[1] += col, from[2] += col, ahead += stride) {
-            __builtin_prefetch(ahead);
+        for (std::ptrdiff_t p = 0; p < k; ++p, panel += ldb, from[0] += col, from[1] += col, from[2] += col, prefetch += stride) {
+            __builtin_prefetch(prefetch);
             __m512 b[V];
             AUGUR_UNROLL
             for (int v = 0; v < V; ++v) b[v] = _mm512_loadu_ps(panel + 16 * v);
@@ -176,7 +176,7 @@ struct avx512_tile {
 };
 #endif
 
-/// The tiles of V vectors, by rows.
+/// Tile kernels of V vectors, by number of rows.
 template <template <int, int> class Tile, int V, int... R>
 constexpr std::array<tile_function, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
     return {&Tile<R + 1, V>::run...};
@@ -188,7 +188,7 @@ inline constexpr auto tile_column = tiles_of<Tile, V>(std::make_integer_sequence
 inline void transpose(float* to, std::ptrdiff_t width, const float* from, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols) {
     std::ptrdiff_t j = 0;
 #if AUGUR_X86
-    for (; j + 4 <= cols; j += 4) { // whole lines of `to`, while those of `from` stay in the first cache
+    for (; j + 4 <= cols; j += 4) { // writes whole cache lines of `to`; the lines of `from` stay in the first-level cache
         std::ptrdiff_t i = 0;
         for (; i + 4 <= rows; i += 4) {
             const float* const at = from + i * stride + j;
@@ -208,7 +208,7 @@ inline void transpose(float* to, std::ptrdiff_t width, const float* from, std::p
         for (std::ptrdiff_t i = 0; i < rows; ++i) to[j * width + i] = from[i * stride + j];
 }
 
-/// panel (depth, width) <- the first `used` columns of B from `from` on, then zeros.
+/// panel (depth, width) <- `used` columns of B, starting at `from`, then zeros.
 template <std::ptrdiff_t Full>
 void pack(float* panel, const float* from, const operand& b, std::ptrdiff_t depth, std::ptrdiff_t used, std::ptrdiff_t width) {
     if (b.col == 1 && used == Full) {
@@ -226,12 +226,12 @@ void pack(float* panel, const float* from, const operand& b, std::ptrdiff_t dept
         for (std::ptrdiff_t j = used; j < width; ++j) panel[p * width + j] = 0;
 }
 
-/// How B is cut: into blocks of `depth` <= k_block steps of k, as even as can be, and panels of `full` columns.
+/// Partition of B into blocks of `depth` <= k_block steps of k, of nearly equal size, and panels of `full` columns.
 template <template <int, int> class Tile>
 struct cut {
     using largest = Tile<1, 1>;
     static constexpr std::ptrdiff_t full = largest::lanes * largest::vectors;
-    /// f(k0, depth) for each block; at least once.
+    /// Calls f(k0, depth) for each block, at least once.
     template <class F>
     static void blocks(std::ptrdiff_t k, const F& f) {
         std::ptrdiff_t k0 = 0;
@@ -244,14 +244,14 @@ struct cut {
     static std::ptrdiff_t vectors(std::ptrdiff_t used) { return (used + largest::lanes - 1) / largest::lanes; }
 };
 
-/// C = [start +] A B with panels of B packed on the stack (48 KiB) if they do not come `packed`. A small product reads B where it lies.
+/// C = [start +] A B. Packs the panels of B on the stack (48 KiB) unless `packed` has them; a small product reads B without packing.
 template <template <int, int> class Tile>
 void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, const float* packed, float* c,
                std::ptrdiff_t ldc, const gemm_start& start) {
     using shape = cut<Tile>;
     using largest = typename shape::largest;
     constexpr std::ptrdiff_t full = shape::full, small = 48;
-    constexpr std::ptrdiff_t m_block = 384; // rows of A that all panels find in the second cache
+    constexpr std::ptrdiff_t m_block = 384; // rows of A that fit in the second-level cache
     alignas(64) float room[k_block * full];
     shape::blocks(k, [&](std::ptrdiff_t k0, std::ptrdiff_t depth) {
         const gemm_start from_c{c, ldc}, &add = k0 > 0 ? from_c : start;
@@ -273,12 +273,12 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const opera
                 }
                 const auto& tiles = vectors == 1 ? tile_column<Tile, 1> : tile_column<Tile, 2>;
                 std::ptrdiff_t i = m0;
-                for (std::ptrdiff_t left = (m1 - m0 + largest::rows - 1) / largest::rows; left > 0; --left) { // as even as can be
+                for (std::ptrdiff_t left = (m1 - m0 + largest::rows - 1) / largest::rows; left > 0; --left) { // tiles of nearly equal height
                     const std::ptrdiff_t rows = (m1 - i + left - 1) / left;
                     strip at{{a.data + i * a.row + k0 * a.col, a.row, a.col}, nullptr, 0};
-                    at.ahead = at.data;
-                    if (n0 == 0 && left > 1) { // the other panels find the rows in the cache
-                        at.ahead += (a.col == 1 ? rows : 2 * rows - 1) * a.row;
+                    at.prefetch = at.data;
+                    if (n0 == 0 && left > 1) { // for later panels the rows are in the cache
+                        at.prefetch += (a.col == 1 ? rows : 2 * rows - 1) * a.row;
                         at.stride = a.col == 1 ? rows : a.col;
                     }
                     const gemm_start from_start{add.data == nullptr ? nullptr : add.data + i * add.row + n0, add.row};
@@ -290,7 +290,7 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const opera
     });
 }
 
-/// The panels of B one behind the other, as `gemm_loop` takes them.
+/// Packs all panels of B in the order of `gemm_loop`.
 template <template <int, int> class Tile>
 void pack_all(std::ptrdiff_t k, std::ptrdiff_t n, const operand& b, line_buffer<float>& to) {
     using shape = cut<Tile>;
@@ -307,7 +307,7 @@ void pack_all(std::ptrdiff_t k, std::ptrdiff_t n, const operand& b, line_buffer<
 
 } // namespace detail
 
-/// C (m, n) = [start +] A (m, k) B (k, n); C is row-major with `ldc` floats between rows and overlaps neither operand; it may be the start.
+/// C (m, n) = [start +] A (m, k) B (k, n). C is row-major with row stride `ldc`; it must not overlap A or B, and may be the start.
 ///
 /// @note O(m n k), no allocation, safe to call concurrently on distinct C
 inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const operand& a, const operand& b, float* c, std::ptrdiff_t ldc,
@@ -320,7 +320,7 @@ inline void gemm(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const ope
     detail::gemm_loop<detail::generic_tile>(m, n, k, a, b, nullptr, c, ldc, start);
 }
 
-/// A matrix B (k, n) as `gemm` multiplies by it, for many products with the same one. Grows and never shrinks.
+/// Packed matrix B (k, n) for many products with the same B. Its memory grows and never shrinks.
 class packed_operand {
 public:
     /// pre: the processor has `level`
@@ -335,7 +335,7 @@ public:
         detail::pack_all<detail::generic_tile>(k, n, b, panels_);
     }
 
-    /// C (m, n) = [start +] A (m, k) B, to the last bit as `gemm` has it. Safe to call concurrently on distinct C.
+    /// C (m, n) = [start +] A (m, k) B, bit-identical to `gemm`. Safe to call concurrently on distinct C.
     void gemm(std::ptrdiff_t m, const operand& a, float* c, std::ptrdiff_t ldc, const gemm_start& start = {}) const {
         const operand none{nullptr, 0, 0};
 #if AUGUR_X86

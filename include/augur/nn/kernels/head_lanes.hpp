@@ -3,11 +3,11 @@
 #define AUGUR_NN_KERNELS_HEAD_LANES_HPP
 
 /// @file
-/// Attention weights with one vector lane a head: eight heads are scored by one fused multiply-add, without a broadcast and without a sum across
-/// lanes. AVX-512 takes two queries at a time, with the same operations in each lane and so the same bits as AVX2.
+/// Attention weights with one SIMD lane per head: one fused multiply-add processes eight heads, without broadcasts and horizontal sums. AVX-512
+/// processes two queries at a time with the same operations per lane, so it is bit-identical to AVX2.
 ///
-/// A query or key of H heads of width d is laid out (G, d, 8) with G = ceil(H / 8) groups of heads; heads beyond H are zero. Scores and weights are
-/// (query, key, 8 G).
+/// A query or key of H heads of width d has the layout (G, d, 8) with G = ceil(H / 8) groups of heads; heads beyond H are zero. Scores and weights
+/// are (query, key, 8 G).
 
 #include <cmath>
 #include <cstddef>
@@ -24,10 +24,10 @@ namespace augur::inline v0 {
 namespace nn::kernels {
 
 inline constexpr std::ptrdiff_t head_lanes = 8;
-inline constexpr std::ptrdiff_t query_block = 4; ///< queries are scored four at a time: room and pointers for whole blocks are needed
+inline constexpr std::ptrdiff_t query_block = 4; ///< queries per block; memory and pointers are needed for whole blocks
 inline constexpr std::ptrdiff_t key_block = 3;
 
-/// Rows up to the next whole block.
+/// Rounds n up to a multiple of `block`.
 constexpr std::ptrdiff_t whole_blocks(std::ptrdiff_t n, std::ptrdiff_t block) noexcept { return (n + block - 1) / block * block; }
 
 namespace detail {
@@ -124,7 +124,7 @@ struct avx512_lanes {
 #undef AUGUR_NN_OP
 #endif
 
-// One body for every instruction set, as in panel.hpp.
+// one body for all instruction sets, as in panel.hpp
 #define AUGUR_NN_HEAD_LANES(prefix, P, attributes)                                                                                                   \
     template <int K>                                                                                                                                 \
     attributes void prefix##_block(const float* const* q, const float* const* next, const float* const* k, std::ptrdiff_t d, std::ptrdiff_t groups,  \
@@ -229,22 +229,22 @@ AUGUR_NN_HEAD_LANES(avx512, avx512_lanes, __attribute__((target("avx512f"))) inl
 
 } // namespace detail
 
-/// The steps of a softmax over keys, and the way back.
+/// Kernels of the attention weights: scores, softmax over keys, and its backward pass.
 struct head_lane_kernels {
-    /// out (queries, keys, 8 groups) <- q k. Pointers and room for whole blocks: queries to a multiple of 4, keys to one of 3.
+    /// out (queries, keys, 8 groups) <- q k. Pointers and memory must be padded to whole blocks: queries to a multiple of 4, keys to a multiple of 3.
     void (*scores)(const float* const* q, std::ptrdiff_t queries, const float* const* k, std::ptrdiff_t keys, std::ptrdiff_t d, std::ptrdiff_t groups,
                    float* out, std::ptrdiff_t out_row);
-    /// Each of `count` rows (keys, lanes) of scores, `stride` numbers apart, becomes shares that add up to 1, where key j counts times[j].
-    /// log_sums (count, lanes), where it is not null, <- log of the sum of times[j] e^score.   pre: keys > 0
+    /// Softmax in place of each of `count` rows (keys, lanes) of scores with row stride `stride`, where key j has multiplicity times[j].
+    /// log_sums (count, lanes) <- log(sum of times[j] e^score), unless null.   pre: keys > 0
     void (*soften)(float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, const float* times, std::ptrdiff_t keys, std::ptrdiff_t lanes,
                    float* log_sums);
-    /// rows <- dL/d(score) from dL/d(share), where `weights` are the shares and a score was multiplied by `scale`; both (count, keys, lanes),
-    /// `stride` numbers from one of `count` to the next.
+    /// rows <- dL/d(unscaled score), given dL/d(weight) in `rows` and the softmax weights in `weights`; the scores were multiplied by `scale`. Both
+    /// are (count, keys, lanes) with row stride `stride`.
     void (*soften_backward)(const float* weights, float* rows, std::ptrdiff_t count, std::ptrdiff_t stride, std::ptrdiff_t keys, std::ptrdiff_t lanes,
                             float scale);
 };
 
-/// pre: the processor has `level`
+/// Returns the kernels of an instruction set.   pre: the CPU has `level`
 inline head_lane_kernels head_lane_functions(isa level = best_isa()) {
 #if AUGUR_X86
     if (level == isa::avx512) return {&detail::avx512_scores, &detail::avx512_soften, &detail::avx512_soften_backward};

@@ -3,7 +3,7 @@
 #define AUGUR_NN_KERNELS_LAMBDA_RANK_HPP
 
 /// @file
-/// The pairs of one item in LambdaRank, in double.
+/// LambdaRank kernel: loss and gradient of all pairs with one item, in double.
 
 #include <cstddef>
 
@@ -12,7 +12,7 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// Items by rank, highest score first, padded to a multiple of `lambda_lanes` by items of discount 1.
+/// Items sorted by score, highest first, padded to a multiple of `lambda_lanes` with items of discount 1.
 struct ranked_items {
     const double* score;
     const double* power;    ///< e^(score - base), the base at least the score
@@ -24,7 +24,7 @@ inline constexpr std::ptrdiff_t lambda_lanes = 8;
 
 namespace detail {
 
-// The vector extensions of gcc and clang, which become the registers of the function that the text stands in; a template would be lowered too early.
+// Vector extensions of gcc and clang in a macro, so that the enclosing function's instruction set applies; a template would be lowered too early.
 //
 // e = e^-|s_a - s_b|; log(1 + e) = log(1 + f) [+ log 2] with f = e, or (e - 1) / 2 where e > sqrt(2) - 1, as 2 s + s R(s^2), s = f / (2 + f), and R
 // of fdlibm's e_log.c; 1 / (1 + e) comes from the same division. A pair with an item that stands higher, or with padding, has no weight.

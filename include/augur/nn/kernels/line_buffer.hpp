@@ -3,7 +3,7 @@
 #define AUGUR_NN_KERNELS_LINE_BUFFER_HPP
 
 /// @file
-/// Memory for vectors.
+/// Growing buffer aligned to cache lines, for vector kernels.
 
 #include <cstddef>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// Memory that begins a cache line. Grows, and keeps what it holds.
+/// Buffer aligned to a cache line. Grows and keeps its contents.
 template <class T>
 class line_buffer {
 public:

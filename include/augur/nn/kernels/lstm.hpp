@@ -3,7 +3,7 @@
 #define AUGUR_NN_KERNELS_LSTM_HPP
 
 /// @file
-/// The gates of an LSTM in float, vectorised at run time.
+/// LSTM gate activations and state update in float, vectorised at run time.
 
 #include <bit>
 #include <cmath>
@@ -18,8 +18,8 @@ namespace nn::kernels {
 
 namespace detail {
 
-/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without its branches, which keep a loop over it from becoming vector code. NaN stays NaN: huge
-/// weights make it from finite numbers. An integer cannot be made of it, so the power of two is that of `number`, which is x or, of NaN, any other.
+/// e^x for -87 <= x <= 0 as `exp_nonpositive`, without branches, so that the compiler vectorises a loop over it. NaN stays NaN (huge weights can
+/// produce it). A NaN cannot be converted to an integer, so the exponent is computed from `number`: x, or any other number if x is NaN.
 constexpr float exp_within(float x, float number) noexcept {
     const auto n = static_cast<std::int32_t>(number * 1.44269504F - 0.5F); // towards 0: rounds to nearest
     const auto whole = static_cast<float>(n);
@@ -34,19 +34,19 @@ constexpr float exp_within(float x, float number) noexcept {
     p = p * r + 1.0F;
     return p * std::bit_cast<float>((n + 127) << 23);
 }
-/// The same of a single number.
+/// e^x of a single number.
 constexpr float exp_within(float x) noexcept { return exp_within(x, x > -87.0F ? x : -87.0F); }
 inline float near_tanh(float a) noexcept {
     const float s = a * a;
     return a * (1.0F - s * (1.0F / 3.0F - s * (2.0F / 15.0F - s * (17.0F / 315.0F))));
 }
-/// Relative error below 1e-6, as that of the vectors below.
+/// tanh with a relative error below 1e-6, as the vector version below.
 inline float tanh(float x) noexcept {
     const float a = std::abs(x), e = exp_within(a > 43.5F ? -87.0F : -2.0F * a);
     return std::copysign(a < 0.125F ? near_tanh(a) : (1.0F - e) / (1.0F + e), x);
 }
 
-// Sixteen numbers in short loops of one thing each: of known length and with one condition at most, so that they become vector code at -O2.
+// Loops over sixteen numbers with one operation and at most one condition each, so that the compiler vectorises them at -O2.
 #define AUGUR_NN_LSTM_EACH(...)                                                                                                                      \
     for (std::ptrdiff_t j = 0; j < 16; ++j) __VA_ARGS__;
 #define AUGUR_NN_LSTM_SIGMOID(X)                                                                                                                     \

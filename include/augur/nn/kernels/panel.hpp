@@ -3,14 +3,14 @@
 #define AUGUR_NN_KERNELS_PANEL_HPP
 
 /// @file
-/// Matrix products for inference: B is packed once (panel_layer.hpp), A is a tile that stays in the cache, and what follows the product (bias, ReLU,
-/// a residual) is done while the sums are still in registers.
+/// Matrix-product kernels for inference: B is packed once (panel_layer.hpp), A is a tile in the cache, and bias, ReLU and residual are fused with the
+/// product in registers.
 ///
-/// B is cut into panels of W columns, each (k, W) in one piece. In bf16 two steps of k lie side by side, (k / 2, W, 2), as `vdpbf16ps` reads them. A
-/// panel may come in segments, a few steps of k each, that lie anywhere: so the rows of B can be gathered from a table without being copied.
+/// B is divided into panels of W columns, each stored as (k, W). In bf16 two steps of k are interleaved, (k / 2, W, 2), as `vdpbf16ps` reads them. A
+/// panel may consist of segments of a few steps of k at any addresses, so that rows of B are gathered from a table without a copy.
 ///
-/// Every element is one chain of fused multiply-adds that begins with its initial value, so AVX2 and AVX-512 agree to the last bit, and a row does
-/// not depend on the rows beside it.
+/// Every element is one chain of fused multiply-adds that starts with its initial value, so AVX2 and AVX-512 are bit-identical, and a row does not
+/// depend on the other rows.
 
 #include <array>
 #include <bit>
@@ -31,7 +31,7 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// What becomes of a sum.
+/// Operation fused after the product; s is the sum.
 enum class panel_end : std::uint8_t {
     linear,   ///< y = s
     relu,     ///< y = max(s, 0)
@@ -40,17 +40,17 @@ enum class panel_end : std::uint8_t {
     sums      ///< sums = s, in float
 };
 
-/// One tile: R rows of A times one panel.
+/// Arguments of one tile: R rows of A times one panel.
 template <class T> // float or bf16
 struct panel_tile {
-    const T* a = nullptr; ///< row r begins at a + r a_row, its numbers for segment s at s a_segment
+    const T* a = nullptr; ///< row r begins at a + r * a_row; its numbers for segment s at offset s * a_segment
     std::ptrdiff_t a_row = 0, a_segment = 0;
     const T* const* segments = nullptr; ///< segment s of the panel begins at segments[s] + offset
     std::ptrdiff_t count = 1, offset = 0;
-    std::ptrdiff_t steps = 0;           ///< in a segment; of one k in float, of two in bf16
-    const float* const* init = nullptr; ///< row r starts at init[r init_next] + init_offset: a bias (init_next 0), or one's own
+    std::ptrdiff_t steps = 0;           ///< steps per segment; a step is one k in float, two in bf16
+    const float* const* init = nullptr; ///< initial value of row r is at init[r * init_next] + init_offset; init_next 0: a bias for all rows
     std::ptrdiff_t init_next = 0, init_offset = 0;
-    const T* x = nullptr; ///< the residual's rows
+    const T* x = nullptr; ///< rows of the residual
     std::ptrdiff_t x_row = 0;
     T* y = nullptr;
     std::ptrdiff_t y_row = 0;
@@ -88,7 +88,7 @@ struct generic_panel {
     static void store(float* p, const vec& v) { std::memcpy(p, v.x.data(), sizeof v.x); }
 };
 
-/// The twin of `vdpbf16ps` in plain C++: as exact, not as fast. 64 columns, as the real one has.
+/// Portable C++ version of the `vdpbf16ps` kernel, for tests: equally exact, slow, 64 columns.
 struct generic_bf16_panel : generic_panel {
     using number = bf16;
     static constexpr int vectors = 8, pair = 2;
@@ -128,10 +128,10 @@ struct avx2_panel {
     AUGUR_NN_OP("avx2,fma") vec broadcast(const float* p) { return _mm256_broadcast_ss(p); }
     AUGUR_NN_OP("avx2,fma") vec fma(vec a, vec b, vec s) { return _mm256_fmadd_ps(a, b, s); }
     AUGUR_NN_OP("avx2,fma") vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
-    AUGUR_NN_OP("avx2,fma") vec relu(vec a) { return _mm256_max_ps(_mm256_setzero_ps(), a); } // the second operand of the two wins for NaN
+    AUGUR_NN_OP("avx2,fma") vec relu(vec a) { return _mm256_max_ps(_mm256_setzero_ps(), a); } // max returns the second operand for NaN
     AUGUR_NN_OP("avx2,fma") void store(float* p, vec v) { _mm256_storeu_ps(p, v); }
 };
-inline constexpr __mmask16 every = 0xFFFF; ///< the forms without a mask make GCC 12 warn of uninitialised vectors
+inline constexpr __mmask16 every = 0xFFFF; ///< GCC 12 warns about uninitialised vectors in the intrinsics without a mask
 struct avx512_panel {
     using number = float;
     using vec = __m512;
@@ -145,7 +145,7 @@ struct avx512_panel {
     AUGUR_NN_OP("avx512f") void store(float* p, vec v) { _mm512_storeu_ps(p, v); }
 };
 struct avx512_narrow_panel : avx512_panel {
-    static constexpr int vectors = 1, rows = 12; // as many sums as hide what one takes
+    static constexpr int vectors = 1, rows = 12; // enough accumulators to hide the latency
 };
 struct avx512_bf16_panel {
     using number = bf16;
@@ -172,7 +172,7 @@ struct avx512_bf16_panel {
 };
 #endif
 
-// One body for every instruction set: a function that may use its instructions must name them, which a template argument cannot do.
+// One body for all instruction sets, in a macro: the target attribute of a function cannot depend on a template argument.
 #define AUGUR_NN_PANEL_TILE(name, policy, attributes)                                                                                                \
     template <int R, panel_end End>                                                                                                                  \
     attributes void name(const panel_tile<policy::number>& t) {                                                                                      \
@@ -238,16 +238,17 @@ using panel_function = void (*)(const panel_tile<T>&);
 
 } // namespace detail
 
-/// The tiles of one instruction set.
+/// Tile kernels of one instruction set.
 template <class T>
 struct panel_kernels {
     std::ptrdiff_t width = 0; ///< W, columns of a panel
-    std::ptrdiff_t rows = 0;  ///< most rows of a tile
-    std::ptrdiff_t pair = 1;  ///< k in a step
-    bool amx = false;         ///< whole layers by AMX (panel_layer); there are no tiles
+    std::ptrdiff_t rows = 0;  ///< maximum rows of a tile
+    std::ptrdiff_t pair = 1;  ///< steps of k that are interleaved: 1 in float, 2 in bf16
+    bool amx = false;         ///< whole layers use AMX (panel_layer); no tile kernels
     std::array<std::array<detail::panel_function<T>, 12>, 5> tiles{};
 
-    /// Y (m, W) = end(init + A panel); fields of `t` are those of the first row, on return too. No copy: it would take as long as a small tile.
+    /// Y (m, W) = end(init + A panel). The fields of `t` describe the first row; they are restored on return. `t` is not copied, because the copy
+    /// would take as long as a small tile.
     void operator()(panel_end end, std::ptrdiff_t m, panel_tile<T>& t) const {
         const auto& by_rows = tiles[static_cast<std::size_t>(end)];
         if (m <= rows) {
@@ -262,7 +263,7 @@ struct panel_kernels {
             static_cast<std::ptrdiff_t>((static_cast<std::uint32_t>(m) + static_cast<std::uint32_t>(rows) - 1) / static_cast<std::uint32_t>(rows));
         const auto least = static_cast<std::ptrdiff_t>(static_cast<std::uint32_t>(m) / static_cast<std::uint32_t>(parts));
         std::ptrdiff_t higher = m - parts * least;
-        for (std::ptrdiff_t left = parts; left > 0; --left, --higher) { // as even as can be: thin tiles are slow
+        for (std::ptrdiff_t left = parts; left > 0; --left, --higher) { // tiles of nearly equal height: low tiles are slow
             const std::ptrdiff_t r = higher > 0 ? least + 1 : least;
             by_rows[static_cast<std::size_t>(r - 1)](t);
             t.a += r * t.a_row;
@@ -281,7 +282,7 @@ struct panel_kernels {
 
 namespace detail {
 template <class Policy>
-constexpr int tile_height(int r) { // beyond the highest: never called
+constexpr int tile_height(int r) { // clamps heights that are never called
     return r < Policy::rows ? r : Policy::rows;
 }
 #define AUGUR_NN_PANEL_ROW(tile, policy, end)                                                                                                        \
@@ -309,7 +310,7 @@ panel_kernels<float> narrow_avx512_panels(std::index_sequence<R...>) {
 #endif
 } // namespace detail
 
-/// In float.   pre: the processor has `level`, and amx_ready() if `amx`
+/// Float kernels.   pre: the CPU has `level`, and amx_ready() if `amx`
 inline panel_kernels<float> float_panels(isa level = best_isa(), bool amx = false) {
     if (amx) return {amx_columns, amx_rows, 1, true, {}};
 #if AUGUR_X86
@@ -320,7 +321,7 @@ inline panel_kernels<float> float_panels(isa level = best_isa(), bool amx = fals
     return AUGUR_NN_PANEL_KERNELS(detail::generic_panel_tile, detail::generic_panel);
 }
 
-/// In float, panels of at most 16 columns, and with panel_end::linear alone.   pre: the processor has `level`
+/// Float kernels with panels of at most 16 columns, for panel_end::linear only.   pre: the CPU has `level`
 inline panel_kernels<float> narrow_float_panels(isa level = best_isa()) {
 #if AUGUR_X86
     if (level == isa::avx512) return detail::narrow_avx512_panels(std::make_index_sequence<detail::avx512_narrow_panel::rows>());
@@ -328,7 +329,7 @@ inline panel_kernels<float> narrow_float_panels(isa level = best_isa()) {
     return float_panels(level);
 }
 
-/// In bf16 with sums in float: by the processor's instruction, or slowly, or by AMX.   pre: !native || has_bf16(), and amx_ready() if `amx`
+/// bf16 kernels with float sums: AVX512_BF16 if `native`, AMX if `amx`, else portable C++.   pre: !native || has_bf16(), and amx_ready() if `amx`
 inline panel_kernels<bf16> bf16_panels(bool native = has_bf16(), bool amx = false) {
     if (amx) return {amx_columns, amx_rows, 2, true, {}};
 #if AUGUR_X86

@@ -3,7 +3,7 @@
 #define AUGUR_NN_KERNELS_PANEL_LAYER_HPP
 
 /// @file
-/// Layers whose weights are packed once, on the products of panel.hpp or of amx.hpp.
+/// Linear layers with packed weights for inference, on the kernels of panel.hpp or amx.hpp.
 
 #include <cstddef>
 
@@ -16,15 +16,15 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-/// A layer's weights, packed, and its bias.
+/// Packed weights and bias of a layer.
 template <class T>
 struct packed_panels {
     std::ptrdiff_t inputs = 0, panels = 0, steps = 0, panel_size = 0;
     line_buffer<T> weights;  ///< (panels, steps, W [, 2]), zeros beyond
-    line_buffer<bf16> tiles; ///< instead, for AMX: (panels, parts, k / 2, W, 2), k padded to whole tiles; for float two parts, upper and lower
+    line_buffer<bf16> tiles; ///< AMX, instead of weights: (panels, parts, k / 2, W, 2), k padded to whole tiles; float: two parts, high and low
     line_buffer<float> bias; ///< (panels, W)
 
-    /// `at(k, c)` gives the weight, `bias_at(c)` the bias of column c.
+    /// Packs a layer; `at(k, c)` returns the weight, `bias_at(c)` the bias of column c.
     template <class Weight, class Bias>
     packed_panels(const panel_kernels<T>& kernels, std::ptrdiff_t k, std::ptrdiff_t columns, const Weight& at, const Bias& bias_at)
         : inputs(k), panels((columns + kernels.width - 1) / kernels.width), steps((k + kernels.pair - 1) / kernels.pair),
@@ -52,20 +52,20 @@ struct packed_panels {
     }
 };
 
-/// Where a layer's rows come from and go to: rows of A, of the residual and of Y are `a_row`, `x_row`, `y_row` numbers apart.
-/// Y has whole panels: columns rounded up to W.
+/// Arguments of a layer: A, residual x and result Y with row strides `a_row`, `x_row`, `y_row` in numbers. Y has whole panels: its columns are
+/// rounded up to a multiple of W.
 ///
-/// With AMX in bf16 rows of A are read up to the next multiple of 32 numbers, which must be finite, and up to the next multiple of 16 rows, which
-/// must be there. In float `room` is 64 numbers for each of A's columns, rounded up to 32.
+/// With AMX in bf16, A is read up to the next multiple of 32 columns, whose values must be finite, and up to the next multiple of 16 rows, which must
+/// be allocated. With AMX in float, `room` needs 64 numbers per column of A, with the columns rounded up to a multiple of 32.
 template <class T>
 struct layer_rows {
     const T* a = nullptr;
     std::ptrdiff_t a_row = 0;
     T* y = nullptr;
     std::ptrdiff_t y_row = 0;
-    const T* x = nullptr; ///< of a residual
+    const T* x = nullptr; ///< residual
     std::ptrdiff_t x_row = 0;
-    const float* const* init = nullptr; ///< each row's own start instead of the bias
+    const float* const* init = nullptr; ///< initial value of each row instead of the bias
     bf16* room = nullptr;
 };
 
@@ -75,7 +75,7 @@ void amx_layer([[maybe_unused]] panel_end end, [[maybe_unused]] std::ptrdiff_t m
                [[maybe_unused]] const packed_panels<T>& packed) {
 #if AUGUR_X86
     constexpr bool half = sizeof(T) == sizeof(bf16);
-    constexpr std::ptrdiff_t block = half ? 2 * amx_rows : amx_rows; // rows of A that stay in the first cache
+    constexpr std::ptrdiff_t block = half ? 2 * amx_rows : amx_rows; // rows of A that fit in the first-level cache
     const std::ptrdiff_t depth = (packed.inputs + amx_depth - 1) / amx_depth * amx_depth;
     const float* const bias = packed.bias.data();
     const float* const* init = t.init == nullptr ? &bias : t.init;

@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_ACTIVATION_HPP
 
 /// @file
-/// Smooth activations of one number, each with its derivative.
+/// Activation functions (sigmoid, tanh, GELU, ReLU) and their derivatives.
 
 #include <cmath>
 #include <concepts>
@@ -26,7 +26,7 @@ concept has_erfc = requires(const S& x) {
 };
 } // namespace detail
 
-/// 1 / (1 + e^-x), without overflow on either side.
+/// 1 / (1 + e^-x), without overflow for large |x|.
 template <scalar S>
 S sigmoid(const S& x) {
     using std::exp;
@@ -37,7 +37,7 @@ S sigmoid(const S& x) {
     return S(1) / (S(1) + exp(-x));
 }
 
-/// tanh, by the exponential where the number type has none of its own.
+/// tanh; computed from exp if the number type has no tanh.
 template <scalar S>
 S hyperbolic_tangent(const S& x) {
     if constexpr (detail::has_tanh<S>) {
@@ -51,7 +51,7 @@ S hyperbolic_tangent(const S& x) {
     }
 }
 
-/// The Gaussian error linear unit (Hendrycks, Gimpel 2016), exact: x Phi(x) = x erfc(-x / sqrt 2) / 2. Needs `erfc`.
+/// Gaussian error linear unit (Hendrycks, Gimpel 2016), exact: x Phi(x) = x erfc(-x / sqrt 2) / 2. Needs `erfc`.
 template <scalar S>
 requires detail::has_erfc<S>
 struct gelu_exact {
@@ -67,7 +67,7 @@ struct gelu_exact {
     }
 };
 
-/// The same with the approximation of GPT-2: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+/// GELU with the tanh approximation of GPT-2: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 template <scalar S>
 struct gelu_tanh {
     // 1 + tanh(u) = 2 sigmoid(2 u): without cancellation for negative x
@@ -78,14 +78,14 @@ struct gelu_tanh {
     }
 };
 
-/// The rectifier; its derivative at 0 is 0.
+/// Rectified linear unit; its derivative at 0 is 0.
 template <scalar S>
 struct rectifier {
     static S value(const S& x) { return x > S(0) ? x : S(0); }
     static S derivative(const S& x) { return x > S(0) ? S(1) : S(0); }
 };
 
-/// y <- F(x), element by element.   x, y (T, D), which may be the same
+/// y <- F(x), elementwise.   x, y (T, D) may be the same matrix
 template <class F, scalar S>
 void activate(in<S> x, out<S> y) {
     AUGUR_ASSERT(x.rows() == y.rows() && x.cols() == y.cols(), "activate: shape");

@@ -16,23 +16,23 @@
 namespace augur::inline v0 {
 namespace nn {
 
-/// Sequences that lie one behind the other in the rows of a matrix. Sequence n owns the rows [begin[n], begin[n + 1]).
+/// Layout of N sequences stored one after the other in the rows of a matrix. Sequence n has the rows [begin[n], begin[n + 1]).
 struct sequences {
     std::span<const index> begin;          ///< (N + 1), begin[0] = 0
-    std::span<const std::uint32_t> repeat; ///< (T) how often each row occurs in its sequence; empty: once. 0: never attended to, i.e. masked
+    std::span<const std::uint32_t> repeat; ///< (T) multiplicity of each row in its sequence; empty: 1 each; 0: masked as a key
     bool causal = false;                   ///< a row attends to itself and the rows before it only
 
     [[nodiscard]] index count() const { return static_cast<index>(begin.size()) - 1; }
     [[nodiscard]] index rows() const { return begin.back(); }
 };
 
-/// What `attention::forward` leaves for `attention::backward`, and memory for both.
+/// Activations that `attention::forward` stores for `attention::backward`, and scratch memory of both.
 template <scalar S>
 struct attention_activation {
     buffer<S> qkv;                       ///< (T, 3D) queries, keys, values
-    buffer<S> context;                   ///< (T, D) the heads' results, side by side
+    buffer<S> context;                   ///< (T, D) concatenated results of the heads
     std::vector<S> weights;              ///< softmax weights: for each sequence of length l, H blocks (l, l), or in lanes (kernels/head_lanes.hpp)
-    std::vector<std::size_t> weights_at; ///< (N) where the blocks of a sequence begin
+    std::vector<std::size_t> weights_at; ///< (N) offset of each sequence in `weights`
     buffer<S> d_context, d_qkv;          ///< backward only
     buffer<S> scratch;                   ///< (l, l)
     detail::lane_room lanes;
@@ -42,10 +42,10 @@ struct attention_activation {
 ///
 ///     x, y (T, D)    in_proj (D, 3D)    out_proj (D, D)    head h owns columns h D/H .. (h + 1) D/H
 ///
-/// As `torch.nn.MultiheadAttention` without dropout. A row that occurs r times in its sequence is given once, with r: its weight as a key is
-/// r exp(.), its result is the same for each occurrence. A mask of padding is r = 0.
+/// As `torch.nn.MultiheadAttention` without dropout. A row that occurs r times in its sequence is stored once, with multiplicity r: its weight as a
+/// key is r exp(.), and its result is the same for each occurrence. r = 0 masks padding.
 ///
-/// `forward` = `project`, `attend`, `combine`; a caller that can share projections between equal rows calls the parts.
+/// `forward` is in_proj, `attend`, out_proj; a caller that shares projections between equal rows calls the parts.
 template <scalar S>
 struct attention {
     linear<S> in_proj;  ///< (D, 3D)
@@ -56,15 +56,15 @@ struct attention {
     static attention zeros(index width, index heads);
     [[nodiscard]] index width() const { return out_proj.W.rows(); }
 
-    /// y <- attention of x. Keeps what backward needs in `kept`.
-    void forward(in<S> x, const sequences& which, attention_activation<S>& kept, out<S> y) const;
-    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` as forward on the same x left it
-    void backward(in<S> x, const sequences& which, attention_activation<S>& kept, in<S> dy, out<S> dx, attention& grad) const;
+    /// y <- attention of x. Stores the activations for backward in `kept`.
+    void forward(in<S> x, const sequences& layout, attention_activation<S>& kept, out<S> y) const;
+    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x
+    void backward(in<S> x, const sequences& layout, attention_activation<S>& kept, in<S> dy, out<S> dx, attention& grad) const;
 
-    /// context <- the heads' results from kept.qkv.   pre: kept.qkv is (T, 3D)
-    void attend(const sequences& which, attention_activation<S>& kept) const;
-    /// kept.d_qkv <- dL/d(qkv), given kept.d_context.   pre: `kept` as attend left it
-    void attend_backward(const sequences& which, attention_activation<S>& kept) const;
+    /// kept.context <- results of the heads, from kept.qkv.   pre: kept.qkv is (T, 3D)
+    void attend(const sequences& layout, attention_activation<S>& kept) const;
+    /// kept.d_qkv <- dL/d(qkv), given kept.d_context.   pre: `kept` from attend
+    void attend_backward(const sequences& layout, attention_activation<S>& kept) const;
 
     template <class F, class... L>
     static void visit(F&& f, L&... layers) {

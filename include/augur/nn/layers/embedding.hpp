@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_EMBEDDING_HPP
 
 /// @file
-/// A learned row for each word, or for each place.
+/// Embedding layer: a table of learned vectors for token ids or positions.
 
 #include <cstdint>
 #include <span>
@@ -17,7 +17,7 @@ namespace nn {
 ///
 ///     ids (T), each below V    W (V, D)    y (T, D)
 ///
-/// It adds, so that words and places go into one sum: y.setZero(), words.add(...), places.add(...). A value, as every layer.
+/// It adds to y, so that token and position embeddings are summed: y.setZero(), tokens.add(...), positions.add(...). A value, as every layer.
 template <scalar S>
 struct embedding {
     matrix<S> W; ///< (V, D)
@@ -28,7 +28,7 @@ struct embedding {
     void add(std::span<const std::uint32_t> ids, out<S> y) const {
         AUGUR_ASSERT(static_cast<index>(ids.size()) == y.rows() && y.cols() == W.cols(), "embedding: shape");
         for (std::size_t t = 0; t < ids.size(); ++t) {
-            AUGUR_ASSERT(static_cast<index>(ids[t]) < W.rows(), "embedding: a word beyond the table");
+            AUGUR_ASSERT(static_cast<index>(ids[t]) < W.rows(), "embedding: an id beyond the table");
             y.row(static_cast<index>(t)) += W.row(static_cast<index>(ids[t]));
         }
     }

@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_INIT_HPP
 
 /// @file
-/// First values of parameters, by torch's defaults.
+/// Random initialisation of layers with torch's defaults.
 
 #include <cmath>
 
@@ -48,21 +48,21 @@ void init(attention<S>& layer, random_engine& rng) {
     layer.out_proj.b.setZero();
 }
 
-/// torch.nn.LSTM: everything uniform within 1 / sqrt(H).
+/// torch.nn.LSTM: all parameters uniform within 1 / sqrt(H).
 template <scalar S>
 void init(lstm<S>& layer, random_engine& rng) {
     const double bound = 1 / std::sqrt(static_cast<double>(layer.width()));
     lstm<S>::visit([&](auto&&, auto& p) { fill_uniform(p, bound, rng); }, layer);
 }
 
-/// torch.nn.LayerNorm: the identity behind the normalisation.
+/// torch.nn.LayerNorm: gamma 1, beta 0.
 template <scalar S>
 void init(layer_norm<S>& layer, random_engine&) {
     layer.gamma.setOnes();
     layer.beta.setZero();
 }
 
-/// torch.nn.TransformerEncoderLayer: its parts by their own defaults.
+/// torch.nn.TransformerEncoderLayer: each part with its own default.
 template <scalar S, class F>
 void init(transformer_layer<S, F>& layer, random_engine& rng) {
     init(layer.attention, rng);
@@ -72,7 +72,7 @@ void init(transformer_layer<S, F>& layer, random_engine& rng) {
     init(layer.norm_2, rng);
 }
 
-/// Normal with this deviation; GPT-2 and BERT take 0.02 (torch's own default is 1).
+/// Normal with mean 0 and this standard deviation; GPT-2 and BERT use 0.02 (torch's default is 1).
 template <scalar S>
 void init(embedding<S>& layer, random_engine& rng, double deviation = 0.02) {
     for (index i = 0; i < layer.W.size(); ++i) { // Box, Muller 1958

@@ -10,11 +10,11 @@
 namespace augur::inline v0 {
 namespace nn {
 
-/// Every row to mean 0 and variance 1, then scaled and shifted: y = gamma (x - mean) / sqrt(variance + epsilon) + beta.
+/// Normalises every row to mean 0 and variance 1, then scales and shifts it: y = gamma (x - mean) / sqrt(variance + epsilon) + beta.
 ///
 ///     x, y (T, D)    gamma, beta (D)
 ///
-/// The variance is the biased one, as torch has it. A value, as every layer.
+/// The variance is biased (divided by D), as in torch. A value, as every layer.
 template <scalar S>
 struct layer_norm {
     row_vector<S> gamma; ///< (D)
@@ -23,7 +23,7 @@ struct layer_norm {
 
     static layer_norm zeros(index width, double epsilon = 1e-5) { return {row_vector<S>::Zero(width), row_vector<S>::Zero(width), epsilon}; }
 
-    /// y <- normalised x; normal (T, D) and deviation (T, 1) are kept for backward: (x - mean) / deviation and its denominator.
+    /// y <- normalised x. For backward: deviation (T, 1) <- sqrt(variance + epsilon), normal (T, D) <- (x - mean) / deviation.
     void forward(in<S> x, out<S> normal, out<S> deviation, out<S> y) const;
     /// dx <- dL/dx, grad += dL/d(gamma, beta).   pre: normal and deviation from forward; dx may be dy
     void backward(in<S> normal, in<S> deviation, in<S> dy, out<S> dx, layer_norm& grad) const;

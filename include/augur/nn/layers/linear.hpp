@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_LINEAR_HPP
 
 /// @file
-/// The affine layer, the rectifier, and the residual block made of both.
+/// Linear (affine) layer, ReLU, and the residual block relu(x W + b) + x.
 
 #include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/types.hpp>
@@ -14,8 +14,8 @@ namespace nn {
 template <scalar S>
 struct linear;
 
-/// A layer's weights cut into the panels that products read, once for many of them: until the weights change. float only; for other numbers the
-/// layer's own weights are read. Results are the same to the last bit.
+/// Weights of a linear layer, packed into panels for many matrix products with the same weights; pack again after the weights change. Only for float:
+/// for other scalars the products read the layer's own weights. Results are bit-identical with and without packing.
 template <scalar S>
 class packed_weights {
 public:
@@ -31,22 +31,22 @@ private:
 ///
 ///     x (T, I)    W (I, O)    b (O)    y (T, O)
 ///
-/// A value: no activation is kept inside, so `forward` on a shared const layer is thread-safe, and a gradient is just another `linear`.
+/// A value: it stores no activations, so `forward` on a shared const layer is thread-safe, and a gradient is another `linear`.
 template <scalar S>
 struct linear {
-    matrix<S> W;     ///< (I, O); a torch weight is its transpose
+    matrix<S> W;     ///< (I, O), the transpose of torch's weight
     row_vector<S> b; ///< (O)
 
     static linear zeros(index in_features, index out_features);
 
-    /// y <- x W + b.   pre: y is (T, O); `packed`, where it is not null, is this layer's
+    /// y <- x W + b.   pre: y is (T, O); `packed` is null or packed from this layer
     void forward(in<S> x, out<S> y, const packed_weights<S>* packed = nullptr) const;
     /// Given dL/dy (T, O): dx <- dL/dx (T, I), and grad += (dL/dW, dL/db).
     void backward(in<S> x, in<S> dy, out<S> dx, linear& grad, const packed_weights<S>* packed = nullptr) const;
-    /// The same where nobody needs dL/dx: grad += (dL/dW, dL/db).
+    /// Backward without dL/dx: grad += (dL/dW, dL/db).
     void backward(in<S> x, in<S> dy, linear& grad) const;
 
-    /// Walks the parameters of any number of layers together: 1 to save, 2 for SGD, 3 for momentum. Names are torch's.
+    /// Calls f(name, parameters...) for each parameter of several layers together, e.g. 1 layer to save, 2 for SGD. Names are torch's.
     template <class F, class... L>
     static void visit(F&& f, L&... layers) {
         f("weight", layers.W...);
@@ -58,20 +58,20 @@ struct linear {
 template <scalar S>
 void relu(out<S> x);
 
-/// Given y = relu(x) and dL/dy: dy <- dL/dx, in place. The derivative at 0 is 0, as torch has it.
+/// Given y = relu(x) and dL/dy: dy <- dL/dx, in place. The derivative at 0 is 0, as in torch.
 template <scalar S>
 void relu_backward(in<S> y, out<S> dy);
 
 /// y = relu(x W + b) + x.   x, y (T, D)
 ///
-/// Backward needs relu(x W + b), which the caller keeps: `hidden` (T, D).
+/// Backward needs `hidden` = relu(x W + b) (T, D), which the caller stores.
 template <scalar S>
 struct residual {
     linear<S> inner; ///< (D, D)
 
     static residual zeros(index width) { return {linear<S>::zeros(width, width)}; }
 
-    /// pre: `packed`, where it is not null, is inner's
+    /// hidden <- relu(x W + b), y <- hidden + x.   pre: `packed` is null or packed from `inner`
     void forward(in<S> x, out<S> hidden, out<S> y, const packed_weights<S>* packed = nullptr) const;
     /// dx <- dL/dx, grad += dL/d(inner).   pre: `hidden` from forward; `scratch` (T, D)
     void backward(in<S> x, in<S> hidden, in<S> dy, out<S> scratch, out<S> dx, residual& grad, const packed_weights<S>* packed = nullptr) const;

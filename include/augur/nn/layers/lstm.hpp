@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_LSTM_HPP
 
 /// @file
-/// Long short-term memory (Hochreiter, Schmidhuber 1997), one step of many sequences at a time.
+/// LSTM layer (Hochreiter, Schmidhuber 1997) with a batched single-step interface.
 
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/types.hpp>
@@ -17,8 +17,8 @@ namespace nn {
 ///
 ///     x (n, I)    h, c (n, H)    input (I, 4H)    state (H, 4H)
 ///
-/// The caller walks the time: so a state that several sequences share (a common beginning) is computed once, and the input's part of the gates,
-/// `input.forward(x)`, once for all steps or once for each distinct x. A value, as every layer.
+/// The caller loops over the time steps. So the state of a common prefix of several sequences is computed once, and the input part of the gates,
+/// `input.forward(x)`, once for all steps or once per distinct x. A value, as every layer.
 template <scalar S>
 struct lstm {
     linear<S> input; ///< (I, 4H)
@@ -27,14 +27,14 @@ struct lstm {
     static lstm zeros(index in_features, index hidden) { return {linear<S>::zeros(in_features, 4 * hidden), linear<S>::zeros(hidden, 4 * hidden)}; }
     [[nodiscard]] index width() const { return state.W.rows(); }
 
-    /// The state after one more step of n sequences.
+    /// Computes the states h, c of n sequences after one step.
     ///
-    /// @param gates  (n, 4H) in: input.forward(x); out: the gates behind their activations, which backward needs
-    /// @note a row of the results depends on that row of the arguments only
+    /// @param gates  (n, 4H) in: input.forward(x); out: the activated gates, for backward
+    /// @note row i of the results depends on row i of the arguments only
     void step(in<S> h_before, in<S> c_before, out<S> gates, out<S> c, out<S> h) const;
 
     /// Given dL/dh and dL/dc of the state after the step: d_gates <- dL/d(gates before activation), which is dL/d(input.forward(x)) as well;
-    /// dh_before, dc_before <- dL/d(state before); grad.state += dL/d(state).   pre: gates and c as step left them; d_gates is not gates
+    /// dh_before, dc_before <- dL/d(state before); grad.state += dL/d(state).   pre: gates and c from step; d_gates is not gates
     void step_backward(in<S> h_before, in<S> c_before, in<S> gates, in<S> c, in<S> dh, in<S> dc, out<S> d_gates, out<S> dh_before, out<S> dc_before,
                        lstm& grad) const;
 

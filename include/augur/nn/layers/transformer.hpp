@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_TRANSFORMER_HPP
 
 /// @file
-/// The encoder layer of a transformer (Vaswani et al. 2017), without dropout.
+/// Transformer encoder layer (Vaswani et al. 2017), without dropout.
 
 #include <cstdint>
 #include <string>
@@ -18,33 +18,33 @@
 namespace augur::inline v0 {
 namespace nn {
 
-/// Where a transformer layer normalises.
+/// Position of the layer normalisation.
 enum class norm_place : std::uint8_t {
-    after, ///< behind each residual sum: BERT, and torch's default
-    before ///< in front of attention and of the affine maps: GPT-2
+    after, ///< post-norm, after each residual sum: BERT, torch's default
+    before ///< pre-norm, before attention and before the affine maps: GPT-2
 };
 
-/// What `transformer_layer::forward` leaves for `backward`, and memory for both.
+/// Activations that `transformer_layer::forward` stores for `backward`, and scratch memory of both.
 template <scalar S>
 struct transformer_activation {
     attention_activation<S> attention;
     buffer<S> first, attended;                                     ///< (T, D) input of attention; its residual sum
     buffer<S> normal_1, normal_2, deviation_1, deviation_2;        ///< (T, D), (T, D), (T, 1), (T, 1)
     buffer<S> second;                                              ///< (T, D) input of the affine maps
-    buffer<S> wide, active;                                        ///< (T, F) in front of and behind the activation
+    buffer<S> wide, active;                                        ///< (T, F) before and after the activation function
     buffer<S> sum;                                                 ///< (T, D)
     buffer<S> d_wide, d_second, d_attended, d_first, d_normalised; ///< backward only
 };
 
-/// One layer: self-attention and two affine maps with an activation between, each with a residual path and a normalisation.
+/// Self-attention and a feed-forward block (two affine maps with an activation between them), each with a residual path and a normalisation.
 ///
 ///     after:   a = norm1(x + attention(x))           y = norm2(a + contract(f(expand(a))))
 ///     before:  a = x + attention(norm1(x))           y = a + contract(f(expand(norm2(a))))
 ///
 ///     x, y (T, D)    expand (D, F)    contract (F, D)
 ///
-/// With `sequences::causal` a row sees itself and those before it (GPT), else all of its sequence (BERT). The parameters are those of
-/// `torch.nn.TransformerEncoderLayer`, by its names. A value, as every layer.
+/// With `sequences::causal` a row attends to itself and the rows before it (GPT), else to all rows of its sequence (BERT). The parameters have the
+/// names of `torch.nn.TransformerEncoderLayer`. A value, as every layer.
 ///
 /// @tparam Activation  `rectifier<S>`, `gelu_exact<S>` or `gelu_tanh<S>`
 template <scalar S, class Activation = gelu_tanh<S>>
@@ -61,10 +61,10 @@ struct transformer_layer {
     }
     [[nodiscard]] index width() const { return attention.width(); }
 
-    /// y <- the layer of x. Keeps what backward needs in `kept`.   y is not x
-    void forward(in<S> x, const sequences& which, transformer_activation<S>& kept, out<S> y) const;
-    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` as forward on the same x left it
-    void backward(in<S> x, const sequences& which, transformer_activation<S>& kept, in<S> dy, out<S> dx, transformer_layer& grad) const;
+    /// y <- output of the layer for x. Stores the activations for backward in `kept`.   y is not x
+    void forward(in<S> x, const sequences& layout, transformer_activation<S>& kept, out<S> y) const;
+    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x
+    void backward(in<S> x, const sequences& layout, transformer_activation<S>& kept, in<S> dy, out<S> dx, transformer_layer& grad) const;
 
     template <class F, class... L>
     static void visit(F&& f, L&... layers) {

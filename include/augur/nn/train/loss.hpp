@@ -3,7 +3,7 @@
 #define AUGUR_NN_TRAIN_LOSS_HPP
 
 /// @file
-/// Losses: mean squared error, LambdaRank as TLP uses it, and the regret of a pick.
+/// Losses with gradients: mean squared error, LambdaRank as in TLP's training code, and expected regret.
 
 #include <algorithm>
 #include <cmath>
@@ -32,12 +32,12 @@ S mse(std::span<const S> score, std::span<const S> label, std::span<S> gradient)
     return loss;
 }
 
-/// The expected regret, in octaves of latency, of picking one item of a list by softmax(score):  sum_i softmax(score)_i c_i,
+/// Expected regret, in octaves (log2) of latency, of picking an item of a ranking group with probability softmax(score):  sum_i softmax(score)_i c_i,
 /// c_i = min(log2(best label / label_i), most).   All (n); gradient <- its derivative by each score, softmax(score)_i (c_i - regret).
 ///
-/// Ranking losses look at the best items; this one sees what a bad pick costs, a failed item (label 0) above all: `most`. A list without a positive
-/// label has no regret.
-/// @note O(n), allocates nothing; computed in double whatever the scores are
+/// Ranking losses weight the best items; the expected regret penalises bad picks, with cost `most` for a failed item (label 0). The regret of a group
+/// without a positive label is 0.
+/// @note O(n), allocates nothing; computed in double for any S
 template <class S>
 double expected_regret(std::span<const S> score, std::span<const S> label, std::span<S> gradient, double most = 4) {
     AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "expected_regret: shape");
@@ -61,17 +61,17 @@ double expected_regret(std::span<const S> score, std::span<const S> label, std::
     return regret;
 }
 
-/// LambdaRank of one ranked list (Burges 2010; the weights and the two clamps are those of TLP's training code).
+/// LambdaRank loss of one ranking group (Burges 2010; weights and the two clamps as in TLP's training code).
 ///
-/// Rank r = 1..n by score, highest first, equal scores by index. With D_r = log2(1 + r) and G_i = (2^y_i - 1) / maxDCG, each pair with y_i > y_j
-/// adds -log2(max(p^w, eps)), p = max(sigmoid(s_i - s_j), eps), w = |1/D_i - 1/D_j| |G_i - G_j|. The weights w are constants to the gradient.
-/// A pair that is wrong by more than 23 has no gradient: keep scores small.
+/// Rank r = 1..n by score, highest first, ties by index. With D_r = log2(1 + r) and G_i = (2^y_i - 1) / maxDCG, each pair with y_i > y_j adds
+/// -log2(max(p^w, eps)), p = max(sigmoid(s_i - s_j), eps), w = |1/D_i - 1/D_j| |G_i - G_j|. The gradient treats w as constant. A pair with
+/// s_j - s_i > 23 has gradient 0, because of the clamp: keep scores small.
 ///
-/// Owns scratch memory: allocates nothing once it has seen its longest list. One object a thread.
+/// Owns scratch memory: allocates nothing after its largest group. Threads: one object per thread.
 class lambda_rank {
 public:
-    /// The sum over pairs; gradient <- its derivative by each score.   All (n); labels at least 0, larger is better, those below 0 count as 0.
-    /// @note O(n^2) pairs, O(n) memory. Computed in double whatever the scores are.
+    /// Returns the sum over pairs; gradient <- its derivative by each score.   All (n); higher labels are better, negative labels count as 0.
+    /// @note O(n^2) pairs, O(n) memory. Computed in double for any S.
     template <class S>
     double operator()(std::span<const S> score, std::span<const S> label, std::span<S> gradient);
 
@@ -108,7 +108,7 @@ double lambda_rank::operator()(std::span<const S> score, std::span<const S> labe
     const kernels::ranked_items items{score_.data(), power_.data(), gain_.data(), discount_.data()};
     double loss = 0;
     for (std::size_t a = 0; a + 1 < n; ++a) {
-        // one exponential an item instead of one a pair, from a base that moves along lest it underflow
+        // one exponential per item instead of one per pair; the base is renewed before the powers underflow
         if (a == 0 || power_[a] < 1e-20)
             for (std::size_t b = a; b < n; ++b) power_[b] = score_[a] - score_[b] < 600 ? std::exp(score_[b] - score_[a]) : 0.0;
         loss += kernels::lambda_pairs(items, static_cast<std::ptrdiff_t>(a), static_cast<std::ptrdiff_t>(padded), gradient_.data());

@@ -3,7 +3,7 @@
 #define AUGUR_NN_TRAIN_OPTIMISER_HPP
 
 /// @file
-/// Adam, gradient clipping, and walks over all parameters of a model.
+/// Adam optimiser, gradient clipping, and operations on all parameters of a model.
 ///
 /// A model M offers `M::visit(f, models...)`, which calls `f(name, parameters...)` for each parameter of all models together.
 
@@ -43,7 +43,7 @@ void add_to(M& sum, const M& part) {
     M::visit([](auto&&, auto& s, const auto& p) { s += p; }, sum, part);
 }
 
-/// sum <- the sum of the parts (at least 1), in their order for each parameter, whatever the executor.
+/// sum <- sum of the parts (at least 1); adds in the order of the parts, so the result does not depend on the executor.
 template <class M, bulk_executor Executor>
 void sum_of(M& sum, std::span<const M> parts, Executor& executor) {
     constexpr index slices = 16;
@@ -63,7 +63,7 @@ void sum_of(M& sum, std::span<const M> parts, Executor& executor) {
     });
 }
 
-/// Scales the gradient so that its Euclidean norm is at most `limit` (torch's clip_grad_norm_). Returns the norm before.
+/// Scales the gradient so that its Euclidean norm is at most `limit` (torch's clip_grad_norm_). Returns the norm before scaling.
 template <class M>
 double clip_norm(M& gradient, double limit) {
     double squares = 0;
@@ -85,7 +85,7 @@ double clip_norm(M& gradient, double limit) {
     return norm;
 }
 
-/// Adam (Kingma, Ba 2015) with torch's defaults; weight decay is added to the gradient, as torch.optim.Adam does it.
+/// Adam (Kingma, Ba 2015) with torch's betas and epsilon; weight decay is added to the gradient, as in torch.optim.Adam.
 template <class M>
 class adam {
 public:
@@ -97,7 +97,7 @@ public:
         double weight_decay = 1e-6;
     };
 
-    /// `like`: a model of the same shape; its values do not matter.
+    /// @param like  model of the shape to be trained; its values are not used
     explicit adam(const M& like, options o = {}) : options_(o), first_(like), second_(like) {
         set_zero(first_);
         set_zero(second_);
@@ -106,20 +106,20 @@ public:
     [[nodiscard]] options& settings() { return options_; }
     [[nodiscard]] std::size_t steps() const { return steps_; }
 
-    [[nodiscard]] const M& first() const { return first_; }   ///< mean of the gradients
-    [[nodiscard]] const M& second() const { return second_; } ///< mean of their squares
-    /// Goes on where another one stopped.
+    [[nodiscard]] const M& first() const { return first_; }   ///< first moments: running mean of the gradients
+    [[nodiscard]] const M& second() const { return second_; } ///< second moments: running mean of the squared gradients
+    /// Restores moments and step count, e.g. from a checkpoint.
     void restore(M first, M second, std::size_t steps) {
         first_ = std::move(first);
         second_ = std::move(second);
         steps_ = steps;
     }
 
-    /// One step along `gradient`. No allocation.
+    /// Updates the model by one step. No allocation.
     void step(M& model, const M& gradient) {
         step(model, gradient, [](std::string_view) { return true; });
     }
-    /// The same for the parameters whose names `moves(name)` is true of; the others stay as they are.
+    /// Updates only the parameters for which `moves(name)` is true.
     template <class Filter>
     void step(M& model, const M& gradient, const Filter& moves) {
         ++steps_;

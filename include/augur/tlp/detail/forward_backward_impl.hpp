@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_FORWARD_BACKWARD_IMPL_HPP
 
 /// @file
-/// Bodies of tlp/train/forward_backward.hpp.
+/// Definitions of tlp/train/forward_backward.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -42,23 +42,23 @@ void packed_model<S>::pack(const model<S>& net, Executor& executor) {
 
 template <nn::scalar S>
 template <bulk_executor Executor>
-void forward_backward<S>::encode(const model<S>& net, const deduplicated_batch& bags, Executor& executor, bool keep) {
-    const auto u = static_cast<nn::index>(bags.distinct());
-    const auto e = static_cast<nn::index>(bags.columns());
-    AUGUR_ASSERT(e == net.config.columns, "tlp: rows of another width than the network's");
+void forward_backward<S>::encode(const model<S>& net, const deduplicated_batch& batch, Executor& executor, bool keep) {
+    const auto u = static_cast<nn::index>(batch.distinct());
+    const auto e = static_cast<nn::index>(batch.columns());
+    AUGUR_ASSERT(e == net.config.columns, "tlp: the batch and the model differ in columns");
     encoded_.resize(net.encoder.size());
     rows_.shape(u, net.config.inputs());
     for (std::size_t l = 0; l < net.encoder.size(); ++l) encoded_[l].shape(u, net.encoder[l].W.cols());
-    AUGUR_ASSERT(net.lstm.empty() || bags.order() == row_order::kept, "tlp: an LSTM needs the rows in order");
+    AUGUR_ASSERT(net.lstm.empty() || batch.order() == row_order::kept, "tlp: an LSTM needs the rows in order");
     const nn::linear<S>& projection = net.projection();
     projected_.shape(u, projection.W.cols());
-    if (!net.lstm.empty()) detail::shared_prefixes::sort(bags, sorted_);
+    if (!net.lstm.empty()) detail::shared_prefixes::sort(batch, sorted_);
     const std::size_t pieces = static_cast<std::size_t>((u + row_piece - 1) / row_piece);
     executor.bulk(pieces, [&](std::size_t p) {
         const auto first = static_cast<nn::index>(p) * row_piece;
         const nn::index n = (std::min)(row_piece, u - first);
         auto rows = rows_.view();
-        for (nn::index i = first; i < first + n; ++i) encode_input(net.config, bags.rows().data() + i * e, rows.data() + i * rows.cols());
+        for (nn::index i = first; i < first + n; ++i) encode_input(net.config, batch.rows().data() + i * e, rows.data() + i * rows.cols());
         for (std::size_t l = 0; l < net.encoder.size(); ++l) {
             auto out = encoded_[l].view();
             const auto* packed = keep ? &packed_.encoder[l] : nullptr;
@@ -71,7 +71,7 @@ void forward_backward<S>::encode(const model<S>& net, const deduplicated_batch& 
     });
 }
 
-/// qkv (T, 3D) <- queries, keys and values of these rows.
+/// qkv (T, 3D) <- queries, keys and values of the rows `ids`, copied from the table.
 template <nn::scalar S>
 void forward_backward<S>::copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const {
     const auto table = projected_.view();
@@ -81,15 +81,15 @@ void forward_backward<S>::copy_projected(std::span<const std::uint32_t> ids, nn:
 }
 
 template <nn::scalar S>
-void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                         bool keep) const {
-    const nn::index from = bags.begin()[first];
-    const nn::index t = bags.begin()[last] - from;
+void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                                 detail::batch_piece<S>& piece, bool keep) const {
+    const nn::index from = batch.begin()[first];
+    const nn::index t = batch.begin()[last] - from;
     const nn::index d = net.config.width();
     piece.begin.clear();
-    for (std::size_t n = first; n <= last; ++n) piece.begin.push_back(bags.begin()[n] - from);
-    const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
-    const auto ids = bags.ids().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
+    for (std::size_t n = first; n <= last; ++n) piece.begin.push_back(batch.begin()[n] - from);
+    const auto repeat = batch.repeat().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
+    const auto ids = batch.ids().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(t));
 
     piece.x.resize(net.attention.size());
     piece.attention.resize(net.attention.size());
@@ -108,9 +108,10 @@ void forward_backward<S>::attend(const model<S>& net, const deduplicated_batch& 
     }
 }
 
-/// piece.h_before, piece.c_before <- the states that the beginnings of a level go on from; no states: zeros.
+/// piece.h_before, piece.c_before <- states of the parents of a level's prefixes, from `from`; zeros if `from` is null (first level).
 template <nn::scalar S>
-void forward_backward<S>::before(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width, detail::batch_piece<S>& piece) {
+void forward_backward<S>::load_previous_states(const detail::shared_prefixes::level& level, const detail::lstm_states<S>* from, nn::index width,
+                                               detail::batch_piece<S>& piece) {
     const auto n = static_cast<nn::index>(level.row.size());
     auto h = piece.h_before.shape(n, width);
     auto c = piece.c_before.shape(n, width);
@@ -129,16 +130,16 @@ void forward_backward<S>::before(const detail::shared_prefixes::level& level, co
 }
 
 template <nn::scalar S>
-void forward_backward<S>::remember(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                           bool keep) const {
+void forward_backward<S>::run_lstm(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                                   detail::batch_piece<S>& piece, bool keep) const {
     const nn::index d = net.config.width();
-    piece.prefixes.build(bags, std::span<const std::uint32_t>(sorted_).subspan(first, last - first));
+    piece.prefixes.build(batch, std::span<const std::uint32_t>(sorted_).subspan(first, last - first));
     const auto ends = piece.prefixes.ends();
     const std::size_t depth = piece.prefixes.depth();
     const auto state_at = [&](std::size_t l) -> detail::lstm_states<S>& { return piece.states[keep ? l : l % 2]; };
     if (piece.states.size() < (keep ? depth : 2)) piece.states.resize(keep ? depth : 2);
     auto z = piece.z[0].shape(static_cast<nn::index>(last - first), d);
-    z.setZero(); // an empty sequence
+    z.setZero(); // for empty sequences
     const auto gates_table = projected_.view();
     for (std::size_t l = 0; l < depth; ++l) {
         const auto& level = piece.prefixes.at(l);
@@ -147,7 +148,7 @@ void forward_backward<S>::remember(const model<S>& net, const deduplicated_batch
         auto gates = now.gates.shape(n, 4 * d);
         for (nn::index i = 0; i < n; ++i)
             std::copy_n(gates_table.data() + static_cast<nn::index>(level.row[static_cast<std::size_t>(i)]) * 4 * d, 4 * d, gates.data() + i * 4 * d);
-        before(level, l == 0 ? nullptr : &state_at(l - 1), d, piece);
+        load_previous_states(level, l == 0 ? nullptr : &state_at(l - 1), d, piece);
         auto h = now.h.shape(n, d);
         net.lstm.front().step(piece.h_before.view(), piece.c_before.view(), gates, now.c.shape(n, d), h);
         for (std::size_t s = 0; s < ends.size(); ++s)
@@ -156,16 +157,16 @@ void forward_backward<S>::remember(const model<S>& net, const deduplicated_batch
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                      std::span<S> scores, bool keep) const {
+void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                              detail::batch_piece<S>& piece, std::span<S> scores, bool keep) const {
     const nn::index d = net.config.width();
     const std::size_t outputs = net.decoders.size();
     piece.z.resize(net.blocks.size() + 1);
     piece.hidden.resize(net.blocks.size());
     piece.decoded.resize(outputs);
     const bool recurrent = !net.lstm.empty();
-    if (recurrent) remember(net, bags, first, last, piece, keep);
-    else attend(net, bags, first, last, piece, keep);
+    if (recurrent) run_lstm(net, batch, first, last, piece, keep);
+    else attend(net, batch, first, last, piece, keep);
     const nn::index t = std::as_const(piece.z[0]).view().rows();
     for (std::size_t b = 0; b < net.blocks.size(); ++b)
         net.blocks[b].forward(piece.z[b].view(), piece.hidden[b].shape(t, d), piece.z[b + 1].shape(t, d), keep ? &packed_.blocks[b] : nullptr);
@@ -183,7 +184,7 @@ void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bag
             for (std::size_t n = first; n < last; ++n) scores[schedule(net, n) * outputs + k] = out[n - first];
             continue;
         }
-        const auto repeat = bags.repeat().subspan(static_cast<std::size_t>(bags.begin()[first]), static_cast<std::size_t>(t));
+        const auto repeat = batch.repeat().subspan(static_cast<std::size_t>(batch.begin()[first]), static_cast<std::size_t>(t));
         for (std::size_t n = first; n < last; ++n) {
             S sum(0);
             for (nn::index i = piece.begin[n - first]; i < piece.begin[n - first + 1]; ++i)
@@ -194,12 +195,12 @@ void forward_backward<S>::run(const model<S>& net, const deduplicated_batch& bag
 }
 
 template <nn::scalar S>
-void forward_backward<S>::attend_back(const model<S>& net, const deduplicated_batch& bags, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
-                              nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const {
+void forward_backward<S>::attend_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece,
+                                          nn::buffer<S>* now, nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const {
     const nn::index t = piece.begin.back(), d = net.config.width();
-    const auto from = static_cast<std::size_t>(bags.begin()[first]);
-    const auto repeat = bags.repeat().subspan(from, static_cast<std::size_t>(t));
-    const auto ids = bags.ids().subspan(from, static_cast<std::size_t>(t));
+    const auto from = static_cast<std::size_t>(batch.begin()[first]);
+    const auto repeat = batch.repeat().subspan(from, static_cast<std::size_t>(t));
+    const auto ids = batch.ids().subspan(from, static_cast<std::size_t>(t));
     for (std::size_t a = net.attention.size(); a-- > 0;) {
         const auto& layer = net.attention[a];
         auto& kept = piece.attention[a];
@@ -224,7 +225,7 @@ void forward_backward<S>::attend_back(const model<S>& net, const deduplicated_ba
 }
 
 template <nn::scalar S>
-void forward_backward<S>::remember_back(const model<S>& net, detail::batch_piece<S>& piece, const nn::buffer<S>& d_last, model<S>& grad) {
+void forward_backward<S>::run_lstm_backward(const model<S>& net, detail::batch_piece<S>& piece, const nn::buffer<S>& d_last, model<S>& grad) {
     const nn::index d = net.config.width();
     const auto ends = piece.prefixes.ends();
     const std::size_t depth = piece.prefixes.depth();
@@ -240,7 +241,7 @@ void forward_backward<S>::remember_back(const model<S>& net, detail::batch_piece
         const auto& level = piece.prefixes.at(l);
         auto& now = piece.states[l];
         const auto n = static_cast<nn::index>(level.row.size());
-        before(level, l == 0 ? nullptr : &piece.states[l - 1], d, piece);
+        load_previous_states(level, l == 0 ? nullptr : &piece.states[l - 1], d, piece);
         auto d_h = piece.d_h_before.shape(n, d);
         auto d_c = piece.d_c_before.shape(n, d);
         net.lstm.front().step_backward(piece.h_before.view(), piece.c_before.view(), now.gates.view(), now.c.view(), now.d_h.view(), now.d_c.view(),
@@ -257,17 +258,17 @@ void forward_backward<S>::remember_back(const model<S>& net, detail::batch_piece
 }
 
 template <nn::scalar S>
-void forward_backward<S>::run_back(const model<S>& net, const deduplicated_batch& bags, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                           std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const {
+void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
+                                       detail::batch_piece<S>& piece, std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const {
     const bool recurrent = !net.lstm.empty();
     const std::size_t outputs = net.decoders.size();
     const nn::index t = std::as_const(piece.z[0]).view().rows();
     const nn::index d = net.config.width();
     const auto repeat = recurrent ? std::span<const std::uint32_t>()
-                                  : bags.repeat().subspan(static_cast<std::size_t>(bags.begin()[first]), static_cast<std::size_t>(t));
+                                  : batch.repeat().subspan(static_cast<std::size_t>(batch.begin()[first]), static_cast<std::size_t>(t));
     nn::buffer<S>* now = &piece.d_a; // dL/d(output of the layer)
     nn::buffer<S>* next = &piece.d_b;
-    std::size_t heads = 0; // that have labels here
+    std::size_t heads = 0; // outputs with labels in this piece
     for (std::size_t k = 0; k < outputs; ++k) {
         bool labelled = false;
         for (std::size_t n = first; n < last && !labelled; ++n) labelled = !(d_scores[schedule(net, n) * outputs + k] == S(0));
@@ -299,33 +300,34 @@ void forward_backward<S>::run_back(const model<S>& net, const deduplicated_batch
                                &packed_.blocks[b]);
         std::swap(now, next);
     }
-    if (recurrent) remember_back(net, piece, *now, grad);
-    else attend_back(net, bags, first, piece, now, next, grad, sums);
+    if (recurrent) run_lstm_backward(net, piece, *now, grad);
+    else attend_backward(net, batch, first, piece, now, next, grad, sums);
 }
 
 template <nn::scalar S>
 template <bulk_executor Executor>
-void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& bags, Executor& executor, std::span<const S> d_scores, model<S>& grad) {
-    const auto u = static_cast<nn::index>(bags.distinct());
+void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores,
+                                   model<S>& grad) {
+    const auto u = static_cast<nn::index>(batch.distinct());
     const nn::index d = net.config.width();
     const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
-    const std::size_t pieces = (bags.size() + size - 1) / size;
-    const std::size_t parts = (std::min)(pieces, most_gradients); // of neighbouring pieces, each with a gradient of its own
+    const std::size_t pieces = (batch.size() + size - 1) / size;
+    const std::size_t parts = (std::min)(pieces, most_gradients); // ranges of pieces, each with its own gradient
     if (!grads_.empty() && !(grads_.front().config == net.config)) grads_.clear();
     while (grads_.size() < parts) grads_.push_back(model<S>::zeros(net.config));
     if (sums_.size() < parts) sums_.resize(parts);
     const bool recurrent = !net.lstm.empty();
     executor.bulk(parts, [&](std::size_t g) {
         nn::set_zero(grads_[g]);
-        const auto row_at = [&](std::size_t p) { return static_cast<std::size_t>(bags.begin()[(std::min)(bags.size(), p * size)]); };
+        const auto row_at = [&](std::size_t p) { return static_cast<std::size_t>(batch.begin()[(std::min)(batch.size(), p * size)]); };
         const std::size_t from = row_at(pieces * g / parts), to = row_at(pieces * (g + 1) / parts);
-        if (!recurrent) sums_[g].begin(bags.ids().subspan(from, to - from), bags.distinct(), d);
+        if (!recurrent) sums_[g].begin(batch.ids().subspan(from, to - from), batch.distinct(), d);
         each_piece(g, parts, pieces, [&](std::size_t p) {
-            run_back(net, bags, p * size, (std::min)(bags.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g]);
+            run_backward(net, batch, p * size, (std::min)(batch.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g]);
         });
     });
 
-    // rows that parts share: add their gradients up, in the order of the parts, one slice of columns a call
+    // sum the gradients of rows that occur in several parts, in the order of the parts; each call sums a slice of columns
     auto d_encoded = d_encoded_.shape(u, d);
     auto d_projected = d_projected_.shape(u, net.projection().W.cols());
     constexpr nn::index slices = 4;
@@ -345,7 +347,7 @@ void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch
         for (std::size_t g = 0; !recurrent && g < parts; ++g) add(projected ? sums_[g].d_projected.view() : sums_[g].d_encoded.view(), sums_[g].rows);
     });
 
-    // the encoder, its rows cut into as many parts as there are gradients
+    // backward through the encoder; its rows are divided into as many parts as there are gradients
     d_layer_.resize(net.encoder.size());
     for (std::size_t l = 0; l + 1 < net.encoder.size(); ++l) d_layer_[l].shape(u, net.encoder[l].W.cols());
     auto d_last = d_layer_.back().shape(u, d);
@@ -353,18 +355,19 @@ void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch
         const nn::index first = u * static_cast<nn::index>(p) / static_cast<nn::index>(parts);
         const nn::index n = u * static_cast<nn::index>(p + 1) / static_cast<nn::index>(parts) - first;
         if (n == 0) return;
-        auto& own = grads_[p];
+        auto& part_grad = grads_[p];
         const auto rows_of = [&](auto&& m) { return m.middleRows(first, n); };
-        net.projection().backward(rows_of(encoded_.back().view()), rows_of(d_projected), rows_of(d_last), own.projection(), packed_.in_proj.data());
+        net.projection().backward(rows_of(encoded_.back().view()), rows_of(d_projected), rows_of(d_last), part_grad.projection(),
+                                  packed_.in_proj.data());
         if (net.lstm.empty()) rows_of(d_last) += rows_of(d_encoded);
         for (std::size_t l = net.encoder.size(); l-- > 0;) {
             auto d_out = d_layer_[l].view();
             nn::relu_backward<S>(rows_of(encoded_[l].view()), rows_of(d_out));
             if (l == 0) {
-                net.encoder[0].backward(rows_of(rows_.view()), rows_of(d_out), own.encoder[0]);
+                net.encoder[0].backward(rows_of(rows_.view()), rows_of(d_out), part_grad.encoder[0]);
             } else {
                 auto d_in = d_layer_[l - 1].view();
-                net.encoder[l].backward(rows_of(encoded_[l - 1].view()), rows_of(d_out), rows_of(d_in), own.encoder[l], &packed_.encoder[l]);
+                net.encoder[l].backward(rows_of(encoded_[l - 1].view()), rows_of(d_out), rows_of(d_in), part_grad.encoder[l], &packed_.encoder[l]);
             }
         }
     });

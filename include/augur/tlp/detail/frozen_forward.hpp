@@ -3,24 +3,24 @@
 #define AUGUR_TLP_DETAIL_FROZEN_FORWARD_HPP
 
 /// @file
-/// TLP's network packed for inference, and a forward pass over bags of row ids.
+/// Forward pass of the frozen TLP model: packed weights, and scoring of candidates given as row ids with multiplicities.
 ///
-/// What a row becomes before attention depends on the row alone, so it is kept in a table:
+/// The layers before attention depend on one row only, so their results are cached in a table:
 ///
 ///     z0       encoder(row) + bo
-///     q, k, v  its projections; q and k one lane a head
+///     q, k, v  projections of encoder(row); q and k with one vector lane per head
 ///     values   for each head h: Wo_h v_h  and  W1 Wo_h v_h, where W1 is the first residual layer
 ///     base     z0  and  W1 z0 + b1
 ///
-/// Behind attention a row of a candidate is z = z0 + sum over heads and keys of (attention weight) Wo_h v_h, and W1 z + b1 the same sum over the
-/// second halves: one product with rows that are gathered from the table ("values"), without the output projection and the first residual layer.
-/// Columns of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is made in registers. Values and base are made only where the
-/// candidates of a batch share so many rows that they pay.
+/// After attention a row of a candidate is z = z0 + sum over heads and keys of (attention weight) Wo_h v_h. W1 z + b1 is the same sum over the second
+/// halves of values and base. So one product with rows gathered from the table replaces the output projection and the first residual layer. Columns
+/// of both halves alternate within a panel, so that max(W1 z + b1, 0) + z is computed in registers. Values and base are computed only if the
+/// candidates of a batch share enough rows to save multiplications.
 ///
-/// Candidates of a group (tlp/detail/prefix_groups.hpp) have a set C of rows in common. For a query all of C is one more key: its score is the logarithm of
-/// the sum of e^score over C, its value the mean of C's values under that query's weights. That mean is made once for each row that the group has
-/// more than once, so a candidate's own product is left with the rows that the others do not have, a third of all. In bf16 the means are float,
-/// so that nothing is rounded twice.
+/// The candidates of a group (tlp/detail/prefix_groups.hpp) share a set C of rows. For a query, C acts as one additional key: its score is the
+/// log-sum-exp of the scores over C, its value the mean of C's values under the query's attention weights. That mean is computed once per distinct
+/// query row that occurs more than once in the group. The product per candidate then covers only the keys outside C, about a third of all. In bf16
+/// the means are float, so that they are rounded only once.
 
 #include <algorithm>
 #include <atomic>
@@ -45,64 +45,63 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// Packed parameters. Const and shared. T is float or bf16: of the layers behind attention; those before it are float.
+/// Packed parameters, shared as const. T is the type of the layers after attention, float or bf16; the layers before attention are float.
 template <class T>
 struct packed_network {
     using index = std::ptrdiff_t;
-    nn::kernels::panel_kernels<float> single;  ///< before attention
-    nn::kernels::panel_kernels<float> context; ///< 16 columns: few heads are wide enough for more
-    nn::kernels::panel_kernels<T> tail;
+    nn::kernels::panel_kernels<float> single;  ///< kernels of the layers before attention
+    nn::kernels::panel_kernels<float> context; ///< kernels of the weighted sum of v; 16 columns, because heads are rarely wider
+    nn::kernels::panel_kernels<T> tail;        ///< kernels of the layers after attention
     nn::kernels::head_lane_kernels lanes_of;
     nn::kernels::isa level;
 
     tlp::config config;
     index columns = 0, width = 0, heads = 0;              ///< inputs of the first layer, D, H
-    index head = 0, head_room = 0, groups = 0, lanes = 0; ///< D / H, the same in whole panels, ceil(H / 8), 8 of them
+    index head = 0, head_room = 0, groups = 0, lanes = 0; ///< D / H, D / H rounded up to whole panels, ceil(H / 8), 8 groups
     bool has_block = false;
-    index half = 0; ///< columns of z in a panel of the fold: half of W, or W without a residual block
+    index half = 0; ///< columns of z per panel of the fold: W / 2, or W without a residual block
     index fold_panels = 0, fold_columns = 0;
-    index q_at = 0, k_at = 0, v_at = 0, row_size = 0; ///< in a row's entry; z0 is at 0
-    index head_steps = 0, values_size = 0;            ///< of a row: (fold_panels, head_steps, W [, 2])
-    index widest = 0;                                 ///< columns of an activation
-    index context_row = 0;                            ///< of the heads' results, zeros up to a whole tile
+    index q_at = 0, k_at = 0, v_at = 0, row_size = 0; ///< offsets in and size of a row's entry; z0 is at offset 0
+    index head_steps = 0, values_size = 0;            ///< values of a row: (fold_panels, head_steps, W [, 2])
+    index widest = 0;                                 ///< maximum columns of an activation
+    index context_row = 0;                            ///< row stride of the attention result, zero-padded to whole AMX tiles
 
     std::vector<nn::kernels::packed_panels<float>> encoder;
-    std::vector<nn::kernels::packed_panels<float>> project;    ///< one: q | k | v
-    std::vector<nn::kernels::packed_panels<float>> first;      ///< W1 and b1, or none
-    std::vector<nn::kernels::packed_panels<float>> fold_value; ///< one a head: v_h -> [Wo_h v | W1 Wo_h v]
-    std::vector<nn::kernels::packed_panels<T>> combine;        ///< one: Wo alone
+    std::vector<nn::kernels::packed_panels<float>> project;    ///< (1) q | k | v
+    std::vector<nn::kernels::packed_panels<float>> first;      ///< (0 or 1) W1 and b1
+    std::vector<nn::kernels::packed_panels<float>> fold_value; ///< (H) v_h -> [Wo_h v | W1 Wo_h v]
+    std::vector<nn::kernels::packed_panels<T>> combine;        ///< (1) Wo without bias
     std::vector<nn::kernels::packed_panels<T>> blocks;
-    std::vector<nn::kernels::packed_panels<T>> decoder; ///< without the last
+    std::vector<nn::kernels::packed_panels<T>> decoder; ///< without the last layer
     std::vector<float> out_bias;                        ///< bo
-    std::vector<float> last;                            ///< weights of the last layer, zeros up to a multiple of 8
+    std::vector<float> last;                            ///< weights of the last layer, zero-padded to a multiple of 8
     float last_bias = 0;
 
-    /// pre: attention backbone with one layer
-    packed_network(const tlp::model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
+    /// pre: attention backbone with one attention layer
+    packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
 };
 
-/// Memory of a scorer: the table of rows, the batch, and scratch for each thread of the executor.
+/// State of a scorer: the table of rows, the current batch, and scratch memory for each thread of the executor.
 template <class T>
 class frozen_forward {
 public:
-    /// Rows that go through the layers together: what they need stays in the second-level cache.
+    /// Rows per pass through the layers; their activations fit in the second-level cache.
     static constexpr std::ptrdiff_t tile_rows = 128;
-    static constexpr std::size_t row_block = 64;
-    static constexpr std::ptrdiff_t slot_block = 12; ///< distinct rows whose means stay in the first-level cache
+    static constexpr std::size_t row_block = 64;     ///< rows per memory block of the table
+    static constexpr std::ptrdiff_t slot_block = 12; ///< distinct rows per block; their means fit in the first-level cache
 
-    frozen_forward(const packed_network<T>& net, const tlp::row_ids& rows)
-        : net_(&net), rows_(&rows), stamp_(rows.capacity()), local_(rows.capacity()) {}
+    frozen_forward(const packed_network<T>& net, const row_ids& rows) : net_(&net), rows_(&rows), stamp_(rows.capacity()), local_(rows.capacity()) {}
 
-    /// Forgets what was computed; to be called with `rows.clear()`.
+    /// Empties the table; call it together with `rows.clear()`.
     void clear() {
         encoded_ = 0;
         std::fill(has_values_.begin(), has_values_.end(), std::uint8_t{0});
     }
 
-    /// scores[n] <- score of the bag ids, times [begin[n], begin[n + 1]).
+    /// scores[n] <- score of candidate n: row ids ids[begin[n], begin[n + 1]) with multiplicities times[].
     ///
-    /// keep: false when clear() follows. A row that only one group of candidates has then passes: it is made right before its group is scored, in
-    /// memory that stays in the cache, and has no entry in the table.
+    /// @param keep  false if clear() follows. New rows that occur in one group only are then transient: they are computed right before their group is
+    ///              scored, in scratch memory that stays in the cache, and get no entry in the table.
     template <bulk_executor Executor>
     void forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times, Executor& executor,
                  std::span<float> scores, bool keep);
@@ -110,33 +109,33 @@ public:
 private:
     using index = std::ptrdiff_t;
     using group = prefix_groups::group;
-    /// A bag of a group.
-    struct bag {
-        std::size_t from = 0;               ///< into rows() and times() of the groups
-        index row = 0;                      ///< its first row among those of the group
-        index rows = 0, own = 0;            ///< how many, and how many that not all of the group have
-        index weights = 0, weights_row = 0; ///< where its attention weights begin, and from one row to the next
+    /// A candidate of the current group.
+    struct candidate {
+        std::size_t from = 0;               ///< offset in rows() and times() of prefix_groups
+        index row = 0;                      ///< index of its first row in the group
+        index rows = 0, own = 0;            ///< number of rows, number of rows that are not common to the group
+        index weights = 0, weights_row = 0; ///< offset and row stride of its attention weights
     };
     struct worker {
-        nn::kernels::line_buffer<float> input, a, b; ///< (tile_rows, .) rows on their way through the encoder; values in float
-        nn::kernels::line_buffer<float> passing;     ///< (passing rows of a group) entries
-        std::vector<std::uint32_t> own;              ///< those rows, by number in the batch
-        std::vector<bag> bags;
-        std::vector<std::uint32_t> distinct;                ///< rows of the group, by number in the batch; those that occur more than once first
-        index often = 0;                                    ///< how many of them do
-        std::vector<std::uint32_t> slot_of, stamp;          ///< by number in the batch: where among those, if the stamp is this group's
-        std::vector<std::uint32_t> slot, place;             ///< by row of the group: the same; its place when rows are sorted by slot
-        std::vector<index> slot_begin;                      ///< (distinct + 1) in that order
-        nn::kernels::line_buffer<float> common, log_sums;   ///< (distinct, common keys, lanes) weights among them; (distinct, lanes)
-        nn::kernels::line_buffer<float> mix;                ///< their means: (slot_block, heads, W) of a panel, or (distinct, heads' v)
-        nn::kernels::line_buffer<float> weights, shares;    ///< (rows, [1 +] own keys, lanes); the first of each, by place
-        nn::kernels::line_buffer<T> narrow;                 ///< weights and common in T
-        nn::kernels::line_buffer<T> pairs;                  ///< (pairs of common keys, heads, W, 2) of a panel: their values, for bf16
-        nn::kernels::line_buffer<nn::kernels::bf16> halves; ///< AMX: rows of a layer in two halves
-        nn::kernels::line_buffer<float> sums;               ///< (rows by place, W) what the common keys make of a panel; or (rows, heads' v)
-        nn::kernels::line_buffer<T> z;                      ///< (rows, .) behind attention
-        nn::kernels::line_buffer<T> y0, y1;                 ///< (tile_rows, widest) behind the layers
-        nn::kernels::line_buffer<float> out;                ///< (rows) behind the last
+        nn::kernels::line_buffer<float> input, a, b; ///< (tile_rows, .) activations of the encoder; values in float
+        nn::kernels::line_buffer<float> transient;   ///< entries of the transient rows of the group
+        std::vector<std::uint32_t> own;              ///< transient rows of the group, by index in the batch
+        std::vector<candidate> candidates;
+        std::vector<std::uint32_t> distinct;              ///< distinct rows of the group, by index in the batch; repeated rows first
+        index often = 0;                                  ///< number of repeated rows (occur more than once in the group)
+        std::vector<std::uint32_t> slot_of, stamp;        ///< by index in the batch: index in `distinct`, valid if the stamp equals `epoch`
+        std::vector<std::uint32_t> slot, place;           ///< by row of the group: index in `distinct`; position in the order by slot
+        std::vector<index> slot_begin;                    ///< (distinct + 1) offsets of the slots in that order
+        nn::kernels::line_buffer<float> common, log_sums; ///< (distinct, common keys, lanes) weights of the common keys; (distinct, lanes)
+        nn::kernels::line_buffer<float> mix;              ///< means over the common keys: (slot_block, heads, W) of a panel, or (distinct, heads' v)
+        nn::kernels::line_buffer<float> weights, shares;  ///< (rows, [1 +] own keys, lanes); weight of the common keys, by place
+        nn::kernels::line_buffer<T> narrow;               ///< `weights` and `common` converted to T
+        nn::kernels::line_buffer<T> pairs;                ///< bf16: (pairs of common keys, heads, W, 2) values of a panel
+        nn::kernels::line_buffer<nn::kernels::bf16> halves; ///< AMX in float: rows of a layer, split into high and low bf16
+        nn::kernels::line_buffer<float> sums;               ///< (rows by place, W) contribution of the common keys; or (rows, heads' v)
+        nn::kernels::line_buffer<T> z;                      ///< (rows, .) output of attention
+        nn::kernels::line_buffer<T> y0, y1;                 ///< (tile_rows, widest) outputs of layers
+        nn::kernels::line_buffer<float> out;                ///< (rows) output of the last layer
         std::vector<const float*> q, k, init, means, bases;
         std::vector<const T*> values, pairs_at;
         std::vector<float> times;
@@ -147,7 +146,7 @@ private:
     T* values_of(std::size_t id) { return values_[id / row_block].data() + static_cast<index>(id % row_block) * net_->values_size; }
     float* base_of(std::size_t id) { return bases_[id / row_block].data() + static_cast<index>(id % row_block) * net_->fold_columns; }
 
-    /// Where a layer by AMX splits its rows; null for the others.
+    /// Scratch memory for the rows of a layer that uses AMX; null for other layers.
     template <class U>
     static nn::kernels::bf16* room(worker& w, const nn::kernels::packed_panels<U>& layer) {
         if (layer.tiles.data() == nullptr) return nullptr;
@@ -171,7 +170,7 @@ private:
     void combine(worker& w, index common);
     void layers(worker& w);
 
-    /// f(worker, i) for all i < n, as many at a time as the executor likes.
+    /// Calls f(worker, i) for all i < n in parallel.
     template <bulk_executor Executor, class F>
     void spread(Executor& executor, std::size_t n, const F& f) {
         const std::size_t workers = (std::min)(n, workers_.size());
@@ -182,25 +181,25 @@ private:
     }
 
     const packed_network<T>* net_;
-    const tlp::row_ids* rows_;
-    std::vector<nn::kernels::line_buffer<float>> table_; ///< row_block entries each
+    const row_ids* rows_;
+    std::vector<nn::kernels::line_buffer<float>> table_; ///< blocks of row_block entries
     std::vector<nn::kernels::line_buffer<T>> values_;
     std::vector<nn::kernels::line_buffer<float>> bases_;
     std::vector<std::uint8_t> has_values_;
-    std::size_t encoded_ = 0; ///< rows with an entry
+    std::size_t encoded_ = 0; ///< number of rows with an entry
     std::vector<worker> workers_;
 
-    // the batch
+    // current batch
     std::uint64_t batch_ = 0;
-    std::vector<std::uint64_t> stamp_;   ///< by id: the last batch that has it
-    std::vector<std::uint32_t> local_;   ///< by id: its number among the batch's distinct rows
-    std::vector<std::uint32_t> present_; ///< those rows
-    std::vector<std::uint32_t> at_;      ///< the ids of all bags as such numbers
+    std::vector<std::uint64_t> stamp_;   ///< by id: number of the last batch with the row
+    std::vector<std::uint32_t> local_;   ///< by id: index among the distinct rows of the batch
+    std::vector<std::uint32_t> present_; ///< ids of the distinct rows of the batch
+    std::vector<std::uint32_t> at_;      ///< rows of all candidates as indices into present_
     prefix_groups groups_;
     bool use_values_ = false;
     static constexpr std::uint32_t several = ~0U;
-    std::vector<std::uint32_t> owner_;                        ///< by number in the batch: the only group that has a passing row, else `several`
-    std::vector<const float*> entry_of_;                      ///< by number in the batch; of a passing row not before its group is scored
+    std::vector<std::uint32_t> owner_;                        ///< by index in the batch: the only group of a transient row, else `several`
+    std::vector<const float*> entry_of_;                      ///< by index in the batch; of a transient row null until its group is scored
     std::vector<std::pair<std::size_t, std::size_t>> pieces_; ///< rows [first, second) of one row_block
 };
 

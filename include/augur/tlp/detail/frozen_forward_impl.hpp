@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_FROZEN_FORWARD_IMPL_HPP
 
 /// @file
-/// Bodies of tlp/detail/frozen_forward.hpp.
+/// Definitions of tlp/detail/frozen_forward.hpp: packing of weights, encoding of rows, layers after attention.
 
 #include <augur/tlp/detail/frozen_forward.hpp>
 
@@ -35,10 +35,10 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
     };
     for (const auto& l : net.encoder) encoder.push_back(layer_of(single, l));
 
-    // q and k with one lane a head, v with each head in whole panels
+    // q and k with one lane per head, v with each head in whole panels
     const index qk = lanes * head;
     const float scale = 1 / std::sqrt(static_cast<float>(head));
-    const auto column_of = [&](index c) { // of in_proj; -1 where there is nothing
+    const auto column_of = [&](index c) { // column of in_proj; -1 for padding
         if (c < 2 * qk) {
             const index lane = c % k::head_lanes, d = c % qk / k::head_lanes % head, h = c % qk / (k::head_lanes * head) * k::head_lanes + lane;
             return h < heads ? c / qk * width + h * head + d : index{-1};
@@ -57,7 +57,7 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
             return from < 0 ? 0.0F : attention.in_proj.b(from) * (c < qk ? scale : 1.0F);
         });
 
-    // [Wo | Wo W1], halves alternating
+    // [Wo | Wo W1], alternating halves
     half = has_block ? tail.width / 2 : tail.width;
     fold_panels = (width + half - 1) / half;
     fold_columns = fold_panels * tail.width;
@@ -93,9 +93,9 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
     v_at = k_at + qk;
     const index projected = project.front().panels * single.width;
     row_size = k::whole_blocks(q_at + projected, 16);
-    if (row_size / 16 % 2 == 0) row_size += 16; // at a multiple of 4 KiB the same column of all rows would fall into one set of the cache
+    if (row_size / 16 % 2 == 0) row_size += 16; // a stride of a multiple of 4 KiB would map a column of all rows to one cache set
     head_steps = (heads + tail.pair - 1) / tail.pair;
-    // entries at an odd multiple of 512 bytes: else the same panel of all rows would fall into few sets of the cache
+    // stride of an odd multiple of 512 bytes: others would map a panel of all rows to few cache sets
     constexpr auto step = static_cast<index>(512 / sizeof(T));
     values_size = k::whole_blocks(fold_panels * head_steps * tail.width * tail.pair, step);
     if (values_size / step % 2 == 0) values_size += step;
@@ -104,7 +104,7 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
         for (const auto& l : *stack) widest = (std::max)(widest, l.panels * tail.width);
 }
 
-/// entries (to - from, row_size) <- those of the rows [from, to).   pre: at most tile_rows of them
+/// entries (to - from, row_size) <- entries of the rows [from, to).   pre: to - from <= tile_rows
 template <class T>
 void frozen_forward<T>::encode(worker& w, std::size_t from, std::size_t to, float* entries) {
     namespace k = nn::kernels;
@@ -149,9 +149,9 @@ void frozen_forward<T>::make_values(worker& w, std::size_t from, std::size_t to)
         }
     float* const next = w.b.reserve(row_block * static_cast<std::size_t>(ld));
     for (index h = 0; h < net.heads; h += pair) {
-        const auto head = [&](index at, float* into) {
+        const auto head = [&](index at, float* destination) {
             k::panel_layer<float>(net.single, k::panel_end::linear, n,
-                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = into, .y_row = ld},
+                                  {.a = entry(from) + net.v_at + at * net.head_room, .a_row = net.row_size, .y = destination, .y_row = ld},
                                   net.fold_value[static_cast<std::size_t>(at)]);
         };
         head(h, y);
@@ -167,12 +167,12 @@ void frozen_forward<T>::make_values(worker& w, std::size_t from, std::size_t to)
     }
 }
 
-/// From there to each row's part of the score.
+/// w.out <- score contribution of each row, from the output of attention in w.z.
 template <class T>
 void frozen_forward<T>::layers(worker& w) {
     namespace k = nn::kernels;
     const auto& net = *net_;
-    const index rows = w.bags.back().row + w.bags.back().rows, ld = net.context_row;
+    const index rows = w.candidates.back().row + w.candidates.back().rows, ld = net.context_row;
     index from = 0;
     for (index left = (rows + tile_rows - 1) / tile_rows; left > 0; --left) {
         const index m = left == 1 ? rows - from : (std::min)(k::whole_blocks((rows - from + left - 1) / left, net.tail.rows), tile_rows);
@@ -216,7 +216,7 @@ void frozen_forward<T>::layers(worker& w) {
     }
 }
 
-/// Which of the new rows a single group has.
+/// owner_ <- for each new row the only group that has it, or `several`.
 template <class T>
 void frozen_forward<T>::find_owners(std::span<const std::size_t> begin) {
     constexpr std::uint32_t none = several - 1;
@@ -230,7 +230,7 @@ void frozen_forward<T>::find_owners(std::span<const std::size_t> begin) {
         }
 }
 
-/// Entries of rows that are new, and values of those that this batch needs them of.
+/// Computes the entries of new rows and, if use_values_, the missing values of the batch's rows.
 template <class T>
 template <bulk_executor Executor>
 void frozen_forward<T>::make_rows(Executor& executor) {
@@ -248,13 +248,13 @@ void frozen_forward<T>::make_rows(Executor& executor) {
             else pieces_.emplace_back(id, id + 1);
         }
     };
-    const auto passes = [&](std::size_t id) { return !owner_.empty() && stamp_[id] == batch_ && owner_[local_[id]] != several; };
-    pieces(encoded_, [&](std::size_t id) { return !passes(id); });
+    const auto is_transient = [&](std::size_t id) { return !owner_.empty() && stamp_[id] == batch_ && owner_[local_[id]] != several; };
+    pieces(encoded_, [&](std::size_t id) { return !is_transient(id); });
     for (const auto& p : pieces_) table_[p.first / row_block].reserve(row_block * static_cast<std::size_t>(net.row_size));
     spread(executor, pieces_.size(), [&](worker& w, std::size_t i) { encode(w, pieces_[i].first, pieces_[i].second, entry(pieces_[i].first)); });
     encoded_ = known;
     entry_of_.clear();
-    for (const std::uint32_t id : present_) entry_of_.push_back(passes(id) ? nullptr : entry(id));
+    for (const std::uint32_t id : present_) entry_of_.push_back(is_transient(id) ? nullptr : entry(id));
     if (!use_values_) return;
     pieces(0, [&](std::size_t id) { return stamp_[id] == batch_ && has_values_[id] == 0; });
     for (const auto& p : pieces_) {
@@ -267,8 +267,8 @@ void frozen_forward<T>::make_rows(Executor& executor) {
 
 template <class T>
 template <bulk_executor Executor>
-void frozen_forward<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times, Executor& executor,
-                             std::span<float> scores, bool keep) {
+void frozen_forward<T>::forward(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids, std::span<const float> times,
+                                Executor& executor, std::span<float> scores, bool keep) {
     if (workers_.size() < static_cast<std::size_t>(executor.concurrency())) workers_.resize(static_cast<std::size_t>(executor.concurrency()));
     ++batch_;
     present_.clear();
@@ -283,7 +283,7 @@ void frozen_forward<T>::forward(std::span<const std::size_t> begin, std::span<co
     }
     groups_.build(begin, at_, times, present_.size());
 
-    // multiplications with values and without; the batch alone decides, not what is known already
+    // compare the multiplications with and without values; the decision depends on the batch only, not on the content of the table
     const auto d = static_cast<double>(net_->width), layers = net_->has_block ? 2.0 : 1.0;
     use_values_ =
         !net_->tail.amx && static_cast<double>(ids.size()) * layers * d * d > groups_.products() * static_cast<double>(net_->heads) * layers * d +

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_FROZEN_GROUP_IMPL_HPP
 
 /// @file
-/// Bodies of tlp/detail/frozen_forward.hpp: one group of candidates, from its rows to its scores.
+/// Definitions of tlp/detail/frozen_forward.hpp: scoring of one group of candidates.
 
 #include <augur/tlp/detail/frozen_forward.hpp>
 
@@ -11,13 +11,13 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// Room for the largest group in every worker, so that which of them takes it does not matter.
+/// Reserves memory for the largest group in every worker, because any worker may score it.
 template <class T>
 void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
     namespace k = nn::kernels;
     const auto& net = *net_;
     const auto size = [](index n) { return static_cast<std::size_t>(n); };
-    index most_rows = 0, most_bags = 0, most_weights = 0, most_common = 0, most_slots = 0, longest = 0;
+    index most_rows = 0, most_candidates = 0, most_weights = 0, most_common = 0, most_slots = 0, longest = 0;
     for (const group& g : groups_.groups()) {
         const index common = static_cast<index>(g.shared);
         index rows = 0, weights = 0;
@@ -29,17 +29,17 @@ void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
             longest = (std::max)(longest, n);
         }
         most_rows = (std::max)(most_rows, rows);
-        most_bags = (std::max)(most_bags, static_cast<index>(g.last - g.first));
+        most_candidates = (std::max)(most_candidates, static_cast<index>(g.last - g.first));
         most_weights = (std::max)(most_weights, weights);
         if (common == 0) continue;
         most_slots = (std::max)(most_slots, (std::min)(rows, static_cast<index>(present_.size())));
         most_common = (std::max)(most_common, common);
     }
     const index panel = use_values_ ? net.tail.width : net.context_row;
-    const index among = k::whole_blocks(most_slots, k::query_block) * k::whole_blocks(most_common, k::key_block) * net.lanes;
+    const index common_weights = k::whole_blocks(most_slots, k::query_block) * k::whole_blocks(most_common, k::key_block) * net.lanes;
     const index blocks = k::query_block * k::key_block;
     for (worker& w : workers_) {
-        w.bags.reserve(size(most_bags));
+        w.candidates.reserve(size(most_candidates));
         w.weights.reserve(size(most_weights));
         w.z.reserve(size((k::whole_blocks(most_rows, tile_rows)) * (use_values_ ? net.widest : panel)));
         for (const auto* stack : {&net.combine, &net.blocks, &net.decoder})
@@ -48,7 +48,7 @@ void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
         w.y1.reserve(size(tile_rows * net.widest));
         w.out.reserve(size(most_rows));
         if (!owner_.empty()) {
-            w.passing.reserve(size(most_rows * net.row_size));
+            w.transient.reserve(size(most_rows * net.row_size));
             w.own.reserve(size(most_rows));
         }
         w.means.reserve(size(net.heads));
@@ -58,7 +58,7 @@ void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
         w.values.reserve(size(most_rows));
         w.times.reserve(size(longest + 1));
         if (!use_values_ && (most_slots > 0 || !std::is_same_v<T, float>)) w.sums.reserve(size(2 * longest * panel));
-        if (!std::is_same_v<T, float> && use_values_) w.narrow.reserve(size(most_weights + net.tail.pair * among));
+        if (!std::is_same_v<T, float> && use_values_) w.narrow.reserve(size(most_weights + net.tail.pair * common_weights));
         if (most_slots == 0) continue;
         w.slot_of.resize((std::max)(w.slot_of.size(), rows_->capacity()));
         w.stamp.resize(w.slot_of.size());
@@ -66,7 +66,7 @@ void frozen_forward<T>::reserve(std::span<const std::size_t> begin) {
         w.slot.reserve(size(most_rows));
         w.place.reserve(size(most_rows));
         w.slot_begin.reserve(size(most_slots + 1));
-        w.common.reserve(size(among));
+        w.common.reserve(size(common_weights));
         w.log_sums.reserve(size(most_slots * net.lanes));
         w.mix.reserve(size(use_values_ ? slot_block * net.heads * panel : most_slots * panel));
         if (!use_values_) continue;
@@ -91,7 +91,7 @@ void frozen_forward<T>::score(worker& w, std::uint32_t group_at, std::span<const
     else combine(w, common);
     layers(w);
     for (std::uint32_t i = g.first; i < g.last; ++i) {
-        const bag& b = w.bags[i - g.first];
+        const candidate& b = w.candidates[i - g.first];
         const float* const out = w.out.data() + b.row;
         float score = 0;
         for (index r = 0; r < b.rows; ++r) score += groups_.times()[b.from + static_cast<std::size_t>(r)] * out[r];
@@ -99,28 +99,28 @@ void frozen_forward<T>::score(worker& w, std::uint32_t group_at, std::span<const
     }
 }
 
-/// Whose rows there are, which of them are distinct, and which rows of the group each of those is.
+/// Fills w.candidates and, if there are common rows, the index of distinct rows: w.distinct, w.often, w.slot, w.place, w.slot_begin.
 template <class T>
 void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::size_t> begin) {
     namespace k = nn::kernels;
     const index common = static_cast<index>(g.shared);
-    w.bags.clear();
+    w.candidates.clear();
     index row = 0, weights = 0;
     for (std::uint32_t i = g.first; i < g.last; ++i) {
         const std::size_t c = groups_.order()[i];
-        bag b;
+        candidate b;
         b.from = begin[c];
         b.row = row;
         b.rows = static_cast<index>(begin[c + 1] - begin[c]);
         b.own = b.rows - common;
         b.weights = weights;
         b.weights_row = ((common > 0 ? 1 : 0) + k::whole_blocks(b.own, k::key_block)) * net_->lanes;
-        w.bags.push_back(b);
+        w.candidates.push_back(b);
         row += b.rows;
         weights += k::whole_blocks(b.rows, k::query_block) * b.weights_row;
     }
     if (common == 0) return;
-    if (++w.epoch == 0) { // 2^32 groups later: old stamps would look new
+    if (++w.epoch == 0) { // the counter wrapped: old stamps would be valid again
         std::fill(w.stamp.begin(), w.stamp.end(), 0U);
         w.epoch = 1;
     }
@@ -128,13 +128,13 @@ void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::s
     w.slot.clear();
     w.place.clear();
     const auto each_row = [&](const auto& f) {
-        for (const bag& b : w.bags)
+        for (const candidate& b : w.candidates)
             for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) f(local);
     };
     each_row([&](std::uint32_t local) {
         if (w.stamp[local] != w.epoch) {
             w.stamp[local] = w.epoch;
-            w.slot_of[local] = 0; // first how often it occurs
+            w.slot_of[local] = 0; // counts the occurrences until the slots are assigned
             w.distinct.push_back(local);
         }
         ++w.slot_of[local];
@@ -154,29 +154,29 @@ void frozen_forward<T>::gather(worker& w, const group& g, std::span<const std::s
     w.slot_begin[0] = 0;
 }
 
-/// Entries of the rows that pass with this group.
+/// Computes the entries of the transient rows of this group.
 template <class T>
 void frozen_forward<T>::encode_own(worker& w, std::uint32_t group_at) {
     w.own.clear();
-    for (const bag& b : w.bags)
+    for (const candidate& b : w.candidates)
         for (const std::uint32_t local : groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows))) {
             if (owner_[local] != group_at || entry_of_[local] != nullptr) continue;
-            entry_of_[local] = w.passing.data() + static_cast<index>(w.own.size()) * net_->row_size;
+            entry_of_[local] = w.transient.data() + static_cast<index>(w.own.size()) * net_->row_size;
             w.own.push_back(local);
         }
-    for (std::size_t from = 0, to = 0; from < w.own.size(); from = to) { // rows with neighbouring ids together
+    for (std::size_t from = 0, to = 0; from < w.own.size(); from = to) { // encode rows with consecutive ids together
         for (to = from + 1; to < w.own.size() && to < from + tile_rows && present_[w.own[to]] == present_[w.own[to - 1]] + 1;) ++to;
-        encode(w, present_[w.own[from]], present_[w.own[to - 1]] + 1, w.passing.data() + static_cast<index>(from) * net_->row_size);
+        encode(w, present_[w.own[from]], present_[w.own[to - 1]] + 1, w.transient.data() + static_cast<index>(from) * net_->row_size);
     }
 }
 
-/// Every distinct row's attention among the common keys alone.
+/// w.common, w.log_sums <- attention weights and log-sum-exp of every distinct row over the common keys.
 template <class T>
 void frozen_forward<T>::attend_common(worker& w, index common) {
     namespace k = nn::kernels;
     const auto& net = *net_;
     const auto slots = static_cast<index>(w.distinct.size());
-    const bag& b = w.bags.front();
+    const candidate& b = w.candidates.front();
     w.q.clear();
     w.k.clear();
     for (index s = 0; s < k::whole_blocks(slots, k::query_block); ++s)
@@ -188,13 +188,13 @@ void frozen_forward<T>::attend_common(worker& w, index common) {
     net.lanes_of.soften(w.common.data(), slots, row, groups_.times().data() + b.from, common, net.lanes, w.log_sums.data());
 }
 
-/// Attention weights of every row: of the common keys together, then of each key of its own.
+/// w.weights <- attention weights of every row: one for the common keys together, then one per own key.
 template <class T>
 void frozen_forward<T>::attend_own(worker& w, index common) {
     namespace k = nn::kernels;
     const auto& net = *net_;
-    const index before = common > 0 ? 1 : 0;
-    for (const bag& b : w.bags) {
+    const index common_key = common > 0 ? 1 : 0;
+    for (const candidate& b : w.candidates) {
         if (b.rows == 0) continue;
         float* const weights = w.weights.data() + b.weights;
         const auto local = groups_.rows().subspan(b.from, static_cast<std::size_t>(b.rows));
@@ -204,34 +204,35 @@ void frozen_forward<T>::attend_own(worker& w, index common) {
             w.q.push_back(entry_of_[local[static_cast<std::size_t>((std::min)(i, b.rows - 1))]] + net.q_at);
         for (index j = 0; j < k::whole_blocks(b.own, k::key_block); ++j)
             w.k.push_back(entry_of_[local[static_cast<std::size_t>(common + (std::min)(j, b.own - 1))]] + net.k_at);
-        if (&b != &w.bags.back()) { // whose rows lie anywhere
-            const bag& next = (&b)[1];
+        if (&b != &w.candidates.back()) { // prefetch the keys of the next candidate
+            const candidate& next = (&b)[1];
             for (index j = common; j < next.rows; ++j) {
                 const float* const key = entry_of_[groups_.rows()[next.from + static_cast<std::size_t>(j)]] + net.k_at;
                 for (index c = 0; c < net.lanes * net.head; c += 16) __builtin_prefetch(key + c);
             }
         }
-        net.lanes_of.scores(w.q.data(), b.rows, w.k.data(), b.own, net.head, net.groups, weights + before * net.lanes, b.weights_row);
-        w.times.assign(static_cast<std::size_t>(before), 1.0F);
+        net.lanes_of.scores(w.q.data(), b.rows, w.k.data(), b.own, net.head, net.groups, weights + common_key * net.lanes, b.weights_row);
+        w.times.assign(static_cast<std::size_t>(common_key), 1.0F);
         for (index j = 0; j < b.own; ++j) w.times.push_back(groups_.times()[b.from + static_cast<std::size_t>(common + j)]);
-        for (index i = 0; i < before * b.rows; ++i)
+        for (index i = 0; i < common_key * b.rows; ++i)
             std::copy_n(w.log_sums.data() + static_cast<index>(w.slot[static_cast<std::size_t>(b.row + i)]) * net.lanes, net.lanes,
                         weights + i * b.weights_row);
-        net.lanes_of.soften(weights, b.rows, b.weights_row, w.times.data(), before + b.own, net.lanes, nullptr);
+        net.lanes_of.soften(weights, b.rows, b.weights_row, w.times.data(), common_key + b.own, net.lanes, nullptr);
     }
 }
 
-/// z behind attention and the first residual block, by values: panel by panel, so that one panel of all rows of the group stays in the cache.
+/// w.z <- output of attention and the first residual block, computed with `values`. Panel by panel, so that a panel of all rows of the group stays in
+/// the cache.
 template <class T>
 void frozen_forward<T>::fold(worker& w, index common) {
     namespace k = nn::kernels;
     const auto& net = *net_;
     const index columns = net.tail.width, panel = net.head_steps * columns * net.tail.pair;
-    const auto local = [&](const bag& b, index r) { return present_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]; };
+    const auto local = [&](const candidate& b, index r) { return present_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]; };
     w.values.clear();
     w.init.clear();
-    for (index j = 0; j < common; ++j) w.values.push_back(values_of(local(w.bags.front(), j)));
-    for (const bag& b : w.bags) {
+    for (index j = 0; j < common; ++j) w.values.push_back(values_of(local(w.candidates.front(), j)));
+    for (const candidate& b : w.candidates) {
         for (index j = common; j < b.rows; ++j) w.values.push_back(values_of(local(b, j)));
         for (index r = 0; r < b.rows; ++r) {
             if (common == 0) {
@@ -250,41 +251,41 @@ void frozen_forward<T>::fold(worker& w, index common) {
     if (common > 0) {
         for (index h = 0; h < net.heads; ++h) w.means.push_back(w.mix.data() + h * columns);
         for (index s = 0; s < slots; ++s) w.bases.push_back(base_of(present_[w.distinct[static_cast<std::size_t>(s)]]));
-        for (index s = w.often; s < slots; ++s) // the weights of rows that occur once, as if there were no group
+        for (index s = w.often; s < slots; ++s) // rows that occur once: final weights of the common keys
             for (index i = 0; i < common * net.lanes; i += k::head_lanes)
                 for (index l = 0; l < k::head_lanes; ++l)
                     w.common.data()[s * row + i + l] *= w.shares.data()[w.slot_begin[static_cast<std::size_t>(s)] * net.lanes + i % net.lanes + l];
     }
-    const index pair = net.tail.pair, keys = (common + pair - 1) / pair; // common keys in steps
+    const index pair = net.tail.pair, keys = (common + pair - 1) / pair; // steps over the common keys
     const index pair_panel = net.head_steps * 2 * columns * pair;
-    const T* weights = nullptr; // of own keys
-    const T* among = nullptr;   // of common keys; in bf16 two keys a step
-    const T* once = nullptr;    // of common keys, for rows that occur once
-    index among_row = row;
-    const T* const* among_values = w.values.data();
+    const T* weights = nullptr;        // weights of own keys
+    const T* common_weights = nullptr; // weights of common keys, for repeated rows; in bf16 two keys per step
+    const T* single_weights = nullptr; // weights of common keys, for rows that occur once
+    index common_row = row;
+    const T* const* common_values = w.values.data();
     if constexpr (std::is_same_v<T, float>) {
         weights = w.weights.data();
-        among = w.common.data();
-        once = among + w.often * row;
+        common_weights = w.common.data();
+        single_weights = common_weights + w.often * row;
     } else {
-        const bag& b = w.bags.back();
+        const candidate& b = w.candidates.back();
         const index all = b.weights + k::whole_blocks(b.rows, k::query_block) * b.weights_row;
         k::to_bf16(w.weights.data(), w.narrow.data(), all);
         weights = w.narrow.data();
         if (common > 0) {
-            among_row = keys * net.lanes * pair;
-            T *const pairs = w.narrow.data() + all, *const halves = pairs + w.often * among_row;
+            common_row = keys * net.lanes * pair;
+            T *const pairs = w.narrow.data() + all, *const halves = pairs + w.often * common_row;
             for (index s = 0; s < w.often; ++s)
                 for (index j = 0; j < common; j += pair) {
-                    const float* const of = w.common.data() + s * row + j * net.lanes;
-                    k::to_bf16_pairs(of, j + 1 < common ? of + net.lanes : nullptr, pairs + s * among_row + j * net.lanes, net.lanes);
+                    const float* const key = w.common.data() + s * row + j * net.lanes;
+                    k::to_bf16_pairs(key, j + 1 < common ? key + net.lanes : nullptr, pairs + s * common_row + j * net.lanes, net.lanes);
                 }
             k::to_bf16(w.common.data() + w.often * row, halves, (slots - w.often) * row);
-            among = pairs;
-            once = halves;
+            common_weights = pairs;
+            single_weights = halves;
             w.pairs_at.clear();
             for (index j = 0; j < keys; ++j) w.pairs_at.push_back(w.pairs.data() + j * pair_panel);
-            among_values = w.pairs_at.data();
+            common_values = w.pairs_at.data();
         }
     }
     constexpr index line = 64 / static_cast<index>(sizeof(T)); // of the cache
@@ -293,7 +294,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
         if (common > 0) {
             static constexpr float zeros[64] = {};
             const float* none = zeros;
-            if constexpr (!std::is_same_v<T, float>) // from two heads side by side to two keys
+            if constexpr (!std::is_same_v<T, float>) // pairs of heads -> pairs of keys
                 for (index j = 0; j < common; j += pair)
                     for (index s = 0; s < net.head_steps; ++s) {
                         const index from = p * panel + s * columns * pair;
@@ -302,15 +303,15 @@ void frozen_forward<T>::fold(worker& w, index common) {
                         const T* const second = j + 1 < common ? w.values[static_cast<std::size_t>(j + 1)] + from : nullptr;
                         k::transpose_pairs(first, second, to, to + columns * pair, columns);
                     }
-            k::panel_tile<T> mean; // of the common keys' values, head by head
+            k::panel_tile<T> mean; // mean of the common keys' values, by head
             mean.a_segment = net.lanes * pair;
-            mean.a_row = among_row;
-            mean.segments = among_values;
+            mean.a_row = common_row;
+            mean.segments = common_values;
             mean.count = keys;
             mean.steps = 1;
             mean.init = &none;
             mean.sums_row = net.heads * columns;
-            k::panel_tile<float> start; // base and the mean, for all rows of the group that are the same; in float, so that nothing is rounded twice
+            k::panel_tile<float> start; // base + mean for all occurrences of a distinct row; float, so that it is rounded only once
             start.a_row = net.lanes;
             start.a_segment = 1;
             start.segments = w.means.data();
@@ -319,10 +320,10 @@ void frozen_forward<T>::fold(worker& w, index common) {
             start.y_row = columns;
             for (index from = 0; from < w.often; from += slot_block) {
                 const index to = (std::min)(from + slot_block, w.often);
-                for (index s = from; s < to; ++s) // far apart
+                for (index s = from; s < to; ++s) // prefetch: the rows are scattered in memory
                     for (index c = 0; c < columns; c += 16) __builtin_prefetch(w.bases[static_cast<std::size_t>(s)] + p * columns + c);
                 for (index h = 0; h < net.heads; ++h) {
-                    mean.a = among + from * among_row + h * pair;
+                    mean.a = common_weights + from * common_row + h * pair;
                     mean.offset = (pair == 1 ? p * panel : 0) + h * columns * pair;
                     mean.sums = w.mix.data() + h * columns;
                     net.tail(k::panel_end::sums, to - from, mean);
@@ -339,20 +340,20 @@ void frozen_forward<T>::fold(worker& w, index common) {
                     }
                 }
             }
-            k::panel_tile<T> alone; // rows that occur once
-            alone.a = once;
-            alone.a_row = row;
-            alone.a_segment = net.lanes;
-            alone.segments = w.values.data();
-            alone.count = common;
-            alone.steps = net.head_steps;
-            alone.offset = p * panel;
-            alone.init = w.bases.data() + w.often;
-            alone.init_next = 1;
-            alone.init_offset = p * columns;
-            alone.sums = w.sums.data() + w.slot_begin[static_cast<std::size_t>(w.often)] * columns;
-            alone.sums_row = columns;
-            net.tail(k::panel_end::sums, slots - w.often, alone);
+            k::panel_tile<T> single_rows; // rows that occur once
+            single_rows.a = single_weights;
+            single_rows.a_row = row;
+            single_rows.a_segment = net.lanes;
+            single_rows.segments = w.values.data();
+            single_rows.count = common;
+            single_rows.steps = net.head_steps;
+            single_rows.offset = p * panel;
+            single_rows.init = w.bases.data() + w.often;
+            single_rows.init_next = 1;
+            single_rows.init_offset = p * columns;
+            single_rows.sums = w.sums.data() + w.slot_begin[static_cast<std::size_t>(w.often)] * columns;
+            single_rows.sums_row = columns;
+            net.tail(k::panel_end::sums, slots - w.often, single_rows);
         }
         k::panel_tile<T> t;
         t.steps = net.head_steps;
@@ -362,13 +363,13 @@ void frozen_forward<T>::fold(worker& w, index common) {
         t.offset = p * panel;
         t.y_row = net.widest;
         t.segments = w.values.data() + common;
-        for (const bag& b : w.bags) {
+        for (const candidate& b : w.candidates) {
             t.a = weights + b.weights + own_weights;
             t.a_row = b.weights_row;
             t.count = b.own;
             t.init = w.init.data() + b.row;
             t.y = w.z.data() + b.row * net.widest + p * net.half;
-            if (&b != &w.bags.back()) // its rows are gathered
+            if (&b != &w.candidates.back()) // prefetch the values of the next candidate
                 for (index j = 0; j < (&b)[1].own; ++j)
                     for (index c = 0; c < panel; c += line) __builtin_prefetch(t.segments[b.own + j] + t.offset + c);
             net.tail(net.has_block ? k::panel_end::fold : k::panel_end::linear, b.rows, t);
@@ -377,7 +378,7 @@ void frozen_forward<T>::fold(worker& w, index common) {
     }
 }
 
-/// The heads' results, side by side.
+/// w.z <- concatenated attention results of the heads; w.init <- z0 of each row, to which the output projection adds.
 template <class T>
 void frozen_forward<T>::combine(worker& w, index common) {
     namespace k = nn::kernels;
@@ -385,7 +386,7 @@ void frozen_forward<T>::combine(worker& w, index common) {
     static constexpr float zeros[64] = {};
     const float* const none = zeros;
     const index ld = net.context_row;
-    const auto row_of = [&](const bag& b, index r) { return entry_of_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]; };
+    const auto row_of = [&](const candidate& b, index r) { return entry_of_[groups_.rows()[b.from + static_cast<std::size_t>(r)]]; };
     k::panel_tile<float> t;
     t.a_segment = net.lanes;
     t.steps = 1;
@@ -399,22 +400,22 @@ void frozen_forward<T>::combine(worker& w, index common) {
             net.context(k::panel_end::linear, rows, t);
         }
     };
-    const auto gather_keys = [&](const bag& b, index from, index to) {
+    const auto gather_keys = [&](const candidate& b, index from, index to) {
         w.k.clear();
         for (index j = from; j < to; ++j) w.k.push_back(row_of(b, j) + net.v_at);
         t.segments = w.k.data();
         t.count = to - from;
     };
     if (common > 0) {
-        gather_keys(w.bags.front(), 0, common);
+        gather_keys(w.candidates.front(), 0, common);
         t.a_row = k::whole_blocks(common, k::key_block) * net.lanes;
         t.init = &none;
         t.init_next = 0;
         all_heads(static_cast<index>(w.distinct.size()), w.common.data(), w.mix.data());
     }
-    for (const bag& b : w.bags) {
+    for (const candidate& b : w.candidates) {
         const float* const weights = w.weights.data() + b.weights;
-        float* const start = w.sums.data(); // (rows, ld), then the same again for results that are not in float
+        float* const start = w.sums.data(); // (rows, ld) initial sums, followed by (rows, ld) results if T is not float
         t.init = &none;
         t.init_next = 0;
         w.init.clear();
@@ -435,8 +436,8 @@ void frozen_forward<T>::combine(worker& w, index common) {
         all_heads(b.rows, weights + (common > 0 ? net.lanes : 0), y);
         if constexpr (!std::is_same_v<T, float>) k::to_bf16(y, w.z.data() + b.row * ld, b.rows * ld);
     }
-    w.init.clear(); // z0, which the output projection adds to
-    for (const bag& b : w.bags)
+    w.init.clear();
+    for (const candidate& b : w.candidates)
         for (index r = 0; r < b.rows; ++r) w.init.push_back(row_of(b, r));
 }
 

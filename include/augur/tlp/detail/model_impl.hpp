@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_MODEL_IMPL_HPP
 
 /// @file
-/// Bodies of tlp.hpp.
+/// Definitions of tlp/model.hpp.
 
 #include <algorithm>
 #include <string>
@@ -15,49 +15,49 @@
 
 namespace augur::inline v0::tlp {
 
-inline tlp::config tlp::config::of(const tlp::schema& schema) const {
-    tlp::config c = *this;
+inline config config::of(const tlp::schema& schema) const {
+    config c = *this;
     c.columns = static_cast<nn::index>(schema.columns);
     c.numbers_at = static_cast<nn::index>((std::min)(schema.kind_columns, schema.columns - (std::min)(schema.positions, schema.columns)));
     c.numbers = static_cast<nn::index>(schema.columns - (std::min)(schema.positions, schema.columns)) - c.numbers_at;
     return c;
 }
 
-inline tlp::config tlp::config::full(nn::index columns) {
-    tlp::config c;
+inline config config::full(nn::index columns) {
+    config c;
     c.columns = columns;
     return c;
 }
 
-inline tlp::config tlp::config::authors(nn::index columns) {
-    tlp::config c = full(columns);
-    c.scaling = tlp::scaling::raw;
+inline config config::authors(nn::index columns) {
+    config c = full(columns);
+    c.scaling = scaling::raw;
     c.dead_layer = true;
     return c;
 }
 
-inline tlp::config tlp::config::authors_lstm(nn::index columns) {
-    tlp::config c = full(columns);
-    c.scaling = tlp::scaling::raw;
-    c.backbone = tlp::backbone::lstm;
+inline config config::authors_lstm(nn::index columns) {
+    config c = full(columns);
+    c.scaling = scaling::raw;
+    c.backbone = backbone::lstm;
     return c;
 }
 
-inline tlp::config tlp::config::authors_mtl(nn::index columns, nn::index platforms) {
-    tlp::config c = authors(columns);
+inline config config::authors_mtl(nn::index columns, nn::index platforms) {
+    config c = authors(columns);
     c.outputs = platforms;
     return c;
 }
 
-inline tlp::config tlp::config::medium(nn::index columns) {
-    tlp::config c = full(columns);
+inline config config::medium(nn::index columns) {
+    config c = full(columns);
     c.encoder = {64, 128, 128};
     c.decoder = {128, 64};
     return c;
 }
 
-inline tlp::config tlp::config::small(nn::index columns) {
-    tlp::config c;
+inline config config::small(nn::index columns) {
+    config c;
     c.columns = columns;
     c.encoder = {64, 64};
     c.heads = 4;
@@ -66,7 +66,7 @@ inline tlp::config tlp::config::small(nn::index columns) {
     return c;
 }
 
-inline result<void> tlp::config::check() const {
+inline result<void> config::check() const {
     const auto wrong = [](std::string what) { return error{errc::shape_mismatch, "tlp config: " + std::move(what)}; };
     constexpr nn::index most = 16384;
     if (columns < 1 || columns > most) return wrong("expected 1 to 16384 columns, got " + std::to_string(columns));
@@ -80,14 +80,14 @@ inline result<void> tlp::config::check() const {
             if (w < 1 || w > most) return wrong("expected a width of 1 to 16384, got " + std::to_string(w));
     if (outputs < 1 || outputs > 64) return wrong("expected 1 to 64 outputs, got " + std::to_string(outputs));
     if (attention_layers < 1 || attention_layers > 16) return wrong("expected 1 to 16 attention layers, got " + std::to_string(attention_layers));
-    if (dead_layer && backbone == tlp::backbone::lstm) return wrong("the network with an LSTM has no dead layer");
+    if (dead_layer && backbone == backbone::lstm) return wrong("the network with an LSTM has no dead layer");
     if (heads < 1 || width() % heads != 0)
         return wrong("expected heads that divide the width " + std::to_string(width()) + ", got " + std::to_string(heads));
     return {};
 }
 
 template <nn::scalar S>
-tlp::model<S> tlp::model<S>::zeros(const tlp::config& config) {
+model<S> model<S>::zeros(const tlp::config& config) {
     AUGUR_ASSERT(config.check(), "tlp: config");
     model net;
     net.config = config;
@@ -96,7 +96,7 @@ tlp::model<S> tlp::model<S>::zeros(const tlp::config& config) {
         net.encoder.push_back(nn::linear<S>::zeros(in, w));
         in = w;
     }
-    if (config.backbone == tlp::backbone::lstm) net.lstm.push_back(nn::lstm<S>::zeros(in, in));
+    if (config.backbone == backbone::lstm) net.lstm.push_back(nn::lstm<S>::zeros(in, in));
     else net.attention.assign(static_cast<std::size_t>(config.attention_layers), nn::attention<S>::zeros(in, config.heads));
     if (config.dead_layer) net.dead.push_back(nn::linear<S>::zeros(in, in));
     for (nn::index b = 0; b < config.residual_blocks; ++b) net.blocks.push_back(nn::residual<S>::zeros(in));
@@ -111,7 +111,7 @@ tlp::model<S> tlp::model<S>::zeros(const tlp::config& config) {
 }
 
 template <nn::scalar S>
-tlp::model<S> tlp::model<S>::random_init(const tlp::config& config, random_engine rng) {
+model<S> model<S>::random_init(const tlp::config& config, random_engine rng) {
     model net = zeros(config);
     for (auto& layer : net.encoder) nn::init(layer, rng);
     for (auto& layer : net.attention) nn::init(layer, rng);
@@ -124,7 +124,7 @@ tlp::model<S> tlp::model<S>::random_init(const tlp::config& config, random_engin
 }
 
 template <nn::scalar S>
-tlp::model<S> tlp::model<S>::only(std::size_t output) const {
+model<S> model<S>::only(std::size_t output) const {
     AUGUR_ASSERT(output < decoders.size(), "tlp: no such output");
     model net = *this;
     net.config.outputs = 1;
@@ -134,7 +134,7 @@ tlp::model<S> tlp::model<S>::only(std::size_t output) const {
 
 template <nn::scalar S>
 template <class F, class... N>
-void tlp::model<S>::visit(F&& f, N&... nets) {
+void model<S>::visit(F&& f, N&... nets) {
     const model& first = std::get<0>(std::tie(nets...));
     std::string name;
     const auto walk = [&](const std::string& prefix, auto&... layers) {
@@ -147,7 +147,7 @@ void tlp::model<S>::visit(F&& f, N&... nets) {
         std::remove_const_t<std::remove_reference_t<std::tuple_element_t<0, std::tuple<decltype(layers)...>>>>::visit(named, layers...);
     };
     const bool recurrent = !first.lstm.empty();
-    const std::string encoder = recurrent ? "lstm_linar_encoder." : "encoder."; // so spelt
+    const std::string encoder = recurrent ? "lstm_linar_encoder." : "encoder."; // spelling of the authors' code
     for (std::size_t i = 0; i < first.encoder.size(); ++i) walk(encoder + std::to_string(2 * i), nets.encoder[i]...);
     for (std::size_t i = 0; i < first.attention.size(); ++i) walk(i == 0 ? "attention" : "attention_" + std::to_string(i), nets.attention[i]...);
     for (std::size_t i = 0; i < first.lstm.size(); ++i) walk("lstm", nets.lstm[i]...);

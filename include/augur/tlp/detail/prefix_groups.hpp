@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_PREFIX_GROUPS_HPP
 
 /// @file
-/// Candidates that have many rows in common, side by side: what attention makes of the common rows is computed once for all of them.
+/// Groups the candidates of a batch by common rows, so that the frozen model computes attention over the common rows once per group.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,26 +16,26 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// A batch of bags cut into groups. Grows to its largest batch and then allocates no more.
+/// Partition of a batch of candidates (each a set of rows with multiplicities) into groups. Its memory grows to the largest batch and is reused.
 ///
-/// In each bag the rows that many bags have come first, the most frequent one before the others, and the bags are sorted by them. So bags with a
-/// common beginning are neighbours, a tree of beginnings as in mining frequent patterns (Han, Pei, Yin, SIGMOD 2000), and each node of the tree is a
-/// possible group. Which nodes are taken follows from the multiplications that they cost.
+/// The rows of each candidate are sorted by frequency in the batch, the most frequent first, and the candidates are sorted by these rows. Candidates
+/// with a common prefix are then neighbours and form a prefix tree, as the FP-tree of frequent pattern mining (Han, Pei, Yin, SIGMOD 2000). Each node
+/// of the tree is a possible group; the selected nodes minimise the estimated number of multiplications.
 class prefix_groups {
 public:
     struct group {
-        std::uint32_t first = 0, last = 0; ///< bags order()[first, last)
-        std::uint32_t shared = 0;          ///< how many rows they have in common, as often each: the first ones of every bag
+        std::uint32_t first = 0, last = 0; ///< candidates order()[first, last)
+        std::uint32_t shared = 0;          ///< number of common rows with equal multiplicities: the first rows of every candidate
     };
-    static constexpr std::size_t least = 8; ///< bags that are worth a group
-    static constexpr std::size_t most = 64; ///< of a group: what it needs stays in the second-level cache
+    static constexpr std::size_t least = 8; ///< minimum number of candidates of a group
+    static constexpr std::size_t most = 64; ///< maximum number of candidates, so that the data of a group fit in the second-level cache
 
-    /// Bag c has the rows rows[begin[c], begin[c + 1]), below `distinct`, each once, and times[] says how often.
+    /// Builds the groups. Candidate c has the distinct rows rows[begin[c], begin[c + 1]), below `distinct`, with multiplicities times[].
     void build(std::span<const std::size_t> begin, std::span<const std::uint32_t> rows, std::span<const float> times, std::size_t distinct) {
         begin_ = begin;
-        const std::size_t bags = begin.size() - 1;
+        const std::size_t candidates = begin.size() - 1;
         sort_rows(rows, times, distinct);
-        order_.resize(bags);
+        order_.resize(candidates);
         std::iota(order_.begin(), order_.end(), 0U);
         std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
             const std::uint32_t *x = ranks_.data() + begin_[a], *y = ranks_.data() + begin_[b];
@@ -47,10 +47,10 @@ public:
         groups_.clear();
         stamp_.assign((std::max)(stamp_.size(), distinct), 0);
         epoch_ = 0;
-        products_ = bags == 0 ? 0 : cut(0, bags, 0);
+        products_ = candidates == 0 ? 0 : cut(0, candidates, 0);
     }
 
-    /// Cuts groups that have nothing in common into smaller ones, of about `rows` rows.
+    /// Splits groups without common rows into smaller groups of about `rows` rows.
     void thin(std::size_t rows) {
         whole_.assign(groups_.begin(), groups_.end());
         groups_.clear();
@@ -63,19 +63,19 @@ public:
     }
 
     [[nodiscard]] std::span<const group> groups() const { return groups_; }
-    [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }
-    [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; } ///< as given, in another order within each bag
-    [[nodiscard]] std::span<const float> times() const { return times_; }
-    /// About how many products of a row's weights and a key's values it takes with these groups.
+    [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; } ///< permutation of the candidates
+    [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; }   ///< rows by candidate, most frequent first
+    [[nodiscard]] std::span<const float> times() const { return times_; }         ///< multiplicities, in the order of rows()
+    /// Estimated number of (query row, key row) products with these groups.
     [[nodiscard]] double products() const { return products_; }
 
 private:
-    static constexpr double start = 3; ///< what the common rows cost a row of a bag, in products: of means, and what is written and read again
+    static constexpr double start = 3; ///< overhead of the common rows per query row, in products: for the mean and for memory traffic
 
-    /// rows_, times_, ranks_, common_: in each bag frequent rows first.
+    /// Sets rows_, times_, ranks_ and common_: sorts the rows of each candidate by frequency.
     void sort_rows(std::span<const std::uint32_t> rows, std::span<const float> times, std::size_t distinct) {
-        const std::size_t bags = begin_.size() - 1, all = begin_.back();
-        // a row that occurs twice in one bag is not the same as one that occurs once: an item is a row with how often
+        const std::size_t candidates = begin_.size() - 1, all = begin_.back();
+        // an item is a pair (row, multiplicity): only rows with equal multiplicities can be shared
         float most_times = 1;
         for (std::size_t t = 0; t < all; ++t) most_times = (std::max)(most_times, times[t]);
         const std::size_t kinds = static_cast<std::size_t>(most_times) + 1;
@@ -91,16 +91,16 @@ private:
         slot_.assign(rare + 1, 0);
         for (std::uint32_t r = 0; r < rare; ++r) slot_[r + 1] = slot_[r] + count_[frequent_[r]];
         std::fill(count_.begin(), count_.end(), rare);
-        for (std::uint32_t r = 0; r < rare; ++r) count_[frequent_[r]] = r; // now an item's rank
-        // all rows of the batch by rank, then rank by rank to their bags
+        for (std::uint32_t r = 0; r < rare; ++r) count_[frequent_[r]] = r; // from here on the rank of an item
+        // counting sort of all rows by rank, then distribution to the candidates in that order
         by_rank_.resize(all);
-        for (std::size_t c = 0; c < bags; ++c)
+        for (std::size_t c = 0; c < candidates; ++c)
             for (std::size_t t = begin_[c]; t < begin_[c + 1]; ++t)
                 by_rank_[slot_[count_[item(t)]]++] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(c)};
         rows_.resize(all);
         times_.resize(all);
         ranks_.resize(all);
-        common_.assign(bags, 0);
+        common_.assign(candidates, 0);
         next_.assign(begin_.begin(), begin_.end() - 1);
         for (const auto& [t, c] : by_rank_) {
             const std::size_t to = next_[c]++;
@@ -111,21 +111,22 @@ private:
         }
     }
 
-    /// The best groups of order_[first, last), which have `depth` rows in common; gives what they cost.
+    /// Appends the cheapest groups of order_[first, last), whose candidates share `depth` rows; returns their cost.
     double cut(std::size_t first, std::size_t last, std::size_t depth) {
         const std::uint32_t front = order_[first], back = order_[last - 1];
-        while (depth < common_[front] && depth < common_[back] && rank(front, depth) == rank(back, depth)) ++depth; // sorted: so do all between
+        while (depth < common_[front] && depth < common_[back] && rank(front, depth) == rank(back, depth))
+            ++depth; // sorted: the candidates between them share these rows as well
         std::size_t shared = depth;
         const double here = cost(first, last, shared);
         const std::size_t mark = groups_.size();
         if (last - first >= 2 * least && common_[back] > depth) {
             double parts = 0;
-            std::size_t rest = first, at = first; // [rest, at): branches too small for a group of their own
+            std::size_t rest = first, at = first; // [rest, at): subtrees that are too small for a group
             const auto flush = [&] {
                 if (rest == at) return;
-                std::size_t of_rest = depth;
-                parts += cost(rest, at, of_rest);
-                push(rest, at, of_rest, (at - rest + most - 1) / most);
+                std::size_t rest_depth = depth;
+                parts += cost(rest, at, rest_depth);
+                push(rest, at, rest_depth, (at - rest + most - 1) / most);
             };
             while (at < last) {
                 std::size_t end = at + 1;
@@ -149,7 +150,8 @@ private:
         return here;
     }
 
-    /// Of one group: its own rows are multiplied for each bag, the common ones once for each distinct row. Where that does not pay, depth <- 0.
+    /// Cost of one group: products with non-common rows per candidate, products with common rows once per distinct row. If sharing the common rows
+    /// saves nothing, depth <- 0.
     double cost(std::size_t first, std::size_t last, std::size_t& depth) {
         double plain = 0, all = 0, distinct = 0;
         ++epoch_;
@@ -171,30 +173,30 @@ private:
     }
 
     void push(std::size_t first, std::size_t last, std::size_t depth, std::size_t parts) {
-        for (std::size_t left = parts; left > 0; --left) { // as even as can be
+        for (std::size_t left = parts; left > 0; --left) { // parts of nearly equal size
             const std::size_t n = (last - first + left - 1) / left;
             groups_.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first + n), static_cast<std::uint32_t>(depth)});
             first += n;
         }
     }
 
-    [[nodiscard]] std::uint32_t rank(std::uint32_t bag, std::size_t depth) const { return ranks_[begin_[bag] + depth]; }
+    [[nodiscard]] std::uint32_t rank(std::uint32_t candidate, std::size_t depth) const { return ranks_[begin_[candidate] + depth]; }
 
     struct occurrence {
-        std::uint32_t at, bag;
+        std::uint32_t at, candidate;
     };
     std::span<const std::size_t> begin_;
     std::vector<group> groups_, whole_;
     std::vector<std::uint32_t> order_, rows_;
     std::vector<float> times_;
-    std::vector<std::uint32_t> ranks_;    ///< of the rows in their bags; beyond common_ meaningless
-    std::vector<std::size_t> common_;     ///< by bag: how many of its rows are frequent
-    std::vector<std::uint32_t> count_;    ///< by item, how often; then its rank
-    std::vector<std::uint32_t> frequent_; ///< items
-    std::vector<std::uint32_t> slot_;     ///< by rank
+    std::vector<std::uint32_t> ranks_;    ///< ranks of rows_; not defined beyond the common_ first of a candidate
+    std::vector<std::size_t> common_;     ///< by candidate: number of frequent rows
+    std::vector<std::uint32_t> count_;    ///< by item: number of occurrences, later the rank
+    std::vector<std::uint32_t> frequent_; ///< items by rank
+    std::vector<std::uint32_t> slot_;     ///< by rank: next position in by_rank_
     std::vector<occurrence> by_rank_;
     std::vector<std::size_t> next_;
-    std::vector<std::uint32_t> stamp_; ///< by row: the last cost() that has seen it
+    std::vector<std::uint32_t> stamp_; ///< by row: epoch of the last cost() call that counted the row
     std::uint32_t epoch_ = 0;
     double products_ = 0;
 };

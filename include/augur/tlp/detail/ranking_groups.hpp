@@ -3,7 +3,7 @@
 #define AUGUR_TLP_DETAIL_RANKING_GROUPS_HPP
 
 /// @file
-/// Which samples TLP ranks against each other.
+/// Partition of training samples into ranking groups: the loss compares samples of the same group only.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,16 +20,17 @@ namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// Which samples make a list, and which lists an epoch.
+/// Builds the ranking groups and draws those of each epoch.
 class ranking_groups {
 public:
-    /// Without by_task, or where the loss does not rank, all samples together. Else lists of one group whose labels differ; of several outputs, a
-    /// sample stands in the list of the judged one if that has a label for it, else of the first one that has. A target's few labels, scattered among
-    /// the schedules of other platforms, would hardly ever meet in a list, and only what meets is ranked.
+    /// Without `by_task`, or with a loss that does not rank, all samples form one group. Otherwise a group holds samples of one task whose labels
+    /// differ. With several outputs, a sample with a label of the target head goes to a group of the target head, any other sample to a group of the
+    /// first output that has a label for it. Otherwise the few labels of the target head would be spread over many groups, and few pairs of them
+    /// would be compared.
     ranking_groups(const training_samples& samples, const std::vector<std::uint32_t>& usable, const training_options& options)
         : ranked_(options.fine.by_task && options.fine.loss == training_loss::lambda_rank), most_(ranked_ ? options.fine.list : options.batch) {
         const std::size_t outputs = samples.outputs;
-        std::vector<std::vector<std::uint32_t>> members(ranked_ ? outputs : 1); // of the present group
+        std::vector<std::vector<std::uint32_t>> members(ranked_ ? outputs : 1); // samples of the current task, by output
         for (std::size_t i = 0; i < usable.size();) {
             const std::uint32_t group = samples.groups[usable[i]];
             for (; i < usable.size() && (!ranked_ || samples.groups[usable[i]] == group); ++i) {
@@ -41,42 +42,42 @@ public:
                 else if (first != known.end()) members[static_cast<std::size_t>(first - known.begin())].push_back(usable[i]);
             }
             for (std::size_t k = 0; k < members.size(); ++k) {
-                auto& list = members[k];
+                auto& same_output = members[k];
                 const std::size_t passes = ranked_ && outputs > 1 && k == options.fine.target_head ? options.fine.target_head_passes : 1;
-                for (std::size_t p = 0; p < passes && !list.empty() && (!ranked_ || differ(samples, list)); ++p) {
-                    groups_.push_back({order_.size(), order_.size() + list.size()});
-                    order_.insert(order_.end(), list.begin(), list.end());
+                for (std::size_t p = 0; p < passes && !same_output.empty() && (!ranked_ || differ(samples, same_output)); ++p) {
+                    ranges_.push_back({order_.size(), order_.size() + same_output.size()});
+                    order_.insert(order_.end(), same_output.begin(), same_output.end());
                 }
-                list.clear();
+                same_output.clear();
             }
         }
     }
 
-    [[nodiscard]] std::size_t size() const { return order_.size(); } ///< samples an epoch, those of a list that is drawn twice counted twice
+    [[nodiscard]] std::size_t size() const { return order_.size(); } ///< samples per epoch, counted once for each pass over their group
     [[nodiscard]] bool ranked() const { return ranked_; }
 
-    /// The lists of one epoch, which depend on the random numbers alone.
+    /// Draws the groups of one epoch: splits groups that are too large, and shuffles. The result depends on `rng` only.
     [[nodiscard]] std::span<const std::span<std::uint32_t>> draw(random_engine rng) {
         drawn_ = order_;
-        lists_.clear();
-        for (const auto& [first, last] : groups_) {
+        groups_.clear();
+        for (const auto& [first, last] : ranges_) {
             const auto all = std::span(drawn_).subspan(first, last - first);
             rng.shuffle(all);
             const std::size_t n = all.size(), most = (std::min)(most_, n), parts = (n + most - 1) / most;
-            for (std::size_t p = 0; p < parts; ++p) // near-equal parts of a task; whole batches of all of them
-                lists_.push_back(ranked_ ? all.subspan(n * p / parts, n * (p + 1) / parts - n * p / parts)
-                                         : all.subspan(p * most, (std::min)(most, n - p * most)));
+            for (std::size_t p = 0; p < parts; ++p) // ranked: parts of nearly equal size; not ranked: full batches
+                groups_.push_back(ranked_ ? all.subspan(n * p / parts, n * (p + 1) / parts - n * p / parts)
+                                          : all.subspan(p * most, (std::min)(most, n - p * most)));
         }
-        if (ranked_) rng.shuffle(std::span(lists_));
-        return lists_;
+        if (ranked_) rng.shuffle(std::span(groups_));
+        return groups_;
     }
 
 private:
-    /// Are there two labels of one output that differ? Otherwise there is nothing to rank.
-    [[nodiscard]] static bool differ(const training_samples& samples, std::span<const std::uint32_t> list) {
+    /// Do two labels of one output differ? Otherwise LambdaRank has no pair to compare.
+    [[nodiscard]] static bool differ(const training_samples& samples, std::span<const std::uint32_t> group) {
         for (std::size_t k = 0; k < samples.outputs; ++k) {
             float seen = -1;
-            for (const std::uint32_t i : list) {
+            for (const std::uint32_t i : group) {
                 const std::size_t at = i * samples.outputs + k;
                 if (samples.known[at] == 0) continue;
                 if (seen >= 0 && seen != samples.labels[at]) return true;
@@ -89,8 +90,8 @@ private:
     bool ranked_;
     std::size_t most_;
     std::vector<std::uint32_t> order_, drawn_;
-    std::vector<std::pair<std::size_t, std::size_t>> groups_; ///< into order_
-    std::vector<std::span<std::uint32_t>> lists_;
+    std::vector<std::pair<std::size_t, std::size_t>> ranges_; ///< into order_
+    std::vector<std::span<std::uint32_t>> groups_;
 };
 
 } // namespace detail

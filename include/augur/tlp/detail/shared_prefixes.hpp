@@ -3,9 +3,9 @@
 #define AUGUR_TLP_DETAIL_SHARED_PREFIXES_HPP
 
 /// @file
-/// The common beginnings of many sequences, each once.
+/// Prefix tree of the schedules of a batch: the LSTM state of a common prefix is computed once.
 ///
-/// A recurrent network's state depends on the beginning of a sequence alone. Candidates of one task share their first steps: the states form a tree.
+/// The state of an LSTM depends on the prefix of a sequence only, and candidates of one task share their first steps.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,28 +20,29 @@
 namespace augur::inline v0::tlp {
 namespace detail {
 
-/// A tree of beginnings. Grows to its largest batch and then allocates no more.
+/// Prefix tree, stored level by level. Its memory grows to the largest batch and is reused.
 class shared_prefixes {
 public:
-    /// All beginnings of one length, at least 1.
+    /// All distinct prefixes of one length, at least 1.
     struct level {
-        std::vector<std::uint32_t> row;    ///< the last row of each
-        std::vector<std::uint32_t> parent; ///< which beginning of the level before it goes on from; 0 on the first
+        std::vector<std::uint32_t> row;    ///< last row of each prefix
+        std::vector<std::uint32_t> parent; ///< index of the prefix without its last row, on the previous level; 0 on the first level
     };
-    /// Where a sequence ends: on which level, and where there. Depth 0: it is empty.
+    /// End of a sequence: its length (0: empty) and the index of its prefix on level depth - 1.
     struct end {
         std::uint32_t depth = 0, node = 0;
     };
 
-    /// @param which  the schedules of the batch that are meant, by number; neighbours should begin alike (`sort`)
-    void build(const deduplicated_batch& bags, std::span<const std::uint32_t> which) {
+    /// Builds the tree.
+    /// @param schedules  indices of schedules of the batch; schedules with common prefixes must be neighbours to share them (`sort`)
+    void build(const deduplicated_batch& batch, std::span<const std::uint32_t> schedules) {
         depth_ = 0;
         ends_.clear();
         path_.clear();
-        std::span<const std::uint32_t> before;
-        for (const std::uint32_t n : which) {
-            const auto rows = sequence(bags, n);
-            const auto differ = std::mismatch(before.begin(), before.end(), rows.begin(), rows.end()).second;
+        std::span<const std::uint32_t> previous;
+        for (const std::uint32_t n : schedules) {
+            const auto rows = sequence(batch, n);
+            const auto differ = std::mismatch(previous.begin(), previous.end(), rows.begin(), rows.end()).second;
             path_.resize(rows.size());
             for (auto l = static_cast<std::size_t>(differ - rows.begin()); l < rows.size(); ++l) {
                 if (l == depth_) {
@@ -55,20 +56,20 @@ public:
                 levels_[l].parent.push_back(l == 0 ? 0 : path_[l - 1]);
             }
             ends_.push_back(rows.empty() ? end{} : end{static_cast<std::uint32_t>(rows.size()), path_.back()});
-            before = rows;
+            previous = rows;
         }
     }
 
     [[nodiscard]] std::size_t depth() const { return depth_; }
     [[nodiscard]] const level& at(std::size_t l) const { return levels_[l]; } ///< pre: l < depth()
-    [[nodiscard]] std::span<const end> ends() const { return ends_; }         ///< in the order of `which`
+    [[nodiscard]] std::span<const end> ends() const { return ends_; }         ///< in the order of `schedules`
 
-    /// The numbers 0 .. N - 1 of the batch's schedules, in the order of their sequences.
-    static void sort(const deduplicated_batch& bags, std::vector<std::uint32_t>& order) {
-        order.resize(bags.size());
+    /// order <- the indices 0 .. N - 1 of the batch's schedules, sorted lexicographically by their row ids.
+    static void sort(const deduplicated_batch& batch, std::vector<std::uint32_t>& order) {
+        order.resize(batch.size());
         std::iota(order.begin(), order.end(), 0U);
         std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            const auto x = sequence(bags, a), y = sequence(bags, b);
+            const auto x = sequence(batch, a), y = sequence(batch, b);
             const auto differ = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
             if (differ.second == y.end()) return differ.first == x.end() && x.size() == y.size() && a < b;
             return differ.first == x.end() || *differ.first < *differ.second;
@@ -76,15 +77,15 @@ public:
     }
 
 private:
-    static std::span<const std::uint32_t> sequence(const deduplicated_batch& bags, std::uint32_t n) {
-        const auto first = static_cast<std::size_t>(bags.begin()[n]);
-        return bags.ids().subspan(first, static_cast<std::size_t>(bags.begin()[n + 1]) - first);
+    static std::span<const std::uint32_t> sequence(const deduplicated_batch& batch, std::uint32_t n) {
+        const auto first = static_cast<std::size_t>(batch.begin()[n]);
+        return batch.ids().subspan(first, static_cast<std::size_t>(batch.begin()[n + 1]) - first);
     }
 
     std::vector<level> levels_;
     std::size_t depth_ = 0;
     std::vector<end> ends_;
-    std::vector<std::uint32_t> path_; ///< of the sequence that came last
+    std::vector<std::uint32_t> path_; ///< prefix indices of the last sequence
 };
 
 } // namespace detail

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_INFERENCE_FROZEN_MODEL_HPP
 
 /// @file
-/// A trained TLP in its inference form: packed weights, a table of rows that outlives a batch, kernels chosen by what the processor has.
+/// Inference-only TLP model: packed weights, rows cached across batches, and kernels selected for the instruction set of the CPU.
 
 #include <cmath>
 #include <cstddef>
@@ -26,32 +26,33 @@
 
 namespace augur::inline v0::tlp {
 
-/// Numbers behind attention; before it they are float, and sums are float in both.
+/// Precision of the layers after attention. The layers before attention and all sums are float.
 enum class precision : std::uint8_t {
-    single, ///< float; with AMX 16 binary digits of each factor count, see nn/kernels/amx.hpp
-    bf16    ///< 8 binary digits: faster where the processor has AMX, or AVX512_BF16 and is not Intel's; elsewhere it is taken for `single`
+    single, ///< float; with AMX the factors have 16-bit significands, see nn/kernels/amx.hpp
+    bf16    ///< bfloat16 (8-bit significand): faster with AMX, or with AVX512_BF16 on CPUs other than Intel's; on other CPUs `single` is used
 };
 
+/// Options of `freeze`.
 struct freeze_options {
     tlp::precision precision = tlp::precision::single;
-    std::size_t output = 0;                           ///< of a network with several
-    std::size_t rows = 1536;                          ///< most distinct rows that a scorer keeps; 22 kB each at the authors' widths
-    nn::kernels::isa level = nn::kernels::best_isa(); ///< for tests: a lesser instruction set
-    bool amx = true;                                  ///< false for tests: without AMX where the processor has it
-    bool portable_bf16 = false;                       ///< for tests: bf16 where the processor has none or a slow one
+    std::size_t output = 0;                           ///< output to score by
+    std::size_t rows = 1536;                          ///< capacity of a scorer's row cache; 22 kB per row with the authors' widths
+    nn::kernels::isa level = nn::kernels::best_isa(); ///< for tests: a lower instruction set
+    bool amx = true;                                  ///< for tests: false disables AMX
+    bool portable_bf16 = false;                       ///< for tests: bf16 also without fast hardware support
 };
 
 template <bulk_executor Executor>
 class frozen_scorer;
 
-/// An immutable model that scores and does not learn. Cheap to copy: copies share the weights.
+/// Immutable model for scoring only, made by `freeze`. Cheap to copy: copies share the weights.
 class frozen_model {
 public:
     [[nodiscard]] const tlp::schema& schema() const { return *schema_; }
-    /// What it computes in: `single` where bf16 was asked for and would not be faster.
+    /// Precision in use: `single` if bf16 was requested but is not faster on this CPU.
     [[nodiscard]] tlp::precision precision() const { return half_ ? tlp::precision::bf16 : tlp::precision::single; }
 
-    /// A cost model on this one. The executor must outlive it, this need not; make one a thread.
+    /// Creates a scorer, which keeps its own copy of the model. The executor must outlive it; use one scorer per thread.
     template <bulk_executor Executor>
     [[nodiscard]] frozen_scorer<Executor> scorer(Executor& executor) const {
         return frozen_scorer<Executor>(*this, executor);
@@ -64,25 +65,26 @@ private:
     frozen_model() = default;
 
     std::shared_ptr<const tlp::schema> schema_;
-    std::shared_ptr<const detail::packed_network<float>> single_; ///< one of the two
+    std::shared_ptr<const detail::packed_network<float>> single_; ///< exactly one of single_ and half_ is set
     std::shared_ptr<const detail::packed_network<nn::kernels::bf16>> half_;
     std::size_t rows_ = 0;
 };
 
-/// The inference form of a model.
+/// Packs a trained model for inference.
 ///
-/// @note errors: unsupported for a backbone other than one layer of attention; invalid_argument for an output that is not there; limit for more than
-///       2^20 rows; shape_mismatch for a model whose parts do not fit; a parameter that is no finite number, named. About 20 ms at the authors' size.
+/// @note errors: unsupported for a backbone other than one attention layer; invalid_argument for an output out of range or a parameter that is not
+///       finite (named); limit for more than 2^20 cached rows; shape_mismatch if schema and config do not fit together. About 20 ms at the authors'
+///       size.
 [[nodiscard]] inline result<frozen_model> freeze(const trained_model& model, const freeze_options& options = {}) {
     const auto& config = model.network.config;
     if (auto fits = model.schema.check(); !fits) return fits.error();
     if (auto fits = config.check(); !fits) return fits.error();
     if (config.columns != static_cast<nn::index>(model.schema.columns))
-        return error{errc::shape_mismatch,
-                     "tlp freeze: a network for " + std::to_string(config.columns) + " columns, a schema of " + std::to_string(model.schema.columns)};
-    if (config.backbone != tlp::backbone::attention || config.attention_layers != 1)
+        return error{errc::shape_mismatch, "tlp freeze: expected a model with the schema's " + std::to_string(model.schema.columns) +
+                                               " columns, got " + std::to_string(config.columns)};
+    if (config.backbone != backbone::attention || config.attention_layers != 1)
         return error{errc::unsupported, "tlp freeze: expected one layer of attention, got " +
-                                            (config.backbone == tlp::backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
+                                            (config.backbone == backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
     if (options.output >= model.network.decoders.size())
         return error{errc::invalid_argument, "tlp freeze: expected an output below " + std::to_string(model.network.decoders.size()) + ", got " +
                                                  std::to_string(options.output)};
@@ -108,40 +110,40 @@ private:
 
 /// Scores schedules with a frozen TLP. Models `cost_model` for every schedule and task.
 ///
-/// Scores are those of `scorer` up to rounding (1e-4 relative in float). The same batch gives the same scores to the last bit, whatever was
-/// scored before and however many threads there are; beside other neighbours a score may differ by rounding, since the batch decides which of two
-/// equal forms is computed.
+/// Scores equal those of `scorer` up to rounding (1e-4 relative in float). Equal batches give bit-identical scores, independent of earlier batches
+/// and of the number of threads. The score of a schedule may differ by rounding in another batch, because the batch decides which of two equivalent
+/// algorithms is used.
 ///
-/// Memory: at most `rows` rows are kept. A larger batch is scored in parts, each with its own table.
+/// Memory: at most `freeze_options::rows` rows are cached. A batch with more distinct rows is scored in parts, each with an empty cache.
 template <bulk_executor Executor>
 class frozen_scorer {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
     frozen_scorer(frozen_model model, Executor& executor)
-        : model_(std::move(model)), executor_(&executor), rows_(std::make_unique<tlp::row_ids>(model_.schema(), model_.rows_)) {
+        : model_(std::move(model)), executor_(&executor), rows_(std::make_unique<row_ids>(model_.schema(), model_.rows_)) {
         if (model_.half_) half_.emplace(*model_.half_, *rows_);
         else single_.emplace(*model_.single_, *rows_);
     }
 
-    /// scores[i] <- the model's score of batch[i]; -infinity where the vocabulary does not know a word, or where the score is no number.
-    /// Allocates nothing once it has seen a batch as large with as many distinct rows, apart from what the executor does.
-    /// Errors: shape_mismatch when the spans differ in length.
+    /// scores[i] <- score of batch[i], higher is better; -infinity if the vocabulary refuses a word or the score is NaN.
+    /// After a batch of the same size and number of distinct rows it allocates only for the executor.
+    /// Errors: shape_mismatch if the spans differ in length.
     template <schedule S, task Task>
     result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
-                         "tlp: " + std::to_string(batch.size()) + " schedules, but room for " + std::to_string(scores.size()) + " scores"};
+                         "tlp: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(batch.size())};
         start_part();
         unknown_.clear();
         bool fresh = rows_->size() == 0;
         std::size_t first = 0;
         for (std::size_t i = 0; i < batch.size(); ++i) {
             if (!rows_->has_room()) {
-                if (fresh) { // larger than the table: score what there is
+                if (fresh) { // the batch exceeds the cache: score the schedules so far
                     forward(scores.subspan(first, i - first), false);
                     first = i;
-                } else { // only now is the cut where it would be without rows from before
+                } else { // restart with an empty cache, so that the parts do not depend on earlier batches
                     i = 0;
                     unknown_.clear();
                 }
@@ -159,7 +161,7 @@ public:
         return {};
     }
 
-    /// Forgets the rows of earlier batches; scores do not change.
+    /// Empties the row cache; scores do not change.
     void clear() {
         rows_->clear();
         if (half_) half_->clear();
@@ -179,8 +181,8 @@ private:
 
     frozen_model model_;
     Executor* executor_;
-    std::unique_ptr<tlp::row_ids> rows_;            ///< where it is, for the passes hold on to it
-    std::optional<detail::frozen_forward<float>> single_; ///< one of the two
+    std::unique_ptr<row_ids> rows_;                       ///< on the heap: single_ or half_ keeps a pointer to it when the scorer moves
+    std::optional<detail::frozen_forward<float>> single_; ///< exactly one of single_ and half_ is set
     std::optional<detail::frozen_forward<nn::kernels::bf16>> half_;
     std::vector<std::size_t> begin_;
     std::vector<std::uint32_t> ids_;

@@ -3,10 +3,10 @@
 #define AUGUR_TLP_INFERENCE_ROW_IDS_HPP
 
 /// @file
-/// Schedules as ids of rows that were seen before, without writing the rows out.
+/// Interning table for feature rows: converts a schedule to row ids without writing the full rows.
 ///
-/// A row of TLP's features is a kind, a place and a few numbers, everything else is zero. These few words are its key: four to five times shorter
-/// than the row. The table outlives a batch, so that what was computed for a row need not be computed again.
+/// A feature row is a kind, a position and a few numbers; all other columns are 0. The table stores these words as the key, which is four to five
+/// times shorter than the row. It persists across batches, so that results computed for a row are reused.
 
 #include <algorithm>
 #include <array>
@@ -30,10 +30,10 @@
 
 namespace augur::inline v0::tlp {
 
-/// Distinct rows under one schema, numbered as they come; at most `capacity`, then it is emptied by its owner. A value. One thread an object.
+/// Distinct rows under one schema, numbered in order of insertion. The owner empties the table when it is full. A value. Threads: one per object.
 class row_ids {
 public:
-    /// @param capacity  rows that it holds; at least those of one schedule.   pre: schema.check()
+    /// @param capacity  maximum number of rows; raised to schema.rows.   pre: schema.check()
     row_ids(const tlp::schema& schema, std::size_t capacity)
         : schema_(schema), numbers_end_(schema.columns - schema.positions),
           words_(1 + (numbers_end_ > schema.kind_columns ? numbers_end_ - schema.kind_columns : 0)), capacity_((std::max)(capacity, schema.rows)),
@@ -44,23 +44,23 @@ public:
             if (name_slot& at = name_at(schema_.kinds[k]); at.size == none) at = {pack(schema_.kinds[k]), size32(schema_.kinds[k]), k};
     }
 
-    /// Forgets all rows.
+    /// Removes all rows.
     void clear() {
         size_ = 0;
         std::fill(slots_.begin(), slots_.end(), slot{});
     }
 
-    [[nodiscard]] std::size_t size() const { return size_; } ///< rows known
+    [[nodiscard]] std::size_t size() const { return size_; } ///< number of rows
     [[nodiscard]] std::size_t capacity() const { return capacity_; }
-    /// May a schedule be added whatever its rows?
+    /// Is there room for any schedule, even if all its rows are new?
     [[nodiscard]] bool has_room() const { return size_ + schema_.rows <= capacity_; }
 
-    /// Appends the distinct rows of a schedule to `ids`, and how often each occurs to `times`.
-    /// False, with nothing appended, where the schema refuses a word. Allocates only to grow.   pre: has_room()
+    /// Appends the ids of the distinct rows of a schedule to `ids`, and their multiplicities to `times`.
+    /// Returns false and appends nothing if the schema refuses a word. Allocates only to grow.   pre: has_room()
     template <schedule S>
     [[nodiscard]] bool add(const S& s, std::vector<std::uint32_t>& ids, std::vector<float>& times) {
-        AUGUR_ASSERT(has_room(), "tlp_frozen_rows: full");
-        if (++schedule_ == 0) { // 2^32 schedules later: old marks would look new
+        AUGUR_ASSERT(has_room(), "row_ids: full");
+        if (++schedule_ == 0) { // the counter wrapped: stamps of old entries would be valid again
             for (std::size_t id = 0; id < size_; ++id) entry(id)[0] = 0;
             schedule_ = 1;
         }
@@ -68,7 +68,7 @@ public:
         detail::visit_with_launch_features(s, schema_.launch_features, follower_, k);
         k.flush();
         if (k.failed) return false;
-        // only now the look-ups: as a loop of their own they wait for memory together
+        // look up all rows in a separate loop, so that their cache misses overlap
         const std::size_t first = ids.size(), seen = (std::min)(k.steps, schema_.rows);
         ids.resize(first + schema_.rows);
         times.resize(first + schema_.rows);
@@ -96,7 +96,7 @@ public:
         return true;
     }
 
-    /// row (E) <- row `id`, as `extract_features` writes it.
+    /// row (E) <- features of row `id`, as `extract_features` writes them.
     void write(std::size_t id, float* row) const {
         const std::uint32_t* key = entries_.data() + id * stride_ + heading;
         std::fill_n(row, schema_.columns, 0.0F);
@@ -109,11 +109,11 @@ public:
 private:
     static constexpr std::uint32_t none = 0xFFFFFFFFU;
     struct slot {
-        std::uint32_t tag = 0; ///< of the hash
+        std::uint32_t tag = 0; ///< high 32 bits of the hash
         std::uint32_t id = none;
     };
-    /// A row's entry, in one cache line where it is short: the last schedule that has the row; where its id stands among that one's, and the last
-    /// word of the key that is not zero; the key. In a row that is being read the hash stands first.
+    /// Layout of an entry, one cache line for short rows. Word 0: number of the last schedule with this row. Word 1: low half: index of the row in
+    /// that schedule; high half: index of the last nonzero word of the key. Then the key. In read_ word 0 is the tag, word 1 the last column written.
     static constexpr std::size_t heading = 2;
     std::uint32_t* entry(std::size_t id) { return entries_.data() + id * stride_; }
     struct name_slot {
@@ -122,25 +122,25 @@ private:
         std::size_t kind = 0;
     };
 
-    /// Follows `feature_sink` word by word. The hash of a key is the sum of its words, each times a factor of its own: the zeros at its end need not be
-    /// written.
+    /// Schedule sink with the encoding of `feature_sink` that writes keys. The hash of a key is the sum of its words, each times its own factor, so
+    /// trailing zeros do not change it and are not written.
     struct sink {
         row_ids& rows;
-        std::uint32_t* row; ///< that is being read
+        std::uint32_t* row; ///< current row
         const std::uint64_t* factors;
         std::size_t words;
         std::size_t steps = 0;
-        std::size_t column = 0; ///< of the next number, from the end of the kinds on
+        std::size_t column = 0; ///< count of numbers in the current row
         std::uint64_t hash = 0;
         bool failed = false;
         std::string_view kind{};
 
-        [[gnu::always_inline]] void primitive(std::string_view next) { // where the kind is a constant, so is its hash
+        [[gnu::always_inline]] void primitive(std::string_view next) { // inlined, so that the hash of a constant kind is a constant
             flush();
             const auto& schema = rows.schema_;
             kind = next;
             const std::size_t at = steps++;
-            row = rows.read_.data() + (std::min)(at, schema.rows) * rows.stride_; // the last one is read and forgotten
+            row = rows.read_.data() + (std::min)(at, schema.rows) * rows.stride_; // rows from L on share one scratch row
             const std::size_t place = schema.positions > 0 ? 1 + (std::min)(at, schema.positions - 1) : 0;
             const name_slot& found = rows.name_at(next);
             std::size_t k = found.kind + 1;
@@ -160,7 +160,7 @@ private:
         }
         void name(std::string_view text) {
             const auto& schema = rows.schema_;
-            for (const tlp::word& w : schema.words)
+            for (const word& w : schema.words)
                 if (w.text == text && w.kind == kind) return put(w.value);
             if (schema.unknown == unknown_word::refuse) failed = true;
             if (schema.unknown != unknown_word::other) return put(0);
@@ -182,7 +182,7 @@ private:
         }
     };
 
-    /// Tells names of equal length up to eight letters; longer ones are compared.
+    /// First eight bytes of a name (all bytes of a shorter one): unique among names of equal length up to eight bytes.
     [[gnu::always_inline]] static std::uint64_t pack(std::string_view name) {
         const std::size_t n = name.size(), part = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : n;
         std::uint64_t front = 0, back = 0;
@@ -197,7 +197,7 @@ private:
         return part == 8 ? front : front | back << (8 * part);
     }
     static std::uint32_t size32(std::string_view name) { return static_cast<std::uint32_t>(name.size()); }
-    /// Where the name of a kind is, or would be.
+    /// Slot of a kind's name, or the free slot for it.
     [[gnu::always_inline, nodiscard]] name_slot& name_at(std::string_view name) {
         const std::uint64_t word = pack(name);
         const std::size_t mask = names_.size() - 1;
@@ -208,7 +208,7 @@ private:
         }
     }
 
-    /// The id of a row that was read, a new one if need be.
+    /// Finds or inserts a row of read_; returns its id.
     std::uint32_t find(const std::uint32_t* row) {
         std::uint32_t last = row[1];
         while (last > 0 && row[heading + last] == 0) --last;
@@ -243,16 +243,16 @@ private:
         slots_[at] = s;
     }
 
-    tlp::schema schema_;
+    schema schema_;
     std::size_t numbers_end_;
-    std::size_t words_; ///< of a key: kind and place, then the numbers
+    std::size_t words_; ///< words per key: kind and position, then the numbers
     std::size_t capacity_;
-    std::size_t stride_; ///< words of an entry
+    std::size_t stride_; ///< words per entry
     std::size_t size_ = 0;
     std::uint32_t schedule_ = 0;
-    std::vector<slot> slots_; ///< open addressing, a power of two, at most half full
+    std::vector<slot> slots_; ///< open addressing, the size is a power of two, load factor at most 1/2
     nn::kernels::line_buffer<std::uint32_t> entries_;
-    nn::kernels::line_buffer<std::uint32_t> read_; ///< (rows + 1) of a schedule, before they have ids
+    nn::kernels::line_buffer<std::uint32_t> read_; ///< (L + 1) keys of the current schedule before look-up
     std::vector<std::uint64_t> factors_;
     std::vector<name_slot> names_; ///< open addressing
     launch_follower follower_;

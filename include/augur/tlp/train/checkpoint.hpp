@@ -3,7 +3,7 @@
 #define AUGUR_TLP_TRAIN_CHECKPOINT_HPP
 
 /// @file
-/// Where a training stands, in a file: a run that was killed goes on from it and ends with the bits that it would have had.
+/// Training checkpoints: a run resumed from a checkpoint ends with bit-identical weights.
 
 #include <algorithm>
 #include <array>
@@ -27,22 +27,22 @@
 
 namespace augur::inline v0::tlp {
 
-/// What came of an epoch.
+/// Loss and validation scores of one epoch.
 struct epoch_report {
-    double loss = 0;  ///< mean over the lists; without lists (all tasks together) the sum over the batches, as the authors print it
-    double top_1 = 0; ///< on the validation samples; 0 without any
-    double top_5 = 0;
+    double loss = 0;  ///< mean over the ranking groups; without ranking groups (by_task = false) the sum over the batches, as the authors print it
+    double top_1 = 0; ///< top-1 score on the validation samples; 0 without validation samples
+    double top_5 = 0; ///< top-5 score, likewise
     friend bool operator==(const epoch_report&, const epoch_report&) = default;
 };
 
-/// The state between two epochs. Random numbers have none: an epoch draws from the seed and its number.
+/// Training state between two epochs. It holds no random-number state: each epoch draws from the seed and the epoch number.
 struct checkpoint {
-    std::uint64_t run = 0; ///< fingerprint of all that decides the outcome: data, options, first weights
-    std::size_t steps = 0; ///< Adam's
-    std::size_t best = 0;  ///< the epoch, from 0, whose weights `best_network` has; the last one without validation
+    std::uint64_t run = 0; ///< hash of everything that determines the result: data, options, initial weights
+    std::size_t steps = 0; ///< Adam's step count
+    std::size_t best = 0;  ///< epoch, from 0, of the weights in `best_network`; the last epoch without validation
     std::vector<epoch_report> history;
-    tlp::model<float> network, best_network;
-    tlp::model<float> first, second; ///< Adam's moments
+    model<float> network, best_network;
+    model<float> first, second; ///< Adam's moments
 
     [[nodiscard]] std::size_t epochs() const { return history.size(); }
 };
@@ -51,17 +51,17 @@ namespace detail {
 
 inline constexpr std::array<std::string_view, 4> checkpoint_parts{"network.", "best.", "first.", "second."};
 
-/// f(name, parameter) for everything of a checkpoint that is stored as a tensor.
+/// Calls f(name, parameter) for every tensor of a checkpoint.
 template <class Checkpoint, class F>
 void visit_checkpoint(Checkpoint& c, const F& f) {
     std::size_t part = 0;
     for (auto* net : {&c.network, &c.best_network, &c.first, &c.second}) {
-        tlp::model<float>::visit([&](std::string_view name, auto& p) { f(std::string(checkpoint_parts[part]) + std::string(name), p); }, *net);
+        model<float>::visit([&](std::string_view name, auto& p) { f(std::string(checkpoint_parts[part]) + std::string(name), p); }, *net);
         ++part;
     }
 }
 
-inline std::string checkpoint_state(const tlp::checkpoint& c) {
+inline std::string checkpoint_state(const checkpoint& c) {
     std::string text;
     json_writer out(text);
     out.begin_object().key("run").value(std::to_string(c.run)).key("steps").value(static_cast<std::uint64_t>(c.steps));
@@ -71,7 +71,7 @@ inline std::string checkpoint_state(const tlp::checkpoint& c) {
     return text;
 }
 
-inline result<void> read_checkpoint_state(std::string_view text, tlp::checkpoint& c) {
+inline result<void> read_checkpoint_state(std::string_view text, checkpoint& c) {
     json_reader in(text);
     std::string_view key;
     std::vector<std::string> seen;
@@ -87,7 +87,7 @@ inline result<void> read_checkpoint_state(std::string_view text, tlp::checkpoint
                 break;
             }
             seen.emplace_back(key);
-            if (key == "run") {
+            if (key == "run") { // a string: JSON numbers do not hold 64 bits
                 std::string_view number;
                 if (in.read(number)) {
                     for (const char digit : number) c.run = 10 * c.run + static_cast<std::uint64_t>(digit - '0');
@@ -120,8 +120,8 @@ inline result<void> read_checkpoint_state(std::string_view text, tlp::checkpoint
     return {};
 }
 
-/// Over the state and every number.
-inline std::uint32_t checkpoint_checksum(const tlp::checkpoint& c, std::string_view state) {
+/// CRC-32 of the state and all tensors.
+inline std::uint32_t checkpoint_checksum(const checkpoint& c, std::string_view state) {
     std::uint32_t sum = crc32(state);
     visit_checkpoint(c, [&](const std::string&, const auto& p) {
         sum = crc32({reinterpret_cast<const char*>(p.data()), static_cast<std::size_t>(p.size()) * sizeof(float)}, sum);
@@ -131,8 +131,8 @@ inline std::uint32_t checkpoint_checksum(const tlp::checkpoint& c, std::string_v
 
 } // namespace detail
 
-/// Replaces the file as a whole (`replace_file`), durable when it returns. Errors: io, not_found (the folder).
-inline result<void> save_checkpoint(const tlp::checkpoint& c, const std::string& path) {
+/// Saves a checkpoint. Replaces the file atomically (`replace_file`); the data are durable on return. Errors: io, not_found (the folder).
+inline result<void> save_checkpoint(const checkpoint& c, const std::string& path) {
     nn::safetensors_writer out;
     const std::string state = detail::checkpoint_state(c);
     out.metadata("format", "augur-tlp-checkpoint");
@@ -146,14 +146,14 @@ inline result<void> save_checkpoint(const tlp::checkpoint& c, const std::string&
     return replace_file(path, out.file());
 }
 
-/// Reads the checkpoint of a run of networks of this shape.
+/// Loads the checkpoint of run `run` with models of `config`.
 ///
-/// Errors: io, limit; version_mismatch (not a checkpoint, another version, a checksum that does not fit, another run); those of
-/// `nn::parse_safetensors` and `nn::read_tensor`.   pre: config.check()
-inline result<tlp::checkpoint> load_checkpoint(const std::string& path, const tlp::config& config, std::uint64_t run) {
+/// Errors: io, limit; version_mismatch (not a checkpoint, another version, wrong checksum, another run); those of `nn::parse_safetensors` and
+/// `nn::read_tensor`.   pre: config.check()
+inline result<checkpoint> load_checkpoint(const std::string& path, const tlp::config& config, std::uint64_t run) {
     const auto bytes = nn::load_bytes(path);
     if (!bytes) return bytes.error();
-    const auto wrong = [&](errc code, const std::string& what) { return error{code, "checkpoint '" + path + "': " + what}; };
+    const auto wrong = [&](errc code, const std::string& message) { return error{code, "checkpoint '" + path + "': " + message}; };
     const auto header = nn::parse_safetensors(*bytes);
     if (!header) return wrong(header.error().code, header.error().detail);
     const auto entry = [&](const char* key) {
@@ -163,12 +163,12 @@ inline result<tlp::checkpoint> load_checkpoint(const std::string& path, const tl
     if (entry("format") != "augur-tlp-checkpoint" || entry("version") != "1")
         return wrong(errc::version_mismatch, "expected format 'augur-tlp-checkpoint' version 1, got '" + std::string(entry("format").substr(0, 40)) +
                                                  "' version '" + std::string(entry("version").substr(0, 40)) + "'");
-    tlp::checkpoint c;
+    checkpoint c;
     if (auto read = detail::read_checkpoint_state(entry("state"), c); !read) return wrong(read.error().code, read.error().detail);
     if (c.run != run)
         return wrong(errc::version_mismatch,
-                     "it is of run " + std::to_string(c.run) + ", expected " + std::to_string(run) + ": other data, options or first weights");
-    c.network = c.best_network = c.first = c.second = tlp::model<float>::zeros(config);
+                     "expected run " + std::to_string(run) + ", got run " + std::to_string(c.run) + ": other data, options or initial weights");
+    c.network = c.best_network = c.first = c.second = model<float>::zeros(config);
     result<void> outcome;
     detail::visit_checkpoint(c, [&](const std::string& name, auto& p) {
         if (outcome)

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_TRAIN_MTL_LOSS_HPP
 
 /// @file
-/// MTL-TLP's loss (Zhai et al. 2023, section 5.2): each output has its own labels, and may lack any of them.
+/// Multi-task loss of MTL-TLP (Zhai et al. 2023, section 5.2): weighted sum of one loss per platform, with missing labels masked.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace augur::inline v0::tlp {
 
-/// The weighted sum of the outputs' losses, each over the schedules that have a label for it.
+/// Weighted sum of the outputs' losses; the loss of an output is computed over the schedules with a label for that output.
 ///
-/// Whether there is a label is told by a mask, not by a special value, and for every output, not only for the target's.
-/// Owns scratch memory: allocates nothing once it has seen its largest batch. One object a thread.
+/// A mask marks the missing labels of every output; no label value is reserved.
+/// Owns scratch memory: allocates nothing after its largest batch. Threads: one object per thread.
 template <nn::scalar S>
 class mtl_loss {
 public:
     /// @param scores    (N, K) of K outputs
-    /// @param labels    (N, K); what stands where there is none is not read
-    /// @param known     (N, K) 0: there is no label
-    /// @param weights   (K) of the outputs' losses; empty: 1 each
-    /// @param loss      `loss(scores, labels, gradient)` of one list, e.g. `nn::lambda_rank` or `nn::mse<S>`
-    /// @param d_scores  (N, K) <- dL/d(score), 0 where there is no label; what `forward_backward::backward` takes
-    /// @return          the sum; an output without any label adds nothing
+    /// @param labels    (N, K); a missing label is not read
+    /// @param known     (N, K) 0 for a missing label
+    /// @param weights   (K) weights of the outputs' losses; empty: 1 each
+    /// @param loss      `loss(scores, labels, gradient)` of one ranking group, e.g. `nn::lambda_rank` or `nn::mse<S>`
+    /// @param d_scores  (N, K) <- dL/d(score), 0 for a missing label; the argument of `forward_backward::backward`
+    /// @return          the sum; an output without labels adds 0
     template <class Loss>
     double operator()(std::span<const S> scores, std::span<const S> labels, std::span<const std::uint8_t> known, std::span<const double> weights,
                       std::size_t outputs, Loss&& loss, std::span<S> d_scores) {
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    std::vector<S> score_, label_, gradient_; ///< of one output
+    std::vector<S> score_, label_, gradient_; ///< of one output, without missing labels
 };
 
 } // namespace augur::inline v0::tlp

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_TRAIN_ONLINE_TRAINER_HPP
 
 /// @file
-/// Fits TLP's network to measurements by LambdaRank within each task.
+/// Trains a TLP model on the few measurements of a running search, with LambdaRank within each task.
 
 #include <algorithm>
 #include <cmath>
@@ -23,29 +23,30 @@
 
 namespace augur::inline v0::tlp {
 
-/// What came of it.
+/// Result of `fit_online`.
 struct online_fit_report {
-    std::size_t steps = 0;
-    std::size_t schedules = 0; ///< seen in all steps
-    double first_loss = 0;     ///< mean over the lists of the first and the last epoch
-    double last_loss = 0;
+    std::size_t steps = 0;     ///< optimiser steps
+    std::size_t schedules = 0; ///< sum of the batch sizes of all steps
+    double first_loss = 0;     ///< mean loss over the ranking groups of the first epoch
+    double last_loss = 0;      ///< mean loss over the ranking groups of the last epoch
 };
 
-/// Moves `net`, which has one output, towards ranking the schedules of each group as their labels do.
+/// Trains `net`, which has one output, to rank the schedules of each task by their labels. Full-model training with Adam and a cosine learning rate.
 ///
-/// A task's list has LambdaRank's loss divided by the number of its schedules, so that tasks with many records weigh as many but not their square;
-/// a step takes the mean over its lists. (The authors rank the schedules of all tasks against each other.)
+/// The loss of a ranking group is LambdaRank's sum divided by the group's number of schedules, so that the weight of a task grows linearly, not
+/// quadratically, with its number of records; a step takes the mean over its ranking groups. The authors' code ranks the schedules of all tasks
+/// against each other.
 ///
-/// @param data    the schedules' rows (N), in order where the network sees it (`config::order`)
-/// @param labels  (N) best latency of the group / latency, 0 for a failure
-/// @param groups  (N) the task of each schedule, any numbers; a group of equal labels teaches nothing
-/// pre: the spans fit together, the options check, one output
-/// @return        what was done. Equal arguments give an equal network whatever the executor
+/// @param data    (N) schedules, in the row order `config::order` of the model
+/// @param labels  (N) least latency of the task / latency, 0 for a failure
+/// @param groups  (N) task of each schedule, any numbers; tasks whose labels are all equal are skipped
+/// pre: equal N, options.check(), one output
+/// @return        equal arguments give bit-identical weights with every executor
 template <nn::scalar S, bulk_executor Executor>
-online_fit_report fit_online(tlp::model<S>& net, const deduplicated_batch& data, std::span<const float> labels, std::span<const std::uint32_t> groups, random_engine rng,
-                       Executor& executor, const online_fit_options& options = {}) {
-    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.check() && net.decoders.size() == 1, "tlp_fit: shape");
-    // members of each group, groups in order of their number
+online_fit_report fit_online(model<S>& net, const deduplicated_batch& data, std::span<const float> labels, std::span<const std::uint32_t> groups,
+                             random_engine rng, Executor& executor, const online_fit_options& options = {}) {
+    AUGUR_ASSERT(data.size() == labels.size() && data.size() == groups.size() && options.check() && net.decoders.size() == 1, "fit_online: shape");
+    // schedules of each task, tasks in the order of their numbers
     std::vector<std::uint32_t> order(data.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return groups[a] != groups[b] ? groups[a] < groups[b] : a < b; });
@@ -62,47 +63,48 @@ online_fit_report fit_online(tlp::model<S>& net, const deduplicated_batch& data,
     for (const auto& m : members) teach += m.size();
     if (teach == 0) return report;
 
-    const std::size_t most = (std::min)(options.list, teach), batch = (std::min)(options.batch, teach);
-    const std::size_t steps_an_epoch = (teach + batch - 1) / batch;
+    const std::size_t most = (std::min)(options.list, teach), batch_size = (std::min)(options.batch, teach);
+    const std::size_t steps_an_epoch = (teach + batch_size - 1) / batch_size;
     const std::size_t at_least = options.least_steps / steps_an_epoch + (options.least_steps % steps_an_epoch != 0 ? 1 : 0);
     const std::size_t epochs = (std::max)(options.epochs, at_least);
     const double planned = static_cast<double>(epochs) * static_cast<double>(steps_an_epoch);
 
-    nn::adam<tlp::model<S>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
-    auto grad = tlp::model<S>::zeros(net.config);
+    nn::adam<model<S>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.weight_decay});
+    auto grad = model<S>::zeros(net.config);
     forward_backward<S> pass;
     nn::lambda_rank rank;
-    deduplicated_batch bags(data.columns(), net.config.order());
+    deduplicated_batch batch(data.columns(), net.config.order());
     std::vector<S> scores, d_scores, truth;
-    std::vector<std::span<std::uint32_t>> lists;
+    std::vector<std::span<std::uint32_t>> ranking_groups;
     std::vector<std::size_t> ends;
 
     for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
         random_engine draw = rng.stream(epoch);
-        lists.clear();
-        for (auto& m : members) { // near-equal parts of at most `list`
+        ranking_groups.clear();
+        for (auto& m : members) { // split into parts of nearly equal size, at most options.list
             draw.shuffle(std::span<std::uint32_t>(m));
             const std::size_t parts = (m.size() + most - 1) / most;
             for (std::size_t p = 0; p < parts; ++p)
-                lists.push_back(std::span<std::uint32_t>(m).subspan(m.size() * p / parts, m.size() * (p + 1) / parts - m.size() * p / parts));
+                ranking_groups.push_back(
+                    std::span<std::uint32_t>(m).subspan(m.size() * p / parts, m.size() * (p + 1) / parts - m.size() * p / parts));
         }
-        draw.shuffle(std::span<std::span<std::uint32_t>>(lists));
+        draw.shuffle(std::span<std::span<std::uint32_t>>(ranking_groups));
         double sum = 0;
-        for (std::size_t at = 0; at < lists.size();) {
-            bags.clear();
+        for (std::size_t at = 0; at < ranking_groups.size();) {
+            batch.clear();
             truth.clear();
             ends.clear();
-            while (at < lists.size() && (ends.empty() || bags.size() + lists[at].size() <= batch)) {
-                for (const auto i : lists[at]) {
-                    bags.add(data, i);
+            while (at < ranking_groups.size() && (ends.empty() || batch.size() + ranking_groups[at].size() <= batch_size)) {
+                for (const auto i : ranking_groups[at]) {
+                    batch.add(data, i);
                     truth.push_back(static_cast<S>(labels[i]));
                 }
-                ends.push_back(bags.size());
+                ends.push_back(batch.size());
                 ++at;
             }
-            scores.resize(bags.size());
-            d_scores.resize(bags.size());
-            pass.forward_to_train(net, bags, executor, scores);
+            scores.resize(batch.size());
+            d_scores.resize(batch.size());
+            pass.forward_to_train(net, batch, executor, scores);
             std::size_t begin = 0;
             for (const std::size_t end : ends) {
                 const std::size_t n = end - begin;
@@ -112,15 +114,15 @@ online_fit_report fit_online(tlp::model<S>& net, const deduplicated_batch& data,
                 for (S& x : d) x *= scale;
                 begin = end;
             }
-            pass.backward(net, bags, executor, std::span<const S>(d_scores), grad);
+            pass.backward(net, batch, executor, std::span<const S>(d_scores), grad);
             nn::clip_norm(grad, options.clip);
             const double done = (std::min)(1.0, static_cast<double>(report.steps) / planned);
             adam.settings().learning_rate = options.learning_rate * (0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done)));
             adam.step(net, grad);
             ++report.steps;
-            report.schedules += bags.size();
+            report.schedules += batch.size();
         }
-        report.last_loss = sum / static_cast<double>(lists.size());
+        report.last_loss = sum / static_cast<double>(ranking_groups.size());
         if (epoch == 0) report.first_loss = report.last_loss;
     }
     return report;

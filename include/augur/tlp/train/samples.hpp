@@ -3,7 +3,7 @@
 #define AUGUR_TLP_TRAIN_SAMPLES_HPP
 
 /// @file
-/// What TLP is trained on and judged by: schedules of a data set and their labels, for one output or, aligned by schedule, for several.
+/// Training and evaluation samples of TLP: schedules of a data set with labels for one output or, aligned by schedule, for several platforms.
 
 #include <algorithm>
 #include <cmath>
@@ -24,35 +24,35 @@
 
 namespace augur::inline v0::tlp {
 
-/// How records become labels.
+/// How labels are computed from records.
 struct label_options {
     label_rule failures = label_rule::zero;
-    /// The latency that a label is relative to: the least of the whole task, or of the records that were given. One who has measured a part of a task
-    /// does not know the whole task's.
+    /// Reference latency of a label: false: the least of the whole task; true: the least of the given records, e.g. when only a part of the task
+    /// counts as measured.
     bool least_of_given = false;
 };
 
 /// Schedules with labels (N schedules, K outputs). A value.
 struct training_samples {
-    std::size_t outputs = 1;
-    std::vector<std::uint32_t> records; ///< (N) a record of the data set that has the schedule
-    std::vector<std::uint32_t> groups;  ///< (N) rising from 0: schedules of one workload, whatever the platform
+    std::size_t outputs = 1;            ///< K
+    std::vector<std::uint32_t> records; ///< (N) index of a record of the data set that has the schedule
+    std::vector<std::uint32_t> groups;  ///< (N) workload of the schedule on any platform; numbered from 0, ascending
     std::vector<float> labels;          ///< (N, K) least latency / latency, 0 for a failure
-    std::vector<std::uint8_t> known;    ///< (N, K) 0: there is no label
-    std::vector<double> least;          ///< (groups, K) the least latency in seconds; infinity where there is none
+    std::vector<std::uint8_t> known;    ///< (N, K) 0 for a missing label
+    std::vector<double> least;          ///< (groups, K) least latency in seconds; infinity if there is none
 
     [[nodiscard]] std::size_t size() const { return records.size(); }
 };
 
-/// Samples of several outputs, one list of records for each, of the platform it stands for.
+/// Makes samples for K outputs from K lists of records, one per platform.
 ///
-/// With one output every record is a sample, grouped by task. With several, equal schedules (the same primitives) of one workload (the normalised
-/// key) are one sample with the labels of all platforms that measured it, wherever they stand in the logs; of two records of one platform the better
+/// With one output every record is a sample, grouped by task. With several outputs, records with equal schedules (the same primitives) of one
+/// workload (the normalised key) become one sample with the labels of all platforms that measured it. Of two records of one platform the faster
 /// counts.
 ///
-/// pre: records of `data`
-/// @param records  (K) for each output; one target's records in one list, for a label compares records of one target
-/// @note           O(all records and their primitives); a sample's order: by workload, then as the records were given
+/// pre: every index is a record of `data`
+/// @param records  (K) records of each output; all records of one list have the same target, because a label compares records of one target
+/// @note           O(all records and their primitives); samples are sorted by workload, then in the order of the records
 [[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::vector<std::uint32_t>> records,
                                                   const label_options& options = {}) {
     training_samples out;
@@ -74,13 +74,13 @@ struct training_samples {
 
     struct entry {
         std::uint32_t group, output, record;
-        std::size_t place;
+        std::size_t place; ///< index in the input
     };
     std::vector<entry> entries;
     std::vector<double> least(numbers.size() * outputs, none);
     for (std::uint32_t k = 0; k < outputs; ++k) {
         for (const std::uint32_t r : records[k]) {
-            AUGUR_ASSERT(r < data.size(), "make_tlp_samples: a record of another data set");
+            AUGUR_ASSERT(r < data.size(), "make_samples: a record of another data set");
             const std::uint32_t group = workload_of[task_of[r]];
             entries.push_back({group, k, r, entries.size()});
             if (options.least_of_given) least[group * outputs + k] = (std::min)(least[group * outputs + k], cost(r));
@@ -95,11 +95,11 @@ struct training_samples {
             for (std::uint64_t i = data.task(t).first; i < data.task(t).last; ++i) low = (std::min)(low, cost(static_cast<std::uint32_t>(i)));
         }
     }
-    // not std::stable_sort: clang warns of what libstdc++ 12 makes it of
+    // not std::stable_sort: clang reports a deprecated function inside libstdc++ 12's implementation
     const auto earlier = [](const entry& a, const entry& b) { return a.group != b.group ? a.group < b.group : a.place < b.place; };
     std::sort(entries.begin(), entries.end(), earlier);
 
-    std::unordered_multimap<std::uint64_t, std::uint32_t> index; // of the schedules of the present group
+    std::unordered_multimap<std::uint64_t, std::uint32_t> index; // samples of the current group by the hash of their schedule
     std::uint32_t last = 0;
     for (const entry& e : entries) {
         const auto ids = data.schedule(e.record);
@@ -127,31 +127,31 @@ struct training_samples {
         out.labels[slot] = out.known[slot] != 0 ? (std::max)(out.labels[slot], static_cast<float>(label)) : static_cast<float>(label);
         out.known[slot] = 1;
     }
-    // number the groups that are there 0, 1, ...
-    std::uint32_t group = 0, before = 0;
+    // renumber the groups that have samples as 0, 1, ...
+    std::uint32_t group = 0, previous = 0;
     for (std::size_t i = 0; i < out.size(); ++i) {
         const std::uint32_t now = out.groups[i];
-        if (i > 0 && now != before) ++group;
-        if (i == 0 || now != before) {
+        if (i > 0 && now != previous) ++group;
+        if (i == 0 || now != previous) {
             for (std::size_t k = 0; k < outputs; ++k) {
                 const double low = least[now * outputs + k];
                 out.least.push_back(low < 1e6 ? low : std::numeric_limits<double>::infinity());
             }
         }
-        before = now;
+        previous = now;
         out.groups[i] = group;
     }
     return out;
 }
 
-/// Samples of one output.
+/// Makes samples for one output.
 [[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::uint32_t> records,
                                                   const label_options& options = {}) {
     const std::vector<std::uint32_t> one(records.begin(), records.end());
     return make_samples(data, std::span(&one, 1), options);
 }
 
-/// All records of some tasks.
+/// Indices of all records of the given tasks.
 [[nodiscard]] inline std::vector<std::uint32_t> records_of(const dataset& data, std::span<const std::uint32_t> tasks) {
     std::vector<std::uint32_t> out;
     for (const std::uint32_t t : tasks) {

@@ -3,8 +3,8 @@
 #define AUGUR_XGBOOST_TLP_TREES_HPP
 
 /// @file
-/// Boosted trees on TLP's features, the matrix (L, E) of a schedule read as one row of L * E numbers: the baseline that the network must beat, and a
-/// cost model that trains in seconds.
+/// Boosted trees on flattened TLP features (the L x E matrix as one row of L * E numbers): a baseline for TLP, and a cost model that trains in
+/// seconds.
 
 #include <algorithm>
 #include <cmath>
@@ -32,15 +32,15 @@
 
 namespace augur::inline v0 {
 
-/// out (L * E) <- the features of a schedule by its rows in `table`, places with them; zeros behind its end.
+/// out (L * E) <- flattened features of a schedule from its rows in `table`, with positions; zeros after the last row.
 ///
-/// @return  false, and zeros, when the vocabulary refuses a primitive
-/// @note    O(L * E), no allocation without thread rows. pre: `table` has all ids
+/// @return  false, with `out` all zeros, if the vocabulary refuses a primitive
+/// @note    O(L * E); allocates only with launch features. pre: `table` has all ids
 [[nodiscard]] inline bool tlp_flat_features(std::span<const primitive_id> schedule, const tlp::row_table& table, std::span<float> out) {
     const tlp::schema& schema = table.schema();
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_flat_features: shape");
     std::fill(out.begin(), out.end(), 0.0F);
-    for (const primitive_id id : schedule) // those behind the crop count too, as they do when the schedule itself is read
+    for (const primitive_id id : schedule) // also checks cropped primitives, as `extract_features` does
         if (table.row(id) == tlp::row_table::refused) return false;
     std::size_t rows = 0;
     const auto add = [&](std::span<const float> values) {
@@ -57,17 +57,17 @@ namespace augur::inline v0 {
     return true;
 }
 
-/// Trees and the schema they were trained with. A value; shared and const while it is used.
+/// Trained trees and their schema. A value; share it as const.
 class tlp_trees {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// Trains on records of a data set, as `tlp::make_samples` gives them for one output. Those that the vocabulary refuses are left out and counted.
+    /// Trains on records of a data set, e.g. from `tlp::make_samples` for one output. Records that the vocabulary refuses are skipped and counted.
     ///
-    /// @param records  (N) of `data`
-    /// @param labels   (N) least latency over latency, 0 for a failure
-    /// @param groups   (N) rising, the task of each
-    /// @note           errors: those of `boosted_trees::train`. 16 bytes a feature and record at the peak: 8.8 kB a record for a crop of 25x22.
+    /// @param records  (N) indices of records of `data`
+    /// @param labels   (N) least latency / latency, 0 for a failure
+    /// @param groups   (N) task of each record, non-decreasing
+    /// @note           errors: those of `boosted_trees::train`. Peak memory: 16 bytes per feature and record, 8.8 kB per record for 25x22 features.
     ///                 pre: `table` has all primitives of `data`
     [[nodiscard]] static result<tlp_trees> train(const tlp::row_table& table, const dataset& data, std::span<const std::uint32_t> records,
                                                  std::span<const float> labels, std::span<const std::uint32_t> groups,
@@ -90,7 +90,7 @@ public:
         return out;
     }
 
-    /// Trees of somebody's own training. Error: shape_mismatch.
+    /// Combines a schema with trees trained elsewhere. Errors: shape_mismatch (other columns); those of `schema::check`.
     [[nodiscard]] static result<tlp_trees> make(tlp::schema schema, boosted_trees trees) {
         if (auto fits = schema.check(); !fits) return fits.error();
         if (trees.columns() != schema.rows * schema.columns)
@@ -101,31 +101,30 @@ public:
 
     [[nodiscard]] const tlp::schema& schema() const { return schema_; }
     [[nodiscard]] const boosted_trees& trees() const { return trees_; }
-    [[nodiscard]] std::size_t refused() const { return refused_; } ///< records that the training left out
+    [[nodiscard]] std::size_t refused() const { return refused_; } ///< number of records skipped in training
 
     [[nodiscard]] std::string save() const { return trees_.save(schema_.hash()); }
-    /// Errors: those of `boosted_trees::load`; version_mismatch when the trees know another schema.
+    /// Errors: those of `boosted_trees::load`; version_mismatch for trees of another schema.
     [[nodiscard]] static result<tlp_trees> load(std::string_view bytes, tlp::schema schema, std::uint32_t threads = 1) {
         auto trees = boosted_trees::load(bytes, schema.hash(), threads);
         if (!trees) return trees.error();
         return make(std::move(schema), *std::move(trees));
     }
 
-    /// scores[i] <- the score of record `records[i]`; -infinity where the vocabulary refuses it.   pre: `table` has all primitives of `data`
+    /// scores[i] <- score of record `records[i]`; -infinity if the vocabulary refuses it.   pre: `table` has all primitives of `data`
     [[nodiscard]] result<void> score_records(const tlp::row_table& table, const dataset& data, std::span<const std::uint32_t> records,
                                              std::span<float> scores) const {
         if (auto same = tlp::same_schema(table.schema(), "rows", schema_, "trees"); !same) return same;
-        return by_blocks(records.size(), scores,
-                         [&](std::size_t i, std::span<float> row) { return tlp_flat_features(data.schedule(records[i]), table, row); });
+        return score_blocks(records.size(), scores,
+                            [&](std::size_t i, std::span<float> row) { return tlp_flat_features(data.schedule(records[i]), table, row); });
     }
 
-    /// scores[i] <- the score of batch[i]; -infinity where the vocabulary does not know a word. Models `cost_model` for every schedule and task.
+    /// scores[i] <- score of batch[i]; -infinity if the vocabulary refuses a word. Models `cost_model` for every schedule and task.
     ///
-    /// Errors: shape_mismatch when the spans differ in length. Allocates a block of features and what XGBoost needs. Const, so safe from many
-    /// threads.
+    /// Errors: shape_mismatch if the spans differ in length. Allocates a block of features and memory of XGBoost. Concurrent calls are safe.
     template <schedule S, task Task>
     [[nodiscard]] result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) const {
-        return by_blocks(batch.size(), scores, [&](std::size_t i, std::span<float> row) {
+        return score_blocks(batch.size(), scores, [&](std::size_t i, std::span<float> row) {
             std::fill(row.begin(), row.end(), 0.0F);
             return static_cast<bool>(tlp::extract_features(batch[i], schema_, row));
         });
@@ -134,13 +133,13 @@ public:
 private:
     tlp_trees(tlp::schema schema, boosted_trees trees) : schema_(std::move(schema)), trees_(std::move(trees)) {}
 
-    /// `fill(i, row)` writes row i, false: it cannot be scored.
+    /// Predicts in blocks of 512 rows; `fill(i, row)` writes row i and returns false if schedule i cannot be scored.
     template <class Fill>
-    [[nodiscard]] result<void> by_blocks(std::size_t count, std::span<float> scores, const Fill& fill) const {
+    [[nodiscard]] result<void> score_blocks(std::size_t count, std::span<float> scores, const Fill& fill) const {
         constexpr std::size_t block = 512;
         if (count != scores.size())
             return error{errc::shape_mismatch,
-                         "tlp trees: " + std::to_string(count) + " schedules, but room for " + std::to_string(scores.size()) + " scores"};
+                         "tlp trees: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(count)};
         const std::size_t width = trees_.columns();
         std::vector<float> x((std::min)(count, block) * width);
         std::vector<std::size_t> unknown;
@@ -161,49 +160,51 @@ private:
     std::size_t refused_ = 0;
 };
 
-/// What online trees are made of and when they learn.
+/// Schema, training options and retraining schedule of `tlp_trees_online`.
 struct tlp_trees_online_options {
-    tlp::schema schema = tlp::schema::ansor(32, 12, 0); ///< a column knows its place, so no columns for places
+    tlp::schema schema = tlp::schema::ansor(32, 12, 0); ///< without position columns: the column of a flattened feature determines its position
     boosted_trees_options trees;
-    std::size_t first_update = 64; ///< records before the first training
-    double growth = 2;             ///< they are trained again at first_update * growth^k records; at least 1.01
+    std::size_t first_update = 64; ///< number of records at the first training
+    double growth = 2;             ///< retraining after first_update * growth^k records; at least 1.01
 };
 
-/// Trees that start without knowledge and are trained anew after 64, 128, 256, ... records, as `tlp::online_model` is. Models `trainable_cost_model`.
+/// Trees that start untrained and are retrained after 64, 128, 256, ... records, as `tlp::online_model`. Models `trainable_cost_model`.
 ///
-/// The model depends on the records and their order only. Labels are the task's best latency / latency; a failure is 0.
-/// Threads: one thread an object.
+/// The model depends on the records and their order only. Labels are the task's least latency / latency, 0 for a failure.
+/// Threads: use an object from one thread at a time.
 template <schedule S, task Task>
 class tlp_trees_online {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// pre: the options' schema and trees check
+    /// pre: options.schema.check() and options.trees.check(), growth >= 1.01, first_update > 0
     explicit tlp_trees_online(tlp_trees_online_options options = {}) : options_(std::move(options)) {
         AUGUR_ASSERT(options_.schema.check() && options_.trees.check() && options_.growth >= least_retraining_growth && options_.first_update > 0,
                      "tlp_trees_online: options");
     }
 
-    /// As `tlp_trees::score`; 0 for all while there is no knowledge.
+    /// As `tlp_trees::score`; all scores are 0 before the first training.
     result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
         if (model_) return model_->score(task, batch, scores);
-        if (batch.size() != scores.size()) return error{errc::shape_mismatch, "tlp trees: as many scores as schedules are needed"};
+        if (batch.size() != scores.size())
+            return error{errc::shape_mismatch, "tlp trees: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " +
+                                                   std::to_string(batch.size())};
         std::fill(scores.begin(), scores.end(), 0.0F);
         return {};
     }
 
-    /// Takes all records so far, oldest first, and trains when their number has reached the next mark.
-    /// A record whose schedule the vocabulary does not know counts, but teaches nothing. Errors: those of `boosted_trees::train`.
+    /// Takes all records so far, oldest first, and retrains when the retraining schedule requires it. A record whose schedule the vocabulary refuses
+    /// counts for the retraining schedule, but is not a training sample. Errors: those of `boosted_trees::train`.
     result<void> update(std::span<const observation<S, Task>> records) {
-        const std::size_t mark = last_retraining(records.size(), options_.first_update, options_.growth);
-        if (mark <= trained_on_) return {};
-        if (auto done = train(records.first(mark)); !done) return done;
-        trained_on_ = mark;
+        const std::size_t count = last_retraining(records.size(), options_.first_update, options_.growth);
+        if (count <= trained_on_) return {};
+        if (auto done = train(records.first(count)); !done) return done;
+        trained_on_ = count;
         return {};
     }
 
-    [[nodiscard]] std::size_t trained_on() const { return trained_on_; } ///< records that the present model has seen
-    /// The present model; nothing while there is no knowledge.
+    [[nodiscard]] std::size_t trained_on() const { return trained_on_; } ///< number of records of the last training
+    /// Current model; null before the first training.
     [[nodiscard]] const tlp_trees* model() const { return model_ ? &*model_ : nullptr; }
 
 private:
@@ -218,7 +219,7 @@ private:
         std::vector<sample> samples;
         std::vector<float> rows(width), x;
         std::vector<double> best;
-        std::map<std::string, std::uint32_t, std::less<>> numbers; // by key: the task objects may move
+        std::map<std::string, std::uint32_t, std::less<>> numbers; // keyed by task_identity, because task objects may move
         for (const auto& r : records) {
             std::fill(rows.begin(), rows.end(), 0.0F);
             if (!tlp::extract_features(*r.schedule, options_.schema, std::span<float>(rows))) continue;
