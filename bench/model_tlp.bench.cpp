@@ -43,7 +43,8 @@ std::vector<augur::step_list> candidates(std::size_t n) {
 
 augur::tlp::trained_model model_of(bool authors) {
     const auto schema = authors ? augur::tlp::schema::authors_cpu() : augur::tlp::schema::ansor();
-    auto model = augur::tlp::trained_model::random_init(schema, authors ? augur::tlp::config::authors(0) : augur::tlp::config::small(0), augur::random_engine(1));
+    auto model = augur::tlp::trained_model::random_init(schema, authors ? augur::tlp::config::authors(0) : augur::tlp::config::small(0),
+                                                        augur::random_engine(1));
     if (!model) std::abort();
     return *std::move(model);
 }

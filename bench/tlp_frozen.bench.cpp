@@ -23,7 +23,7 @@ namespace {
 struct unshared {
     std::uint64_t seed = 0;
     std::int64_t rows = 0;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         augur::random_engine rng(seed);
         for (std::int64_t r = 0; r < rows; ++r) {
             sink.primitive("SP");
@@ -33,8 +33,9 @@ struct unshared {
 };
 
 augur::tlp::trained_model model_of(bool faithful) {
-    auto model = faithful ? augur::tlp::trained_model::random_init(augur::tlp::schema::authors_cpu(), augur::tlp::config::authors(0), augur::random_engine(1))
-                          : augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::full(0), augur::random_engine(1));
+    auto model =
+        faithful ? augur::tlp::trained_model::random_init(augur::tlp::schema::authors_cpu(), augur::tlp::config::authors(0), augur::random_engine(1))
+                 : augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::full(0), augur::random_engine(1));
     if (!model) std::abort();
     if (faithful) model->schema.unknown = augur::tlp::unknown_word::zeros; // our sampler speaks more words than the authors' logs
     return *std::move(model);

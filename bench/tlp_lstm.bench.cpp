@@ -33,7 +33,8 @@ double dense_flop(const augur::tlp::config& c, double n) {
 void tlp_score_lstm(benchmark::State& state, bool faithful) {
     auto config = faithful ? augur::tlp::config::authors_lstm(0) : augur::tlp::config::full(0);
     config.backbone = augur::tlp::backbone::lstm;
-    auto model = augur::tlp::trained_model::random_init(faithful ? augur::tlp::schema::authors_cpu() : augur::tlp::schema::ansor(), config, augur::random_engine(1));
+    auto model = augur::tlp::trained_model::random_init(faithful ? augur::tlp::schema::authors_cpu() : augur::tlp::schema::ansor(), config,
+                                                        augur::random_engine(1));
     if (!model) std::abort();
     model->schema.unknown = augur::tlp::unknown_word::zeros; // our sampler speaks more words than the authors' logs
     std::vector<std::vector<augur::step_list>> rounds;

@@ -100,8 +100,9 @@ int main() {
     augur::tlp::training_options options;
     options.epochs = 40;             // few records
     augur::serial_executor executor; // or `tbb_executor`, or your own threads
-    const auto report = augur::tlp::train_on_dataset(model->network, rows, data, augur::tlp::make_samples(data, augur::tlp::records_of(data, split.train)),
-                                               augur::tlp::make_samples(data, augur::tlp::records_of(data, split.validation)), executor, options);
+    const auto report =
+        augur::tlp::train_on_dataset(model->network, rows, data, augur::tlp::make_samples(data, augur::tlp::records_of(data, split.train)),
+                                     augur::tlp::make_samples(data, augur::tlp::records_of(data, split.validation)), executor, options);
     if (!report) return failed(report.error());
     // 4. The inference form behind the search's own interface: one model, a scorer a thread.
     const auto frozen = augur::tlp::freeze(*model);

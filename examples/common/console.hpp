@@ -29,7 +29,7 @@ inline std::atomic<bool>& stop_requested() {
 inline void catch_signals() {
     static_assert(std::atomic<bool>::is_always_lock_free); // else a handler may not touch it
     (void)stop_requested();                                // made before a signal can come
-    struct sigaction act {};
+    struct sigaction act{};
     act.sa_handler = [](int) {
         stop_requested().store(true);
         constexpr std::string_view text = "\nstopping: what runs is finished and written; once more kills\n";
@@ -39,7 +39,7 @@ inline void catch_signals() {
     act.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     ::sigaction(SIGINT, &act, nullptr);
     ::sigaction(SIGTERM, &act, nullptr);
-    struct sigaction ignore {};
+    struct sigaction ignore{};
     ignore.sa_handler = SIG_IGN; // a file size limit and a closed pipe are errors of a write, not the end
     ::sigaction(SIGXFSZ, &ignore, nullptr);
     ::sigaction(SIGPIPE, &ignore, nullptr);

@@ -24,7 +24,8 @@ using augur::error;
 using augur::result;
 
 /// The IR of a candidate and the features of that, from files that an earlier call has left, else made and left there.
-result<void> compile(const augur::ir_compiler& clang, const augur::loopnest::generated_program& p, const std::string& folder, measured_program& into) {
+result<void> compile(const augur::ir_compiler& clang, const augur::loopnest::generated_program& p, const std::string& folder,
+                     measured_program& into) {
     const auto stem = folder + "/" + text_of("%016llx", static_cast<unsigned long long>(clang.key(p))), torn = stem + ".part";
     into.ir = stem + ".ll";
     if (std::error_code wrong; !fs::exists(into.ir, wrong)) {

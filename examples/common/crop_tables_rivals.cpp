@@ -67,11 +67,11 @@ records draw(const augur::dataset& data, std::vector<std::uint32_t> tasks, doubl
 }
 
 /// Trains on some records and scores others, higher is better: the options are those with which the models learn in the tuning loop.
-using rival = result<std::vector<float>> (*)(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged, std::uint64_t seed,
-                                             executor& threads);
+using rival = result<std::vector<float>> (*)(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged,
+                                             std::uint64_t seed, executor& threads);
 
-result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged, std::uint64_t seed,
-                                      executor& threads) {
+result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged,
+                                      std::uint64_t seed, executor& threads) {
     const augur::tlp::online_options o;
     const augur::tlp::row_table table(o.schema, data.primitives());
     const augur::random_engine rng(seed);
@@ -133,8 +133,8 @@ result<std::vector<score_row>> learned_rows(const std::vector<measured_task>& ta
                     std::vector<std::uint32_t> own, others;
                     for (std::size_t i = 0; i < order.size(); ++i) (i % folds == fold ? own : others).push_back(order[i]);
                     std::sort(others.begin(), others.end());
-                    const auto train =
-                        augur::tlp::make_samples(*data, draw(*data, others, share, augur::random_engine(seed).stream(fold)), {augur::label_rule::zero, true});
+                    const auto train = augur::tlp::make_samples(*data, draw(*data, others, share, augur::random_engine(seed).stream(fold)),
+                                                                {augur::label_rule::zero, true});
                     const auto judged = augur::tlp::records_of(*data, own);
                     const auto scores = scores_by(*data, train, judged, seed, threads);
                     if (!scores && scores.error().code != augur::errc::unsupported) return scores.error();

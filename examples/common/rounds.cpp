@@ -176,7 +176,9 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
         for (std::size_t i = 0; i < all.size() && running(); ++i) {
             auto& c = all[i];
             if (c.finalists.empty()) continue;
-            const auto limit = [&] { return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::loopnest::expected_outputs{}); };
+            const auto limit = [&] {
+                return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::loopnest::expected_outputs{});
+            };
             const double before = limit();
             const double kernel = visit(c.finalists.front(), runner.right(s.tasks[i]));
             const double after = limit();

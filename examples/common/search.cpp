@@ -164,8 +164,8 @@ searched session::search(const std::string& name, bool guided, bool to_log, prog
     if (with.by != guide::tlp) {
         auto how = augur::few_sample_trees();
         how.seed = with.seed;
-        augur::trees_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row> trees(augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)),
-                                                                                           how);
+        augur::trees_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row> trees(
+            augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)), how);
         if (with.by == guide::trees) return search_by(trees);
         augur::crop::model crop(*crop_on_, with.threads, augur::loopnest::crop_feature_extractor{augur::loopnest::native_c_options(on)});
         if (with.by == guide::crop) return search_by(crop);
@@ -202,7 +202,8 @@ augur::result<void> session::load_model() {
 augur::result<void> session::load_known() {
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     if (!with.guided || with.by != guide::nest) return {};
-    auto known = read_known(with.known, on.hardware(with.threads), made_with_, augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)));
+    auto known =
+        read_known(with.known, on.hardware(with.threads), made_with_, augur::loopnest::nest_row(augur::loopnest::nest_target::of(on, with.threads)));
     if (!known) return known.error();
     std::fprintf(stderr, "%s: %zu candidates of %zu kernels are known\n", with.known.c_str(), known->records, known->kernels);
     if (known->passed_over > 0)

@@ -137,7 +137,8 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
         progress.show(p.trials, p.trials_total, name + "  network " + milliseconds(p.objective) + " ms  " + clock_text(p.seconds_left) + " left",
                       important);
     };
-    auto summary = tuner.run(runner, {.sink = augur::log_sink(*log, s.made_with()), .progress = std::ref(report), .stop = [] { return stop_requested().load(); }});
+    auto summary = tuner.run(
+        runner, {.sink = augur::log_sink(*log, s.made_with()), .progress = std::ref(report), .stop = [] { return stop_requested().load(); }});
     progress.clear();
     if (!summary) return summary.error();
     if (summary->model_errors > 0)
@@ -219,8 +220,8 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     if (row.by == search_guide::advised_learning) {
         augur::task_normalised_online_options learning;
         learning.trees = tree_options;
-        auto trees =
-            augur::task_normalised_online<schedule, task, augur::loopnest::nest_row, decltype(model)>::create(std::move(known->samples), row_of, model, learning);
+        auto trees = augur::task_normalised_online<schedule, task, augur::loopnest::nest_row, decltype(model)>::create(std::move(known->samples),
+                                                                                                                       row_of, model, learning);
         if (!trees) return trees.error();
         return advised(*trees);
     }

@@ -132,7 +132,7 @@ public:
     std::vector<augur::loopnest::ansor_space> spaces;
     std::vector<baseline> baselines;
     augur::loopnest::roofline peak; ///< zeros when it could not be measured
-    std::string no_limit;     ///< why a limit could not be measured, the first reason; empty: all were
+    std::string no_limit;           ///< why a limit could not be measured, the first reason; empty: all were
 
     /// Checks everything that can be wrong before anything is measured, and takes the log.
     augur::result<void> prepare();
@@ -163,7 +163,7 @@ private:
     std::shared_ptr<const augur::tlp::trained_model> start_;
     std::shared_ptr<const augur::tlp::trained_model> learned_;
 
-    std::optional<augur::machine> crop_on_;                ///< what Crop predicts
+    std::optional<augur::machine> crop_on_;                       ///< what Crop predicts
     std::shared_ptr<const augur::task_normalised_samples> known_; ///< of other kernels
 
     augur::result<void> load_model();

@@ -33,11 +33,11 @@ namespace examples {
 /// The logs of platforms that share one data set, and which of its tasks are never trained on.
 struct table_data {
     augur::dataset data;
-    std::uint64_t content = 0;                                   ///< hash of it
-    std::vector<bool> held_out;                                  ///< a flag a task
-    std::vector<std::string> test_networks;                      ///< that the hold-out is made of; none: it is drawn by key
-    bool own_test = false;                                       ///< these are others than the default
-    std::vector<std::string> platforms;                          ///< in it
+    std::uint64_t content = 0;                                             ///< hash of it
+    std::vector<bool> held_out;                                            ///< a flag a task
+    std::vector<std::string> test_networks;                                ///< that the hold-out is made of; none: it is drawn by key
+    bool own_test = false;                                                 ///< these are others than the default
+    std::vector<std::string> platforms;                                    ///< in it
     std::map<std::string, augur::loopnest::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
 
     /// The tasks of `tasks` that were measured on `platform`.
@@ -192,9 +192,9 @@ private:
     table_budget budget_;
     std::string cache_;
     executor* threads_;
-    std::map<std::string, cell_score> known_; ///< by hash
+    std::map<std::string, cell_score> known_;                                               ///< by hash
     std::map<std::string, std::map<std::uint32_t, std::string>, std::less<>> without_nest_; ///< by platform
-    std::vector<std::string> finished_;       ///< checkpoints of the present cell, of no more use once it is kept
+    std::vector<std::string> finished_; ///< checkpoints of the present cell, of no more use once it is kept
 };
 
 // ---- showing

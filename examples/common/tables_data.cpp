@@ -82,8 +82,7 @@ augur::result<augur::dataset> read(const std::vector<log_file>& files, bool stri
     options.on_bad_line = [&](const augur::bad_line& bad) {
         if (++told <= 10) std::fprintf(stderr, "%s\n", bad.text().c_str());
     };
-    const auto reports = augur::read_ansor_logs(
-        paths, threads, [&](std::size_t i) -> platform_sink& { return sinks[i]; }, options);
+    const auto reports = augur::read_ansor_logs(paths, threads, [&](std::size_t i) -> platform_sink& { return sinks[i]; }, options);
     if (!reports) return reports.error();
     augur::dataset_builder all;
     for (auto& part : parts)

@@ -68,7 +68,7 @@ result<std::vector<float>> features_of(const table_data& set, std::span<const st
     for (std::size_t i = 0; i < records.size(); ++i) {
         const auto refused = [&](const error& why) { return error{why.code, "record " + std::to_string(records[i]) + ": " + why.detail}; };
         seen.items.clear();
-        set.data.visit(records[i]).replay(seen);
+        set.data.visit(records[i]).visit(seen);
         const auto steps = augur::schedule_traits<augur::step_list>::rebuild(key, std::span<const augur::schedule_item>(seen.items));
         if (!steps) return refused(steps.error());
         augur::loopnest::compute_dag told = *dag;

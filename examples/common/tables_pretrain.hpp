@@ -50,8 +50,8 @@ struct pretrained {
 /// Errors: interrupted (by `progress`), not_found (nothing to learn from), limit (the loss is no number any more), io.
 [[nodiscard]] augur::result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tlp::row_table& table,
                                                           const augur::tlp::config& input, std::span<const std::uint32_t> unlabelled_records,
-                                                          const augur::tlp::training_samples& train, const augur::tlp::training_samples& validation, executor& threads,
-                                                          const pretrain_options& options,
+                                                          const augur::tlp::training_samples& train, const augur::tlp::training_samples& validation,
+                                                          executor& threads, const pretrain_options& options,
                                                           const std::function<bool(const pretrain_progress&)>& progress);
 
 /// scores (N), the same for any executor; -infinity where the vocabulary does not know a primitive.

@@ -132,7 +132,7 @@ std::string table_1(const table_world& world) {
             for (augur::primitive_id id = 0; id < used.size(); ++id) {
                 if (!used[id]) continue;
                 item_counter counter;
-                set.data.primitives().replay(id, counter);
+                set.data.primitives().visit(id, counter);
                 const std::string kind(set.data.primitives().kind(id));
                 auto& here = most[kind];
                 here = (std::max)(here, 11 + counter.items);
@@ -235,7 +235,7 @@ augur::result<std::string> figure_6(const table_world& world, const std::string&
     return table_text(rows);
 }
 
-std::vector<double> values_of(const shown_cell& c, double top_scores::*which) {
+std::vector<double> values_of(const shown_cell& c, double top_scores::* which) {
     std::vector<double> out;
     for (const auto& [seed, score] : c.seeds) out.push_back(score.together.*which);
     return out;

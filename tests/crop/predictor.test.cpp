@@ -326,7 +326,7 @@ TEST_CASE("crop: features that travelled are predicted alike, again and again, b
 namespace {
 struct plan {
     int unroll = 1;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("unroll");
         sink.number(std::int64_t{unroll});
     }

@@ -20,7 +20,7 @@ namespace {
 /// A schedule that is what a visit showed.
 struct items {
     std::vector<schedule_item> list;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         for (const auto& i : list) switch (i.what) {
             case schedule_item::kind::primitive: sink.primitive(i.text); break;
             case schedule_item::kind::integer: sink.number(i.integer); break;
@@ -44,7 +44,7 @@ std::string spell(const std::vector<schedule_item>& list) {
 }
 std::string spell(const primitive_table& table, std::span<const primitive_id> ids) {
     recording_sink seen;
-    interned_schedule{&table, ids}.replay(seen);
+    interned_schedule{&table, ids}.visit(seen);
     return spell(seen.items);
 }
 
@@ -118,8 +118,8 @@ TEST_CASE("primitive_table: the steps of a step list") {
     REQUIRE(intern(table, s, ids));
     CHECK(ids == std::vector<primitive_id>{0, 1, 2, 0, 3});
     recording_sink a, b;
-    s.replay(a);
-    interned_schedule{&table, ids}.replay(b);
+    s.visit(a);
+    interned_schedule{&table, ids}.visit(b);
     CHECK(a.items == b.items);
 }
 

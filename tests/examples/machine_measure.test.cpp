@@ -49,8 +49,8 @@ TEST_CASE("machine: what is noise is measured again, and a default when it stays
     for (std::size_t at = 0; (at = text.find("FOLDER", at)) != std::string::npos;) text.replace(at, 6, folder.path);
     REQUIRE(augur::loopnest::write_private_file(folder / "benchmarks", text));
     REQUIRE(augur::loopnest::write_private_file(folder / "cc", "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && to=$2; shift; done\n"
-                                                     "case \"$to\" in */probes|*/memory) cp " +
-                                                         (folder / "benchmarks") + " $to; chmod 700 $to;; *) echo made-up cc;; esac\n"));
+                                                               "case \"$to\" in */probes|*/memory) cp " +
+                                                                   (folder / "benchmarks") + " $to; chmod 700 $to;; *) echo made-up cc;; esac\n"));
     REQUIRE(::chmod((folder / "cc").c_str(), 0700) == 0);
     examples::machine_meter meter(small_machine(), {.command = folder / "cc", .flags = {}}, true, nullptr);
     examples::progress_line progress;

@@ -63,7 +63,7 @@ int main() {
     Plan P;
     P.push_back({"SP", {64, 8}});
     P.push_back({"AN", {2}});
-    augur::random Random(7);
+    random_engine Random(7);
     DenseMap<uint64_t, unsigned> Counts;
     ++Counts[Random.below(10)];
     auto N = countPrimitives(P);

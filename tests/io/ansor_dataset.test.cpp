@@ -114,8 +114,8 @@ TEST_CASE("ansor_dataset: times that are none are set aside and counted, failure
     const logs::folder tmp;
     const std::string path = tmp / "a.json";
     std::string text;
-    for (const char* r : {"[[0.5, 0.25], 0, 1, 2]", "[[0], 0, 1, 2]", "[[0.5, -0.1], 0, 1, 2]", "[[1e10], 0, 1, 2]", "[[], 0, 1, 2]",
-                          "[[1e10], 4, 1, 2]"})
+    for (const char* r :
+         {"[[0.5, 0.25], 0, 1, 2]", "[[0], 0, 1, 2]", "[[0.5, -0.1], 0, 1, 2]", "[[1e10], 0, 1, 2]", "[[], 0, 1, 2]", "[[1e10], 4, 1, 2]"})
         text += std::string(R"({"i": [["k", "llvm"], [[], [["CI", 1]]]], "r": )") + r + ", \"v\": \"v0.6\"}\n";
     logs::write(path, text);
     const std::vector<std::string> paths{path};
@@ -150,8 +150,8 @@ TEST_CASE("ansor_dataset: real logs") {
     toy::threads executor{2};
     REQUIRE(read_ansor_logs(paths, executor, builder));
     const dataset data = std::move(builder).finish({.merge_equal = false});
-    MESSAGE(data.size() << " records, " << data.tasks() << " tasks, " << data.primitives().size() << " primitives, "
-                        << data.report().bytes_a_record() << " bytes a record");
+    MESSAGE(data.size() << " records, " << data.tasks() << " tasks, " << data.primitives().size() << " primitives, " << data.report().bytes_a_record()
+                        << " bytes a record");
     CHECK(data.size() > 10'000);
     CHECK(words(data, 7) == words(by_strict_reader(paths).finish({.merge_equal = false}), 7));
 }

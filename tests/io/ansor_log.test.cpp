@@ -62,7 +62,7 @@ TEST_CASE("ansor_log: every spelling is read, or refused, as the strict reader d
         CAPTURE(line);
         CHECK(seen.difference.empty());
         good += seen.summary.records == 3 ? 1 : 0;
-        CHECK(compare_text(line).difference.empty()); // without a newline: torn?
+        CHECK(compare_text(line).difference.empty());            // without a newline: torn?
         for (std::size_t n = 0; n < line.size(); n += 1 + n % 3) // known texts, and the line ends behind one
             CHECK(compare_text(line + "\n" + tvm_line(1) + "\n" + line.substr(0, n) + "\n").difference.empty());
         CHECK(compare_text(log_header() + line).difference.empty());

@@ -9,7 +9,7 @@
 namespace {
 
 struct plan {
-    void replay(auto& sink) const { sink.primitive("split"); }
+    void visit(auto& sink) const { sink.primitive("split"); }
     int factor = 0;
 };
 struct kernel {

@@ -54,7 +54,8 @@ TEST_CASE("ensemble: of TLP models, beside each of them") {
     augur::serial_executor serial;
     std::vector<augur::tlp::trained_model> models;
     for (std::uint64_t seed : {1U, 2U, 3U})
-        models.push_back(*augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::small(0), augur::random_engine(seed)));
+        models.push_back(
+            *augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::small(0), augur::random_engine(seed)));
     std::vector<augur::tlp::scorer<augur::serial_executor>> scorers;
     for (const auto& model : models) scorers.push_back(model.scorer(serial));
     std::vector<double> mean(schedules.size());

@@ -18,7 +18,7 @@ using augur::score_meaning;
 
 struct plan {
     int tile = 0, unroll = 0;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("plan");
         sink.number(std::int64_t{tile});
         sink.number(std::int64_t{unroll});
@@ -78,9 +78,7 @@ struct ranks {
 using hybrid = augur::residual_model<knows_tiles, learns_unrolling>;
 static_assert(augur::trainable_cost_model<hybrid, plan, kernel>);
 template <class Prior, class Learner>
-concept combines = requires {
-    typename augur::residual_model<Prior, Learner>;
-};
+concept combines = requires { typename augur::residual_model<Prior, Learner>; };
 static_assert(combines<knows_tiles, learns_unrolling>);
 static_assert(!combines<ranks, learns_unrolling> && !combines<knows_tiles, ranks>); // scores that only rank have no sum
 

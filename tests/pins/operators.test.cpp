@@ -167,8 +167,7 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
             o.trials = 40;
             o.round = 8;
             o.seed = seed;
-            augur::tuner tuner(
-                tasks, spaces, strategies, model, o);
+            augur::tuner tuner(tasks, spaces, strategies, model, o);
             augur::function_runner runner([](const augur::loopnest::kernel_task&, const augur::step_list& s) { return pins::pretended(s); });
             const auto done = pins::take(tuner.run(runner, {.sink = std::ref(sink)}));
             CHECK(done.trials == 40);

@@ -44,19 +44,10 @@ TEST_CASE("features: what does not fit together is refused, and where it stands 
         {"function 'body': launches", [](program_features& p) { p.functions[1].launches = 0; }},
         {"function 'body': launches", [](program_features& p) { p.functions[1].launches = 11; }},
         {"function 'main': block 0 ('entry') ran 1 times but was come to 2 times", [](program_features& p) { p.functions[0].count = 2; }},
-        {"expected vertices of its blocks",
-         [](program_features& p) {
-             p.functions[1].flow[p.functions[1].flow.edge(1)].carried.push_back({99, 0});
-         }},
-        {"expected vertices of its blocks",
-         [](program_features& p) {
-             p.functions[1].flow[p.functions[1].flow.edge(1)].carried = {{1, 0}, {0, 0}};
-         }},
+        {"expected vertices of its blocks", [](program_features& p) { p.functions[1].flow[p.functions[1].flow.edge(1)].carried.push_back({99, 0}); }},
+        {"expected vertices of its blocks", [](program_features& p) { p.functions[1].flow[p.functions[1].flow.edge(1)].carried = {{1, 0}, {0, 0}}; }},
         {"rising numbers of threads", [](program_features& p) { p.memory.push_back(p.memory.front()); }},
-        {"lines of one size",
-         [](program_features& p) {
-             p.functions[1].memory.push_back({4, reuse_profile(64), reuse_profile(128), {}});
-         }},
+        {"lines of one size", [](program_features& p) { p.functions[1].memory.push_back({4, reuse_profile(64), reuse_profile(128), {}}); }},
     };
     for (const auto& w : wrong) {
         auto p = sample_program();

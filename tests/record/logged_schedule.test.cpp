@@ -27,7 +27,7 @@ struct kernel {
 };
 struct words { // a schedule that is the items it shows
     std::vector<schedule_item> items;
-    void replay(auto& k) const {
+    void visit(auto& k) const {
         for (const auto& i : items) {
             switch (i.what) {
             case schedule_item::kind::primitive: k.primitive(i.text); break;
@@ -44,7 +44,7 @@ struct words { // a schedule that is the items it shows
 
 template <>
 struct augur::schedule_traits<words> {
-    static void visit(const words& s, auto& sink) { s.replay(sink); }
+    static void visit(const words& s, auto& sink) { s.visit(sink); }
     static result<words> rebuild(const kernel&, std::span<const schedule_item> items) {
         if (items.empty()) return error{errc::illegal_schedule, "nothing to do"};
         return words{{items.begin(), items.end()}};

@@ -9,7 +9,7 @@ struct archetype { // exactly the contract and nothing more
     archetype() = delete;
     explicit archetype(int) {}
     archetype(const archetype&) = delete;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("split");
         sink.number(std::int64_t{4});
         sink.number(0.5);
@@ -18,7 +18,7 @@ struct archetype { // exactly the contract and nothing more
 };
 struct no_visit {};
 struct mutating { // not callable on const
-    void replay(auto&) {}
+    void visit(auto&) {}
 };
 struct foreign { // somebody else's type
     std::vector<int> factors;
@@ -28,10 +28,10 @@ struct forgetful { // rebuilds to something else
     int factor = 0;
 };
 struct headless { // a number before the first primitive
-    static void replay(auto& sink) { sink.number(std::int64_t{1}); }
+    static void visit(auto& sink) { sink.number(std::int64_t{1}); }
 };
 struct unstable {
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("split");
         sink.number(std::int64_t{++*visits});
     }

@@ -122,7 +122,7 @@ TEST_CASE("steps: a visit shows the fields in the order of the logs") {
     const auto rebuilt = testing::check_schedule(list, 0);
     CHECK(rebuilt);
     recording_sink sink;
-    list.replay(sink);
+    list.visit(sink);
     const auto again = schedule_traits<step_list>::rebuild(0, std::span<const schedule_item>(sink.items));
     REQUIRE(again);
     CHECK(*again == list);
@@ -138,7 +138,7 @@ TEST_CASE("steps: rebuild refuses what is no step, at any place and of any kind"
         const transform_step& step = sample.step;
         CAPTURE(text);
         recording_sink sink;
-        step_list{{step}}.replay(sink);
+        step_list{{step}}.visit(sink);
         const auto missing = std::vector<schedule_item>(sink.items.begin(), sink.items.end() - 1);
         const auto cut = rebuild(missing);
         if (cut) CHECK(*cut != step_list{{step}}); // a list that got shorter, at most

@@ -17,7 +17,8 @@ struct line { // one decision with ten options
 struct archetype { // exactly the contract: in order, none twice, until the space is empty
     archetype() = default;
     archetype(const archetype&) = delete;
-    augur::result<std::vector<augur::decision_vector>> propose(const line& space, augur::point_scorer auto& scorer, std::size_t n, augur::random_engine&) {
+    augur::result<std::vector<augur::decision_vector>> propose(const line& space, augur::point_scorer auto& scorer, std::size_t n,
+                                                               augur::random_engine&) {
         std::vector<augur::decision_vector> out;
         const auto first = space.next({});
         while (out.size() < n && at < first->options) out.push_back({at++});

@@ -6,7 +6,7 @@
 namespace {
 
 struct plan {
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("split");
         sink.number(static_cast<std::int64_t>(outer));
         sink.number(static_cast<std::int64_t>(inner));

@@ -20,7 +20,7 @@ namespace toy {
 
 struct schedule {
     std::vector<std::int64_t> numbers;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         for (const auto n : numbers) {
             sink.primitive("SP");
             sink.number(n);

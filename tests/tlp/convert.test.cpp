@@ -71,7 +71,7 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
         CAPTURE(std::string(c.name));
         const auto net = tlp_data::reference_network<float>(c.config);
         write_parameters(net, raw, c.as_mtl);
-        REQUIRE(run("python3 " + quoted(tests + "/model/state_dict.py") + " " + quoted(raw) + " " + quoted(pt) + " " + c.prefix));
+        REQUIRE(run("python3 " + quoted(tests + "/tlp/state_dict.py") + " " + quoted(raw) + " " + quoted(pt) + " " + c.prefix));
         REQUIRE(run(script + quoted(pt) + " " + quoted(weights) + " > /dev/null"));
         const auto model = augur::tlp::load(weights, augur::tlp::schema::authors_cpu(), "the authors' encoding");
         if (!model) FAIL_CHECK(model.error().detail);

@@ -37,7 +37,7 @@ inline augur::step_list steps_of(const std::string& line) {
 }
 
 inline augur::tlp::deduplicated_batch bags_of(const std::vector<augur::step_list>& schedules, const augur::tlp::schema& schema, float scale = 1,
-                               augur::tlp::row_order order = augur::tlp::row_order::free) {
+                                              augur::tlp::row_order order = augur::tlp::row_order::free) {
     augur::tlp::deduplicated_batch bags(schema.columns, order);
     std::vector<float> rows(schema.rows * schema.columns);
     for (const auto& s : schedules) {

@@ -32,7 +32,7 @@ augur::step_list steps_of(const std::string& line) {
 /// Somebody else's schedule: kinds and numbers that no vocabulary knows.
 struct foreign {
     template <class Sink>
-    void replay(Sink& k) const {
+    void visit(Sink& k) const {
         k.primitive("tile");
         k.number(std::int64_t{8});
         k.number(2.5);

@@ -30,12 +30,12 @@ rows rows_of(const augur::step_list& s) {
     augur::recording_sink seen;
     augur::tlp::launch_follower follower;
     augur::tlp::launch_feature_sink<augur::recording_sink> sink(seen, follower);
-    s.replay(sink);
+    s.visit(sink);
     sink.finish();
     const auto told = follower.rows();
     // what was passed on: the schedule, then "TH" and four numbers a row
     augur::recording_sink plain;
-    s.replay(plain);
+    s.visit(plain);
     REQUIRE(seen.items.size() == plain.items.size() + 5 * told.size());
     for (std::size_t i = 0; i < plain.items.size(); ++i)
         CHECK((seen.items[i].what == plain.items[i].what && seen.items[i].text == plain.items[i].text));

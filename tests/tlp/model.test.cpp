@@ -335,7 +335,8 @@ TEST_CASE("tlp bags: by the ids of primitives, the same batch as by features") {
     augur::primitive_table primitives;
     std::vector<std::vector<augur::primitive_id>> ids(schedules.size());
     for (std::size_t n = 0; n < schedules.size(); ++n) REQUIRE(augur::intern(primitives, schedules[n], ids[n]));
-    for (const auto& schema : {augur::tlp::schema::ansor(), augur::tlp::schema::ansor(5, 4, 3), augur::tlp::schema::authors_cpu(), augur::tlp::schema::authors_cpu(7, 9)})
+    for (const auto& schema :
+         {augur::tlp::schema::ansor(), augur::tlp::schema::ansor(5, 4, 3), augur::tlp::schema::authors_cpu(), augur::tlp::schema::authors_cpu(7, 9)})
         for (const auto order : {augur::tlp::row_order::free, augur::tlp::row_order::kept}) {
             const augur::tlp::row_table table(schema, primitives);
             const auto expected = tlp_data::bags_of(schedules, schema, 1, order);

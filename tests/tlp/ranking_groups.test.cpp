@@ -78,7 +78,7 @@ TEST_CASE("tlp lists: one output has lists of a task, a loss that does not rank 
     options.fine.target_head_passes = 5; // of several outputs alone
     tlp::detail::ranking_groups by_task(samples, all_of(samples), options);
     CHECK(by_task.size() == samples.size());
-    CHECK(by_task.draw(augur::random_engine(1)).size() == 4);                   // 160 in two of 80, twice
+    CHECK(by_task.draw(augur::random_engine(1)).size() == 4);            // 160 in two of 80, twice
     std::fill(samples.labels.begin() + 160, samples.labels.end(), 0.5F); // nothing to rank in the second task
     CHECK(tlp::detail::ranking_groups(samples, all_of(samples), options).size() == 160);
     options.fine.loss = tlp::training_loss::mse;

@@ -209,7 +209,7 @@ namespace {
 struct foreign { // a language that Ansor's schema has no word of
     std::int64_t tile = 1;
     double share = 0.5;
-    void replay(auto& k) const {
+    void visit(auto& k) const {
         k.primitive("tile");
         k.number(tile);
         k.number(share);

@@ -254,16 +254,9 @@ TEST_CASE("tlp weights: every corruption has its error") {
              p.header["encoder.0.weight"]["shape"] = {8, 24};
          },
          errc::version_mismatch, "has type F16"},
-        {"a weight the other way round",
-         [](parts& p) {
-             p.header["encoder.0.weight"]["shape"] = {24, 4};
-         },
-         errc::shape_mismatch, "tensor 'encoder.0.weight' has shape [24, 4], expected [4, 24]"},
-        {"a bias of two dimensions",
-         [](parts& p) {
-             p.header["encoder.0.bias"]["shape"] = {1, 4};
-         },
-         errc::shape_mismatch, "expected [4]"},
+        {"a weight the other way round", [](parts& p) { p.header["encoder.0.weight"]["shape"] = {24, 4}; }, errc::shape_mismatch,
+         "tensor 'encoder.0.weight' has shape [24, 4], expected [4, 24]"},
+        {"a bias of two dimensions", [](parts& p) { p.header["encoder.0.bias"]["shape"] = {1, 4}; }, errc::shape_mismatch, "expected [4]"},
         {"a known input of other columns",
          [](parts& p) {
              const auto n = p.header["probe.rows"]["shape"][0].get<int>();
@@ -276,11 +269,8 @@ TEST_CASE("tlp weights: every corruption has its error") {
              p.header["probe.rows"]["data_offsets"] = {0, 4};
          },
          errc::shape_mismatch, "begins at"},
-        {"a known input of 2^40 rows",
-         [](parts& p) {
-             p.header["probe.rows"]["shape"] = {1099511627776, 24};
-         },
-         errc::shape_mismatch, "the shape needs"},
+        {"a known input of 2^40 rows", [](parts& p) { p.header["probe.rows"]["shape"] = {1099511627776, 24}; }, errc::shape_mismatch,
+         "the shape needs"},
         {"no known score", [](parts& p) { p.header["__metadata__"].erase("probe_score"); }, errc::version_mismatch, "the file says ''"},
         {"a known score that is no number", [](parts& p) { p.header["__metadata__"]["probe_score"] = "nan"; }, errc::version_mismatch,
          "the file says 'nan'"},

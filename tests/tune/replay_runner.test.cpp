@@ -17,7 +17,7 @@ using toy::task;
 namespace {
 struct words {
     int form;
-    void replay(auto& k) const {
+    void visit(auto& k) const {
         k.primitive("SP");
         switch (form) {
         case 0: k.number(std::int64_t{1}); break;

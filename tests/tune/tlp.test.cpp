@@ -18,8 +18,8 @@
 
 namespace {
 
-using augur::loopnest::kernel_task;
 using augur::step_list;
+using augur::loopnest::kernel_task;
 using executor = augur::tbb_executor;
 using model = augur::tlp::online_model<step_list, kernel_task, executor>;
 

@@ -19,7 +19,7 @@
 // A language of somebody else's: its schedules are not Ansor's steps, its tasks say nothing but their name.
 template <>
 struct augur::schedule_traits<toy::schedule> {
-    static void visit(const toy::schedule& s, auto& sink) { s.replay(sink); }
+    static void visit(const toy::schedule& s, auto& sink) { s.visit(sink); }
     static result<toy::schedule> rebuild(const toy::task&, std::span<const schedule_item> items) {
         toy::schedule out;
         for (const auto& i : items) {
@@ -33,14 +33,14 @@ struct augur::schedule_traits<toy::schedule> {
 
 struct named { // a schedule that is a name
     std::string text;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("N");
         sink.name(text);
     }
 };
 template <>
 struct augur::schedule_traits<named> {
-    static void visit(const named& s, auto& sink) { s.replay(sink); }
+    static void visit(const named& s, auto& sink) { s.visit(sink); }
     static result<named> rebuild(const toy::task&, std::span<const schedule_item> items) { return named{items[1].text}; }
 };
 

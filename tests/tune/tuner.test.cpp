@@ -590,7 +590,7 @@ TEST_CASE("tuner: senseless options are refused") {
     auto creeping = budget(10);
     creeping.train_growth = std::nextafter(1.0, 2.0);
     refused(creeping);
-    for (double augur::task_scheduler_options::*const number :
+    for (double augur::task_scheduler_options::* const number :
          {&augur::task_scheduler_options::delta, &augur::task_scheduler_options::beta, &augur::task_scheduler_options::alpha})
         for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
             auto o = budget(10);

@@ -229,7 +229,9 @@ TEST_CASE("boosted trees: bad input is an error in words") {
     CHECK(refusal(boosted_trees::train({{}, 3, {}, {}}, small())) == errc::shape_mismatch);
     CHECK(with([](table& c) { c.x[3] = nan_value; })); // missing
     CHECK(with([](table& c) { c.groups.clear(); }));
-    CHECK(with([](table& c) { for (float& v : c.x) v = 1e30F; }));
+    CHECK(with([](table& c) {
+        for (float& v : c.x) v = 1e30F;
+    }));
 
     const auto having = [&](auto change) {
         auto o = small();

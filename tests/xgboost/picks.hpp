@@ -18,7 +18,7 @@
 /// A schedule is the number of its row in `kernel`; one from `bad` on has none.
 struct pick {
     std::uint32_t row = 0;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("pick");
         sink.number(std::int64_t{row});
     }

@@ -73,8 +73,8 @@ std::vector<float> scores_of(auto& model, const task_of_kernel& t, std::uint32_t
     return scores;
 }
 /// Trees on samples, as a model that was told them.
-std::vector<float> scores_of_trees(const task_normalised_samples& samples, const task_normalised_online_options& o, const task_of_kernel& t, std::uint32_t met,
-                                   std::uint32_t n) {
+std::vector<float> scores_of_trees(const task_normalised_samples& samples, const task_normalised_online_options& o, const task_of_kernel& t,
+                                   std::uint32_t met, std::uint32_t n) {
     std::vector<task_normalised_trees> trees;
     for (std::uint32_t m = 0; m < o.members; ++m) trees.push_back(*task_normalised_trees::train(samples, quick(o.trees.seed + m)));
     task_normalised_model<pick, task_of_kernel, row_of_pick> model(std::move(trees), {});

@@ -30,7 +30,7 @@ using augur::score_meaning;
 /// A made-up machine: the time is a product of what the tile, the lanes and the unrolling cost.
 struct plan {
     int tile = 0, lanes = 0, unroll = 0;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         sink.primitive("plan");
         for (const int i : {tile, lanes, unroll}) sink.number(std::int64_t{i});
     }

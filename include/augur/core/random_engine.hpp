@@ -75,9 +75,7 @@ public:
     }
 
     /// The i-th child stream; independent of the parent and of the other children.
-    [[nodiscard]] constexpr random_engine stream(std::uint64_t i) const noexcept {
-        return random_engine(mix64(state_[0] ^ mix64(state_[2] + i)));
-    }
+    [[nodiscard]] constexpr random_engine stream(std::uint64_t i) const noexcept { return random_engine(mix64(state_[0] ^ mix64(state_[2] + i))); }
 
 private:
     std::array<std::uint64_t, 4> state_{};

@@ -30,8 +30,7 @@ public:
     explicit thread_pool_executor(std::size_t threads = 0) {
         if (threads == 0) threads = std::thread::hardware_concurrency();
         if (threads > 1) workers_.reserve(threads - 1);
-        while (workers_.size() + 1 < threads && start()) {
-        }
+        while (workers_.size() + 1 < threads && start()) {}
     }
     thread_pool_executor(const thread_pool_executor&) = delete;
     thread_pool_executor& operator=(const thread_pool_executor&) = delete;

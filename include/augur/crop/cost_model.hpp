@@ -48,7 +48,7 @@ public:
     /// scores[i] = -ln(predicted seconds of batch[i]), or -infinity when there are no features or no finite prediction.
     /// @note errors: shape_mismatch, spans of different length
     template <schedule S, task Task>
-    requires feature_extractor<F, S, Task>
+        requires feature_extractor<F, S, Task>
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,

@@ -91,8 +91,8 @@ struct recorded_schedule {
     primitive_ids ids;
 
     template <schedule_sink K>
-    void replay(K& sink) const {
-        interned_schedule{table, ids}.replay(sink);
+    void visit(K& sink) const {
+        interned_schedule{table, ids}.visit(sink);
     }
 };
 static_assert(schedule<recorded_schedule>);
@@ -231,7 +231,7 @@ public:
         std::vector<primitive_id> ids;
         ids.reserve(other.store_.primitives.size());
         primitive_interner sink(store_.primitives, ids);
-        for (primitive_id id = 0; id < other.store_.primitives.size(); ++id) other.store_.primitives.replay(id, sink);
+        for (primitive_id id = 0; id < other.store_.primitives.size(); ++id) other.store_.primitives.visit(id, sink);
         if (auto done = sink.finish(); !done) return done;
         if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
 

@@ -167,7 +167,7 @@ public:
     /// Makes the same calls to `sink` as the visit of the original schedule. Linear in the items, without allocation. The views are valid until the
     /// table changes.
     template <schedule_sink K>
-    void replay(primitive_id id, K& sink) const {
+    void visit(primitive_id id, K& sink) const {
         sink.primitive(kind(id));
         const auto tags = tags_.view();
         const auto words = words_.view();
@@ -302,8 +302,8 @@ struct interned_schedule {
     std::span<const primitive_id> ids;
 
     template <schedule_sink K>
-    void replay(K& sink) const {
-        for (const primitive_id id : ids) table->replay(id, sink);
+    void visit(K& sink) const {
+        for (const primitive_id id : ids) table->visit(id, sink);
     }
 };
 static_assert(schedule<interned_schedule>);

@@ -84,7 +84,7 @@ static_assert(trial_sink<dataset_sink>);
 /// Errors     those of the other `read_ansor_logs` and of the builder; `builder` is then unchanged, or unusable if the error is `limit`
 template <bulk_executor E>
 [[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, dataset_builder& builder,
-                                                                  const log_read_options& options = {}) {
+                                                                   const log_read_options& options = {}) {
     std::vector<dataset_builder> parts(paths.size());
     std::vector<dataset_sink> sinks;
     sinks.reserve(paths.size());

@@ -33,7 +33,8 @@ public:
 
     /// scores[i] <- mean of the members' scores of batch[i]; -infinity if any member's score is -infinity. Errors: those of the members.
     template <schedule S, task Task>
-    requires cost_model<Member, S, Task> result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
+        requires cost_model<Member, S, Task>
+    result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
         if (auto done = members_.front().score(task, batch, scores); !done) return done;
         one_.resize(scores.size());
         for (std::size_t m = 1; m < members_.size(); ++m) {

@@ -37,7 +37,8 @@ namespace augur::inline v0 {
 /// learner.
 /// Threads     as for the members
 template <class Prior, class Learner>
-requires(Prior::meaning == score_meaning::negative_log_latency && Learner::meaning == score_meaning::negative_log_latency) class residual_model {
+    requires(Prior::meaning == score_meaning::negative_log_latency && Learner::meaning == score_meaning::negative_log_latency)
+class residual_model {
 public:
     static constexpr score_meaning meaning = score_meaning::negative_log_latency;
 
@@ -49,7 +50,7 @@ public:
 
     /// Errors: those of the members.
     template <schedule S, task Task>
-    requires cost_model<Prior, S, Task> && cost_model<Learner, S, Task>
+        requires cost_model<Prior, S, Task> && cost_model<Learner, S, Task>
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (auto done = prior_.score(t, batch, scores); !done) return done;
         const auto at = counts_.find(task_identity(t));
@@ -70,7 +71,7 @@ public:
 
     /// Takes all records so far, oldest first. The records of the previous call must be a prefix of `records`. Errors: those of the members.
     template <schedule S, task Task>
-    requires cost_model<Prior, S, Task> && trainable_cost_model<Learner, S, Task>
+        requires cost_model<Prior, S, Task> && trainable_cost_model<Learner, S, Task>
     [[nodiscard]] result<void> update(std::span<const observation<S, Task>> records) {
         for (std::size_t i = ratios_.size(); i < records.size(); ++i) {
             float predicted = 0;

@@ -27,10 +27,9 @@ struct dual {
     // NOLINTNEXTLINE(google-explicit-constructor): a constant is a dual with tangent 0
     constexpr dual(T v) : value(v) {}
     template <class U>
-    requires(std::is_arithmetic_v<U> && !std::is_same_v<U, T>)
-        // NOLINTNEXTLINE(google-explicit-constructor)
-        constexpr dual(U v)
-        : value(static_cast<T>(v)) {}
+        requires(std::is_arithmetic_v<U> && !std::is_same_v<U, T>)
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    constexpr dual(U v) : value(static_cast<T>(v)) {}
 
     constexpr dual& operator+=(const dual& b) {
         value += b.value;

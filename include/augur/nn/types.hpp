@@ -40,17 +40,17 @@ concept has_elementary_functions = requires(const S& x) {
 /// Semantics   comparison uses the value only, so that branches (ReLU, maximum) are the same for a number and its dual
 template <class S>
 concept scalar = std::regular<S> && std::totally_ordered<S> && std::constructible_from<S, int> && std::constructible_from<S, double> &&
-    detail::has_elementary_functions<S> && requires(S& x, const S& y) {
-    { y + y } -> std::convertible_to<S>;
-    { y - y } -> std::convertible_to<S>;
-    { y* y } -> std::convertible_to<S>;
-    { y / y } -> std::convertible_to<S>;
-    { -y } -> std::convertible_to<S>;
-    x += y;
-    x -= y;
-    x *= y;
-    x /= y;
-};
+                 detail::has_elementary_functions<S> && requires(S& x, const S& y) {
+                     { y + y } -> std::convertible_to<S>;
+                     { y - y } -> std::convertible_to<S>;
+                     { y* y } -> std::convertible_to<S>;
+                     { y / y } -> std::convertible_to<S>;
+                     { -y } -> std::convertible_to<S>;
+                     x += y;
+                     x -= y;
+                     x *= y;
+                     x /= y;
+                 };
 
 using index = Eigen::Index;
 

@@ -121,7 +121,7 @@ template <schedule S>
 /// Rebuilds a schedule from its step list: the inverse of `to_logged`.
 /// Errors: parse (steps that `to_logged` does not write); those of `rebuild`.
 template <class S, class Task>
-requires loggable_schedule<S, Task>
+    requires loggable_schedule<S, Task>
 [[nodiscard]] result<S> from_logged([[maybe_unused]] const Task& t, step_list logged) {
     if constexpr (std::same_as<S, step_list>) {
         return logged;

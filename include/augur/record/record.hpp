@@ -259,8 +259,7 @@ inline bool read_comment_head(json_reader& in, std::string_view kind) {
 
 /// Adds the fields of the comment line to a record that `to_record` made from `line`.
 /// Errors: parse (the checksum or a field is wrong), version_mismatch. On an error `record` is unspecified.
-[[nodiscard]] inline result<void> read_record_comment(std::string_view line, std::string_view comment, record& record,
-                                                      std::size_t number = 1) {
+[[nodiscard]] inline result<void> read_record_comment(std::string_view line, std::string_view comment, record& record, std::size_t number = 1) {
     if (!comment.starts_with(record_comment_prefix)) return error{errc::parse, "expected the comment of a record"};
     if (!detail::seal_holds(comment, crc32("\n", crc32(line)))) return error{errc::parse, "the checksum does not match the record"};
     json_reader in(comment.substr(2), {}, number);

@@ -18,12 +18,14 @@
 namespace augur::inline v0 {
 
 /// How to visit a schedule of type S: `visit` passes the primitives to a sink, one by one.
-/// The default calls the member `replay`; specialise it for a type that you cannot edit (as with `llvm::GraphTraits`).
+/// The default calls the member `visit`; specialise it for a type that you cannot edit (as with `llvm::GraphTraits`).
 template <class S>
 struct schedule_traits {
     template <class Sink>
-    requires requires(const S& s, Sink& k) { s.replay(k); }
-    static void visit(const S& s, Sink& k) { s.replay(k); }
+        requires requires(const S& s, Sink& k) { s.visit(k); }
+    static void visit(const S& s, Sink& k) {
+        s.visit(k);
+    }
 };
 
 namespace detail { // private to this room
@@ -55,9 +57,7 @@ concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, doubl
 /// Cost        linear in the steps; the visit itself allocates nothing; views are valid only during the call
 /// Threads     concurrent visits of one const object are allowed
 template <class S>
-concept schedule = requires(const S& s, detail::null_sink& k) {
-    schedule_traits<S>::visit(s, k);
-};
+concept schedule = requires(const S& s, detail::null_sink& k) { schedule_traits<S>::visit(s, k); };
 
 /// One recorded call of a visit. `rebuild` reads a list of them.
 struct schedule_item {
@@ -110,7 +110,7 @@ template <schedule S>
 
 /// As above; also checks that `rebuild` returns a schedule with the same steps.
 template <class S, class Task>
-requires rebuildable_schedule<S, Task>
+    requires rebuildable_schedule<S, Task>
 [[nodiscard]] result<void> check_schedule(const S& s, const Task& task) {
     if (auto stable = check_schedule(s); !stable) return stable;
     recording_sink seen;

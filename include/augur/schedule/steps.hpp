@@ -207,7 +207,7 @@ struct step_list {
     std::vector<transform_step> steps;
 
     template <schedule_sink Sink>
-    void replay(Sink& sink) const {
+    void visit(Sink& sink) const {
         for (const auto& entry : steps) {
             std::visit(
                 [&sink]<class Step>(const Step& step) {
@@ -275,7 +275,7 @@ template <>
 struct schedule_traits<step_list> {
     template <schedule_sink Sink>
     static void visit(const step_list& s, Sink& k) {
-        s.replay(k);
+        s.visit(k);
     }
 
     /// Rebuilds the steps; the task is not used. Error `parse`: items that form no step; the message names the step.

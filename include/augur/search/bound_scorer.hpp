@@ -26,7 +26,7 @@ namespace augur::inline v0 {
 ///
 /// pre: space, task, model and executor outlive the scorer
 template <class S, class Space, class Model, class Task, bulk_executor E = serial_executor>
-requires decision_space<Space, S> && cost_model<Model, S, Task>
+    requires decision_space<Space, S> && cost_model<Model, S, Task>
 class bound_scorer {
 public:
     bound_scorer(const Space& space, const Task& task, Model& model) : space_(&space), task_(&task), model_(&model) {}

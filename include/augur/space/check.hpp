@@ -66,7 +66,7 @@ template <decision_tree P>
 /// vectors and equal fingerprints give schedules with equal visits. Half of the walks draw the first and the last option of a decision more often.
 /// Error: illegal_schedule, which names the first prefix that violates a requirement.
 template <class S, class P>
-requires decision_space<P, S>
+    requires decision_space<P, S>
 [[nodiscard]] result<void> check_space(const P& space, random_engine& rng, std::size_t walks = 200, std::size_t max_decisions = 10000) {
     std::map<std::uint64_t, std::pair<decision_vector, std::vector<schedule_item>>> seen;
     for (std::size_t i = 0; i < walks; ++i) {

@@ -163,9 +163,9 @@ private:
     std::int64_t extent_;
     std::size_t lengths_;
     std::int64_t max_innermost_;
-    std::vector<std::int64_t> divisors_;           ///< (D) ascending; the last is the extent
-    std::vector<split> splits_;                    ///< for each divisor, its own divisors in ascending order
-    std::vector<std::size_t> starts_;              ///< (D+1) begin of the splits of each divisor
+    std::vector<std::int64_t> divisors_;             ///< (D) ascending; the last is the extent
+    std::vector<split> splits_;                      ///< for each divisor, its own divisors in ascending order
+    std::vector<std::size_t> starts_;                ///< (D+1) begin of the splits of each divisor
     std::vector<std::vector<std::uint64_t>> counts_; ///< (k, D) factorisations of divisor r into k+1 lengths
 };
 

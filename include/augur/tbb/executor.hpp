@@ -18,16 +18,13 @@ namespace augur::inline v0 {
 /// Runs bulk work in a task arena of at most `threads` threads; 0: one per hardware thread.
 class tbb_executor {
 public:
-    explicit tbb_executor(std::size_t threads = 0)
-        : arena_(threads == 0 ? ::tbb::task_arena::automatic : static_cast<int>(threads)) {}
+    explicit tbb_executor(std::size_t threads = 0) : arena_(threads == 0 ? ::tbb::task_arena::automatic : static_cast<int>(threads)) {}
 
     template <class F>
     void bulk(std::size_t n, const F& f) {
         arena_.execute([&] { ::tbb::parallel_for(std::size_t{0}, n, [&](std::size_t i) { f(i); }); });
     }
-    [[nodiscard]] std::size_t concurrency() const {
-        return static_cast<std::size_t>((std::max)(1, arena_.max_concurrency()));
-    }
+    [[nodiscard]] std::size_t concurrency() const { return static_cast<std::size_t>((std::max)(1, arena_.max_concurrency())); }
 
 private:
     ::tbb::task_arena arena_;

@@ -48,7 +48,7 @@ public:
             if (schema_.launch_features) keep_items(id, primitives);
             std::fill(row.begin(), row.end(), 0.0F);
             detail::feature_sink sink{placeless, row.data()};
-            primitives.replay(id, sink);
+            primitives.visit(id, sink);
             std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
             rows_.push_back(sink.failed != errc{} ? refused : intern(row.data()));
         }
@@ -121,7 +121,7 @@ private:
     void keep_items(primitive_id id, const primitive_table& primitives) {
         steps_.push_back(detail::loop_step_of(primitives.kind(id)));
         item_sink sink{items_};
-        if (steps_.back() != detail::loop_step::other) primitives.replay(id, sink);
+        if (steps_.back() != detail::loop_step::other) primitives.visit(id, sink);
         first_item_.push_back(items_.size());
     }
 
@@ -130,7 +130,7 @@ private:
     std::vector<detail::loop_step> steps_;   ///< loop transformation by primitive; only with launch features
     std::vector<std::int64_t> items_;        ///< integer parameters of all primitives; only with launch features
     std::vector<std::size_t> first_item_{0}; ///< (primitives + 1) offsets into items_
-    std::vector<float> values_; ///< (distinct, E)
+    std::vector<float> values_;              ///< (distinct, E)
     augur::detail::hash_index index_;
 };
 

@@ -96,7 +96,7 @@ struct trials_in_log {
 ///
 /// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is no error; it is reported to `options.on_bad_line`
 template <schedule S = step_list, task Task>
-requires loggable_schedule<S, Task>
+    requires loggable_schedule<S, Task>
 [[nodiscard]] result<trials_in_log<S>> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
                                                    log_read_options options = {}) {
     auto reader = log_reader::open(path, std::move(options));

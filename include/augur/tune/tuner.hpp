@@ -136,9 +136,10 @@ public:
     static_assert(decision_space<Space, S>,
                   "`realise` of the space must be `realise(std::span<const std::uint64_t>) const -> result<S>` for a schedule S: specialise "
                   "augur::schedule_traits<S>");
-    static_assert(std::same_as<Model, no_model> || cost_model<Model, S, Task>,
-                  "the model is not an augur::cost_model of these schedules and tasks: it needs `score(task, std::span<const S>, std::span<float>) -> "
-                  "result<void>` and `static constexpr score_meaning meaning`");
+    static_assert(
+        std::same_as<Model, no_model> || cost_model<Model, S, Task>,
+        "the model is not an augur::cost_model of these schedules and tasks: it needs `score(task, std::span<const S>, std::span<float>) -> "
+        "result<void>` and `static constexpr score_meaning meaning`");
     static_assert(!detail::names_update<Model> || trainable_cost_model<Model, S, Task>,
                   "the model has a member `update` that is not `update(std::span<const observation<S, Task>>) -> result<void>`, so it would never be "
                   "trained");
@@ -159,19 +160,22 @@ public:
     /// pre: one space and one strategy per task
     template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
     tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, Model& model, E& executor, const tuning_options& options = {})
-        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), &model, &executor, options, references()) {}
+        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), &model, &executor, options,
+                references()) {}
     /// As above, on the calling thread.
     template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
     tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, Model& model, const tuning_options& options = {})
-        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), &model, nullptr, options, references()) {}
+        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), &model, nullptr, options,
+                references()) {}
     /// As above, without a model.
     template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
-    requires std::same_as<Model, no_model>
+        requires std::same_as<Model, no_model>
     tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, const tuning_options& options = {})
-        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), nullptr, nullptr, options, references()) {}
+        : tuner(std::span<const Task>(tasks), std::span<const Space>(spaces), std::span<Strategy>(strategies), nullptr, nullptr, options,
+                references()) {}
     /// A temporary container would be destroyed before the tuner runs.
     template <class Tasks, class Spaces, class Strategies, class... Rest>
-    requires(!(detail::kept_range<Tasks> && detail::kept_range<Spaces> && detail::kept_range<Strategies>))
+        requires(!(detail::kept_range<Tasks> && detail::kept_range<Spaces> && detail::kept_range<Strategies>))
     tuner(Tasks&& tasks, Spaces&& spaces, Strategies&& strategies, Rest&&... rest) = delete;
 
     tuner(const tuner&) = delete;
@@ -555,7 +559,7 @@ private:
     std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< per task: schedule hash to index in recorded_
     std::vector<recorded> recorded_;
     std::size_t unused_records_ = 0; ///< number of unused records
-    std::size_t trained_at_ = 0; ///< retraining point of the last training
+    std::size_t trained_at_ = 0;     ///< retraining point of the last training
     tuning_summary summary_;
     bool ran_ = false;
 };
@@ -565,7 +569,7 @@ tuner(Tasks&&, Spaces&&, Strategies&&) -> tuner<detail::element_t<Tasks>, detail
 template <class Tasks, class Spaces, class Strategies>
 tuner(Tasks&&, Spaces&&, Strategies&&, tuning_options) -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>>;
 template <class Tasks, class Spaces, class Strategies, class Model>
-requires(!std::same_as<std::remove_const_t<Model>, tuning_options>)
+    requires(!std::same_as<std::remove_const_t<Model>, tuning_options>)
 tuner(Tasks&&, Spaces&&, Strategies&&, Model&) -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>, Model>;
 template <class Tasks, class Spaces, class Strategies, class Model>
 tuner(Tasks&&, Spaces&&, Strategies&&, Model&, tuning_options)

@@ -17,26 +17,41 @@ namespace augur::inline v0 {
 /// define the default values.
 template <class T>
 struct task_traits {
-    static std::string_view key(const T& t) requires requires {
-        { t.key() } -> std::convertible_to<std::string_view>;
+    static std::string_view key(const T& t)
+        requires requires {
+            { t.key() } -> std::convertible_to<std::string_view>;
+        }
+    {
+        return t.key();
     }
-    { return t.key(); }
-    static std::string_view target(const T& t) requires requires {
-        { t.target() } -> std::convertible_to<std::string_view>;
+    static std::string_view target(const T& t)
+        requires requires {
+            { t.target() } -> std::convertible_to<std::string_view>;
+        }
+    {
+        return t.target();
     }
-    { return t.target(); }
-    static double weight(const T& t) requires requires {
-        { t.weight() } -> std::convertible_to<double>;
+    static double weight(const T& t)
+        requires requires {
+            { t.weight() } -> std::convertible_to<double>;
+        }
+    {
+        return t.weight();
     }
-    { return t.weight(); }
-    static double flops(const T& t) requires requires {
-        { t.flops() } -> std::convertible_to<double>;
+    static double flops(const T& t)
+        requires requires {
+            { t.flops() } -> std::convertible_to<double>;
+        }
+    {
+        return t.flops();
     }
-    { return t.flops(); }
-    static std::string_view kernel_class(const T& t) requires requires {
-        { t.kernel_class() } -> std::convertible_to<std::string_view>;
+    static std::string_view kernel_class(const T& t)
+        requires requires {
+            { t.kernel_class() } -> std::convertible_to<std::string_view>;
+        }
+    {
+        return t.kernel_class();
     }
-    { return t.kernel_class(); }
 };
 
 /// A task: one kernel to tune for one target.

@@ -97,8 +97,10 @@ struct nest_statement {
 template <class N>
 struct loop_nest_traits {
     template <class Sink>
-    requires requires(const N& n, Sink& k) { n.visit(k); }
-    static void visit(const N& n, Sink& k) { n.visit(k); }
+        requires requires(const N& n, Sink& k) { n.visit(k); }
+    static void visit(const N& n, Sink& k) {
+        n.visit(k);
+    }
 };
 
 namespace detail {
@@ -120,9 +122,7 @@ struct null_nest_sink {
 /// Cost        linear in the number of loops and statements, independent of the trip counts
 /// Threads     concurrent visits of one const object are allowed
 template <class N>
-concept loop_nest = requires(const N& n, detail::null_nest_sink& k) {
-    loop_nest_traits<N>::visit(n, k);
-};
+concept loop_nest = requires(const N& n, detail::null_nest_sink& k) { loop_nest_traits<N>::visit(n, k); };
 
 /// Builds and stores a loop nest. It is also a sink, so it can copy any other nest.
 ///

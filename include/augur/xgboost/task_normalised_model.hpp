@@ -46,13 +46,15 @@ struct no_opinion {};
 /// Memory      per task a few rows, or with `normalisation::ranked` all rows of `set_normaliser`; twice the rows of a batch
 /// Threads     use an object from one thread at a time
 template <schedule S, task Task, row_features_of<S, Task> F, class Opinion = no_opinion>
-requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>) class task_normalised_model {
+    requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>)
+class task_normalised_model {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
     /// Without a second model.
     /// @param trees  trained with different seeds.   pre: at least one, all with the same normalisation and with `row_of.columns()` columns
-    task_normalised_model(std::vector<task_normalised_trees> trees, F row_of) requires std::same_as<Opinion, no_opinion>
+    task_normalised_model(std::vector<task_normalised_trees> trees, F row_of)
+        requires std::same_as<Opinion, no_opinion>
         : task_normalised_model(std::move(trees), std::move(row_of), nullptr, {}) {}
     /// @param opinion  second model; must outlive this object
     /// @param blend    weight and scale of its correction

@@ -51,7 +51,8 @@ struct task_normalised_online_options {
 /// Memory      the pre-training samples, twice during training, and one row per record
 /// Threads     use an object from one thread at a time
 template <schedule S, task Task, row_features_of<S, Task> F, class Opinion = no_opinion>
-requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>) class task_normalised_online {
+    requires(std::same_as<Opinion, no_opinion> || cost_model<Opinion, S, Task>)
+class task_normalised_online {
 public:
     using model_type = task_normalised_model<S, Task, F, Opinion>;
     static constexpr score_meaning meaning = model_type::meaning;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/space/concepts.hpp>
 struct plan {
-    void replay(auto& sink) const { sink.primitive("split"); }
+    void visit(auto& sink) const { sink.primitive("split"); }
 };
 struct space {
     std::optional<augur::decision> next(std::span<const std::uint64_t>) const { return {}; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/crop/cost_model.hpp>
 struct plan {
-    void replay(auto& sink) const { sink.primitive("split"); }
+    void visit(auto& sink) const { sink.primitive("split"); }
 };
 struct kernel {
     const char* key() const { return "dense"; }

@@ -2,9 +2,9 @@
 #include <augur/schedule/concepts.hpp>
 struct plan {
 #if FAIL
-    void replay(auto& sink) { sink.primitive("split"); } // not const: reading a schedule must not change it
+    void visit(auto& sink) { sink.primitive("split"); } // not const: reading a schedule must not change it
 #else
-    void replay(auto& sink) const { sink.primitive("split"); }
+    void visit(auto& sink) const { sink.primitive("split"); }
 #endif
 };
 auto check(const plan& p) { return augur::testing::check_schedule(p); }

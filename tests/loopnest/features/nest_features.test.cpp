@@ -233,7 +233,8 @@ TEST_CASE("nest features: footprints equal those counted where the box is exact,
         rng.shuffle(std::span<augur::loopnest::detail::nest_loop>(loops));
         const auto in_order = [&](const affine& outer, const affine& inner) { // boxes have no gaps when a tile's inner loop is inside its outer one
             const auto at = [&](const affine& a) {
-                return std::find_if(loops.begin(), loops.end(), [&](const augur::loopnest::detail::nest_loop& l) { return l.term == a.terms[0].first; });
+                return std::find_if(loops.begin(), loops.end(),
+                                    [&](const augur::loopnest::detail::nest_loop& l) { return l.term == a.terms[0].first; });
             };
             if (at(inner) < at(outer)) std::iter_swap(at(inner), at(outer));
         };

@@ -193,8 +193,7 @@ TEST_CASE("process: CPU time of descendants is counted") {
 }
 
 TEST_CASE("process: a signal that sets the stop flag ends the wait at once") {
-    struct sigaction act {
-    }, before{};
+    struct sigaction act{}, before{};
     act.sa_handler = [](int) { alarmed = true; };
     ::sigaction(SIGALRM, &act, &before);
     alarmed = false;
@@ -214,7 +213,7 @@ TEST_CASE("work folder: private, and gone with its owner or with the next one") 
         auto made = work_folder::create();
         REQUIRE(made);
         path = made->path();
-        struct stat s {};
+        struct stat s{};
         REQUIRE(::stat(path.c_str(), &s) == 0);
         CHECK((s.st_mode & 0777) == 0700);
         REQUIRE(write_private_file(path + "/x", "text"));

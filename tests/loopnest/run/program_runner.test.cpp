@@ -69,7 +69,8 @@ std::string processes_with(const std::string& text) {
     for (std::filesystem::directory_iterator it("/proc", bad), end; !bad && it != end; it.increment(bad)) {
         const auto name = it->path().filename().string();
         if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(::getpid())) continue;
-        const auto all = augur::detail::read_small_file(it->path().string() + "/comm") + augur::detail::read_small_file(it->path().string() + "/cmdline");
+        const auto all =
+            augur::detail::read_small_file(it->path().string() + "/comm") + augur::detail::read_small_file(it->path().string() + "/cmdline");
         if (all.find(text) != std::string::npos) found += name + " ";
     }
     return found;
@@ -325,7 +326,7 @@ TEST_CASE("program_runner: the tolerance") {
     CHECK(m.status == outcome::wrong_result);
     CHECK(m.max_error == doctest::Approx(1.5).epsilon(0.01));
     CHECK(m.reason.find("element 500") != std::string::npos);
-    CHECK(tolerance::of_reduction(4608).absolute < 1e-3);              // one missing product of numbers around 0.5 is far outside
+    CHECK(tolerance::of_reduction(4608).absolute < 1e-3);                     // one missing product of numbers around 0.5 is far outside
     CHECK(runner.measure(std::span(&p, 1), expected_outputs{}).front().ok()); // nothing to compare with
     const auto smaller = runner.make_expected_outputs(std::vector<std::vector<float>>{std::vector<float>(999)});
     REQUIRE(smaller);
@@ -369,8 +370,8 @@ TEST_CASE("program_runner: what is built once can be run in turns, and goes in t
     };
     const auto right = runner.make_expected_outputs(multiplied());
     REQUIRE(right);
-    const std::vector<generated_program> programs{multiply("aug_a"), multiply("aug_b", "this is not C"), multiply("aug_c", "n = 999;"), multiply("aug_a"),
-                                        multiply("not a name")};
+    const std::vector<generated_program> programs{multiply("aug_a"), multiply("aug_b", "this is not C"), multiply("aug_c", "n = 999;"),
+                                                  multiply("aug_a"), multiply("not a name")};
     {
         const auto built = runner.build(programs);
         CHECK(built.size() == 5);
@@ -387,7 +388,7 @@ TEST_CASE("program_runner: what is built once can be run in turns, and goes in t
         const auto other = runner.make_expected_outputs(std::vector<std::vector<float>>{std::vector<float>(7)});
         REQUIRE(other);
         CHECK(runner.run(built, 0, *other).status == outcome::illegal_schedule); // outputs of other sizes
-        CHECK(runner.run(built, 2, expected_outputs{}).ok());                           // nothing to compare with
+        CHECK(runner.run(built, 2, expected_outputs{}).ok());                    // nothing to compare with
     }
     CHECK(objects() == 0);
 }
@@ -442,11 +443,10 @@ TEST_CASE("program_runner: a signal stops it between and within candidates") {
     REQUIRE(parent);
     options.folder = parent->path();
     auto runner = runner_of(options);
-    const std::vector<generated_program> programs{multiply("aug_1"),
-                                        multiply("aug_2", "kill(" + std::to_string(::getpid()) + ", 14); while (!zero) {}", "int kill(int, int);"),
-                                        multiply("aug_3")};
-    struct sigaction act {
-    }, before{};
+    const std::vector<generated_program> programs{
+        multiply("aug_1"), multiply("aug_2", "kill(" + std::to_string(::getpid()) + ", 14); while (!zero) {}", "int kill(int, int);"),
+        multiply("aug_3")};
+    struct sigaction act{}, before{};
     act.sa_handler = [](int) { interrupted = true; };
     ::sigaction(SIGALRM, &act, &before);
     const auto done = runner.measure(programs, expected_outputs{});
@@ -468,9 +468,9 @@ TEST_CASE("program_runner: when the host is killed its children go, and the next
         o.folder = parent->path();
         o.wall_seconds = 1000;
         auto r = program_runner::create(o);
-        const std::vector<generated_program> programs{multiply("aug_1",
-                                                     "if (fork() == 0) { setsid(); prctl(15, \"aughostgone\"); for (;;) pause(); } while (!zero) {}",
-                                                     "int fork(void); int setsid(void); int pause(void); int prctl(int, ...);")};
+        const std::vector<generated_program> programs{
+            multiply("aug_1", "if (fork() == 0) { setsid(); prctl(15, \"aughostgone\"); for (;;) pause(); } while (!zero) {}",
+                     "int fork(void); int setsid(void); int pause(void); int prctl(int, ...);")};
         if (r) (void)r->measure(programs, expected_outputs{});
         ::_exit(1);
     }

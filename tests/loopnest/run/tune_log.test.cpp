@@ -29,11 +29,11 @@
 
 namespace {
 
-using augur::loopnest::ansor_space;
-using augur::loopnest::kernel_task;
 using augur::measurement;
 using augur::outcome;
 using augur::step_list;
+using augur::loopnest::ansor_space;
+using augur::loopnest::kernel_task;
 
 const augur::toolchain made_with{"a compiler", "-O2"};
 

@@ -71,7 +71,7 @@ long double lambda_rank_twin(const std::vector<double>& score, const std::vector
             if (!(label[i] > label[j])) continue;
             const auto discount = [&](std::size_t k) { return 1 / std::log2(static_cast<long double>(1 + rank[k])); };
             const long double w = std::abs(discount(i) - discount(j)) *
-                (std::exp2(static_cast<long double>(label[i])) - std::exp2(static_cast<long double>(label[j]))) / ideal;
+                                  (std::exp2(static_cast<long double>(label[i])) - std::exp2(static_cast<long double>(label[j]))) / ideal;
             const long double x = static_cast<long double>(score[i]) - static_cast<long double>(score[j]), p = 1 / (1 + std::exp(-x));
             const long double power = std::pow(std::max(p, 1e-10L), w);
             loss -= std::log2(std::max(power, 1e-10L));

@@ -74,7 +74,7 @@ std::vector<kernel_set> kernel_sets() {
 /// Rows that no other schedule has.
 struct unshared {
     std::uint64_t seed = 0;
-    void replay(auto& sink) const {
+    void visit(auto& sink) const {
         augur::random_engine rng(seed);
         for (int r = 0; r < 25; ++r) {
             sink.primitive("SP");
@@ -339,7 +339,9 @@ TEST_CASE("tlp frozen: what cannot be scored or frozen") {
     std::vector<float> short_of(2);
     CHECK(scorer.score(kernel{}, std::span<const augur::step_list>(batch), std::span<float>(short_of)).error().code == augur::errc::shape_mismatch);
 
-    const auto refused = [](const augur::tlp::trained_model& m, const augur::tlp::freeze_options& options = {}) { return augur::tlp::freeze(m, options).error(); };
+    const auto refused = [](const augur::tlp::trained_model& m, const augur::tlp::freeze_options& options = {}) {
+        return augur::tlp::freeze(m, options).error();
+    };
     auto lstm = augur::tlp::config::small(0);
     lstm.backbone = augur::tlp::backbone::lstm;
     CHECK(refused(model_of(augur::tlp::schema::ansor(), lstm)).code == augur::errc::unsupported);

@@ -159,7 +159,8 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
         REQUIRE(::waitpid(child, &status, 0) == child);
         REQUIRE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
         auto net = log.network();
-        const auto first = tlp::train_on_dataset(net, log.table, log.data, train, validation, many, options, [&](const tlp::training_progress&) { return false; });
+        const auto first =
+            tlp::train_on_dataset(net, log.table, log.data, train, validation, many, options, [&](const tlp::training_progress&) { return false; });
         REQUIRE(first); // one more epoch on three threads, then the user stops it
         CHECK(first->resumed_from == killed);
         CHECK(first->stopped == (killed < 4));

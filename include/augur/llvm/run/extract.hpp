@@ -42,7 +42,7 @@ struct ir_failures {
     static void install(const child_report& to, const ir_options& o) {
         report = &to;
         seconds = o.time_limit_seconds;
-        struct sigaction act {};
+        struct sigaction act{};
         act.sa_sigaction = &handle;
         act.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigfillset(&act.sa_mask);

@@ -39,9 +39,9 @@ protected:
         lowered_nest nest; ///< with split loops substituted
         std::vector<lowered_loop> outer;
         std::vector<lowered_loop> reduce_loops; ///< reduce loops during which the tile stays in registers
-        std::vector<lowered_loop> tile;   ///< without the vectorised loop
-        lowered_loop lanes;               ///< the vectorised loop; term -1: scalar code
-        lowered_loop sum_lanes;           ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
+        std::vector<lowered_loop> tile;         ///< without the vectorised loop
+        lowered_loop lanes;                     ///< the vectorised loop; term -1: scalar code
+        lowered_loop sum_lanes;                 ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
         bool neutral_in_registers = false;
         std::vector<cut> cuts; ///< splits not yet written, ordered by `at`; until then their loops have the full extent
     };

@@ -187,10 +187,10 @@ void put_stage(Put& put, const nest_stage& s, const nest_target& target) {
     put.log("vector", s.vector);      // iterations
     put("vector_innermost", s.vector_innermost ? 1 : 0);
     put("vector_fill", s.vector <= 1 ? 0 : s.vector / (std::ceil(s.vector / target.vector_lanes) * target.vector_lanes)); // fraction
-    put("log_unroll_limit", s.unroll_limit < 0 ? -1 : log2_1p(s.unroll_limit));                                   // iterations; -1: no pragma
-    put.log("unrolled", s.unrolled);                                                                              // iterations
-    put.log("inner_space", s.inner_space);                                                                        // iterations
-    put.log("inner_reduce", s.inner_reduce);                                                                      // iterations
+    put("log_unroll_limit", s.unroll_limit < 0 ? -1 : log2_1p(s.unroll_limit));                                           // iterations; -1: no pragma
+    put.log("unrolled", s.unrolled);                                                                                      // iterations
+    put.log("inner_space", s.inner_space);                                                                                // iterations
+    put.log("inner_reduce", s.inner_reduce);                                                                              // iterations
     put.log("register_tile", s.inner_space); // in elements; a duplicate of inner_space that keeps the feature positions of trained models
     put.log("around", s.enclosing);          // iterations
     put("loops_around", static_cast<double>(s.loops_around));

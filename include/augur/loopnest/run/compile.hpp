@@ -54,15 +54,19 @@ struct compile_limits {
 /// -O2 instead of -O3: the generated code has explicit vectors and unrolling, and -O3 takes up to four times the compile time. No -Ofast: sums must
 /// keep the order of the schedule, and NaN must be preserved, or the output check would miss errors.
 inline std::vector<std::string> default_compile_flags() {
-    return {
-        "-O2",
+    return {"-O2",
 #if defined(__aarch64__)
             "-mcpu=native",
 #else
-            "-march=native", "-mprefer-vector-width=512",
+            "-march=native",
+            "-mprefer-vector-width=512",
 #endif
-            "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffp-contract=fast", "-fvect-cost-model=dynamic", "-w"
-    };
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-fno-signed-zeros",
+            "-ffp-contract=fast",
+            "-fvect-cost-model=dynamic",
+            "-w"};
 }
 
 namespace detail {

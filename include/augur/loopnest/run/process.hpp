@@ -367,7 +367,7 @@ private:
         std::vector<std::string> dead;
         for (std::filesystem::directory_iterator entry(parent, bad), end; !bad && entry != end; entry.increment(bad)) {
             const std::string path = entry->path().string();
-            struct stat s {};
+            struct stat s{};
             if (entry->path().filename().string().rfind("augur-work-", 0) != 0) continue;
             if (::lstat(path.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != ::geteuid()) continue;
             // A newer folder may not be locked yet: it may be between mkdtemp and the lock.

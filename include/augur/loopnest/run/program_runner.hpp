@@ -211,7 +211,7 @@ public:
         friend class program_runner;
         built_programs() = default;
 
-        std::vector<generated_program> programs_;    ///< without their sources
+        std::vector<generated_program> programs_; ///< without their sources
         std::vector<std::string> objects_;      ///< shared object of each program; empty: none, and the measurement in `measurements_` has the reason
         std::vector<measurement> measurements_; ///< cost and outcome of the compilation
         std::vector<std::string> files_;
@@ -295,9 +295,12 @@ private:
         for (std::size_t i = 0; i < programs.size(); ++i) {
             if (!done[i].reason.empty()) continue;
             const auto fits = [&](const piece& b) {
-                return b.programs.size() < size && std::none_of(b.programs.begin(), b.programs.end(), [&](const generated_program* p) {
-                           return p->entry == programs[i].entry || (!p->pack_entry.empty() && p->pack_entry == programs[i].pack_entry);
-                       });
+                return b.programs.size() < size && std::none_of(
+                                                       b.programs.begin(), b.programs.end(),
+                                                       [&](const generated_program* p) {
+                                                           return p->entry == programs[i].entry ||
+                                                                  (!p->pack_entry.empty() && p->pack_entry == programs[i].pack_entry);
+                                                       });
             };
             auto at = std::find_if(pieces.begin(), pieces.end(), fits);
             if (at == pieces.end()) at = pieces.insert(at, piece{});

@@ -286,10 +286,12 @@ constexpr int tile_height(int r) { // clamps heights that are never called
     return r < Policy::rows ? r : Policy::rows;
 }
 #define AUGUR_NN_PANEL_ROW(tile, policy, end)                                                                                                        \
-    {                                                                                                                                                \
-        &tile<1, end>, &tile<2, end>, &tile<detail::tile_height<policy>(3), end>, &tile<detail::tile_height<policy>(4), end>,                        \
-            &tile<detail::tile_height<policy>(5), end>, &tile<detail::tile_height<policy>(6), end>                                                   \
-    }
+    {&tile<1, end>,                                                                                                                                  \
+     &tile<2, end>,                                                                                                                                  \
+     &tile<detail::tile_height<policy>(3), end>,                                                                                                     \
+     &tile<detail::tile_height<policy>(4), end>,                                                                                                     \
+     &tile<detail::tile_height<policy>(5), end>,                                                                                                     \
+     &tile<detail::tile_height<policy>(6), end>}
 #define AUGUR_NN_PANEL_KERNELS(tile, policy)                                                                                                         \
     panel_kernels<policy::number> {                                                                                                                  \
         policy::lanes *policy::vectors, policy::rows, policy::pair, false, {                                                                         \

@@ -53,7 +53,7 @@ S hyperbolic_tangent(const S& x) {
 
 /// Gaussian error linear unit (Hendrycks, Gimpel 2016), exact: x Phi(x) = x erfc(-x / sqrt 2) / 2. Needs `erfc`.
 template <scalar S>
-requires detail::has_erfc<S>
+    requires detail::has_erfc<S>
 struct gelu_exact {
     static S value(const S& x) {
         using std::erfc;

@@ -70,7 +70,8 @@ double clip_norm(M& gradient, double limit) {
     M::visit(
         [&](auto&&, const auto& p) {
             if constexpr (std::same_as<typename std::remove_cvref_t<decltype(p)>::Scalar, float>) squares += kernels::square_sum(p.data(), p.size());
-            else for (index i = 0; i < p.size(); ++i) squares += static_cast<double>(p.data()[i]) * static_cast<double>(p.data()[i]);
+            else
+                for (index i = 0; i < p.size(); ++i) squares += static_cast<double>(p.data()[i]) * static_cast<double>(p.data()[i]);
         },
         gradient);
     const double norm = std::sqrt(squares);
@@ -131,9 +132,9 @@ public:
                 using S = typename std::remove_reference_t<decltype(p)>::Scalar;
                 if constexpr (std::same_as<S, float>) {
                     const auto narrow = [](double x) { return static_cast<float>(x); };
-                    const kernels::adam_constants c{narrow(options_.beta1), narrow(1 - options_.beta1),   narrow(options_.beta2),
+                    const kernels::adam_constants c{narrow(options_.beta1),     narrow(1 - options_.beta1),    narrow(options_.beta2),
                                                     narrow(1 - options_.beta2), narrow(options_.weight_decay), narrow(rate),
-                                                    narrow(1 / root), narrow(options_.epsilon)};
+                                                    narrow(1 / root),           narrow(options_.epsilon)};
                     return kernels::adam(c, g.data(), m.data(), v.data(), p.data(), p.size());
                 }
                 const S b1 = static_cast<S>(options_.beta1), b2 = static_cast<S>(options_.beta2), decay = static_cast<S>(options_.weight_decay);

@@ -80,8 +80,8 @@ inline bool read_json(json_reader& in, reuse_profile& out) {
                 if (!pair) return in.fail(errc::parse, "expected [distance, count]"); // keeps an earlier error
                 const auto lowest = reuse_profile::low(reuse_profile::bin_of(static_cast<std::uint64_t>(distance)));
                 if (lowest != static_cast<std::uint64_t>(distance))
-                    return in.fail(errc::parse, "expected the lowest distance of a bin, " + std::to_string(lowest) + " perhaps, got " +
-                                                    std::to_string(distance));
+                    return in.fail(errc::parse,
+                                   "expected the lowest distance of a bin, " + std::to_string(lowest) + " perhaps, got " + std::to_string(distance));
                 read.add(static_cast<std::uint64_t>(distance), static_cast<std::uint64_t>(n));
                 total += n;
                 least = distance + 1;

@@ -12,8 +12,7 @@ namespace augur::inline v0::tlp {
 namespace detail {
 
 template <class T>
-packed_network<T>::packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx,
-                                  nn::kernels::panel_kernels<T> kernels)
+packed_network<T>::packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels)
     : single(nn::kernels::float_panels(isa, amx)), context(nn::kernels::narrow_float_panels(isa)), tail(kernels),
       lanes_of(nn::kernels::head_lane_functions(isa)), level(isa) {
     namespace k = nn::kernels;
@@ -30,8 +29,7 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
     has_block = !net.blocks.empty();
 
     const auto layer_of = [](const auto& kernels_of, const nn::linear<float>& l) {
-        return k::packed_panels(
-            kernels_of, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); });
+        return k::packed_panels(kernels_of, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); });
     };
     for (const auto& l : net.encoder) encoder.push_back(layer_of(single, l));
 
@@ -73,8 +71,7 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
     };
     const auto no_bias = [](index) { return 0.0F; };
     for (index h = 0; h < heads && !tail.amx; ++h)
-        fold_value.emplace_back(
-            single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
+        fold_value.emplace_back(single, head, fold_columns, [&](index i, index c) { return fold(h * head + i, c); }, no_bias);
     combine.emplace_back(
         tail, heads * head_room, width,
         [&](index i, index c) { return i % head_room < head ? attention.out_proj.W(i / head_room * head + i % head_room, c) : 0.0F; }, no_bias);

@@ -54,7 +54,7 @@ struct training_samples {
 /// @param records  (K) records of each output; all records of one list have the same target, because a label compares records of one target
 /// @note           O(all records and their primitives); samples are sorted by workload, then in the order of the records
 [[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::vector<std::uint32_t>> records,
-                                                  const label_options& options = {}) {
+                                                   const label_options& options = {}) {
     training_samples out;
     out.outputs = records.size();
     const std::size_t outputs = out.outputs;
@@ -145,8 +145,7 @@ struct training_samples {
 }
 
 /// Makes samples for one output.
-[[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::uint32_t> records,
-                                                  const label_options& options = {}) {
+[[nodiscard]] inline training_samples make_samples(const dataset& data, std::span<const std::uint32_t> records, const label_options& options = {}) {
     const std::vector<std::uint32_t> one(records.begin(), records.end());
     return make_samples(data, std::span(&one, 1), options);
 }

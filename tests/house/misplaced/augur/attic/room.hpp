@@ -5,7 +5,5 @@
 /// @file
 /// Out of place, on purpose.
 
-
-
 #endif
 // expect: 'attic' is not a room

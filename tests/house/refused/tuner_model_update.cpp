@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: the model has a member `update` that is not `update(std::span<const observation<S, Task>>) -> result<void>`
+#include <augur/search/random.hpp>
+#include <augur/tune/tuner.hpp>
+struct plan {
+    void visit(auto& sink) const { sink.primitive("split"); }
+};
+struct kernel {
+    [[nodiscard]] const char* key() const { return "dense"; }
+};
+struct space {
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t>) const { return {}; }
+    [[nodiscard]] augur::result<plan> realise(std::span<const std::uint64_t>) const { return plan{}; }
+};
+struct model {
+    static constexpr auto meaning = augur::score_meaning::rank;
+    augur::result<void> score(const kernel&, std::span<const plan>, std::span<float>) { return {}; }
+#if FAIL // returns nothing: without the check it would never be called
+    void update(std::span<const augur::observation<plan, kernel>>) {}
+#else
+    augur::result<void> update(std::span<const augur::observation<plan, kernel>>) { return {}; }
+#endif
+};
+void check(std::span<const kernel> tasks, std::span<const space> spaces, std::span<augur::random_search> strategies, model& m) {
+    augur::tuner t(tasks, spaces, strategies, m);
+}
