@@ -5,26 +5,15 @@
 #include <cstdio>
 
 namespace mycc { // a compiler that knows nothing of augur
-struct step {
-    const char* what;
-    int factor;
-};
-struct plan {
-    const char* name;
-    std::vector<step> steps;
-};
-struct kernel {
-    static const char* key() { return "dense 128x128x128"; }
-};
+struct step { const char* what; int factor; };
+struct plan { const char* name; std::vector<step> steps; };
+struct kernel { static const char* key() { return "dense 128x128x128"; } };
 } // namespace mycc
 
 template <> // 1. say how a plan is read: all the glue there is
 struct augur::schedule_traits<mycc::plan> {
     static void visit(const mycc::plan& p, auto& sink) {
-        for (const auto& s : p.steps) {
-            sink.primitive(s.what);
-            sink.number(std::int64_t{s.factor});
-        }
+        for (const auto& s : p.steps) { sink.primitive(s.what); sink.number(std::int64_t{s.factor}); }
     }
 };
 
@@ -35,8 +24,7 @@ struct simd_first { // 2. a cost model: this one by hand, the learned ones have 
             augur::recording_sink seen; // what any model sees of a schedule: primitives, numbers, names
             augur::schedule_traits<mycc::plan>::visit(batch[i], seen);
             scores[i] = static_cast<float>(seen.items.size());
-            for (const auto& item : seen.items)
-                if (item.text == "vectorize") scores[i] += 10;
+            for (const auto& item : seen.items) if (item.text == "vectorize") scores[i] += 10;
         }
         return {};
     }
