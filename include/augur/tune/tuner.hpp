@@ -6,15 +6,12 @@
 /// The tuning loop: distributes a budget of trials over tasks, and proposes, measures and records candidate schedules.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -34,8 +31,9 @@
 #include <augur/search/concepts.hpp>
 #include <augur/search/task_scheduler.hpp>
 #include <augur/space/concepts.hpp>
-#include <augur/space/walk.hpp>
 #include <augur/tune/concepts.hpp>
+#include <augur/tune/detail/shapes.hpp>
+#include <augur/tune/hooks.hpp>
 #include <augur/tune/summary.hpp>
 #include <augur/workload/concepts.hpp>
 
@@ -58,61 +56,6 @@ struct resume_report {
     std::size_t duplicates = 0; ///< same task and schedule as an earlier record
     std::size_t foreign = 0;    ///< records of no task of this run
 };
-
-/// The default clock: std::chrono::steady_clock in seconds.
-struct steady_seconds {
-    double operator()() const { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-};
-
-/// Callbacks of a run; each may be left out. Pass `std::ref(f)` for a callable with state that is read after the run.
-template <schedule S, task Task>
-struct tuning_hooks {
-    /// A `record_sink`: called once for each measured trial, right after its batch. Left out: records are dropped.
-    std::function<result<void>(const Task&, const S&, const measurement&)> sink{};
-    /// Called after each measured trial, and once after a group of recorded trials.
-    std::function<void(const tuning_progress&)> progress{};
-    /// Called between batches; true ends the run. A running batch is finished and written.
-    std::function<bool()> stop{};
-    /// Seconds since an arbitrary point in time; only the times in the summary depend on it. Left out: `steady_seconds`.
-    std::function<double()> clock{};
-};
-
-namespace detail {
-template <class P, class S>
-concept offers_decide = requires(const P& p, const S& s) {
-    { p.decide(s) } -> std::same_as<result<decision_vector>>;
-};
-
-// Whether a class has a member of some name, whatever its type: the name is then ambiguous in a class that inherits a second one.
-struct update_name {
-    int update = 0;
-};
-struct decide_name {
-    int decide = 0;
-};
-struct neighbour_name {
-    int neighbour = 0;
-};
-template <class C, class Name>
-struct name_probe : C, Name {};
-template <class C>
-concept can_be_base = std::is_class_v<C> && !std::is_final_v<C>;
-template <class C>
-concept names_update = can_be_base<C> && !requires { &name_probe<C, update_name>::update; };
-template <class C>
-concept names_decide = can_be_base<C> && !requires { &name_probe<C, decide_name>::decide; };
-template <class C>
-concept names_neighbour = can_be_base<C> && !requires { &name_probe<C, neighbour_name>::neighbour; };
-
-template <class R>
-using element_t = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
-/// A range whose elements outlive the expression: an lvalue, or a view such as a span.
-template <class R>
-concept kept_range = std::ranges::contiguous_range<R> && std::ranges::borrowed_range<R>;
-/// The schedule type of a space.
-template <class Space>
-using schedule_of_t = typename decltype(std::declval<const Space&>().realise(std::span<const std::uint64_t>{}))::value_type;
-} // namespace detail
 
 /// Tunes tasks in rounds until the budget is used up. In each round the task scheduler chooses a task, the task's strategy proposes candidates, the
 /// runner measures them, every record goes to the sink, and the model is trained.
