@@ -6,7 +6,7 @@
 TEST_CASE("bhive is not built: it needs the components program and io") {}
 #else
 
-#include "../../examples/common/bhive.hpp"
+#include "../../examples/papers/bhive/bhive.hpp"
 
 #include <cmath>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "../../examples/common/machine_measure.hpp"
+#include "../../examples/tools/machine/measure.hpp"
 #include "child_program.hpp"
 
 namespace {

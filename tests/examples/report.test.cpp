@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The HTML report of `tune`, from a session that was made up.
-#include "../../examples/common/report.hpp"
+#include "../../examples/support/report.hpp"
 
 #include <cstddef>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The transformer of Table 8: gradients against central differences, and what a row may see.
-#include "../../examples/common/tables_transformer.hpp"
+#include "../../examples/papers/tlp_tables/transformer.hpp"
 
 #include <cmath>
 #include <vector>

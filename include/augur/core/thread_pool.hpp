@@ -36,7 +36,7 @@ public:
     thread_pool_executor& operator=(const thread_pool_executor&) = delete;
     ~thread_pool_executor() {
         {
-            const std::lock_guard lock(mutex_);
+            const std::lock_guard<std::mutex> lock(mutex_);
             stop_ = true;
         }
         wake_.notify_all();
@@ -50,7 +50,7 @@ public:
             return;
         }
         {
-            const std::lock_guard lock(mutex_);
+            const std::lock_guard<std::mutex> lock(mutex_);
             call_ = [](const void* function, std::size_t i) { (*static_cast<const F*>(function))(i); };
             function_ = &f;
             count_ = n;
@@ -60,7 +60,7 @@ public:
         }
         wake_.notify_all();
         run();
-        std::unique_lock lock(mutex_);
+        std::unique_lock<std::mutex> lock(mutex_);
         done_.wait(lock, [this] { return busy_ == 0; });
     }
     [[nodiscard]] std::size_t concurrency() const noexcept { return workers_.size() + 1; }
@@ -94,7 +94,7 @@ private:
     }
     void work() {
         std::uint64_t seen = 0;
-        for (std::unique_lock lock(mutex_);;) {
+        for (std::unique_lock<std::mutex> lock(mutex_);;) {
             wake_.wait(lock, [&] { return stop_ || round_ != seen; });
             if (stop_) return;
             seen = round_;

@@ -56,7 +56,7 @@ crowds crowds_of(const trace& lines, std::uint64_t sets, std::size_t ways) {
 
 } // namespace
 
-TEST_CASE("set_profile: published hits") {
+TEST_CASE("associativity_profile: published hits") {
     const auto file = nlohmann::json::parse(test_vector("crop_reuse_small.json"));
     int seen = 0;
     for (const auto& c : file["cases"]) {
@@ -88,7 +88,7 @@ TEST_CASE("set_profile: published hits") {
     CHECK(seen == 9);
 }
 
-TEST_CASE("set_profile: every associativity at once, against a cache for each") {
+TEST_CASE("associativity_profile: every associativity at once, against a cache for each") {
     augur::random_engine draw(6);
     for (const std::uint64_t sets : std::initializer_list<std::uint64_t>{1, 2, 3, 7, 64, 100}) {
         trace lines;
@@ -118,7 +118,7 @@ TEST_CASE("set_profile: every associativity at once, against a cache for each") 
     }
 }
 
-TEST_CASE("set_profile: empty places are no lines") {
+TEST_CASE("associativity_profile: empty places are no lines") {
     // each set is asked for every small number before anything is in it, the marks of empty places among them
     for (const std::uint64_t sets : std::initializer_list<std::uint64_t>{1, 2, 5, 8})
         for (std::uint64_t first = 0; first < 2 * sets + 2; ++first)
@@ -129,7 +129,7 @@ TEST_CASE("set_profile: empty places are no lines") {
             }
 }
 
-TEST_CASE("set_profile: one set has the distances, merging adds") {
+TEST_CASE("associativity_profile: one set has the distances, merging adds") {
     const auto lines = traces::conv16c(16, 16, 14, 14);
     reuse_profile distances;
     reuse_stream().feed(lines, distances);
@@ -147,7 +147,7 @@ TEST_CASE("set_profile: one set has the distances, merging adds") {
     CHECK(refused.error().detail.find("1 sets of 32 places, lines of 64 bytes and 2 sets of 32 places") != std::string::npos);
 }
 
-TEST_CASE("set_profile: columns a power of two apart, which a distance cannot tell") {
+TEST_CASE("associativity_profile: columns a power of two apart, which a distance cannot tell") {
     // 16 lines, 64 lines apart, round and round: one set of a cache of 64 sets
     trace apart, close;
     for (int round = 0; round < 50; ++round)
@@ -165,11 +165,11 @@ TEST_CASE("set_profile: columns a power of two apart, which a distance cannot te
     CHECK(profile_of(row, 64, 8).crowded == 200); // of 32 lines side by side each into its own
 }
 
-TEST_CASE("set_profile: what is refused") {
+TEST_CASE("associativity_profile: what is refused") {
     CHECK(associativity_stream::create(0, 8).error().code == errc::invalid_argument);
     CHECK(associativity_stream::create((std::uint64_t{1} << 26U) + 1, 8).error().code == errc::invalid_argument);
     CHECK(associativity_stream::create(64, 0).error().code == errc::invalid_argument);
-    CHECK(associativity_stream::create(64, 33).error().detail == "set_stream: expected a depth of 1 to 32, got 33");
+    CHECK(associativity_stream::create(64, 33).error().detail == "associativity_stream: expected a depth of 1 to 32, got 33");
     CHECK(associativity_stream::create(64, 8, 32).error().code == errc::unsupported);
     CHECK((*associativity_stream::create(64, 8, 128)).profile().line_bytes == 128);
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Does TLP save measurements? The latency reached after N trials a kernel with TLP against that of random search after three times as many.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flags.hpp"
+#include "program.hpp"
+
+namespace {
+
+/// Latency of the best of the first n trials.
+double best_of(std::span<const double> latencies, std::size_t n) {
+    double best = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < (std::min)(n, latencies.size()); ++i) best = (std::min)(best, latencies[i]);
+    return best;
+}
+
+/// Mean of the logarithms, as a latency.
+double geometric_mean(std::span<const double> values) {
+    double sum = 0;
+    for (const double v : values) sum += std::log(v);
+    return std::exp(sum / static_cast<double>((std::max)(values.size(), std::size_t{1})));
+}
+
+struct plan {
+    std::size_t trials = 48;   ///< N
+    std::size_t pool = 256;    ///< random candidates a kernel, measured once
+    std::size_t seeds = 3;     ///< live runs with TLP
+    std::size_t resamples = 5; ///< orders in which the pool is drawn
+};
+
+int run(examples::settings settings, const plan& p) {
+    examples::catch_signals();
+    examples::session s(std::move(settings));
+    if (auto ready = s.prepare(); !ready) return examples::complain("tlp_versus_random", ready.error(), examples::misuse);
+    examples::progress_line progress;
+    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("tlp_versus_random", measured.error(), examples::failed);
+    for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+    s.with.even = true;
+    s.with.trials = p.pool;
+    std::vector<examples::searched> searches{s.search("random", false, false, progress)};
+    s.with.trials = p.trials;
+    const auto first = s.with.seed;
+    for (std::size_t i = 0; i < p.seeds && !examples::stop_requested().load(); ++i) {
+        s.with.seed = first + i;
+        searches.push_back(s.search("tlp " + std::to_string(s.with.seed), true, false, progress));
+    }
+    if (examples::stop_requested().load()) return examples::interrupted;
+    for (const auto& one : searches)
+        if (one.failed) return examples::complain("tlp_versus_random", *one.failed, examples::failed);
+    // The winners are measured again side by side: the least of many noisy numbers favours whoever drew more often.
+    std::vector<std::vector<double>> drawn_n(s.tasks.size()), drawn_3n(s.tasks.size());
+    augur::random_engine rng(first);
+    for (std::size_t k = 0; k < s.tasks.size(); ++k)
+        for (std::size_t r = 0; r < p.resamples; ++r) {
+            auto order = searches[0].latencies[k];
+            rng.shuffle(std::span<double>(order));
+            drawn_n[k].push_back(best_of(order, p.trials));
+            drawn_3n[k].push_back(best_of(order, 3 * p.trials));
+        }
+
+    std::vector<std::vector<std::string>> rows{{"kernel", "random N ms", "random 3N ms", "TLP N ms", "TLP N / random 3N", "share of limit"}};
+    std::vector<double> ratios;
+    for (std::size_t k = 0; k < s.tasks.size(); ++k) {
+        std::vector<double> live;
+        for (std::size_t i = 1; i < searches.size(); ++i) live.push_back(best_of(searches[i].latencies[k], p.trials));
+        const double tlp = geometric_mean(live), random_n = geometric_mean(drawn_n[k]), random_3n = geometric_mean(drawn_3n[k]);
+        if (!std::isfinite(tlp) || !std::isfinite(random_3n)) continue;
+        ratios.push_back(tlp / random_3n);
+        rows.push_back({s.baselines[k].name, examples::milliseconds(random_n), examples::milliseconds(random_3n), examples::milliseconds(tlp),
+                        examples::text_of("%.3f", ratios.back()),
+                        s.baselines[k].least > 0 ? examples::text_of("%.0f %%", 100 * s.baselines[k].least / tlp) : "-"});
+    }
+    std::printf("\n%s\n", examples::table_text(rows).c_str());
+    double mean = 0, spread = 0;
+    for (const double r : ratios) mean += std::log(r) / static_cast<double>(ratios.size());
+    for (const double r : ratios) spread += (std::log(r) - mean) * (std::log(r) - mean);
+    const auto n = static_cast<double>(ratios.size());
+    const double error = n > 1 ? 1.96 * std::sqrt(spread / (n - 1) / n) : 0;
+    std::printf("TLP after N = %zu against random search after 3N = %zu, geometric mean over %zu kernels: %.3f, 95 %% interval %.3f to %.3f\n",
+                p.trials, 3 * p.trials, ratios.size(), std::exp(mean), std::exp(mean - error), std::exp(mean + error));
+    std::printf(
+        "(random: %zu candidates a kernel measured once, %zu orders; TLP: %zu live runs; below 1 TLP needs less than a third of the trials)\n",
+        p.pool, p.resamples, p.seeds);
+    for (const auto& one : searches)
+        for (const auto& line : examples::account_of(one)) std::printf("%s\n", line.c_str());
+    return examples::done;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    examples::settings s;
+    plan p;
+    std::string network = "resnet_18";
+    bool help = false;
+    examples::flag_set flags;
+    flags.add_text("network", "NAME", "whose kernels; default resnet_18", network);
+    flags.add(
+        "kernel", "KERNEL", "only this one; may be given again",
+        [&](std::string_view text) -> augur::result<void> {
+            const auto k = augur::kernel::parse(text);
+            if (!k) return k.error();
+            s.work.add(k);
+            s.work.name = "chosen kernels";
+            return {};
+        },
+        true);
+    flags.add_number("trials", "N", "of a kernel with TLP; random search gets three times as many; default 48", p.trials, 1, 100'000);
+    flags.add_number("pool", "N", "random candidates a kernel; default 256", p.pool, 1, 1'000'000);
+    flags.add_number("seeds", "N", "live runs with TLP; default 3", p.seeds, 1, 100);
+    flags.add_number("seed", "N", "the first of them; default 1", s.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
+    flags.add_switch("help", "print this", help);
+    if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
+        return examples::complain("tlp_versus_random", read.error(), examples::misuse);
+    if (help) {
+        std::printf("usage: tlp_versus_random [flags]\n\n%s", flags.help().c_str());
+        return examples::done;
+    }
+    if (p.pool < 3 * p.trials)
+        return examples::complain("tlp_versus_random", {augur::errc::invalid_argument, "--pool must be at least three times --trials"},
+                                  examples::misuse);
+    if (s.work.kernels.empty()) {
+        auto found = augur::find_network(network);
+        if (!found) return examples::complain("tlp_versus_random", found.error(), examples::misuse);
+        s.work = std::move(*found);
+    }
+    return run(std::move(s), p);
+}

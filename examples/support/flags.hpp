@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_SUPPORT_FLAGS_HPP
+#define AUGUR_EXAMPLES_SUPPORT_FLAGS_HPP
+
+/// @file
+/// Command lines: a table of flags, strict reading, and one clear sentence for everything that is wrong.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/number.hpp>
+
+namespace examples {
+
+/// Text of a user, safe to show on a terminal: control characters and what is not ASCII as '?', cut to 60 characters.
+inline std::string shown(std::string_view text) {
+    std::string out(text.substr(0, 60));
+    for (char& c : out)
+        if (c < ' ' || c == 127) c = '?';
+    return text.size() > 60 ? out + "..." : out;
+}
+
+/// The flags of a program. `--flag value` and `--flag=value` are the same.
+class flag_set {
+public:
+    /// Takes the text behind the flag; an error says what is wrong with it.
+    using taker = std::function<augur::result<void>(std::string_view)>;
+
+    /// @param repeatable  may be given more than once
+    void add(std::string name, std::string value, std::string help, taker take, bool repeatable = false) {
+        flags_.push_back({std::move(name), std::move(value), std::move(help), std::move(take), repeatable, false});
+    }
+    void add_switch(std::string name, std::string help, bool& on) {
+        add(std::move(name), "", std::move(help), [&on](std::string_view) {
+            on = true;
+            return augur::result<void>();
+        });
+    }
+    /// A whole number from `low` to `high`.
+    template <class Int>
+    void add_number(std::string name, std::string value, std::string help, Int& to, std::int64_t low, std::int64_t high) {
+        add(std::move(name), std::move(value), std::move(help), [&to, low, high](std::string_view text) -> augur::result<void> {
+            const auto n = augur::parse_int(text);
+            if (!n || *n < low || *n > high)
+                return augur::error{augur::errc::invalid_argument, "expected a whole number from " + std::to_string(low) + " to " +
+                                                                       std::to_string(high) + ", got '" + shown(text) + "'"};
+            to = static_cast<Int>(*n);
+            return {};
+        });
+    }
+    /// One of a list of words.
+    void add_choice(std::string name, std::vector<std::string> words, std::string help, std::string& to) {
+        std::string value;
+        for (const auto& w : words) value += (value.empty() ? "" : "|") + w;
+        add(std::move(name), value, std::move(help), [&to, words, value](std::string_view text) -> augur::result<void> {
+            if (std::find(words.begin(), words.end(), text) == words.end())
+                return augur::error{augur::errc::invalid_argument, "expected " + value + ", got '" + shown(text) + "'"};
+            to = std::string(text);
+            return {};
+        });
+    }
+    /// Text that is not empty, such as a path.
+    void add_text(std::string name, std::string value, std::string help, std::string& to) {
+        add(std::move(name), std::move(value), std::move(help), [&to](std::string_view text) -> augur::result<void> {
+            if (text.empty()) return augur::error{augur::errc::invalid_argument, "expected a value, got none"};
+            to = std::string(text);
+            return {};
+        });
+    }
+
+    /// Reads all arguments (without the program's name).
+    [[nodiscard]] augur::result<void> parse(std::span<char* const> arguments) {
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            const std::string_view argument = arguments[i];
+            if (!argument.starts_with("--") || argument.size() == 2)
+                return augur::error{augur::errc::invalid_argument, "unexpected argument '" + shown(argument) + "'; try --help"};
+            const auto equals = argument.find('=');
+            const auto name = argument.substr(2, equals == std::string_view::npos ? equals : equals - 2);
+            const auto at = std::find_if(flags_.begin(), flags_.end(), [&](const flag& f) { return f.name == name; });
+            if (at == flags_.end()) return augur::error{augur::errc::invalid_argument, "unknown flag '--" + shown(name) + "'; try --help"};
+            const std::string dashed = "--" + at->name;
+            if (at->given && !at->repeatable) return augur::error{augur::errc::invalid_argument, dashed + " is given twice"};
+            at->given = true;
+            std::string_view value;
+            if (at->value.empty()) {
+                if (equals != std::string_view::npos) return augur::error{augur::errc::invalid_argument, dashed + " takes no value"};
+            } else if (equals != std::string_view::npos) {
+                value = argument.substr(equals + 1);
+            } else if (i + 1 == arguments.size()) {
+                return augur::error{augur::errc::invalid_argument, dashed + " needs a value: " + at->value};
+            } else {
+                value = arguments[++i];
+            }
+            if (auto taken = at->take(value); !taken) return augur::error{taken.error().code, dashed + ": " + taken.error().detail};
+        }
+        return {};
+    }
+
+    [[nodiscard]] bool given(std::string_view name) const {
+        return std::any_of(flags_.begin(), flags_.end(), [&](const flag& f) { return f.name == name && f.given; });
+    }
+
+    /// One line a flag, more where the help has newlines.
+    [[nodiscard]] std::string help() const {
+        std::size_t widest = 0;
+        for (const auto& f : flags_) widest = (std::max)(widest, f.name.size() + (f.value.empty() ? 0 : 1 + f.value.size()));
+        widest = (std::min)(widest, std::size_t{26});
+        std::string out;
+        for (const auto& f : flags_) {
+            std::string left = "--" + f.name + (f.value.empty() ? "" : " " + f.value);
+            const bool own_line = left.size() > widest + 2;
+            if (!own_line) left.resize(widest + 2, ' ');
+            out += "  " + left + (own_line ? "\n" + std::string(widest + 6, ' ') : "  ");
+            for (const char c : f.help) {
+                out += c;
+                if (c == '\n') out += std::string(widest + 6, ' ');
+            }
+            out += '\n';
+        }
+        return out;
+    }
+
+private:
+    struct flag {
+        std::string name;
+        std::string value; ///< placeholder; empty: a switch
+        std::string help;
+        taker take;
+        bool repeatable;
+        bool given;
+    };
+    std::vector<flag> flags_;
+};
+
+} // namespace examples
+
+#endif

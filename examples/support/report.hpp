@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_SUPPORT_REPORT_HPP
+#define AUGUR_EXAMPLES_SUPPORT_REPORT_HPP
+
+/// @file
+/// What a session found, as a table of text and as one HTML file with the tuning curves in it.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "session.hpp"
+
+namespace examples {
+
+/// The table: a head, a row a kernel, the network. The last search is the one that counts; those before it are what it is compared with.
+[[nodiscard]] std::vector<std::vector<std::string>> result_table(const session& s, std::span<const searched> searches);
+
+/// Where it ran, what compiled it, and what was asked for: name and text.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> facts_of(const session& s);
+
+/// How a search went, in sentences.
+[[nodiscard]] std::vector<std::string> account_of(const searched& s);
+
+/// Text for HTML, in content and in attributes. What is no printable ASCII becomes a '?'.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// How a report begins, to the open body; `style` comes behind what all of them have.
+[[nodiscard]] std::string html_head(std::string_view title, std::string_view style);
+/// The work's name as a heading, and the facts.
+[[nodiscard]] std::string html_facts(const session& s);
+/// A table, the first row its head.
+[[nodiscard]] std::string html_table(const std::vector<std::vector<std::string>>& rows);
+
+/// The whole report; refers to nothing outside.
+[[nodiscard]] std::string report_html(const session& s, std::span<const searched> searches);
+
+/// Can a file be written there? What it holds stays, and what was not there is not there behind it.
+[[nodiscard]] augur::result<void> can_write(const std::string& path);
+
+/// Makes a work folder, or goes on with one that has the same `settings.txt`.
+/// @param settings  what must stay the same, a line each
+/// @note errors: io; invalid_argument, the first line that differs
+[[nodiscard]] augur::result<void> claim_folder(const std::string& folder, const std::string& settings);
+
+} // namespace examples
+
+#endif

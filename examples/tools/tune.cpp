@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tunes kernels for the machine it runs on: examples/tune --help, docs/tuning.md.
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string>
+
+#include "flags.hpp"
+#include "program.hpp"
+
+namespace {
+
+using augur::errc;
+using augur::error;
+
+augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& out) {
+    examples::flag_set flags;
+    auto& s = out.what;
+    std::string model = "tlp", search, scheduler = "gradient";
+    std::size_t collect = 0;
+    bool help = false;
+    flags.add(
+        "network", "NAME", "tune all kernels of a network: resnet_18, resnet_50, mobilenet_v2, vgg_16, bert_base",
+        [&](std::string_view text) -> augur::result<void> {
+            auto found = augur::find_network(text);
+            if (!found) return found.error();
+            s.work.name += (s.work.name.empty() ? "" : " + ") + found->name;
+            for (const auto& k : found->kernels) s.work.add(k.what, k.uses);
+            return {};
+        },
+        true);
+    flags.add(
+        "kernel", "KERNEL", "tune one kernel, e.g. conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,relu or dense:m=1,n=1000,k=512;\nmay be given again",
+        [&](std::string_view text) -> augur::result<void> {
+            const auto k = augur::kernel::parse(text);
+            if (!k) return k.error();
+            s.work.add(k);
+            if (s.work.name.empty()) s.work.name = "all kernels";
+            return {};
+        },
+        true);
+    flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.trials, 1, 1'000'000);
+    flags.add_text(
+        "model", "none|tlp|crop|trees|hybrid|nest|FILE",
+        "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
+        "other kernels and learn on, or TLP learning from\nweights; default tlp",
+        model);
+    flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
+    flags.add_text("known", "FILE", "log of other kernels on this machine (--collect writes one), for --model nest", s.known);
+    flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
+    flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
+    flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
+                     scheduler);
+    flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.round, 1,
+                     1'000'000);
+    flags.add_number("collect", "N", "only measure N random candidates a kernel into the log, e.g. to train a model", collect, 1, 1'000'000);
+    flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
+    flags.add_switch("resume", "go on with the log: nothing in it is measured again", s.resume);
+    flags.add_text("report", "FILE", "write an HTML report with tuning curves", out.report);
+    flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
+    flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
+    flags.add_switch("help", "print this", help);
+    if (auto read = flags.parse(arguments); !read) return read.error();
+    if (help) {
+        std::printf("usage: tune --network NAME | --kernel KERNEL [flags]\n\n%s\n"
+                    "Exit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 interrupted (Ctrl-C: the record is finished, then the "
+                    "summary).\n",
+                    flags.help().c_str());
+        return false;
+    }
+    const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
+    if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
+    if (s.resume && s.log.empty()) return wrong("--resume needs --log");
+    if (collect > 0) {
+        for (const char* name : {"trials", "model", "search", "scheduler"})
+            if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);
+        if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
+        s.trials = collect;
+        out.collect = true;
+        s.even = true;
+        model = "none";
+    }
+    if (search == "random" && flags.given("model") && model != "none")
+        return wrong("--search random asks no model: it does not go with --model " + examples::shown(model));
+    if (search == "evolutionary" && model == "none") return wrong("--search evolutionary needs a model: it does not go with --model none");
+    if (!out.save_model.empty() && (model == "none" || search == "random")) return wrong("--save-model needs a search with a model");
+    if (const auto known = std::find(examples::guide_names.begin(), examples::guide_names.end(), model); known != examples::guide_names.end())
+        s.by = static_cast<examples::guide>(known - examples::guide_names.begin());
+    else if (model != "none") s.weights = model;
+    if (asks_crop(s.by) && s.machine.empty()) return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
+    if ((s.by == examples::guide::nest) != !s.known.empty())
+        return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
+    if (!out.save_model.empty() && s.by != examples::guide::tlp) return wrong("--save-model writes the weights of TLP, not of --model " + model);
+    s.guided = model != "none" && search != "random";
+    s.even = s.even || scheduler == "even";
+    return true;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    examples::job job;
+    const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), job);
+    if (!go) return examples::complain("tune", go.error(), examples::misuse);
+    return *go ? examples::run_job("tune", std::move(job)) : examples::done;
+}
