@@ -48,7 +48,7 @@ TEST_CASE("random: the numbers never change") {
 
 TEST_CASE("random: the distributions never change") {
     augur::random_engine small(7);
-    for (const std::uint64_t x : {3, 2, 6, 4, 2, 3, 3, 4, 9, 8, 3, 7}) CHECK(small.below(10) == x);
+    for (const std::uint64_t x : {3U, 2U, 6U, 4U, 2U, 3U, 3U, 4U, 9U, 8U, 3U, 7U}) CHECK(small.below(10) == x);
     augur::random_engine large(7); // every second draw is refused
     for (const std::uint64_t x : {7141108816294253364U, 2008010779721700033U, 2657643843709728983U})
         CHECK(large.below((std::uint64_t{1} << 63U) + 1) == x);
