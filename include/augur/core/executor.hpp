@@ -3,7 +3,7 @@
 #define AUGUR_CORE_EXECUTOR_HPP
 
 /// @file
-/// Concept for parallel executors that run n independent work items, and a serial one. The library creates no threads of its own.
+/// Concept for parallel executors that run n independent work items, and a serial one. `thread_pool.hpp` and `tbb/executor.hpp` have parallel ones.
 
 #include <concepts>
 #include <cstddef>
