@@ -10,8 +10,10 @@ function allow(component, other,    i) {
 function library(path) {
     if (path ~ /\/boost\//) return "boost"
     if (path ~ /\/eigen3\//) return "eigen"
+    if (path ~ /\/tbb\/tbb\.h$/) return "" # libstdc++ asks whether it is there, and clang counts that
     if (path ~ /\/(tbb|oneapi)\//) return "tbb"
     if (path ~ /\/xgboost\//) return "xgboost"
+    if (path ~ /\/lib\/clang\//) return "" # the compiler's own
     if (path ~ /\/llvm(-[0-9]+)?\/|\/llvm-c\//) return "llvm"
     if (path ~ /\/(zlib|zconf)\.h$/) return "zlib"
     if (path ~ /\/(zstd|zstd_errors)\.h$/) return "zstd"
