@@ -6,7 +6,6 @@
 /// Error codes and `result<T>`, which holds a value or an `error` (like std::expected). No function of this library throws.
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -112,24 +111,24 @@ public:
     template <class F>
     [[nodiscard]] auto and_then(F&& f) const& -> std::remove_cvref_t<std::invoke_result_t<F, const T&>> {
         if (!has_value()) return error();
-        return std::invoke(std::forward<F>(f), **this);
+        return std::forward<F>(f)(**this);
     }
     template <class F>
     [[nodiscard]] auto and_then(F&& f) && -> std::remove_cvref_t<std::invoke_result_t<F, T&&>> {
         if (!has_value()) return error();
-        return std::invoke(std::forward<F>(f), std::move(**this));
+        return std::forward<F>(f)(std::move(**this));
     }
 
     /// Returns a result that holds `f(value)`; an error is passed on without a call.
     template <class F>
     [[nodiscard]] auto transform(F&& f) const& -> result<std::remove_cvref_t<std::invoke_result_t<F, const T&>>> {
         if (!has_value()) return error();
-        return std::invoke(std::forward<F>(f), **this);
+        return std::forward<F>(f)(**this);
     }
     template <class F>
     [[nodiscard]] auto transform(F&& f) && -> result<std::remove_cvref_t<std::invoke_result_t<F, T&&>>> {
         if (!has_value()) return error();
-        return std::invoke(std::forward<F>(f), std::move(**this));
+        return std::forward<F>(f)(std::move(**this));
     }
 
 private:
@@ -159,7 +158,7 @@ public:
     template <class F>
     [[nodiscard]] auto and_then(F&& f) const -> std::remove_cvref_t<std::invoke_result_t<F>> {
         if (!has_value()) return error();
-        return std::invoke(std::forward<F>(f));
+        return std::forward<F>(f)();
     }
 
 private:
