@@ -142,7 +142,7 @@ match($0, /R"[^ ()\\]*\(/) {
     gsub(/"([^"\\]|\\.)*"/, "\"\"", code)
     sub(/\/\/.*/, "", code)
 }
-code ~ /using[ \t]+namespace/ && code !~ /^ +using namespace detail;/ { complain("using namespace") }
+code ~ /using[ \t]+namespace/ { complain("using namespace") }
 code ~ /std::views|std::ranges::views/ { complain("std::views") }
 code ~ /(^|[^(:_a-zA-Z])std::(max|min)\(/ { complain("write (std::max)(a, b): max and min are macros in some trees") }
 code ~ /(^|[^_a-zA-Z])(throw|dynamic_cast|typeid)([^_a-zA-Z]|$)/ { complain("no exceptions, no RTTI") }

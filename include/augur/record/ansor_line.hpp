@@ -127,16 +127,15 @@ inline bool spelling_holds(const ansor_line& line) {
 
 /// Reads the next object of `in`. On an error it returns false, `in` holds the error, and `out` is unspecified.
 inline bool read_ansor_line(json_reader& in, ansor_line& out, std::size_t most_steps = max_steps) {
-    using namespace detail;
-    if (!in.begin_object() || !member(in, "i") || !in.begin_array()) return false;
-    if (!more(in, "task") || !read_task(in, out.task)) return false;
-    if (!more(in, "state") || !in.begin_array()) return false;
-    if (!more(in, "stages") || !in.begin_array() || !no_more(in, "the stages")) return false; // TVM writes an empty array
-    if (!more(in, "steps") || !read_steps(in, out.schedule, most_steps)) return false;
-    if (!no_more(in, "the state") || !no_more(in, "\"i\"")) return false;
+    if (!in.begin_object() || !detail::member(in, "i") || !in.begin_array()) return false;
+    if (!detail::more(in, "task") || !detail::read_task(in, out.task)) return false;
+    if (!detail::more(in, "state") || !in.begin_array()) return false;
+    if (!detail::more(in, "stages") || !in.begin_array() || !detail::no_more(in, "the stages")) return false; // TVM writes an empty array
+    if (!detail::more(in, "steps") || !read_steps(in, out.schedule, most_steps)) return false;
+    if (!detail::no_more(in, "the state") || !detail::no_more(in, "\"i\"")) return false;
 
-    if (!member(in, "r") || !read_measured(in, out)) return false;
-    if (!member(in, "v") || !in.read(out.version)) return false;
+    if (!detail::member(in, "r") || !detail::read_measured(in, out)) return false;
+    if (!detail::member(in, "v") || !in.read(out.version)) return false;
     std::string_view key;
     if (in.next_member(key)) return in.fail(errc::parse, "expected the end of the record after \"v\", got an unknown key");
     return in.ok();

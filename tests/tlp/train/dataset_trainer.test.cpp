@@ -271,7 +271,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
         CHECK(equal(trained(train.size()), unbounded));
     }
     options = {};
-    options.checkpoint = __FILE__ "/in a file";
+    options.checkpoint = AUGUR_TEST_DIR "/main.cpp/in a file";
     CHECK(code_of(options, train) == errc::io);
     options.checkpoint = "/nowhere/at/all";
     CHECK(code_of(options, train) == errc::not_found);
