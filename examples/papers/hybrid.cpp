@@ -11,6 +11,7 @@
 
 #include "flags.hpp"
 #include "program.hpp"
+#include "session.hpp"
 
 namespace {
 
@@ -18,16 +19,13 @@ using augur::errc;
 using augur::error;
 
 struct method {
-    const char *id, *name;
-    bool guided;
-    examples::guide by;
+    const char *id, *name, *model;
 };
-constexpr std::array methods{method{"random", "random", false, examples::guide::tlp}, method{"crop", "Crop alone", true, examples::guide::crop},
-                             method{"trees", "learned alone", true, examples::guide::trees},
-                             method{"hybrid", "hybrid", true, examples::guide::hybrid}};
+constexpr std::array methods{method{"random", "random", "none"}, method{"crop", "Crop alone", "crop"}, method{"trees", "learned alone", "trees"},
+                             method{"hybrid", "hybrid", "hybrid"}};
 
 struct wishes {
-    examples::settings what;
+    augur::session_options options;
     std::string folder;
     std::size_t kernels = 6, seeds = 5;
     std::uint64_t drawn_by = 1;
@@ -36,24 +34,25 @@ struct wishes {
 
 augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
-    auto& s = w.what;
+    auto& s = w.options;
     bool help = false;
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset: what Crop predicts", s.machine);
     flags.add_text("work", "FOLDER", "logs; the same command goes on with what is there; default hybrid.work", w.folder);
     flags.add_number("kernels", "N", "kernels, drawn from the networks; default 6", w.kernels, 1, 1000);
     flags.add_number("draw", "N", "seed that draws them; default 1", w.drawn_by, 0, 1'000'000'000);
-    flags.add_number("trials", "N", "candidates a kernel; default 64", s.trials, 2, 1'000'000);
-    flags.add_number("round", "N", "candidates of a kernel between two looks at the model; default 8", s.round, 1, 1'000'000);
-    flags.add_number("population", "N", "schedules a generation of the search; default 128", s.population, 16, 1'000'000);
+    flags.add_number("trials", "N", "candidates a kernel; default 64", s.search.trials, 2, 1'000'000);
+    flags.add_number("round", "N", "candidates of a kernel between two looks at the model; default 8", s.search.round, 1, 1'000'000);
+    flags.add_number("population", "N", "schedules a generation of the search; default 128", s.search.population, 16, 1'000'000);
     flags.add_number("seeds", "N", "searches of each kind; default 5", w.seeds, 1, 1000);
-    flags.add_number("seed", "N", "the first; default 1", s.seed, 0, 1'000'000'000);
+    flags.add_number("seed", "N", "the first; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default 1", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("quick", "two small kernels, few candidates: shows that it works, in a minute", w.quick);
     flags.add_switch("help", "print this", help);
     s.threads = 1;
-    s.population = 128;
-    s.round = 8;
+    s.search.model = "hybrid"; // the one that needs most: what it lacks is told now
+    s.search.population = 128;
+    s.search.round = 8;
     if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
         std::printf("usage: hybrid --machine FILE [flags]\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 "
@@ -66,43 +65,44 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     if (w.quick) {
         for (const char* name : {"kernels", "draw"})
             if (flags.given(name)) return error{errc::invalid_argument, "--quick has its own kernels: it does not go with --" + std::string(name)};
-        if (!flags.given("trials")) s.trials = 16;
+        if (!flags.given("trials")) s.search.trials = 16;
         if (!flags.given("seeds")) w.seeds = 2;
-        if (!flags.given("population")) s.population = 64;
+        if (!flags.given("population")) s.search.population = 64;
         s.work.name = "two small kernels";
         for (const char* k : {"dense:m=32,n=64,k=64,bias,relu", "conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"}) s.work.add(augur::kernel::parse(k));
     } else {
         s.work = examples::draw_kernels(w.kernels, w.drawn_by);
     }
     s.resume = true;
-    s.even = true;
+    s.search.even = true;
     return true;
 }
 
 /// What must stay the same as long as a folder is gone on with.
-std::string settings_of(const examples::session& s) {
+std::string settings_of(const augur::session& s) {
     std::string out;
+    const auto& o = s.options();
     const auto add = [&](const std::string& name, const std::string& value) { out += name + " " + value + "\n"; };
-    add("processor", s.on.cpu_name);
-    add("machine", s.with.machine);
+    add("processor", s.host().cpu_name);
+    add("machine", o.machine);
     add("compiler", s.made_with().compiler + " " + s.made_with().flags);
-    add("threads", std::to_string(s.with.threads));
-    add("candidates", std::to_string(s.with.trials) + " in rounds of " + std::to_string(examples::round_of(s.with)));
-    add("population", std::to_string(s.with.population));
-    for (const auto& k : s.with.work.kernels) add("kernel", k.what.text());
+    add("threads", std::to_string(s.report().threads));
+    add("candidates", std::to_string(o.search.trials) + " in rounds of " + std::to_string(o.search.round_size()));
+    add("population", std::to_string(o.search.population));
+    for (const auto& k : o.work.kernels) add("kernel", k.what.text());
     return out;
 }
 
 /// Latencies of one search, by kernel in their order.
 using search_log = std::vector<std::vector<double>>;
 
-augur::result<search_log> read_log(const examples::session& s, const std::string& path) {
-    const auto old = augur::read_trials(path, std::span<const augur::loopnest::kernel_task>(s.tasks), s.made_with());
+augur::result<search_log> read_log(const augur::session& s, const std::string& path) {
+    const auto old = augur::read_trials(path, s.tasks(), s.made_with());
     if (!old) return old.error();
-    search_log out(s.tasks.size());
+    search_log out(s.tasks().size());
     for (const auto& t : old->trials)
-        for (std::size_t k = 0; k < s.tasks.size(); ++k)
-            if (augur::task_identity(s.tasks[k]) == t.task) out[k].push_back(t.outcome.latency());
+        for (std::size_t k = 0; k < out.size(); ++k)
+            if (augur::task_identity(s.tasks()[k]) == t.task) out[k].push_back(t.outcome.latency());
     return out;
 }
 /// Has every kernel all its candidates? A search may end before where a space has no more to give: then it is done again, which measures nothing.
@@ -131,19 +131,20 @@ std::string text_of_mean(const std::vector<double>& values) {
 /// For each method and seed: a search.
 using all_logs = std::array<std::vector<search_log>, methods.size()>;
 
-void print_tables(const examples::session& s, const all_logs& logs) {
-    const std::array counts{s.with.trials / 2, s.with.trials};
-    std::vector<double> best(s.tasks.size(), std::numeric_limits<double>::infinity());
+void print_tables(const augur::session& s, const all_logs& logs) {
+    const std::size_t trials = s.options().search.trials;
+    const std::array counts{trials / 2, trials};
+    std::vector<double> best(s.tasks().size(), std::numeric_limits<double>::infinity());
     for (const auto& of_method : logs)
         for (const auto& log : of_method)
-            for (std::size_t k = 0; k < best.size(); ++k) best[k] = (std::min)(best[k], best_of(log[k], s.with.trials));
+            for (std::size_t k = 0; k < best.size(); ++k) best[k] = (std::min)(best[k], best_of(log[k], trials));
     // By kernel: the geometric mean over the seeds of the latency over the best one that any search found.
     std::vector<std::vector<std::string>> rows{{"kernel", "best ms"}};
     for (const auto n : counts)
         for (const auto& m : methods) rows[0].push_back(m.name + (" " + std::to_string(n)));
     const auto excess = [&](const search_log& log, std::size_t k, std::size_t n) { return std::log(best_of(log[k], n) / best[k]); };
     for (std::size_t k = 0; k < best.size(); ++k) {
-        auto& row = rows.emplace_back(std::vector<std::string>{s.baselines[k].name, examples::milliseconds(best[k])});
+        auto& row = rows.emplace_back(std::vector<std::string>{s.report().kernels[k].label, examples::milliseconds(best[k])});
         for (const auto n : counts)
             for (const auto& of_method : logs) {
                 double sum = 0;
@@ -180,26 +181,30 @@ void print_tables(const examples::session& s, const all_logs& logs) {
 int run(wishes& w) {
     const auto complain = [](const error& why, int code) { return examples::complain("hybrid", why, code); };
     examples::catch_signals();
-    examples::session s(std::move(w.what));
-    if (auto ready = s.prepare(); !ready) return complain(ready.error(), examples::misuse);
+    auto session = augur::session::create(std::move(w.options));
+    if (!session) return complain(session.error(), examples::misuse);
+    auto& s = *session;
     if (auto mine = examples::claim_folder(w.folder, settings_of(s)); !mine) return complain(mine.error(), examples::misuse);
-    for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+    for (const auto& [name, text] : examples::facts_of(s.report())) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
     examples::progress_line progress;
+    const auto hooks = examples::hooks_on(progress);
     all_logs logs;
-    const auto first = s.with.seed;
+    auto settings = s.options().search;
+    const auto first = settings.seed;
     for (std::uint64_t seed = first; seed < first + w.seeds; ++seed) // a seed of all methods, then the next: a busy hour meets all alike
         for (std::size_t m = 0; m < methods.size(); ++m) {
-            s.with.seed = seed;
-            s.with.by = methods[m].by;
-            s.with.log = w.folder + "/" + methods[m].id + "-" + std::to_string(seed) + ".jsonl";
-            if (auto taken = s.take_log(); !taken) return complain(taken.error(), examples::failed);
-            auto log = read_log(s, s.with.log);
-            if (log && !is_whole(*log, s.with.trials)) {
-                const auto searched = s.search(std::string(methods[m].name) + ", seed " + std::to_string(seed), methods[m].guided, true, progress);
+            settings.seed = seed;
+            settings.model = methods[m].model;
+            const auto path = w.folder + "/" + methods[m].id + "-" + std::to_string(seed) + ".jsonl";
+            if (auto opened = s.open_log(path, true); !opened) return complain(opened.error(), examples::failed);
+            auto log = read_log(s, path);
+            if (log && !is_whole(*log, settings.trials)) {
+                const auto searched = s.search(std::string(methods[m].name) + ", seed " + std::to_string(seed), settings, true, hooks);
+                progress.clear();
                 if (searched.failed) return complain(*searched.failed, examples::failed);
                 if (examples::stop_requested().load()) return examples::interrupted;
-                log = read_log(s, s.with.log);
+                log = read_log(s, path);
             }
             if (!log) return complain(log.error(), examples::failed);
             logs[m].push_back(*std::move(log));

@@ -11,6 +11,7 @@
 
 #include "flags.hpp"
 #include "program.hpp"
+#include "session.hpp"
 
 namespace {
 
@@ -35,29 +36,35 @@ struct plan {
     std::size_t resamples = 5; ///< orders in which the pool is drawn
 };
 
-int run(examples::settings settings, const plan& p) {
+int run(augur::session_options options, const plan& p) {
     examples::catch_signals();
-    examples::session s(std::move(settings));
-    if (auto ready = s.prepare(); !ready) return examples::complain("tlp_versus_random", ready.error(), examples::misuse);
+    auto session = augur::session::create(std::move(options));
+    if (!session) return examples::complain("tlp_versus_random", session.error(), examples::misuse);
     examples::progress_line progress;
-    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("tlp_versus_random", measured.error(), examples::failed);
-    for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
-    s.with.even = true;
-    s.with.trials = p.pool;
-    std::vector<examples::searched> searches{s.search("random", false, false, progress)};
-    s.with.trials = p.trials;
-    const auto first = s.with.seed;
+    const auto hooks = examples::hooks_on(progress);
+    const auto& report = session->report();
+    if (auto measured = session->measure_baselines(hooks); !measured)
+        return examples::complain("tlp_versus_random", measured.error(), examples::failed);
+    for (const auto& [name, text] : examples::facts_of(report)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+    auto settings = report.options.search;
+    settings.even = true;
+    settings.trials = p.pool;
+    settings.model = "none";
+    std::vector<augur::search_report> searches{session->search("random", settings, false, hooks)};
+    settings.trials = p.trials;
+    settings.model = "tlp";
+    const auto first = settings.seed;
     for (std::size_t i = 0; i < p.seeds && !examples::stop_requested().load(); ++i) {
-        s.with.seed = first + i;
-        searches.push_back(s.search("tlp " + std::to_string(s.with.seed), true, false, progress));
+        settings.seed = first + i;
+        searches.push_back(session->search("tlp " + std::to_string(settings.seed), settings, false, hooks));
     }
     if (examples::stop_requested().load()) return examples::interrupted;
     for (const auto& one : searches)
         if (one.failed) return examples::complain("tlp_versus_random", *one.failed, examples::failed);
     // The winners are measured again side by side: the least of many noisy numbers favours whoever drew more often.
-    std::vector<std::vector<double>> drawn_n(s.tasks.size()), drawn_3n(s.tasks.size());
+    std::vector<std::vector<double>> drawn_n(report.kernels.size()), drawn_3n(report.kernels.size());
     augur::random_engine rng(first);
-    for (std::size_t k = 0; k < s.tasks.size(); ++k)
+    for (std::size_t k = 0; k < report.kernels.size(); ++k)
         for (std::size_t r = 0; r < p.resamples; ++r) {
             auto order = searches[0].latencies[k];
             rng.shuffle(std::span<double>(order));
@@ -67,15 +74,15 @@ int run(examples::settings settings, const plan& p) {
 
     std::vector<std::vector<std::string>> rows{{"kernel", "random N ms", "random 3N ms", "TLP N ms", "TLP N / random 3N", "share of limit"}};
     std::vector<double> ratios;
-    for (std::size_t k = 0; k < s.tasks.size(); ++k) {
+    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         std::vector<double> live;
         for (std::size_t i = 1; i < searches.size(); ++i) live.push_back(best_of(searches[i].latencies[k], p.trials));
         const double tlp = geometric_mean(live), random_n = geometric_mean(drawn_n[k]), random_3n = geometric_mean(drawn_3n[k]);
         if (!std::isfinite(tlp) || !std::isfinite(random_3n)) continue;
         ratios.push_back(tlp / random_3n);
-        rows.push_back({s.baselines[k].name, examples::milliseconds(random_n), examples::milliseconds(random_3n), examples::milliseconds(tlp),
+        rows.push_back({report.kernels[k].label, examples::milliseconds(random_n), examples::milliseconds(random_3n), examples::milliseconds(tlp),
                         examples::text_of("%.3f", ratios.back()),
-                        s.baselines[k].least > 0 ? examples::text_of("%.0f %%", 100 * s.baselines[k].least / tlp) : "-"});
+                        report.kernels[k].limit > 0 ? examples::text_of("%.0f %%", 100 * report.kernels[k].limit / tlp) : "-"});
     }
     std::printf("\n%s\n", examples::table_text(rows).c_str());
     double mean = 0, spread = 0;
@@ -96,7 +103,7 @@ int run(examples::settings settings, const plan& p) {
 } // namespace
 
 int main(int argc, char** argv) {
-    examples::settings s;
+    augur::session_options s;
     plan p;
     std::string network = "resnet_18";
     bool help = false;
@@ -115,7 +122,7 @@ int main(int argc, char** argv) {
     flags.add_number("trials", "N", "of a kernel with TLP; random search gets three times as many; default 48", p.trials, 1, 100'000);
     flags.add_number("pool", "N", "random candidates a kernel; default 256", p.pool, 1, 1'000'000);
     flags.add_number("seeds", "N", "live runs with TLP; default 3", p.seeds, 1, 100);
-    flags.add_number("seed", "N", "the first of them; default 1", s.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_number("seed", "N", "the first of them; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)

@@ -15,13 +15,13 @@ namespace {
 augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& out) {
     bool full = false, brief = false, help = false;
     std::string folder = "build/quickstart";
-    auto& s = out.what;
+    auto& s = out.options;
     examples::flag_set flags;
     flags.add_switch("full", "all kernels of resnet_18: about ten times as long", full);
     flags.add_switch("short", "8 candidates a kernel: shows that it works, not what it can do", brief);
     flags.add_text("out", "FOLDER", "where log and report go; default build/quickstart", folder);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
-    flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {
@@ -38,9 +38,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                                  "dense:m=1,n=1000,k=512,bias"})
             s.work.add(augur::kernel::parse(text));
     }
-    s.trials = brief ? 8 : 48;
-    s.even = true;
-    out.compare_random = !full;
+    s.search.trials = brief ? 8 : 48;
+    s.search.even = true;
+    s.compare_random = !full;
 
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);

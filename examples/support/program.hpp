@@ -3,14 +3,15 @@
 #define AUGUR_EXAMPLES_SUPPORT_PROGRAM_HPP
 
 /// @file
-/// The whole way of `tune` and `quickstart`: prepare, measure the baselines, search, check the best, print, report.
+/// `tune` and `quickstart` after their flags are read: a session, its tables and reports.
 
 #include <cstdio>
 #include <string>
 
 #include "console.hpp"
 #include "report.hpp"
-#include "session.hpp"
+#include <augur/core/error.hpp>
+#include <augur/session/options.hpp>
 
 namespace examples {
 
@@ -19,11 +20,9 @@ enum : int { done = 0, failed = 1, misuse = 2, interrupted = 130 };
 
 /// What a program wants beside the tuning itself.
 struct job {
-    settings what;
-    bool collect = false;        ///< only the records count: no baselines, no table
-    bool compare_random = false; ///< search at random as well, with the same budget
-    std::string report;          ///< HTML; empty: none
-    std::string save_model;      ///< weights that TLP has learned; empty: not kept
+    augur::session_options options;
+    std::string report;     ///< HTML; empty: none
+    std::string save_model; ///< weights that TLP has learned; empty: not kept
 };
 
 inline int complain(const char* program, const augur::error& why, int code) {

@@ -15,12 +15,13 @@
 #include <augur/record/file_descriptor.hpp>
 #include <augur/record/replace_file.hpp>
 
+#include "console.hpp"
 #include "flags.hpp"
 
 namespace examples {
 
-/// The table: a head, a row a kernel, the network. The last search is the one that counts; those before it are what it is compared with.
-std::vector<std::vector<std::string>> result_table(const session& s, std::span<const searched> searches) {
+std::vector<std::vector<std::string>> result_table(const augur::session_report& s) {
+    const auto& searches = s.searches;
     std::vector<std::vector<std::string>> rows{{"kernel", "uses", "naive ms", "untuned ms"}};
     for (std::size_t k = 0; k + 1 < searches.size(); ++k) rows[0].push_back(searches[k].name + " ms");
     for (const char* name : {"tuned ms", "speed-up", "GFLOP/s", "of limit"}) rows[0].emplace_back(name);
@@ -28,23 +29,23 @@ std::vector<std::vector<std::string>> result_table(const session& s, std::span<c
     std::vector<double> total(searches.size());
     double naive = 0, untuned = 0, flops = 0, least = 0;
     const auto add = [](double& sum, double uses, double x) { sum += x > 0 ? uses * x : std::numeric_limits<double>::infinity(); };
-    for (std::size_t i = 0; i < s.baselines.size(); ++i) {
-        const baseline& b = s.baselines[i];
-        auto& row = rows.emplace_back(std::vector<std::string>{b.name, text_of("%g", b.uses), milliseconds(b.naive), milliseconds(b.untuned)});
+    for (std::size_t i = 0; i < s.kernels.size(); ++i) {
+        const augur::kernel_report& b = s.kernels[i];
+        auto& row = rows.emplace_back(std::vector<std::string>{b.label, text_of("%g", b.uses), milliseconds(b.naive), milliseconds(b.untuned)});
         for (std::size_t k = 0; k < searches.size(); ++k) {
-            row.push_back(milliseconds(searches[k].latency(i)));
-            add(total[k], b.uses, searches[k].latency(i));
+            row.push_back(milliseconds(searches[k].result[i].latency));
+            add(total[k], b.uses, searches[k].result[i].latency);
         }
-        const double tuned = searches.back().latency(i);
+        const double tuned = searches.back().result[i].latency;
         row.push_back(times(b.naive, tuned));
         row.push_back(std::isfinite(tuned) && b.flops > 0 ? text_of("%.1f", b.flops / tuned * 1e-9) : "-");
-        row.push_back(std::isfinite(tuned) && b.least > 0 ? text_of("%.0f%% %s", 100 * b.least / tuned, b.by_memory ? "read" : "fma ") : "-");
+        row.push_back(std::isfinite(tuned) && b.limit > 0 ? text_of("%.0f%% %s", 100 * b.limit / tuned, b.memory_bound ? "read" : "fma ") : "-");
         add(naive, b.uses, b.naive);
         add(untuned, b.uses, b.untuned);
-        add(least, b.uses, b.least);
+        add(least, b.uses, b.limit);
         flops += b.uses * b.flops;
     }
-    auto& row = rows.emplace_back(std::vector<std::string>{s.with.work.name, "", milliseconds(naive), milliseconds(untuned)});
+    auto& row = rows.emplace_back(std::vector<std::string>{s.options.work.name, "", milliseconds(naive), milliseconds(untuned)});
     for (const double t : total) row.push_back(milliseconds(t));
     const double tuned = total.back();
     row.push_back(std::isfinite(naive) ? times(naive, tuned) : "-");
@@ -54,27 +55,28 @@ std::vector<std::vector<std::string>> result_table(const session& s, std::span<c
 }
 
 /// Where it ran, what compiled it, and what was asked for: name and text.
-std::vector<std::pair<std::string, std::string>> facts_of(const session& s) {
+std::vector<std::pair<std::string, std::string>> facts_of(const augur::session_report& s) {
     std::vector<std::pair<std::string, std::string>> facts;
-    const auto made = s.made_with();
-    facts.emplace_back("machine", s.on.cpu_name + ", " + std::to_string(s.on.processors) + " processors, vectors of " +
-                                      std::to_string(s.on.vector_bytes * 8) + " bits");
+    const auto& made = s.made_with;
+    facts.emplace_back("machine", s.host.cpu_name + ", " + std::to_string(s.host.processors) + " processors, vectors of " +
+                                      std::to_string(s.host.vector_bytes * 8) + " bits");
     facts.emplace_back("compiler", made.compiler);
     facts.emplace_back("flags", made.flags);
-    facts.emplace_back("threads", std::to_string(s.with.threads));
-    if (s.peak.flops_all > 0)
-        facts.emplace_back("limits measured", text_of("%.1f GFLOP/s of fused multiply-adds, %.1f GB/s read from memory", s.peak.flops_all * 1e-9,
-                                                      s.peak.read_all * 1e-9));
-    if (!s.no_limit.empty()) facts.emplace_back("limits not measured", s.no_limit);
-    facts.emplace_back("work", s.with.work.name + ", " + std::to_string(s.tasks.size()) + " kernels, " + std::to_string(s.with.trials) +
-                                   " trials a kernel in rounds of " + std::to_string(round_of(s.with)));
-    facts.emplace_back("seed", std::to_string(s.with.seed));
-    if (!s.with.log.empty()) facts.emplace_back("log", s.with.log);
+    facts.emplace_back("threads", std::to_string(s.threads));
+    if (s.roofline.flops_all > 0)
+        facts.emplace_back("limits measured", text_of("%.1f GFLOP/s of fused multiply-adds, %.1f GB/s read from memory", s.roofline.flops_all * 1e-9,
+                                                      s.roofline.read_all * 1e-9));
+    if (!s.roofline_error.empty()) facts.emplace_back("limits not measured", s.roofline_error);
+    facts.emplace_back("work", s.options.work.name + ", " + std::to_string(s.kernels.size()) + " kernels, " +
+                                   std::to_string(s.options.search.trials) + " trials a kernel in rounds of " +
+                                   std::to_string(s.options.search.round_size()));
+    facts.emplace_back("seed", std::to_string(s.options.search.seed));
+    if (!s.options.log.empty()) facts.emplace_back("log", s.options.log);
     return facts;
 }
 
 /// How a search went, in sentences.
-std::vector<std::string> account_of(const searched& s) {
+std::vector<std::string> account_of(const augur::search_report& s) {
     std::vector<std::string> lines;
     if (s.summary) {
         const auto& m = *s.summary;
@@ -115,7 +117,7 @@ std::string escaped(std::string_view text) {
 }
 
 /// The best latency so far over the trials of one kernel, a curve a search; logarithmic in time. Empty when nothing succeeded.
-std::string curve_svg(const session& s, std::span<const searched> searches, std::size_t kernel) {
+std::string curve_svg(const augur::session_report& s, std::size_t kernel) {
     constexpr double width = 520, height = 256, left = 64, right = 12, top = 28, bottom = 36;
     double low = std::numeric_limits<double>::infinity(), high = 0;
     std::size_t trials = 1;
@@ -123,7 +125,7 @@ std::string curve_svg(const session& s, std::span<const searched> searches, std:
         low = (std::min)(low, x);
         high = (std::max)(high, x);
     };
-    for (const auto& one : searches) {
+    for (const auto& one : s.searches) {
         double best = std::numeric_limits<double>::infinity();
         trials = (std::max)(trials, one.latencies[kernel].size());
         for (const double x : one.latencies[kernel]) {
@@ -132,7 +134,7 @@ std::string curve_svg(const session& s, std::span<const searched> searches, std:
         }
     }
     if (!std::isfinite(low)) return {};
-    const double untuned = s.baselines[kernel].untuned;
+    const double untuned = s.kernels[kernel].untuned;
     if (untuned > 0) range(untuned);
     low /= 1.1;
     high *= 1.1;
@@ -151,19 +153,19 @@ std::string curve_svg(const session& s, std::span<const searched> searches, std:
     if (untuned > 0)
         out += text_of("<path class=\"untuned\" d=\"M%.1f %.1fH%.1f\"><title>untuned %s ms</title></path>\n", left, y_of(untuned), width - right,
                        milliseconds(untuned).c_str());
-    for (std::size_t k = 0; k < searches.size(); ++k) {
+    for (std::size_t k = 0; k < s.searches.size(); ++k) {
         double best = std::numeric_limits<double>::infinity();
         std::string path;
-        for (std::size_t i = 0; i < searches[k].latencies[kernel].size(); ++i) {
-            const double x = searches[k].latencies[kernel][i];
+        for (std::size_t i = 0; i < s.searches[k].latencies[kernel].size(); ++i) {
+            const double x = s.searches[k].latencies[kernel][i];
             const double from = x_of(static_cast<double>(i)), to = x_of(static_cast<double>(i + 1));
             if (std::isfinite(best)) path += text_of("H%.1f", from);
             if (x < best) path += text_of(std::isfinite(best) ? "V%.1f" : "M%.1f %.1f", std::isfinite(best) ? y_of(x) : from, y_of(x));
             best = (std::min)(best, x);
             if (std::isfinite(best)) path += text_of("H%.1f", to);
         }
-        const bool counts = k + 1 == searches.size();
-        out += "<path class=\"" + std::string(counts ? "tuned" : "other") + "\" d=\"" + path + "\"><title>" + escaped(searches[k].name) +
+        const bool counts = k + 1 == s.searches.size();
+        out += "<path class=\"" + std::string(counts ? "tuned" : "other") + "\" d=\"" + path + "\"><title>" + escaped(s.searches[k].name) +
                "</title></path>\n";
     }
     return out + "</svg>\n";
@@ -188,8 +190,8 @@ dl div { display: grid; grid-template-columns: 10em 1fr; column-gap: 1em; } dt {
            "</style>\n</head>\n<body>\n";
 }
 
-std::string html_facts(const session& s) {
-    std::string out = "<h1>" + escaped(s.with.work.name) + "</h1>\n<dl>\n";
+std::string html_facts(const augur::session_report& s) {
+    std::string out = "<h1>" + escaped(s.options.work.name) + "</h1>\n<dl>\n";
     for (const auto& [name, text] : facts_of(s)) out += "<div><dt>" + escaped(name) + "</dt><dd>" + escaped(text) + "</dd></div>\n";
     return out + "</dl>\n";
 }
@@ -205,30 +207,30 @@ std::string html_table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 /// The whole report; refers to nothing outside.
-std::string report_html(const session& s, std::span<const searched> searches) {
+std::string report_html(const augur::session_report& s) {
     std::string out = html_head("augur: tuning report", R"(tr:last-child td { font-weight: bold; border-bottom: 0; }
 .curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em 2em; }
 figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap: anywhere; } svg { width: 100%; } svg path { fill: none; } .grid { stroke: #e4e4e4; }
 .untuned { stroke: #999; stroke-dasharray: 2 4; stroke-width: 1.5; } .tuned { stroke: #0b62a4; stroke-width: 2.5; }
 .other { stroke: #d9822b; stroke-width: 2; stroke-dasharray: 6 3; }
 )");
-    out += html_facts(s) + "<h2>Latency</h2>\n" + html_table(result_table(s, searches));
+    out += html_facts(s) + "<h2>Latency</h2>\n" + html_table(result_table(s));
     out += "<p>Naive: the loops of the definition on one thread. Untuned: the outermost loop parallel, the innermost one a vector. "
            "The limit is the peak of fused multiply-adds (fma) or the read bandwidth for a working set of the kernel's size (read), measured in this "
            "run. The last row is weighted by uses.</p>\n<h2>Best latency over trials</h2>\n<p class=\"key\">";
     const auto key = [&](const char* look, const std::string& text) {
         out += "<span><svg viewBox=\"0 0 30 8\"><path class=\"" + std::string(look) + "\" d=\"M0 4H30\"/></svg> " + escaped(text) + "</span>";
     };
-    for (std::size_t k = 0; k < searches.size(); ++k) key(k + 1 == searches.size() ? "tuned" : "other", searches[k].name);
+    for (std::size_t k = 0; k < s.searches.size(); ++k) key(k + 1 == s.searches.size() ? "tuned" : "other", s.searches[k].name);
     key("untuned", "untuned");
     out += "</p>\n<div class=\"curves\">\n";
-    for (std::size_t i = 0; i < s.tasks.size(); ++i) {
-        const auto svg = curve_svg(s, searches, i);
-        out += "<figure>" + (svg.empty() ? std::string("<p>no trial succeeded</p>") : svg) + "<figcaption>" + escaped(s.baselines[i].name) +
-               "<br><code>" + escaped(s.tasks[i].what().text()) + "</code></figcaption></figure>\n";
+    for (std::size_t i = 0; i < s.kernels.size(); ++i) {
+        const auto svg = curve_svg(s, i);
+        out += "<figure>" + (svg.empty() ? std::string("<p>no trial succeeded</p>") : svg) + "<figcaption>" + escaped(s.kernels[i].label) +
+               "<br><code>" + escaped(s.options.work.kernels[i].what.text()) + "</code></figcaption></figure>\n";
     }
     out += "</div>\n<h2>The run</h2>\n<ul>\n";
-    for (const auto& one : searches)
+    for (const auto& one : s.searches)
         for (const auto& line : account_of(one)) out += "<li>" + escaped(line) + "</li>\n";
     return out + "</ul>\n</body>\n</html>\n";
 }

@@ -11,18 +11,19 @@
 #include <utility>
 #include <vector>
 
-#include "session.hpp"
+#include <augur/core/error.hpp>
+#include <augur/session/report.hpp>
 
 namespace examples {
 
-/// The table: a head, a row a kernel, the network. The last search is the one that counts; those before it are what it is compared with.
-[[nodiscard]] std::vector<std::vector<std::string>> result_table(const session& s, std::span<const searched> searches);
+/// The table: a header, a row per kernel, the network. The last search is the tuned one; the others are compared with it.
+[[nodiscard]] std::vector<std::vector<std::string>> result_table(const augur::session_report& s);
 
 /// Where it ran, what compiled it, and what was asked for: name and text.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> facts_of(const session& s);
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> facts_of(const augur::session_report& s);
 
 /// How a search went, in sentences.
-[[nodiscard]] std::vector<std::string> account_of(const searched& s);
+[[nodiscard]] std::vector<std::string> account_of(const augur::search_report& s);
 
 /// Text for HTML, in content and in attributes. What is no printable ASCII becomes a '?'.
 [[nodiscard]] std::string escaped(std::string_view text);
@@ -30,12 +31,12 @@ namespace examples {
 /// How a report begins, to the open body; `style` comes behind what all of them have.
 [[nodiscard]] std::string html_head(std::string_view title, std::string_view style);
 /// The work's name as a heading, and the facts.
-[[nodiscard]] std::string html_facts(const session& s);
+[[nodiscard]] std::string html_facts(const augur::session_report& s);
 /// A table, the first row its head.
 [[nodiscard]] std::string html_table(const std::vector<std::vector<std::string>>& rows);
 
 /// The whole report; refers to nothing outside.
-[[nodiscard]] std::string report_html(const session& s, std::span<const searched> searches);
+[[nodiscard]] std::string report_html(const augur::session_report& s);
 
 /// Can a file be written there? What it holds stays, and what was not there is not there behind it.
 [[nodiscard]] augur::result<void> can_write(const std::string& path);

@@ -123,25 +123,26 @@ struct contest {
 
 } // namespace
 
-augur::result<std::vector<comparison>> compare_with_limits(session& s, const searched& found, int rounds, progress_line& progress) {
+augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, const augur::search_report& found, int rounds,
+                                                           progress_line& progress) {
     auto& runner = s.runner();
-    const int threads = s.with.threads;
+    const int threads = s.report().threads;
     const bool has_blas = std::isfinite(openblas(threads));
-    std::vector<augur::loopnest::generated_program> programs{augur::loopnest::fma_limit(s.on, threads)};
-    std::vector<contest> all(s.tasks.size());
+    std::vector<augur::loopnest::generated_program> programs{augur::loopnest::fma_limit(s.host(), threads)};
+    std::vector<contest> all(s.tasks().size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto& b = s.baselines[i];
-        const auto& k = s.tasks[i].what();
+        const auto& b = s.report().kernels[i];
+        const auto& k = s.tasks()[i].what();
         const bool product =
             k.kind() == augur::kernel_kind::dense && k.fused().empty() && k["m"] == blas_extent && k["n"] == blas_extent && k["k"] == blas_extent;
-        all[i].against = b.by_memory ? rival::read_bandwidth : product && has_blas ? rival::openblas : rival::fma_peak;
-        if (b.by_memory) {
+        all[i].against = b.memory_bound ? rival::read_bandwidth : product && has_blas ? rival::openblas : rival::fma_peak;
+        if (b.memory_bound) {
             all[i].limit = programs.size();
-            programs.push_back(augur::loopnest::read_limit(s.on, threads, static_cast<std::int64_t>(b.bytes)));
+            programs.push_back(augur::loopnest::read_limit(s.host(), threads, static_cast<std::int64_t>(b.bytes)));
         }
-        all[i].scale = (b.by_memory ? b.bytes : b.flops) / programs[all[i].limit].flops;
+        all[i].scale = (b.memory_bound ? b.bytes : b.flops) / programs[all[i].limit].flops;
         for (const auto& f : found.finalists[i]) {
-            auto p = runner.program_of(s.tasks[i], f.second, static_cast<unsigned>(programs.size()));
+            auto p = runner.program_of(s.tasks()[i], f.schedule, static_cast<unsigned>(programs.size()));
             if (!p) continue; // it was measured once, so this is not expected
             all[i].finalists.push_back(programs.size());
             programs.push_back(std::move(*p));
@@ -162,11 +163,11 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
     const auto running = [] { return !stop_requested().load(); };
 
     for (std::size_t i = 0; i < all.size() && running(); ++i) {
-        progress.show(i, all.size(), "the best of the finalists: " + s.baselines[i].name, false);
+        progress.show(i, all.size(), "the best of the finalists: " + s.report().kernels[i].label, false);
         std::vector<std::pair<double, std::size_t>> order;
         std::vector<std::vector<double>> seconds(all[i].finalists.size());
         for (int r = 0; r < qualifying_rounds; ++r)
-            for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k].push_back(visit(all[i].finalists[k], runner.right(s.tasks[i])));
+            for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k].push_back(visit(all[i].finalists[k], runner.right(s.tasks()[i])));
         for (std::size_t k = 0; k < seconds.size(); ++k) order.emplace_back(quantile(seconds[k], 0.5), all[i].finalists[k]);
         std::sort(order.begin(), order.end());
         for (std::size_t k = 0; k < order.size(); ++k) all[i].finalists[k] = order[k].second;
@@ -180,10 +181,10 @@ augur::result<std::vector<comparison>> compare_with_limits(session& s, const sea
                 return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::loopnest::expected_outputs{});
             };
             const double before = limit();
-            const double kernel = visit(c.finalists.front(), runner.right(s.tasks[i]));
+            const double kernel = visit(c.finalists.front(), runner.right(s.tasks()[i]));
             const double after = limit();
             if (!running()) break;
-            if (!std::isfinite(before + after)) return augur::error{augur::errc::io, s.baselines[i].name + ": its limit cannot be measured"};
+            if (!std::isfinite(before + after)) return augur::error{augur::errc::io, s.report().kernels[i].label + ": its limit cannot be measured"};
             if (std::isfinite(kernel)) c.rounds.push_back({kernel, before, after});
         }
     }

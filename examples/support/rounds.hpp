@@ -39,7 +39,7 @@ struct comparison {
 ///
 /// @param rounds  at least 1; costs about 4 s each for fourteen kernels
 /// Errors: io (a limit cannot be measured).   pre: the session's baselines are measured
-augur::result<std::vector<comparison>> compare_with_limits(session& s, const searched& found, int rounds, progress_line& progress);
+augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, const augur::search_report& found, int rounds, progress_line& progress);
 
 } // namespace examples
 

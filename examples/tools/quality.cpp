@@ -9,6 +9,7 @@
 #include "flags.hpp"
 #include "program.hpp"
 #include "rounds.hpp"
+#include "session.hpp"
 
 namespace {
 
@@ -41,35 +42,37 @@ double wanted_of(const augur::kernel& k) {
     return 0;
 }
 
-int run(examples::settings settings, int rounds, bool all) {
+int run(augur::session_options options, int rounds, bool all) {
     examples::catch_signals();
     std::vector<double> wanted;
-    if (settings.work.kernels.empty())
-        for (const auto& b : bars) settings.work.add(augur::kernel::parse(b.kernel));
-    for (const auto& k : settings.work.kernels) wanted.push_back(wanted_of(k.what));
-    examples::session s(std::move(settings));
-    if (auto ready = s.prepare(); !ready) return examples::complain("quality", ready.error(), examples::misuse);
+    if (options.work.kernels.empty())
+        for (const auto& b : bars) options.work.add(augur::kernel::parse(b.kernel));
+    for (const auto& k : options.work.kernels) wanted.push_back(wanted_of(k.what));
+    auto session = augur::session::create(std::move(options));
+    if (!session) return examples::complain("quality", session.error(), examples::misuse);
     examples::progress_line progress;
-    if (auto measured = s.measure_baselines(progress); !measured) return examples::complain("quality", measured.error(), examples::failed);
-    if (!s.no_limit.empty()) // without it there is nothing to judge by
-        return examples::complain("quality", {augur::errc::io, "limits not measured: " + s.no_limit}, examples::failed);
-    for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
-    std::vector<examples::searched> searches{s.search("tlp", true, true, progress)};
-    if (searches[0].failed) return examples::complain("quality", *searches[0].failed, examples::failed);
-    const auto compared = examples::compare_with_limits(s, searches[0], rounds, progress);
+    const auto hooks = examples::hooks_on(progress);
+    if (auto measured = session->measure_baselines(hooks); !measured) return examples::complain("quality", measured.error(), examples::failed);
+    const auto& report = session->report();
+    if (!report.roofline_error.empty()) // without it there is nothing to judge by
+        return examples::complain("quality", {augur::errc::io, "limits not measured: " + report.roofline_error}, examples::failed);
+    for (const auto& [name, text] : examples::facts_of(report)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+    const auto found = session->search("tlp", report.options.search, true, hooks);
+    if (found.failed) return examples::complain("quality", *found.failed, examples::failed);
+    const auto compared = examples::compare_with_limits(*session, found, rounds, progress);
     if (!compared) return examples::complain("quality", compared.error(), examples::failed);
 
     std::vector<std::vector<std::string>> rows{
         {"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "quartiles", "rounds", "of all", "wanted", ""}};
     const auto percent = [](double x) { return examples::text_of("%.1f %%", 100 * x); };
     int missed = 0;
-    for (std::size_t i = 0; i < s.tasks.size(); ++i) {
-        const auto& b = s.baselines[i];
+    for (std::size_t i = 0; i < report.kernels.size(); ++i) {
+        const auto& b = report.kernels[i];
         const auto& c = (*compared)[i];
-        const bool met = c.seconds > 0 && c.share >= wanted[i] && (b.by_memory || b.naive / c.seconds >= 10);
+        const bool met = c.seconds > 0 && c.share >= wanted[i] && (b.memory_bound || b.naive / c.seconds >= 10);
         missed += met ? 0 : 1;
         const auto of_limit = [&](double amount) { return c.limit > 0 ? examples::text_of("%.1f", amount / c.limit * 1e-9) : "-"; };
-        rows.push_back({b.name, examples::milliseconds(b.naive), examples::milliseconds(c.seconds), examples::text_of("%.0f", b.naive / c.seconds),
+        rows.push_back({b.label, examples::milliseconds(b.naive), examples::milliseconds(c.seconds), examples::text_of("%.0f", b.naive / c.seconds),
                         examples::text_of("%.1f", b.flops / c.seconds * 1e-9),
                         c.against == examples::rival::openblas         ? "OpenBLAS " + of_limit(b.flops)
                         : c.against == examples::rival::read_bandwidth ? "read " + of_limit(b.bytes)
@@ -83,7 +86,7 @@ int run(examples::settings settings, int rounds, bool all) {
                 "time over the kernel's in the rounds whose two visits to the limit were within 5 %% of its fastest (how many: rounds); of all: in "
                 "all rounds\n",
                 rounds);
-    for (const auto& line : examples::account_of(searches[0])) std::printf("%s\n", line.c_str());
+    for (const auto& line : examples::account_of(found)) std::printf("%s\n", line.c_str());
     if (examples::stop_requested().load()) return examples::interrupted;
     return all && missed > 0 ? examples::failed : examples::done;
 }
@@ -91,9 +94,9 @@ int run(examples::settings settings, int rounds, bool all) {
 } // namespace
 
 int main(int argc, char** argv) {
-    examples::settings s;
+    augur::session_options s;
     s.work.name = "quality";
-    s.trials = 128;
+    s.search.trials = 128;
     int rounds = 15;
     bool strict = false, help = false;
     examples::flag_set flags;
@@ -106,8 +109,8 @@ int main(int argc, char** argv) {
             return {};
         },
         true);
-    flags.add_number("trials", "N", "candidates a kernel, on average; default 128", s.trials, 1, 1'000'000);
-    flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_number("trials", "N", "candidates a kernel, on average; default 128", s.search.trials, 1, 1'000'000);
+    flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_number("rounds", "N", "of kernels beside their limits in the end; default 15", rounds, 1, 1000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
@@ -115,7 +118,7 @@ int main(int argc, char** argv) {
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("strict", "exit code 1 when a bar is missed", strict);
     flags.add_switch("help", "print this", help);
-    s.even = true;
+    s.search.even = true;
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
         return examples::complain("quality", read.error(), examples::misuse);
     if (help) {

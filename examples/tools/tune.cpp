@@ -15,8 +15,9 @@ using augur::error;
 
 augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& out) {
     examples::flag_set flags;
-    auto& s = out.what;
-    std::string model = "tlp", search, scheduler = "gradient";
+    auto& s = out.options;
+    auto& model = s.search.model;
+    std::string search, scheduler = "gradient";
     std::size_t collect = 0;
     bool help = false;
     flags.add(
@@ -39,7 +40,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
             return {};
         },
         true);
-    flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.trials, 1, 1'000'000);
+    flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
         "model", "none|tlp|crop|trees|hybrid|nest|FILE",
         "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
@@ -51,14 +52,14 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
                      scheduler);
-    flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.round, 1,
+    flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.search.round, 1,
                      1'000'000);
     flags.add_number("collect", "N", "only measure N random candidates a kernel into the log, e.g. to train a model", collect, 1, 1'000'000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
     flags.add_switch("resume", "go on with the log: nothing in it is measured again", s.resume);
     flags.add_text("report", "FILE", "write an HTML report with tuning curves", out.report);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
-    flags.add_number("seed", "N", "of all random numbers; default 1", s.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
@@ -76,24 +77,22 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         for (const char* name : {"trials", "model", "search", "scheduler"})
             if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);
         if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
-        s.trials = collect;
-        out.collect = true;
-        s.even = true;
+        s.search.trials = collect;
+        s.collect = true;
+        s.search.even = true;
         model = "none";
     }
     if (search == "random" && flags.given("model") && model != "none")
         return wrong("--search random asks no model: it does not go with --model " + examples::shown(model));
     if (search == "evolutionary" && model == "none") return wrong("--search evolutionary needs a model: it does not go with --model none");
     if (!out.save_model.empty() && (model == "none" || search == "random")) return wrong("--save-model needs a search with a model");
-    if (const auto known = std::find(examples::guide_names.begin(), examples::guide_names.end(), model); known != examples::guide_names.end())
-        s.by = static_cast<examples::guide>(known - examples::guide_names.begin());
-    else if (model != "none") s.weights = model;
-    if (asks_crop(s.by) && s.machine.empty()) return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
-    if ((s.by == examples::guide::nest) != !s.known.empty())
-        return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
-    if (!out.save_model.empty() && s.by != examples::guide::tlp) return wrong("--save-model writes the weights of TLP, not of --model " + model);
-    s.guided = model != "none" && search != "random";
-    s.even = s.even || scheduler == "even";
+    const bool weights = std::find(augur::session_models.begin(), augur::session_models.end(), model) == augur::session_models.end();
+    if ((model == "crop" || model == "hybrid") && s.machine.empty())
+        return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
+    if ((model == "nest") != !s.known.empty()) return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
+    if (!out.save_model.empty() && !weights && model != "tlp") return wrong("--save-model writes the weights of TLP, not of --model " + model);
+    if (search == "random") model = "none";
+    s.search.even = s.search.even || scheduler == "even";
     return true;
 }
 

@@ -18,33 +18,25 @@ std::string made_up_report() {
     auto work = augur::find_network("resnet_18");
     REQUIRE(work);
     work->kernels.erase(work->kernels.begin() + 5, work->kernels.end());
-    examples::settings settings;
-    settings.work = *std::move(work);
-    settings.trials = 64;
-    settings.threads = 2;
-    settings.log = "/home/somebody/a-folder-with-a-long-name/another-folder-with-a-long-name/and-a-log-of-the-tuner.jsonl";
-    examples::session s(std::move(settings));
-    s.on.cpu_name = "AMD EPYC 9655P 96-Core Processor of a machine whose name takes more than one line on a page that is not very wide at all";
-    s.peak.flops_all = 478e9; // "limits measured"
-    s.peak.read_all = 41e9;
-    std::vector<examples::searched> searches(2);
-    searches[0].name = "random";
-    searches[1].name = "tuned";
-    for (std::size_t k = 0; k < s.with.work.kernels.size(); ++k) {
-        const auto& kernel = s.with.work.kernels[k];
-        auto task = augur::loopnest::kernel_task::create(kernel.what, s.on.hardware(2));
-        REQUIRE(task);
-        s.tasks.push_back(*std::move(task));
+    augur::session_report r;
+    r.options.work = *std::move(work);
+    r.options.log = "/home/somebody/a-folder-with-a-long-name/another-folder-with-a-long-name/and-a-log-of-the-tuner.jsonl";
+    r.threads = 2;
+    r.host.cpu_name = "AMD EPYC 9655P 96-Core Processor of a machine whose name takes more than one line on a page that is not very wide at all";
+    r.roofline.flops_all = 478e9; // "limits measured"
+    r.roofline.read_all = 41e9;
+    const std::size_t kernels = r.options.work.kernels.size();
+    r.searches = {augur::search_report("random", kernels), augur::search_report("tuned", kernels)};
+    for (std::size_t k = 0; k < kernels; ++k) {
         const double scale = k == 0 ? 0.5 : k == 1 ? 1e-3 : 1e-6; // ticks of all lengths
-        s.baselines.push_back({examples::label(kernel.what), 2, 900 * scale, 40 * scale, 1e9 * scale, 1e6, 5 * scale, k == 1});
-        for (auto& one : searches) {
-            auto& trials = one.latencies.emplace_back();
-            for (int i = 0; i < 64; ++i) trials.push_back(scale * (&one == &searches[0] ? 13 : 10) * (1 + 20.0 / (i + 1)));
-            one.best_latency.push_back(trials.back());
-            one.checked_latency.push_back(trials.back());
+        r.kernels.push_back({augur::kernel_label(r.options.work.kernels[k].what), 2, 1e9 * scale, 1e6, 900 * scale, 40 * scale, 5 * scale, k == 1});
+        for (auto& one : r.searches) {
+            auto& trials = one.latencies[k];
+            for (int i = 0; i < 64; ++i) trials.push_back(scale * (&one == &r.searches[0] ? 13 : 10) * (1 + 20.0 / (i + 1)));
+            one.best_latency[k] = one.checked_latency[k] = one.result[k].latency = trials.back();
         }
     }
-    return examples::report_html(s, searches);
+    return examples::report_html(r);
 }
 
 } // namespace

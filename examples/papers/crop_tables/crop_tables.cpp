@@ -10,6 +10,7 @@
 #include "crop_tables.hpp"
 #include "flags.hpp"
 #include "program.hpp"
+#include <augur/target/find_machine.hpp>
 
 namespace {
 
@@ -38,7 +39,7 @@ int run(const wishes& w) {
     const auto complain = [](const augur::error& why) {
         return examples::complain("crop_tables", why, why.code == augur::errc::interrupted ? examples::interrupted : examples::failed);
     };
-    auto machine = examples::find_machine(w.machine);
+    auto machine = augur::find_machine(w.machine);
     if (!machine) return examples::complain("crop_tables", machine.error(), examples::misuse);
     examples::catch_signals();
     examples::progress_line progress;

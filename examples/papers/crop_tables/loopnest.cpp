@@ -62,42 +62,43 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
         if (!found) return found.error();
         clang.emplace(std::move(*found));
     }
-    settings what;
+    augur::session_options what;
     what.work = draw_kernels(o.kernels, o.seed);
-    what.trials = o.schedules;
-    what.guided = false;
-    what.even = what.resume = true;
-    what.seed = o.seed;
+    what.search.trials = o.schedules;
+    what.search.model = "none";
+    what.search.even = what.resume = true;
+    what.search.seed = o.seed;
     what.threads = o.threads;
     what.compiler.command = o.compiler;
     const auto log_of = [&](std::size_t round) { // other seeds are other schedules
         return o.cache + "/loopnest-" + std::to_string(o.seed) + (round == 0 ? "" : "-" + std::to_string(round + 1)) + ".jsonl";
     };
     what.log = log_of(0);
-    session s(std::move(what));
-    if (auto ready = s.prepare(); !ready) return ready.error();
+    auto session = augur::session::create(std::move(what));
+    if (!session) return session.error();
+    const auto hooks = hooks_on(progress);
     std::vector<augur::trials_in_log<>> rounds;
     for (std::size_t round = 0; round < o.rounds; ++round) {
-        s.with.log = log_of(round);
+        const auto log = log_of(round);
         if (round > 0)
-            if (auto taken = s.take_log(); !taken) return taken.error();
+            if (auto opened = session->open_log(log, true); !opened) return opened.error();
         const auto name = o.rounds == 1 ? std::string("measure") : "measure, round " + std::to_string(round + 1);
-        if (const auto measured = s.search(name, false, true, progress); measured.failed) return *measured.failed;
-        if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
-        auto trials = augur::read_trials(s.with.log, std::span<const augur::loopnest::kernel_task>(s.tasks), s.made_with());
+        if (const auto measured = session->search(name, session->options().search, true, hooks); measured.failed) return *measured.failed;
+        if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + session->options().log};
+        auto trials = augur::read_trials(log, session->tasks(), session->made_with());
         if (!trials) return trials.error();
         rounds.push_back(std::move(*trials));
     }
     std::vector<measured_task> out;
-    const auto c_code = augur::loopnest::native_c_options(s.on);
-    for (const auto& t : s.tasks) {
+    const auto c_code = augur::loopnest::native_c_options(session->host());
+    for (const auto& t : session->tasks()) {
         measured_task task;
-        task.name = label(t.what());
+        task.name = augur::kernel_label(t.what());
         std::size_t number = 0;
         for (const auto& trial : rounds.front().trials) {
             if (trial.task != augur::task_identity(t) || number == o.schedules) continue;
-            if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + s.with.log};
-            progress.show(out.size() * o.schedules + number, s.tasks.size() * o.schedules, "features: " + task.name, number == 0);
+            if (stop_requested().load()) return error{augur::errc::interrupted, "stopped; what was measured is in " + session->options().log};
+            progress.show(out.size() * o.schedules + number, session->tasks().size() * o.schedules, "features: " + task.name, number == 0);
             measured_program p;
             p.name = "schedule " + std::to_string(number++);
             p.rounds = times_of(trial, rounds);
@@ -131,7 +132,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
             for (const auto& text : task.left_out) std::fprintf(stderr, "left out: %s\n", text.c_str());
     }
     progress.clear();
-    if (out.empty()) return error{augur::errc::not_found, s.with.log + ": no schedule was measured"};
+    if (out.empty()) return error{augur::errc::not_found, session->options().log + ": no schedule was measured"};
     return out;
 }
 

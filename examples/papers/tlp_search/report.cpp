@@ -48,11 +48,11 @@ std::pair<double, double> reached(const search_trace& t, double target) {
 }
 
 /// Seconds of the network, the best schedules measured again.
-double again(const session& s, const search_trace& t) {
+double again(const augur::session& s, const search_trace& t) {
     double sum = 0;
-    for (std::size_t k = 0; k < s.baselines.size(); ++k) {
+    for (std::size_t k = 0; k < s.report().kernels.size(); ++k) {
         const double checked = t.result.checked_latency[k];
-        sum += s.baselines[k].uses * (checked > 0 ? checked : infinity);
+        sum += s.report().kernels[k].uses * (checked > 0 ? checked : infinity);
     }
     return sum;
 }
@@ -113,7 +113,7 @@ std::string curves_svg(std::span<const search_outcome> all, bool over_time, doub
 
 } // namespace
 
-std::vector<std::vector<std::string>> search_table(const session& s, std::span<const search_outcome> all) {
+std::vector<std::vector<std::string>> search_table(const augur::session& s, std::span<const search_outcome> all) {
     const search_outcome* const baseline = baseline_of(all);
     const auto last = [](const search_trace& t) { return t.last(); };
     const double target = baseline != nullptr ? geometric_mean(baseline->traces, last) : infinity;
@@ -153,10 +153,10 @@ std::vector<std::vector<std::string>> search_table(const session& s, std::span<c
     return rows;
 }
 
-std::vector<std::string> search_notes(const session& s, const search_plan& plan, std::span<const search_outcome> all) {
+std::vector<std::string> search_notes(const augur::session& s, const search_plan& plan, std::span<const search_outcome> all) {
     std::vector<std::string> out;
     const search_outcome* const baseline = baseline_of(all);
-    out.push_back("network ms: " + s.with.work.name + ", " + std::to_string(s.tasks.size()) +
+    out.push_back("network ms: " + s.options().work.name + ", " + std::to_string(s.tasks().size()) +
                   " kernels by uses, the best schedules found; geometric mean over the "
                   "seeds. The least of noisy numbers flatters all rows alike" +
                   std::string("; again ms: the winners once more, side by side, longer."));
@@ -185,14 +185,14 @@ std::vector<std::string> search_notes(const session& s, const search_plan& plan,
     return out;
 }
 
-std::string search_html(const session& s, const search_plan& plan, std::span<const search_outcome> all) {
+std::string search_html(const augur::session& s, const search_plan& plan, std::span<const search_outcome> all) {
     const search_outcome* const baseline = baseline_of(all);
     const double target = baseline != nullptr ? geometric_mean(baseline->traces, [](const search_trace& t) { return t.last(); }) : 0;
     std::string out = html_head("augur: searches compared", R"(svg { width: 100%; max-width: 60em; }
 svg path { fill: none; stroke-width: 1.8; stroke-opacity: .8; } svg .grid { stroke: #e4e4e4; stroke-width: 1; }
 svg .target { stroke: #000; stroke-dasharray: 2 4; stroke-width: 1; }
 )");
-    out += html_facts(s) + "<h2>Time to the online baseline</h2>\n" + html_table(search_table(s, all));
+    out += html_facts(s.report()) + "<h2>Time to the online baseline</h2>\n" + html_table(search_table(s, all));
     out += "<ul>\n";
     for (const auto& line : search_notes(s, plan, all)) out += "<li>" + escaped(line) + "</li>\n";
     out += "</ul>\n<h2>Tuning curves</h2>\n<p class=\"key\">";

@@ -54,16 +54,16 @@ inline constexpr search_row search_rows[] = {
 
 /// What is searched, and what the offline models learn from.
 struct search_plan {
-    settings what;             ///< kernels, candidates, compiler; its seed is the first
-    std::string folder;        ///< logs, times, weights
-    std::size_t seeds = 3;     ///< searches a row
-    augur::network teacher;    ///< kernels of the training records; none of them is searched
-    std::size_t collect = 500; ///< records a kernel of the teacher
-    std::string data;          ///< has ansor-x86-24core/, the other platform; empty: there is none
-    std::size_t labels = 500;  ///< records a task that MTL-TLP sees of this machine
-    std::size_t other = 128;   ///< ... and of the other platform
-    std::size_t effort = 400;  ///< thousands of schedules that a training sees in all
-    bool small = false;        ///< networks of a quarter of the width
+    augur::session_options options; ///< kernels, candidates, compiler; its seed is the first
+    std::string folder;             ///< logs, times, weights
+    std::size_t seeds = 3;          ///< searches a row
+    augur::network teacher;         ///< kernels of the training records; none of them is searched
+    std::size_t collect = 500;      ///< records a kernel of the teacher
+    std::string data;               ///< has ansor-x86-24core/, the other platform; empty: there is none
+    std::size_t labels = 500;       ///< records a task that MTL-TLP sees of this machine
+    std::size_t other = 128;        ///< ... and of the other platform
+    std::size_t effort = 400;       ///< thousands of schedules that a training sees in all
+    bool small = false;             ///< networks of a quarter of the width
 };
 
 /// One search as the work folder has it.
@@ -74,7 +74,7 @@ struct search_trace {
     std::vector<double> network; ///< seconds of the network with the best schedules so far; infinity until each kernel has one
     double total_seconds = 0;    ///< of the search
     double measuring = 0;        ///< of them: compiling and running candidates; the rest is model and search
-    searched result;             ///< the best schedule of each kernel
+    augur::search_report result; ///< the best schedule of each kernel
     [[nodiscard]] double last() const { return network.empty() ? std::numeric_limits<double>::infinity() : network.back(); }
 };
 
@@ -87,10 +87,11 @@ struct search_outcome {
 
 /// Searches, or goes on with a search that was interrupted; one that is whole is left as it is. False: interrupted.
 /// Errors: unsupported (not in this build), those of the log and of the weights.   pre: s.prepare()
-[[nodiscard]] augur::result<bool> run_search(session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress);
+[[nodiscard]] augur::result<bool> run_search(augur::session& s, const search_plan& plan, const search_row& row, std::uint64_t seed,
+                                             progress_line& progress);
 
 /// What a search has left in the folder. Errors: those of the log; not_found.
-[[nodiscard]] augur::result<search_trace> read_search(const session& s, const search_plan& plan, const search_row& row, std::uint64_t seed);
+[[nodiscard]] augur::result<search_trace> read_search(const augur::session& s, const search_plan& plan, const search_row& row, std::uint64_t seed);
 
 /// Trains `tlp` (one head, all records of the teacher) or `mtl` (head 1 this machine with few labels, head 2 the other platform) on `collect.jsonl`,
 /// unless it lies there already; goes on from its checkpoint. False: interrupted.
@@ -98,11 +99,11 @@ struct search_outcome {
 [[nodiscard]] augur::result<bool> train_weights(const search_plan& plan, std::string_view which, progress_line& progress);
 
 /// A head and the rows that there are, beside the paper's numbers; and sentences that say what they mean.
-[[nodiscard]] std::vector<std::vector<std::string>> search_table(const session& s, std::span<const search_outcome> all);
-[[nodiscard]] std::vector<std::string> search_notes(const session& s, const search_plan& plan, std::span<const search_outcome> all);
+[[nodiscard]] std::vector<std::vector<std::string>> search_table(const augur::session& s, std::span<const search_outcome> all);
+[[nodiscard]] std::vector<std::string> search_notes(const augur::session& s, const search_plan& plan, std::span<const search_outcome> all);
 
 /// Table, notes, and the tuning curves over candidates and over time; refers to nothing outside.
-[[nodiscard]] std::string search_html(const session& s, const search_plan& plan, std::span<const search_outcome> all);
+[[nodiscard]] std::string search_html(const augur::session& s, const search_plan& plan, std::span<const search_outcome> all);
 
 } // namespace examples
 

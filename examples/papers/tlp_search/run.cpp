@@ -23,8 +23,7 @@
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/xgboost/task_normalised_model.hpp>
 #include <augur/xgboost/task_normalised_online.hpp>
-
-#include "known.hpp"
+#include <augur/session/known.hpp>
 #endif
 
 namespace examples {
@@ -97,7 +96,7 @@ void put(const file& to, const char* before, const times::line& l) {
 
 /// Measures, and keeps the time. What an interrupted search took stands on the clock already; repeating its proposals does not count again.
 struct timed_runner {
-    session* s;
+    augur::session* s;
     times::line before;
     bool repeating;
     double origin = augur::steady_seconds()(), measuring = before.measuring;
@@ -114,10 +113,10 @@ struct timed_runner {
 
 /// Runs a tuner with its own log and times.
 template <class Tuner>
-augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const std::string& name, progress_line& progress) {
+augur::result<bool> run(augur::session& s, Tuner& tuner, const std::string& stem, const std::string& name, progress_line& progress) {
     auto log = augur::log_writer::open(stem + ".jsonl");
     if (!log) return log.error();
-    auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
+    auto old = augur::read_trials(stem + ".jsonl", s.tasks(), s.made_with());
     if (!old) return old.error();
     auto known = times::read(stem + ".times");
     if (auto fits = belong(known, *old, stem); !fits) return fits.error();
@@ -151,37 +150,39 @@ augur::result<bool> run(session& s, Tuner& tuner, const std::string& stem, const
 
 } // namespace
 
-augur::result<bool> run_search(session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress) {
+augur::result<bool> run_search(augur::session& s, const search_plan& plan, const search_row& row, std::uint64_t seed, progress_line& progress) {
     const std::string stem = stem_of(plan, row, seed), name = std::string(row.name) + ", seed " + std::to_string(seed);
     if (const auto before = times::read(stem + ".times"); before.whole) {
-        const auto log = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
+        const auto log = augur::read_trials(stem + ".jsonl", s.tasks(), s.made_with());
         if (!log) return log.error();
         if (auto fits = belong(before, *log, stem); !fits) return fits.error();
         return true;
     }
+    const auto& settings = s.options().search;
     augur::tuning_options options;
-    options.trials = s.with.trials * s.tasks.size();
-    options.round = round_of(s.with);
+    options.trials = settings.trials * s.tasks().size();
+    options.round = settings.round_size();
     options.batch = 8;
     options.seed = seed;
     if (row.by == search_guide::none) {
-        std::vector<augur::random_search> strategies(s.tasks.size());
-        augur::tuner t(s.tasks, s.spaces, strategies, options);
+        std::vector<augur::random_search> strategies(s.tasks().size());
+        augur::tuner t(s.tasks(), s.spaces(), strategies, options);
         return run(s, t, stem, name, progress);
     }
 
-    executor threads = make_executor(s.with.threads);
+    executor threads = make_executor(s.report().threads);
     const auto guided = [&](auto& model) {
-        std::vector<augur::evolutionary<executor>> strategies(s.tasks.size(), augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
-        augur::tuner t(s.tasks, s.spaces, strategies, model, threads, options);
+        std::vector<augur::evolutionary<executor>> strategies(s.tasks().size(),
+                                                              augur::evolutionary<executor>(augur::evolutionary_options{}, threads));
+        augur::tuner t(s.tasks(), s.spaces(), strategies, model, threads, options);
         return run(s, t, stem, name, progress);
     };
-    const auto first_update = std::clamp(options.round * s.tasks.size(), std::size_t{8}, std::size_t{64}); // as `tune` has it
+    const auto first_update = std::clamp(options.round * s.tasks().size(), std::size_t{8}, std::size_t{64}); // as `tune` has it
     if (row.by == search_guide::trees) {
 #ifdef AUGUR_HAS_XGBOOST
         augur::tlp_trees_online_options o;
         o.first_update = first_update;
-        o.trees.threads = static_cast<std::uint32_t>(s.with.threads);
+        o.trees.threads = static_cast<std::uint32_t>(s.report().threads);
         augur::tlp_trees_online<schedule, task> model(o);
         return guided(model);
 #else
@@ -206,16 +207,16 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
     auto model = frozen->scorer(threads);
     if (row.by == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-    augur::loopnest::nest_row row_of(augur::loopnest::nest_target::of(s.on, s.with.threads));
-    auto known = read_known(plan.folder + "/collect.jsonl", s.on.hardware(s.with.threads), s.made_with(), row_of);
+    augur::loopnest::nest_row row_of(augur::loopnest::nest_target::of(s.host(), s.report().threads));
+    auto known = augur::read_known(plan.folder + "/collect.jsonl", s.host().hardware(s.report().threads), s.made_with(), row_of);
     if (!known) return known.error();
     const auto advised = [&](auto& trees) -> augur::result<bool> {
-        for (std::size_t k = 0; k < s.tasks.size(); ++k)
-            if (auto met = trees.set_normaliser(s.tasks[k], drawn_at_random(s.spaces[k], seed)); !met) return met.error();
+        for (std::size_t k = 0; k < s.tasks().size(); ++k)
+            if (auto met = trees.set_normaliser(s.tasks()[k], augur::sample_schedules(s.spaces()[k], seed)); !met) return met.error();
         return guided(trees);
     };
     augur::boosted_trees_options tree_options = augur::task_normalised_trees::defaults();
-    tree_options.threads = static_cast<std::uint32_t>(s.with.threads);
+    tree_options.threads = static_cast<std::uint32_t>(s.report().threads);
     tree_options.seed = seed;
     if (row.by == search_guide::advised_learning) {
         augur::task_normalised_online_options learning;
@@ -238,10 +239,9 @@ augur::result<bool> run_search(session& s, const search_plan& plan, const search
 #endif
 }
 
-augur::result<search_trace> read_search(const session& s, const search_plan& plan, const search_row& row, std::uint64_t seed) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
+augur::result<search_trace> read_search(const augur::session& s, const search_plan& plan, const search_row& row, std::uint64_t seed) {
     const std::string stem = stem_of(plan, row, seed);
-    const auto old = augur::read_trials(stem + ".jsonl", std::span<const task>(s.tasks), s.made_with());
+    const auto old = augur::read_trials(stem + ".jsonl", s.tasks(), s.made_with());
     if (!old) return old.error();
     if (old->trials.empty()) return augur::error{augur::errc::not_found, stem + ".jsonl has no records of these kernels"};
     auto clock = times::read(stem + ".times");
@@ -252,21 +252,18 @@ augur::result<search_trace> read_search(const session& s, const search_plan& pla
     out.whole = clock.whole;
     out.total_seconds = clock.end.seconds;
     out.measuring = clock.end.measuring;
-    out.result.name = row.name;
-    out.result.finalists.resize(s.tasks.size());
-    out.result.checked_latency.assign(s.tasks.size(), 0);
+    out.result = augur::search_report(std::string(row.name), s.tasks().size());
     auto& best = out.result.best_latency;
-    best.assign(s.tasks.size(), infinity);
     for (std::size_t i = 0; i < old->trials.size(); ++i) {
         const auto& trial = old->trials[i];
         std::size_t k = 0;
-        while (augur::task_identity(s.tasks[k]) != trial.task) ++k; // read_trials gives no others
+        while (augur::task_identity(s.tasks()[k]) != trial.task) ++k; // read_trials gives no others
         if (trial.outcome.latency() < best[k]) {
             best[k] = trial.outcome.latency();
             out.result.finalists[k].assign(1, {best[k], trial.schedule});
         }
         double network = 0;
-        for (std::size_t t = 0; t < best.size(); ++t) network += s.baselines[t].uses * best[t];
+        for (std::size_t t = 0; t < best.size(); ++t) network += s.report().kernels[t].uses * best[t];
         out.seconds.push_back(clock.records[i].seconds);
         out.network.push_back(network);
     }

@@ -35,9 +35,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto& row : examples::search_rows) ids += (ids.empty() ? "" : ",") + std::string(row.id);
     flags.add_text("network", "NAME", "whose kernels are tuned; default resnet_18", w.network);
     flags.add_number("kernels", "N", "only the N heaviest of them; default all", w.kernels, 1, 1000);
-    flags.add_number("trials", "N", "candidates a kernel, on average; default 64", p.what.trials, 1, 1'000'000);
-    flags.add_number("round", "N", "candidates of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", p.what.round, 1,
-                     1'000'000);
+    flags.add_number("trials", "N", "candidates a kernel, on average; default 64", p.options.search.trials, 1, 1'000'000);
+    flags.add_number("round", "N", "candidates of a kernel between two looks at the model; default a quarter of --trials, 4 to 64",
+                     p.options.search.round, 1, 1'000'000);
     flags.add_number("seeds", "N", "searches a row; default 3", p.seeds, 1, 1000);
     flags.add("rows", "LIST", "only these; default " + ids, [&](std::string_view text) -> augur::result<void> {
         while (!text.empty()) {
@@ -61,9 +61,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("work", "FOLDER", "logs, times and weights; the same command goes on with what is there; default tlp_search.work", p.folder);
     flags.add_text("report", "FILE", "write an HTML report with the tuning curves", w.report);
     flags.add_switch("again", "in the end measure the winners of all searches once more, side by side, longer", w.again);
-    flags.add_number("threads", "N", "threads that kernels and models use; default: all processors", p.what.threads, 1, 1024);
-    flags.add_number("seed", "N", "the first; default 1", p.what.seed, 0, 1'000'000'000);
-    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", p.what.compiler.command);
+    flags.add_number("threads", "N", "threads that kernels and models use; default: all processors", p.options.threads, 1, 1024);
+    flags.add_number("seed", "N", "the first; default 1", p.options.search.seed, 0, 1'000'000'000);
+    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", p.options.compiler.command);
     flags.add_switch("quick", "two small kernels, few candidates, small networks: shows that it works, in 3 minutes, without data", w.quick);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
@@ -80,7 +80,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     if (w.quick) {
         for (const char* name : {"network", "kernels", "teacher", "teacher-kernels"})
             if (flags.given(name)) return error{errc::invalid_argument, "--quick has its own kernels: it does not go with --" + std::string(name)};
-        if (!flags.given("trials")) p.what.trials = 12;
+        if (!flags.given("trials")) p.options.search.trials = 12;
         if (!flags.given("seeds")) p.seeds = 1;
         if (!flags.given("collect")) p.collect = 24;
         if (!flags.given("effort")) p.effort = 4;
@@ -107,10 +107,10 @@ augur::network heaviest(augur::network from, std::size_t most, const augur::netw
 augur::result<void> choose_kernels(wishes& w) {
     auto& p = w.plan;
     if (w.quick) {
-        p.what.work.name = "two small kernels";
+        p.options.work.name = "two small kernels";
         p.teacher.name = "two others";
         for (const char* k : {"dense:m=32,n=64,k=64,bias,relu", "conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"})
-            p.what.work.add(augur::kernel::parse(k));
+            p.options.work.add(augur::kernel::parse(k));
         for (const char* k : {"dense:m=64,n=32,k=32,bias", "conv2d:h=7,w=7,c=32,f=32,k=3,pad=1,relu"}) p.teacher.add(augur::kernel::parse(k));
         return {};
     }
@@ -120,19 +120,19 @@ augur::result<void> choose_kernels(wishes& w) {
     if (!teacher) return teacher.error();
     p.teacher = heaviest(*std::move(teacher), w.teacher_kernels, *searched);
     if (p.teacher.kernels.empty()) return error{errc::invalid_argument, "--teacher: all kernels of " + p.teacher.name + " are searched themselves"};
-    p.what.work = heaviest(*std::move(searched), w.kernels, {});
+    p.options.work = heaviest(*std::move(searched), w.kernels, {});
     return {};
 }
 
 /// What must stay the same as long as a folder is gone on with.
-std::string settings_of(const examples::session& s, const examples::search_plan& p) {
+std::string settings_of(const augur::session& s, const examples::search_plan& p) {
     std::string out;
     const auto add = [&](const std::string& name, const std::string& value) { out += name + " " + value + "\n"; };
-    add("machine", s.on.cpu_name);
+    add("machine", s.host().cpu_name);
     add("compiler", s.made_with().compiler + " " + s.made_with().flags);
-    add("threads", std::to_string(s.with.threads));
-    add("candidates", std::to_string(s.with.trials) + " in rounds of " + std::to_string(examples::round_of(s.with)));
-    for (const auto& k : p.what.work.kernels) add("kernel", k.what.text() + " " + std::to_string(k.uses));
+    add("threads", std::to_string(s.report().threads));
+    add("candidates", std::to_string(s.options().search.trials) + " in rounds of " + std::to_string(s.options().search.round_size()));
+    for (const auto& k : p.options.work.kernels) add("kernel", k.what.text() + " " + std::to_string(k.uses));
     add("collect", std::to_string(p.collect));
     for (const auto& k : p.teacher.kernels) add("teacher", k.what.text());
     add("training",
@@ -142,18 +142,21 @@ std::string settings_of(const examples::session& s, const examples::search_plan&
 
 /// Random candidates of the teacher's kernels into `collect.jsonl`, as `tune --collect` would. False: interrupted.
 augur::result<bool> collect(const examples::search_plan& p, examples::progress_line& progress) {
-    examples::settings how = p.what;
-    how.work = p.teacher;
-    how.trials = p.collect;
-    how.round = 0;
-    how.guided = false;
-    how.even = true;
-    how.resume = true;
-    how.log = p.folder + "/collect.jsonl";
-    examples::session s(how);
-    if (auto ready = s.prepare(); !ready) return ready.error();
-    const auto done = s.search("collect", false, true, progress);
-    if (done.failed) return *done.failed;
+    augur::session_options options = p.options;
+    options.work = p.teacher;
+    options.search.trials = p.collect;
+    options.search.round = 0;
+    options.search.model = "none";
+    options.search.even = true;
+    options.collect = true;
+    options.resume = true;
+    options.log = p.folder + "/collect.jsonl";
+    auto session = augur::session::create(std::move(options));
+    if (!session) return session.error();
+    const auto done = session->tune(examples::hooks_on(progress));
+    progress.clear();
+    if (!done) return done.error();
+    if (done->searches.back().failed) return *done->searches.back().failed;
     return !examples::stop_requested().load();
 }
 
@@ -162,13 +165,14 @@ int run(wishes& w) {
     const auto complain = [](const error& why, int code) { return examples::complain("tlp_search", why, code); };
     examples::catch_signals();
     if (auto chosen = choose_kernels(w); !chosen) return complain(chosen.error(), examples::misuse);
-    examples::session s(p.what);
-    if (auto ready = s.prepare(); !ready) return complain(ready.error(), examples::misuse);
-    p.what.threads = s.with.threads;
+    auto session = augur::session::create(p.options);
+    if (!session) return complain(session.error(), examples::misuse);
+    auto& s = *session;
+    p.options.threads = s.report().threads;
     if (auto mine = examples::claim_folder(p.folder, settings_of(s, p)); !mine) return complain(mine.error(), examples::misuse);
     if (!w.report.empty())
         if (auto writable = examples::can_write(w.report); !writable) return complain(writable.error(), examples::misuse);
-    for (const auto& [name, text] : examples::facts_of(s)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+    for (const auto& [name, text] : examples::facts_of(s.report())) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
 
     examples::progress_line progress;
@@ -184,7 +188,8 @@ int run(wishes& w) {
             if (auto there = collect(p, progress); !there) return complain(there.error(), examples::failed);
         if (!stopped()) weights.emplace(o.row->weights, examples::train_weights(p, o.row->weights, progress));
     }
-    for (std::uint64_t seed = p.what.seed; seed < p.what.seed + p.seeds; ++seed) // a seed of all rows, then the next: a busy hour meets all alike
+    for (std::uint64_t seed = p.options.search.seed; seed < p.options.search.seed + p.seeds;
+         ++seed) // a seed of all rows, then the next: a busy hour meets all alike
         for (auto& o : all) {
             if (stopped() || !o.why_not.empty()) continue;
             if (const auto at = weights.find(o.row->weights); at != weights.end() && !at->second) {
@@ -197,15 +202,16 @@ int run(wishes& w) {
             if (!done) o.why_not = done.error().detail;
         }
 
-    std::vector<examples::searched> winners;
+    std::vector<augur::search_report> winners;
     for (auto& o : all)
-        for (std::uint64_t seed = p.what.seed; seed < p.what.seed + p.seeds && o.why_not.empty(); ++seed)
+        for (std::uint64_t seed = p.options.search.seed; seed < p.options.search.seed + p.seeds && o.why_not.empty(); ++seed)
             if (auto trace = examples::read_search(s, p, *o.row, seed)) o.traces.push_back(*std::move(trace));
             else if (trace.error().code != errc::not_found) return complain(trace.error(), examples::failed);
     if (w.again && !stopped()) {
         for (auto& o : all)
             for (auto& t : o.traces) winners.push_back(t.result);
-        s.measure_best(winners, progress);
+        s.measure_best(winners, examples::hooks_on(progress));
+        progress.clear();
         std::size_t i = 0;
         for (auto& o : all)
             for (auto& t : o.traces) t.result = winners[i++];

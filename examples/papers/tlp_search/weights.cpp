@@ -54,7 +54,7 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     const bool mtl = which == "mtl";
     const auto paths = logs_of(plan, mtl);
     if (!paths) return paths.error();
-    executor threads = make_executor(plan.what.threads);
+    executor threads = make_executor(plan.options.threads);
     augur::dataset_builder builder;
     const auto read = augur::read_ansor_logs(*paths, threads, builder);
     if (!read) return read.error();
@@ -64,7 +64,7 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view whic
     const auto data = std::move(builder).finish();
 
     // The searched network's kernels teach nobody, on neither platform: `collect` holds none of them.
-    const std::string_view searched = plan.what.work.name;
+    const std::string_view searched = plan.options.work.name;
     const auto held_out = augur::held_out_by_source(data, std::span(&searched, 1)); // an error: the logs do not know it
     std::vector<std::uint32_t> own, other;
     for (std::uint32_t t = 0; t < data.tasks(); ++t) {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_DETAIL_MODELS_HPP
+#define AUGUR_SESSION_DETAIL_MODELS_HPP
+
+/// @file
+/// The models of a session: checks of their names, what is loaded for them before the search, and what is kept of them after it.
+///
+/// A component that a build has defines a macro: AUGUR_HAS_TLP, AUGUR_HAS_CROP, AUGUR_HAS_XGBOOST.
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/session/options.hpp>
+#include <augur/target/find_machine.hpp>
+#include <augur/target/machine.hpp>
+#include <augur/tune/trial_log.hpp>
+
+#ifdef AUGUR_HAS_TLP
+#include <augur/tlp/weights_file.hpp>
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+#include <augur/loopnest/features/nest_row.hpp>
+#include <augur/session/known.hpp>
+#endif
+
+namespace augur::inline v0::detail {
+
+#ifdef AUGUR_HAS_TLP
+inline constexpr bool has_tlp = true;
+#else
+inline constexpr bool has_tlp = false;
+#endif
+#ifdef AUGUR_HAS_CROP
+inline constexpr bool has_crop = true;
+#else
+inline constexpr bool has_crop = false;
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+inline constexpr bool has_xgboost = true;
+#else
+inline constexpr bool has_xgboost = false;
+#endif
+
+inline bool is_model_name(std::string_view model) { return std::find(session_models.begin(), session_models.end(), model) != session_models.end(); }
+/// The name of the kind of model: weights are TLP's.
+inline std::string search_name(const std::string& model) { return model == "none" ? "random" : is_model_name(model) ? model : "tlp"; }
+
+inline bool scores_with_crop(std::string_view model) { return model == "crop" || model == "hybrid"; }
+
+/// Are the components of a model there?   Errors: unsupported
+inline result<void> check_components(const std::string& model) {
+    const auto absent = [&](const char* component) {
+        return error{errc::unsupported, "model '" + model + "' needs the component augur::" + component + ", which this program is built without"};
+    };
+    if (model == "none") return {};
+    if ((model == "tlp" || !is_model_name(model)) && !has_tlp) return absent("tlp");
+    if (scores_with_crop(model) && !has_crop) return absent("crop");
+    if ((model == "trees" || model == "hybrid" || model == "nest") && !has_xgboost) return absent("xgboost");
+    return {};
+}
+
+/// What the models of a session need beside its kernels.
+struct session_models_state {
+    std::optional<machine> crop_machine;
+    std::vector<std::string> notes; ///< about the records of other kernels
+#ifdef AUGUR_HAS_TLP
+    std::string weights_path; ///< of `initial`
+    std::shared_ptr<const tlp::trained_model> initial;
+    std::shared_ptr<const tlp::trained_model> learned; ///< by the last search
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+    std::shared_ptr<const task_normalised_samples> known;
+#endif
+
+    static result<session_models_state> create(const session_options& o) {
+        session_models_state out;
+        if (!o.machine.empty()) {
+            auto m = find_machine(o.machine);
+            if (!m) return m.error();
+            out.crop_machine.emplace(*std::move(m));
+        }
+        if (auto ready = out.load(o.search); !ready) return ready.error();
+        if (o.search.model == "nest" && o.known.empty()) return no_known();
+        return out;
+    }
+
+    /// Checks the model of a search and loads its weights.
+    result<void> load(const session_search& s) {
+        if (s.trials == 0) return error{errc::invalid_argument, "session: expected at least one trial per kernel, 0 came"};
+        if (auto there = check_components(s.model); !there) return there;
+        if (scores_with_crop(s.model) && !crop_machine)
+            return error{errc::invalid_argument, "model '" + s.model + "': expected a machine (session_options::machine), none came"};
+#ifdef AUGUR_HAS_TLP
+        if (s.model == "tlp") initial.reset();
+        if (!is_model_name(s.model) && !(initial && weights_path == s.model)) {
+            std::error_code unknown;
+            auto loaded = tlp::load(s.model);
+            if (!loaded && !std::filesystem::exists(s.model, unknown))
+                return error{errc::not_found,
+                             "model '" + s.model + "': expected none, tlp, crop, trees, hybrid, nest or a weights file; " + loaded.error().detail};
+            if (!loaded) return loaded.error();
+            initial = std::make_shared<const tlp::trained_model>(*std::move(loaded));
+            weights_path = s.model;
+        }
+#endif
+        return {};
+    }
+
+    /// Reads the records of other kernels, for the model `nest`.
+    result<void> load_known([[maybe_unused]] const session_options& o, [[maybe_unused]] const hardware_params& hardware,
+                            [[maybe_unused]] const toolchain& made_with, [[maybe_unused]] const machine& host, [[maybe_unused]] int threads) {
+#ifdef AUGUR_HAS_XGBOOST
+        if (o.known.empty()) return {};
+        auto read = read_known(o.known, hardware, made_with, loopnest::nest_row(loopnest::nest_target::of(host, threads)));
+        if (!read) return read.error();
+        notes.push_back(o.known + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
+        if (read->passed_over > 0)
+            notes.push_back(o.known + ": " + std::to_string(read->passed_over) +
+                            " records of unknown kernels, other targets or compilers are passed over");
+        if (!read->first_bad.empty()) notes.push_back(o.known + ": damaged lines are passed over; the first: " + read->first_bad);
+        known = std::make_shared<const task_normalised_samples>(std::move(read->samples));
+#endif
+        return {};
+    }
+
+    /// Is there what the model `nest` begins with?   Errors: invalid_argument
+    [[nodiscard]] result<void> check_known() const {
+#ifdef AUGUR_HAS_XGBOOST
+        if (known) return {};
+#endif
+        return no_known();
+    }
+    static error no_known() { return {errc::invalid_argument, "model 'nest': expected a log of other kernels (session_options::known), none came"}; }
+
+    [[nodiscard]] result<void> save(const std::string& path) const {
+#ifdef AUGUR_HAS_TLP
+        if (learned) return tlp::save(*learned, path);
+#endif
+        return error{errc::not_found, path + ": there is no model to write, no TLP has learned anything yet"};
+    }
+};
+
+} // namespace augur::inline v0::detail
+
+#endif

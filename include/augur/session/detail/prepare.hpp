@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_DETAIL_PREPARE_HPP
+#define AUGUR_SESSION_DETAIL_PREPARE_HPP
+
+/// @file
+/// Members of `session` that do not search: creation, log, baselines, limits, the second measurement of the best.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/run/roofline.hpp>
+#include <augur/loopnest/run/task_runner.hpp>
+#include <augur/schedule/hash.hpp>
+#include <augur/session/detail/models.hpp>
+#include <augur/session/session.hpp>
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+inline bool stops(const session_hooks& hooks) { return hooks.stop && hooks.stop(); }
+
+inline void tell(const session_hooks& hooks, const std::string& stage, const std::string& kernel, std::size_t done, std::size_t total) {
+    if (!hooks.progress) return;
+    session_progress p;
+    p.stage = stage;
+    p.kernel = kernel;
+    p.done = done;
+    p.total = total;
+    hooks.progress(p);
+}
+
+/// Removes the first record of a schedule of a task, and returns its measurement; none if there is no such record.
+inline std::optional<measurement> take_record(std::vector<logged_trial<step_list>>& trials, const loopnest::kernel_task& t,
+                                              const step_list& schedule) {
+    const auto id = task_identity(t);
+    const auto hash = hash_schedule(schedule);
+    const auto at = std::find_if(trials.begin(), trials.end(), [&](const auto& x) { return x.task == id && hash_schedule(x.schedule) == hash; });
+    if (at == trials.end()) return std::nullopt;
+    auto out = std::move(at->outcome);
+    trials.erase(at);
+    return out;
+}
+
+} // namespace detail
+
+template <bulk_executor E>
+basic_session<E>::basic_session(session_options options) {
+    report_.options = std::move(options);
+    report_.host = detect_machine();
+}
+template <bulk_executor E>
+basic_session<E>::basic_session(basic_session&&) noexcept = default;
+template <bulk_executor E>
+basic_session<E>::~basic_session() = default;
+
+template <bulk_executor E>
+result<basic_session<E>> basic_session<E>::create(session_options options) {
+    basic_session out(std::move(options));
+    if (auto ready = out.prepare(); !ready) return ready.error();
+    return out;
+}
+
+template <bulk_executor E>
+result<void> basic_session<E>::prepare() {
+    const session_options& o = report_.options;
+    if (o.work.kernels.empty()) return error{errc::invalid_argument, "session: expected at least one kernel, none came"};
+    if (o.collect && o.log.empty()) return error{errc::invalid_argument, "session: collecting records expects a log, none came"};
+    report_.threads = o.threads > 0 ? o.threads : report_.host.processors;
+    const auto hardware = report_.host.hardware(report_.threads);
+    loopnest::ansor_options space;
+    space.num_cores = hardware.num_cores;
+    for (const auto& k : o.work.kernels) {
+        auto t = loopnest::kernel_task::create(k.what, hardware, k.uses);
+        if (!t) return error{t.error().code, k.what.text() + ": " + t.error().detail};
+        auto p = loopnest::ansor_space::create(t->dag(), space);
+        if (!p) return error{p.error().code, k.what.text() + ": " + p.error().detail};
+        report_.kernels.push_back({kernel_label(k.what), static_cast<double>(k.uses), t->flops(), t->bytes(), 0, 0, 0, false});
+        tasks_.push_back(*std::move(t));
+        spaces_.push_back(*std::move(p));
+    }
+    auto models = detail::session_models_state::create(o);
+    if (!models) return models.error();
+    models_ = std::make_unique<detail::session_models_state>(*std::move(models));
+
+    loopnest::runner_options run;
+    run.compiler = o.compiler;
+    run.threads = report_.threads;
+    auto programs = loopnest::program_runner::create(run);
+    if (!programs) return programs.error();
+    const auto& used = programs->used_compiler();
+    report_.made_with.compiler = used.identity;
+    for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
+    runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::native_c_options(report_.host));
+    if (!o.log.empty())
+        if (auto opened = open_log(o.log, o.resume); !opened) return opened;
+    return models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads);
+}
+
+template <bulk_executor E>
+result<void> basic_session<E>::open_log(const std::string& path, bool resume) {
+    log_.reset(); // a log that is open cannot be opened again
+    auto log = open_tuning_log(path, std::span<const loopnest::kernel_task>(tasks_), report_.made_with);
+    if (!log) return log.error();
+    if (const auto records = log->writer.found().records; records > 0 && !resume)
+        return error{errc::invalid_argument, path + " holds " + std::to_string(records) + " records: expected a new log, or `resume`"};
+    log_.emplace(*std::move(log));
+    report_.options.log = path;
+    report_.options.resume = resume;
+    return {};
+}
+
+template <bulk_executor E>
+result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
+    if (std::exchange(baselines_measured_, true)) return {};
+    auto limits = loopnest::measure_roofline(runner_->programs(), report_.host);
+    if (limits) report_.roofline = *limits;
+    else report_.roofline_error = limits.error().detail;
+    for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
+        kernel_report& k = report_.kernels[i];
+        detail::tell(hooks, "baselines", k.label, i, tasks_.size());
+        if (auto ready = runner_->prepare(tasks_[i]); !ready) return error{ready.error().code, k.label + ": " + ready.error().detail};
+        k.naive = runner_->naive_seconds(tasks_[i]);
+        const auto schedule = loopnest::untuned_schedule(*tasks_[i].dag());
+        std::optional<measurement> untuned;
+        if (log_ && !report_.options.collect) untuned = detail::take_record(log_->found.trials, tasks_[i], schedule);
+        if (!untuned) {
+            untuned = runner_->measure(tasks_[i], std::span(&schedule, 1)).front();
+            if (log_ && !report_.options.collect)
+                if (auto written = log_sink(log_->writer, report_.made_with)(tasks_[i], schedule, *untuned); !written) return written;
+        }
+        if (untuned->ok()) k.untuned = untuned->latency();
+        find_limit(i);
+    }
+    return {};
+}
+
+/// Operations at the peak, or bytes at the read bandwidth of a working set of that size, whichever takes longer; none where one cannot be measured.
+template <bulk_executor E>
+void basic_session<E>::find_limit(std::size_t i) {
+    kernel_report& k = report_.kernels[i];
+    if (!(report_.roofline.flops_all > 0)) return;
+    const double compute = k.flops / report_.roofline.flops_all;
+    if (k.bytes / report_.roofline.read_all <= compute) {
+        k.limit = compute;
+        return;
+    }
+    const auto read = loopnest::measure_read_bandwidth(runner_->programs(), report_.host, static_cast<std::int64_t>(k.bytes));
+    if (!read) {
+        if (report_.roofline_error.empty()) report_.roofline_error = k.label + ": " + read.error().detail;
+        return;
+    }
+    const double streamed = k.bytes / (*read)[1];
+    k.memory_bound = streamed > compute;
+    k.limit = (std::max)(streamed, compute);
+}
+
+template <bulk_executor E>
+void basic_session<E>::measure_best(std::span<search_report> searches, const session_hooks& hooks) {
+    const auto usual = runner_->programs().options().timing;
+    auto longer = usual;
+    longer.repeats = 31;
+    longer.enough_seconds = 3;
+    (void)static_cast<bool>(runner_->programs().set_timing(longer));
+    for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
+        detail::tell(hooks, "checking the best", report_.kernels[i].label, i, tasks_.size());
+        std::vector<step_list> best{loopnest::untuned_schedule(*tasks_[i].dag())};
+        std::vector<std::size_t> search_of{searches.size()};
+        for (std::size_t s = 0; s < searches.size(); ++s)
+            for (const auto& finalist : searches[s].finalists[i]) {
+                best.push_back(finalist.schedule);
+                search_of.push_back(s);
+            }
+        const auto again = runner_->measure(tasks_[i], best);
+        if (again[0].ok()) report_.kernels[i].untuned = again[0].latency();
+        for (std::size_t c = 1; c < again.size(); ++c) {
+            search_report& s = searches[search_of[c]];
+            if (!again[c].ok() || (s.checked_latency[i] > 0 && s.checked_latency[i] <= again[c].latency())) continue;
+            s.checked_latency[i] = again[c].latency();
+            s.result[i] = {again[c].latency(), best[c]};
+        }
+    }
+    (void)static_cast<bool>(runner_->programs().set_timing(usual));
+    for (auto& s : searches) choose_result(s);
+}
+
+/// The untuned schedule is the result where the search found nothing better.
+template <bulk_executor E>
+void basic_session<E>::choose_result(search_report& s) const {
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+        if (!(s.checked_latency[i] > 0) && !s.finalists[i].empty()) s.result[i] = s.finalists[i].front();
+        const double untuned = report_.kernels[i].untuned;
+        if (untuned > 0 && untuned < s.result[i].latency) s.result[i] = {untuned, loopnest::untuned_schedule(*tasks_[i].dag())};
+    }
+}
+
+template <bulk_executor E>
+result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
+    const session_options& o = report_.options;
+    if (!o.collect)
+        if (auto measured = measure_baselines(hooks); !measured) return measured.error();
+    std::vector<search_report> searches;
+    if (o.compare_random && !o.collect && !detail::stops(hooks)) {
+        session_search random = o.search;
+        random.model = "none";
+        searches.push_back(search("random", random, false, hooks));
+    }
+    const auto name = detail::search_name(o.search.model);
+    searches.push_back(search(o.collect ? "collect" : name, o.search, log_.has_value(), hooks));
+    if (!o.collect && !searches.back().failed) measure_best(searches, hooks);
+    report_.searches = std::move(searches);
+    return report_;
+}
+
+template <bulk_executor E>
+std::vector<measurement> basic_session<E>::measure(const loopnest::kernel_task& t, std::span<const step_list> candidates) {
+    return runner_->measure(t, candidates);
+}
+
+template <bulk_executor E>
+result<void> basic_session<E>::save_model(const std::string& path) const {
+    return models_->save(path);
+}
+
+} // namespace augur::inline v0
+
+#endif

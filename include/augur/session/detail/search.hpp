@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_DETAIL_SEARCH_HPP
+#define AUGUR_SESSION_DETAIL_SEARCH_HPP
+
+/// @file
+/// `session::search`: makes the model of a search and runs the tuner.
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/session/detail/models.hpp>
+#include <augur/session/session.hpp>
+#include <augur/tune/tuner.hpp>
+
+#ifdef AUGUR_HAS_TLP
+#include <augur/tlp/online.hpp>
+#endif
+#ifdef AUGUR_HAS_CROP
+#include <augur/crop/cost_model.hpp>
+#include <augur/loopnest/crop/features.hpp>
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+#include <augur/loopnest/features/nest_row.hpp>
+#include <augur/model/residual.hpp>
+#include <augur/xgboost/task_normalised_online.hpp>
+#include <augur/xgboost/trees_online.hpp>
+#endif
+
+namespace augur::inline v0 {
+
+namespace detail {
+
+template <bulk_executor E>
+E make_executor(int threads) {
+    if constexpr (std::constructible_from<E, std::size_t>) return E(static_cast<std::size_t>(threads));
+    else return E();
+}
+
+inline void collect_trial(search_report& out, const std::string& label, std::size_t task, const step_list& schedule, const measurement& m) {
+    constexpr std::size_t finalists = 4;
+    const double latency = m.latency();
+    const auto status = static_cast<std::size_t>(m.status);
+    out.latencies[task].push_back(latency);
+    ++out.counts[status];
+    if (out.first_reason[status].empty()) out.first_reason[status] = label + ": " + m.reason;
+    out.best_latency[task] = (std::min)(out.best_latency[task], latency);
+    if (!std::isfinite(latency)) return;
+    auto& best = out.finalists[task];
+    best.insert(std::find_if(best.begin(), best.end(), [&](const scheduled_latency& f) { return latency < f.latency; }), {latency, schedule});
+    if (best.size() > finalists) best.pop_back();
+}
+
+} // namespace detail
+
+template <bulk_executor E>
+template <class Tuner>
+void basic_session<E>::run(Tuner& tuner, search_report& out, bool logged, const session_hooks& hooks) {
+    if (logged) {
+        const bool had_records = !log_->found.trials.empty();
+        const auto taken = tuner.resume(std::exchange(log_->found.trials, {}));
+        if (report_.options.resume) {
+            if (!had_records) out.notes.push_back(log_->path + ": nothing to resume, starting anew");
+            const auto say = [&](std::size_t n, const char* text) {
+                if (n > 0) out.notes.push_back(log_->path + ": " + std::to_string(n) + " " + text);
+            };
+            say(taken.taken, "records are taken over and not measured again");
+            say(taken.duplicates, "records repeat a schedule and are passed over");
+        }
+        for (auto& text : log_->passed_over()) out.notes.push_back(std::move(text));
+    }
+    if (hooks.note)
+        for (const auto& text : out.notes) hooks.note(text);
+    tuning_hooks<step_list, loopnest::kernel_task> tuning;
+    if (logged) tuning.sink = log_sink(log_->writer, report_.made_with);
+    tuning.stop = hooks.stop;
+    if (hooks.progress)
+        tuning.progress = [&](const tuning_progress& p) {
+            session_progress s;
+            s.stage = out.name;
+            s.kernel = report_.kernels[p.task].label;
+            s.done = p.trials;
+            s.total = p.trials_total;
+            s.searching = true;
+            s.best_latency = p.best_latency;
+            s.failed = p.trials - p.counts[static_cast<std::size_t>(outcome::ok)];
+            s.seconds_left = p.seconds_left;
+            hooks.progress(s);
+        };
+    auto summary = tuner.run(*runner_, tuning);
+    if (summary) out.summary = *std::move(summary);
+    else out.failed = summary.error();
+    if (logged) (void)static_cast<bool>(log_->writer.flush()); // every record is in the file already; this is for a machine that crashes
+    for (const auto& t : tuner.trials()) detail::collect_trial(out, report_.kernels[t.task].label, t.task, t.schedule, t.outcome);
+}
+
+template <bulk_executor E>
+search_report basic_session<E>::search(const std::string& name, const session_search& settings, bool logged, const session_hooks& hooks) {
+    search_report out(name, tasks_.size());
+    auto ready = models_->load(settings);
+    if (ready && settings.model == "nest") ready = models_->check_known();
+    if (!ready) {
+        out.failed = ready.error();
+        return out;
+    }
+    tuning_options options;
+    options.trials = settings.trials * tasks_.size();
+    options.round = settings.round_size();
+    options.batch = 8;
+    options.seed = settings.seed;
+    if (settings.even) options.scheduler.strategy = scheduling::round_robin;
+    logged = logged && log_.has_value();
+    if (settings.model == "none") {
+        std::vector<random_search> strategies(tasks_.size());
+        tuner t(tasks_, spaces_, strategies, options);
+        run(t, out, logged, hooks);
+        choose_result(out);
+        return out;
+    }
+    out.notes = models_->notes;
+    E threads = detail::make_executor<E>(report_.threads);
+    evolutionary_options evolution;
+    if (settings.population != 0) evolution.population = settings.population;
+    else if (detail::scores_with_crop(settings.model)) evolution.population = 256;
+    const auto search_by = [&](auto& model, double random_share) {
+        evolution.eps_greedy = random_share;
+        std::vector<evolutionary<E>> strategies(tasks_.size(), evolutionary<E>(evolution, threads));
+        tuner t(tasks_, spaces_, strategies, model, threads, options);
+        run(t, out, logged, hooks);
+        choose_result(out);
+    };
+    const auto search_with = [&](auto& model) { search_by(model, evolution.eps_greedy); };
+    // Crop and trees give confident scores from the first round on; random candidates must show where they are wrong.
+    [[maybe_unused]] const auto search_widely = [&](auto& model) { search_by(model, 0.25); };
+#ifdef AUGUR_HAS_TLP
+    if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
+        tlp::online_options o;
+        o.seed = settings.seed;
+        o.first_update = std::clamp(options.round * tasks_.size(), std::size_t{8}, std::size_t{64}); // after one round of each kernel
+        std::optional<tlp::online_model<step_list, loopnest::kernel_task, E>> model;
+        if (models_->initial) model.emplace(threads, *models_->initial, o);
+        else model.emplace(threads, o);
+        search_with(*model);
+        if (model->model() != nullptr) models_->learned = std::make_shared<const tlp::trained_model>(*model->model());
+    }
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+    const loopnest::nest_row row_of(loopnest::nest_target::of(report_.host, report_.threads));
+    if (settings.model == "nest") {
+        task_normalised_online_options learning;
+        learning.trees.threads = static_cast<std::uint32_t>(report_.threads);
+        learning.trees.seed = settings.seed;
+        auto trees = task_normalised_online<step_list, loopnest::kernel_task, loopnest::nest_row>::create(*models_->known, row_of, learning);
+        ready = trees ? result<void>{} : trees.error();
+        for (std::size_t k = 0; k < tasks_.size() && ready; ++k)
+            ready = trees->set_normaliser(tasks_[k], sample_schedules(spaces_[k], settings.seed));
+        if (ready) search_with(*trees);
+        else out.failed = ready.error();
+    }
+    auto few_samples = few_sample_trees();
+    few_samples.seed = settings.seed;
+    using online_trees = trees_online<step_list, loopnest::kernel_task, loopnest::nest_row>;
+    if (settings.model == "trees") {
+        online_trees trees(row_of, few_samples);
+        search_widely(trees);
+    }
+#endif
+#ifdef AUGUR_HAS_CROP
+    const auto make_crop = [&] {
+        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::native_c_options(report_.host)});
+    };
+    if (settings.model == "crop") {
+        auto model = make_crop();
+        search_widely(model);
+    }
+#endif
+#if defined(AUGUR_HAS_CROP) && defined(AUGUR_HAS_XGBOOST)
+    if (settings.model == "hybrid") {
+        residual_model model(make_crop(), online_trees(row_of, few_samples));
+        search_widely(model);
+    }
+#endif
+    return out;
+}
+
+} // namespace augur::inline v0
+
+#endif

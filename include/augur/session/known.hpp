@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_KNOWN_HPP
+#define AUGUR_SESSION_KNOWN_HPP
+
+/// @file
+/// Records of other kernels of this machine as samples for task-normalised trees on features of loop nests. Empty without the component
+/// xgboost (AUGUR_HAS_XGBOOST).
+
+#ifdef AUGUR_HAS_XGBOOST
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/features/nest_row.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/model/task_normaliser.hpp>
+#include <augur/record/log_reader.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/search/random.hpp>
+#include <augur/search/seen.hpp>
+#include <augur/target/machine.hpp>
+#include <augur/tune/trial_log.hpp>
+#include <augur/workload/kernel.hpp>
+#include <augur/xgboost/task_normalised_trees.hpp>
+
+namespace augur::inline v0 {
+
+/// The records of a log as samples for training.
+struct known_candidates {
+    task_normalised_samples samples; ///< label: the least latency of the kernel's records over the record's; 0 for a failed one
+    std::size_t kernels = 0;
+    std::size_t records = 0;
+    std::size_t passed_over = 0; ///< records of workloads that are no kernels of `loopnest`, of other targets or toolchains
+    std::string first_bad;       ///< the first damaged line; empty: none
+};
+
+namespace detail {
+
+/// The tasks of a log, in the order of their first records.
+inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string& log, const hardware_params& hardware) {
+    auto reader = log_reader::open(log);
+    if (!reader) return reader.error();
+    std::vector<loopnest::kernel_task> out;
+    std::set<std::string, std::less<>> seen;
+    for (record r;;) {
+        const auto has_record = reader->next(r);
+        if (!has_record) return has_record.error();
+        if (!*has_record) return out;
+        if (!seen.insert(r.task.workload_key).second) continue;
+        const auto k = kernel::from_workload_key(r.task.workload_key);
+        if (!k) continue; // `read_known` counts its records
+        auto t = loopnest::kernel_task::create(*k, hardware);
+        if (!t) return t.error();
+        out.push_back(*std::move(t));
+    }
+}
+
+} // namespace detail
+
+/// Reads the records of a log, for example of `tune --collect`, as samples.
+/// Errors  those of the log; not_found if no record is of this hardware and toolchain
+[[nodiscard]] inline result<known_candidates> read_known(const std::string& log, const hardware_params& hardware, const toolchain& made_with,
+                                                         loopnest::nest_row row_of) {
+    const auto tasks = detail::tasks_in_log(log, hardware);
+    if (!tasks) return tasks.error();
+    known_candidates out{task_normalised_samples(row_of.columns()), 0, 0, 0, {}};
+    log_read_options options;
+    options.on_bad_line = [&](const bad_line& b) {
+        if (out.first_bad.empty()) out.first_bad = b.text();
+    };
+    const auto old = read_trials(log, std::span<const loopnest::kernel_task>(*tasks), made_with, options);
+    if (!old) return old.error();
+    out.passed_over = old->other_task + old->other_target + old->other_toolchain;
+    for (const auto& t : *tasks) {
+        std::vector<float> rows, row(row_of.columns()), labels;
+        std::vector<double> latencies;
+        const auto id = task_identity(t);
+        for (const auto& trial : old->trials)
+            if (trial.task == id && row_of(t, trial.schedule, row)) {
+                rows.insert(rows.end(), row.begin(), row.end());
+                latencies.push_back(trial.outcome.latency());
+            }
+        if (latencies.empty()) continue;
+        ++out.kernels;
+        out.records += latencies.size();
+        const double least = *std::min_element(latencies.begin(), latencies.end());
+        for (const double l : latencies) labels.push_back(speed_label(least, l));
+        const auto normaliser = task_normaliser::of(rows, row_of.columns());
+        if (auto added = out.samples.add(normaliser, std::move(rows), labels); !added) return added.error();
+    }
+    if (out.records == 0)
+        return error{errc::not_found, log + ": expected records of kernels on this machine, with these threads and this compiler and its flags; " +
+                                          std::to_string(old->other_task) + " are of unknown kernels, " + std::to_string(old->other_target) +
+                                          " of another target or number of threads, " + std::to_string(old->other_toolchain) +
+                                          " of another compiler"};
+    return out;
+}
+
+/// Some hundred random schedules of a space, for `set_normaliser` of task-normalised models.
+[[nodiscard]] inline std::vector<step_list> sample_schedules(const loopnest::ansor_space& space, std::uint64_t seed) {
+    seen_points seen;
+    random_engine rng(seed);
+    std::vector<decision_vector> points;
+    draw_unseen(space, seen, 512, rng, points);
+    std::vector<step_list> out;
+    for (const auto& p : points)
+        if (auto made = space.realise(p)) out.push_back(*std::move(made));
+    return out;
+}
+
+} // namespace augur::inline v0
+
+#endif // AUGUR_HAS_XGBOOST
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_OPTIONS_HPP
+#define AUGUR_SESSION_OPTIONS_HPP
+
+/// @file
+/// Options and callbacks of a tuning session, and the names of its models.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <augur/loopnest/run/compile.hpp>
+#include <augur/workload/networks.hpp>
+
+namespace augur::inline v0 {
+
+/// The names of the models that can guide a search; any other name is the path of a weights file of TLP.
+///
+/// | name     | guides by                                                                                        | component          |
+/// |----------|--------------------------------------------------------------------------------------------------|--------------------|
+/// | `none`   | nothing: random search                                                                           |                    |
+/// | `tlp`    | a TLP that learns from what is measured                                                          | tlp                |
+/// | `crop`   | Crop's prediction from the loops; learns nothing; needs `session_options::machine`               | crop               |
+/// | `trees`  | boosted trees on features of the loops that learn from what is measured                          | xgboost            |
+/// | `hybrid` | Crop's prediction, corrected by such trees; needs `session_options::machine`                     | crop, xgboost      |
+/// | `nest`   | such trees, pre-trained on the records of other kernels; needs `session_options::known`          | xgboost            |
+inline constexpr std::array<std::string_view, 6> session_models{"none", "tlp", "crop", "trees", "hybrid", "nest"};
+
+/// One search over all kernels of a session.
+struct session_search {
+    std::string model = "tlp"; ///< one of `session_models`, or the path of the weights with which TLP begins
+    std::size_t trials = 64;   ///< of each kernel, on average
+    std::size_t round = 0;     ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
+    bool even = false;         ///< the same number of trials for every kernel; else where they reduce the time of the network most
+    std::uint64_t seed = 1;
+    std::size_t population = 0; ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
+
+    /// The round that is used: `round` or its default, at most `trials`.
+    [[nodiscard]] std::size_t round_size() const noexcept {
+        if (round != 0) return (std::min)(round, trials);
+        return (std::min)(std::clamp(trials / 4, std::size_t{4}, std::size_t{64}), trials);
+    }
+    friend bool operator==(const session_search&, const session_search&) = default;
+};
+
+/// What a session tunes, for which machine, with which compiler, and where its records go.
+struct session_options {
+    network work;                        ///< name and kernels
+    session_search search;               ///< the search of `session::tune`
+    bool compare_random = false;         ///< `tune` also searches at random, with the same budget, for comparison; not logged
+    bool collect = false;                ///< only the records count: no baselines, no untuned schedule as the first record, no second measurement
+    int threads = 0;                     ///< of the tuned kernels and of the search; 0: all processors
+    loopnest::compiler_options compiler; ///< default: the variable CC, else cc
+    std::string log;                     ///< path; empty: none
+    bool resume = false;                 ///< continue with the records of `log`; without it a log that has records is refused
+    std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
+    std::string known;                   ///< log of other kernels on this machine, for the model `nest`
+};
+
+/// What a session does at the moment.
+struct session_progress {
+    std::string stage;       ///< "baselines", the name of the search, "checking the best"
+    std::string kernel;      ///< label of the kernel
+    std::size_t done = 0;    ///< kernels, or trials of all kernels during a search
+    std::size_t total = 0;   ///< of the same unit
+    bool searching = false;  ///< the members below have values
+    double best_latency = 0; ///< of the kernel, seconds; infinity before the first success
+    std::size_t failed = 0;  ///< trials
+    double seconds_left = 0; ///< estimated
+};
+
+/// Callbacks of a session; each may be left out.
+struct session_hooks {
+    std::function<void(const session_progress&)> progress{};
+    std::function<void(const std::string&)> note{}; ///< what was taken from a log and what was not, before the search; also in the report
+    std::function<bool()> stop{}; ///< called between measurements; true ends the search after the running batch, which is finished and written
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_REPORT_HPP
+#define AUGUR_SESSION_REPORT_HPP
+
+/// @file
+/// The data of a session's report: machine, compiler, kernels with their baselines and limits, searches with their trials and best schedules.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/run/roofline.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/session/options.hpp>
+#include <augur/target/machine.hpp>
+#include <augur/tune/summary.hpp>
+#include <augur/tune/trial_log.hpp>
+#include <augur/workload/kernel.hpp>
+
+namespace augur::inline v0 {
+
+/// A short name of a kernel for tables: `conv2d 56x56x64->64 3x3/1 +bias +relu`.
+[[nodiscard]] inline std::string kernel_label(const kernel& k) {
+    std::string out(to_string(k.kind()));
+    const auto number = [&](const char* name) { return std::to_string(k[name]); };
+    switch (k.kind()) {
+    case kernel_kind::dense:
+    case kernel_kind::matmul: out += " " + number("m") + "x" + number("n") + "x" + number("k"); break;
+    case kernel_kind::batch_matmul: out += " " + number("b") + "x" + number("m") + "x" + number("n") + "x" + number("k"); break;
+    case kernel_kind::softmax:
+    case kernel_kind::layer_norm: out += " " + number("m") + "x" + number("n"); break;
+    default:
+        out += " " + number("h") + "x" + number("w") + "x" + number("c");
+        if (k.kind() == kernel_kind::conv2d || k.kind() == kernel_kind::conv2d_transpose) out += "->" + number("f");
+        if (k.kind() != kernel_kind::elementwise && k.kind() != kernel_kind::global_avg_pool2d)
+            out += " " + number("k") + "x" + number("k") + "/" + number("stride");
+        break;
+    }
+    for (const auto op : k.fused()) out += " +" + std::string(to_string(op));
+    return out;
+}
+
+/// A kernel of the session, and what its tuned latency is compared with. Latencies are in seconds.
+struct kernel_report {
+    std::string label; ///< `kernel_label`
+    double uses = 1;   ///< calls per inference
+    double flops = 0;
+    double bytes = 0;          ///< that must be read and written at least
+    double naive = 0;          ///< one thread, the loops of the definition; 0: not measured
+    double untuned = 0;        ///< `loopnest::untuned_schedule`; 0: not measured
+    double limit = 0;          ///< the least that the measured roofline allows; 0: not known
+    bool memory_bound = false; ///< the limit is the read bandwidth, not the peak of fused multiply-adds
+};
+
+/// A schedule and its recorded latency in seconds.
+struct scheduled_latency {
+    double latency = 0;
+    step_list schedule;
+};
+
+/// One search over all kernels. A vector with one element per kernel has the order of the session's kernels.
+struct search_report {
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+    std::string name;
+    std::vector<std::vector<double>> latencies;            ///< per kernel: of its trials in order, seconds; infinity if one failed
+    std::vector<std::vector<scheduled_latency>> finalists; ///< per kernel: the best few by their records, best first
+    std::vector<double> best_latency;                      ///< per kernel: of its trials, as recorded; infinity if all failed
+    std::vector<double> checked_latency;                   ///< per kernel: of the best finalist, measured again at the end; 0: not measured
+    std::vector<scheduled_latency> result;                 ///< per kernel: the better of what the search found and the untuned schedule
+    outcome_counts counts{};
+    std::array<std::string, outcome_kinds> first_reason; ///< per outcome: kernel and reason of the first trial
+    std::optional<tuning_summary> summary;               ///< none if the search ended by an error
+    std::optional<error> failed;
+    std::vector<std::string> notes; ///< about the log and the records that were taken from it
+
+    search_report() = default;
+    /// A search of so many kernels that has measured nothing.
+    search_report(std::string search_name, std::size_t kernels)
+        : name(std::move(search_name)), latencies(kernels), finalists(kernels), best_latency(kernels, infinity), checked_latency(kernels, 0.0),
+          result(kernels, scheduled_latency{infinity, {}}) {}
+
+    /// The latency that the search found for a kernel: measured again where that was done, for the minimum of many measurements is biased.
+    [[nodiscard]] double found(std::size_t kernel) const { return checked_latency[kernel] > 0 ? checked_latency[kernel] : best_latency[kernel]; }
+};
+
+/// All that a session knows for its report.
+struct session_report {
+    machine host; ///< the machine that it ran on
+    int threads = 1;
+    toolchain made_with;
+    session_options options;
+    std::vector<kernel_report> kernels;
+    loopnest::roofline roofline;         ///< zeros: not measured
+    std::string roofline_error;          ///< why a limit could not be measured, the first reason; empty: all were
+    std::vector<search_report> searches; ///< the last one counts, the others are compared with it
+
+    /// Weighted sum of the result latencies of a search, seconds; infinity if a kernel has none.
+    [[nodiscard]] double network_latency(std::size_t search) const {
+        double sum = 0;
+        for (std::size_t k = 0; k < kernels.size(); ++k) sum += kernels[k].uses * searches[search].result[k].latency;
+        return sum;
+    }
+};
+
+} // namespace augur::inline v0
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TUNE_TUNING_LOG_HPP
+#define AUGUR_TUNE_TUNING_LOG_HPP
+
+/// @file
+/// Opens the log of a tuning run: takes over its trials, counts what it passes over by reason, and appends.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/record/log_reader.hpp>
+#include <augur/record/log_writer.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/tune/trial_log.hpp>
+#include <augur/workload/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// A log that is open for a run, and the trials that were in it.
+template <schedule S = step_list>
+struct tuning_log {
+    std::string path;
+    log_writer writer;
+    trials_in_log<S> found;     ///< pass `found.trials` to `tuner::resume`
+    std::string first_bad_line; ///< place and reason of the first damaged line; empty: none
+
+    /// One sentence for each reason why something in the log is not used, with the number of records, lines or bytes; empty if all of it is used.
+    [[nodiscard]] std::vector<std::string> passed_over() const {
+        std::vector<std::string> out;
+        const auto say = [&](std::size_t n, const std::string& text) {
+            if (n > 0) out.push_back(path + ": " + std::to_string(n) + " " + text);
+        };
+        say(found.other_task, "records are of other kernels and are passed over");
+        say(found.other_target, "records are of other targets or another number of threads and are passed over");
+        say(found.other_toolchain, "records are of another compiler or other flags and are passed over");
+        say(found.other_schedule, "records have a schedule that cannot be rebuilt and are passed over; the first: " + found.first_other_schedule);
+        say(found.log.bad, "lines are damaged and are passed over; the first: " + first_bad_line);
+        say(static_cast<std::size_t>(writer.bytes_cut()), "bytes of an unfinished record at the end were cut off");
+        return out;
+    }
+};
+
+/// Opens a log for appending, creates it if there is none, and reads the trials of `tasks` that were made with the same compiler and flags.
+///
+///     auto log = augur::open_tuning_log(path, std::span<const my_task>(tasks), {"my compiler 1.0", "-O3"});
+///     if (!log) return log.error();
+///     for (const auto& text : log->passed_over()) std::fprintf(stderr, "%s\n", text.c_str());
+///     tuner.resume(std::move(log->found.trials));
+///     auto summary = tuner.run(runner, {.sink = augur::log_sink(log->writer, {"my compiler 1.0", "-O3"})});
+///
+/// An unfinished record at the end of the log is cut off first.
+/// Errors  those of `log_writer::open` (among them a log that another process holds) and of `log_reader`
+template <schedule S = step_list, task Task>
+    requires loggable_schedule<S, Task>
+[[nodiscard]] result<tuning_log<S>> open_tuning_log(const std::string& path, std::span<const Task> tasks, const toolchain& made_with) {
+    auto writer = log_writer::open(path);
+    if (!writer) return writer.error();
+    std::string first_bad_line;
+    log_read_options options;
+    options.on_bad_line = [&](const bad_line& b) {
+        if (first_bad_line.empty()) first_bad_line = b.text();
+    };
+    auto found = read_trials<S>(path, tasks, made_with, std::move(options));
+    if (!found) return found.error();
+    return tuning_log<S>{path, *std::move(writer), *std::move(found), std::move(first_bad_line)};
+}
+
+} // namespace augur::inline v0
+
+#endif

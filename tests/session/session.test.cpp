@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/session.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <augur/record/log_reader.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct scratch {
+    fs::path path;
+    scratch() {
+        std::string name = (fs::temp_directory_path() / "session-test-XXXXXX").string();
+        REQUIRE(::mkdtemp(name.data()) != nullptr);
+        path = name;
+    }
+    ~scratch() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    std::string operator/(const std::string& file) const { return (path / file).string(); }
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+augur::session_options two_kernels() {
+    augur::session_options o;
+    o.work.name = "two kernels";
+    for (const char* k : {"dense:m=16,n=32,k=16,bias", "dense:m=16,n=48,k=16"}) o.work.add(augur::kernel::parse(k));
+    o.search.model = "none";
+    o.search.trials = 4;
+    o.search.even = true;
+    o.threads = 1;
+    return o;
+}
+
+std::vector<augur::record> records(const std::string& path) {
+    std::vector<augur::record> out;
+    auto reader = augur::log_reader::open(path);
+    REQUIRE(reader);
+    for (augur::record r;;) {
+        const auto has_record = reader->next(r);
+        REQUIRE(has_record);
+        if (!*has_record) return out;
+        out.push_back(r);
+    }
+}
+
+std::string error_of(const augur::session_options& o) {
+    const auto s = augur::session::create(o);
+    REQUIRE_FALSE(s);
+    return s.error().detail;
+}
+
+} // namespace
+
+TEST_CASE("session: wrong options are refused before anything is measured") {
+    const scratch folder;
+    const auto good = two_kernels();
+    auto o = good;
+    o.work.kernels.clear();
+    CHECK(contains(error_of(o), "at least one kernel"));
+    o = good;
+    o.search.trials = 0;
+    CHECK(contains(error_of(o), "at least one trial"));
+    o = good;
+    o.collect = true;
+    CHECK(contains(error_of(o), "expects a log"));
+    o = good;
+    o.compiler.command = "/no/such/cc";
+    CHECK(contains(error_of(o), "/no/such/cc"));
+    o = good;
+    o.machine = "no-such-machine";
+    CHECK(contains(error_of(o), "no-such-machine"));
+#ifdef AUGUR_HAS_TLP
+    o = good;
+    o.search.model = "treees";
+    CHECK(contains(error_of(o), "model 'treees': expected none, tlp, crop, trees, hybrid, nest or a weights file"));
+#endif
+#ifdef AUGUR_HAS_CROP
+    o = good;
+    o.search.model = "crop";
+    CHECK(contains(error_of(o), "model 'crop': expected a machine"));
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+    o = good;
+    o.search.model = "nest";
+    CHECK(contains(error_of(o), "model 'nest': expected a log of other kernels"));
+#endif
+}
+
+TEST_CASE("session: the untuned schedule is the first record, no trial, and the result is never slower") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.log = folder / "log.jsonl";
+    auto s = std::make_unique<augur::result<augur::session>>(augur::session::create(o));
+    REQUIRE(*s);
+    auto& session = **s;
+    std::size_t calls = 0, last_done = 0;
+    augur::session_hooks hooks;
+    hooks.progress = [&](const augur::session_progress& p) {
+        ++calls;
+        if (p.searching) last_done = p.done;
+    };
+    const auto report = session.tune(hooks);
+    REQUIRE(report);
+    CHECK(calls >= 8);
+    CHECK(last_done == 8);
+    REQUIRE(report->searches.size() == 1);
+    const auto& search = report->searches[0];
+    REQUIRE_FALSE(search.failed);
+    REQUIRE(search.summary);
+    CHECK(search.name == "random");
+    CHECK(search.summary->measured == 8);
+    double sum = 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+        CHECK(search.latencies[k].size() == 4);
+        CHECK(report->kernels[k].naive > 0);
+        CHECK(report->kernels[k].untuned > 0);
+        CHECK(report->kernels[k].limit > 0);
+        CHECK(search.result[k].latency <= report->kernels[k].untuned);
+        CHECK(search.result[k].latency <= search.found(k));
+        const bool is_untuned = search.result[k].latency == report->kernels[k].untuned;
+        const auto untuned = augur::hash_schedule(augur::loopnest::untuned_schedule(*session.tasks()[k].dag()));
+        CHECK((augur::hash_schedule(search.result[k].schedule) == untuned) == is_untuned);
+        sum += search.result[k].latency;
+    }
+    CHECK(report->network_latency(0) == doctest::Approx(sum));
+
+    const auto all = records(o.log);
+    REQUIRE(all.size() == 10);
+    for (std::size_t k = 0; k < 2; ++k) // the baselines come before the search
+        CHECK(augur::hash_schedule(all[k].schedule) == augur::hash_schedule(augur::loopnest::untuned_schedule(*session.tasks()[k].dag())));
+
+    // Resumed: neither the untuned schedules nor the trials are measured or written again.
+    s.reset(); // closes the log
+    CHECK(contains(error_of(o), "holds 10 records"));
+    o.resume = true;
+    auto again = augur::session::create(o);
+    REQUIRE(again);
+    std::vector<std::string> notes;
+    hooks.note = [&](const std::string& text) { notes.push_back(text); };
+    const auto resumed = again->tune(hooks);
+    REQUIRE(resumed);
+    const auto& taken = resumed->searches[0];
+    REQUIRE(taken.summary);
+    CHECK(taken.summary->measured == 0);
+    CHECK(taken.summary->recorded == 8);
+    CHECK(taken.latencies == search.latencies);
+    CHECK(taken.notes == notes);
+    REQUIRE(notes.size() == 1);
+    CHECK(contains(notes[0], "8 records are taken over"));
+    CHECK(records(o.log).size() == 10);
+}
+
+TEST_CASE("session: what a log holds of others is passed over, and said by reason") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.log = folder / "log.jsonl";
+    o.search.trials = 2;
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    o.resume = true;
+    o.work.kernels.erase(o.work.kernels.begin()); // three records of another kernel
+    o.compiler.flags = {"-O2", "-fopenmp-simd"};  // three of another toolchain
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    const auto report = s->tune();
+    REQUIRE(report);
+    const auto& search = report->searches[0];
+    REQUIRE(search.summary);
+    CHECK(search.summary->measured == 2);
+    std::string notes;
+    for (const auto& n : search.notes) notes += n + "\n";
+    CHECK(contains(notes, "nothing to resume"));
+    CHECK(contains(notes, "3 records are of other kernels"));
+    CHECK(contains(notes, "3 records are of another compiler or other flags"));
+}
+
+TEST_CASE("session: collecting writes the candidates alone") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.log = folder / "log.jsonl";
+    o.collect = true;
+    o.search.trials = 3;
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    const auto report = s->tune();
+    REQUIRE(report);
+    CHECK(report->kernels[0].untuned == 0);
+    CHECK(report->searches[0].checked_latency[0] == 0);
+    CHECK(records(o.log).size() == 6);
+}
+
+TEST_CASE("session: a stop request ends it with a report") {
+    auto o = two_kernels();
+    o.search.trials = 1000;
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    int left = 12;
+    augur::session_hooks hooks;
+    hooks.stop = [&] { return --left < 0; };
+    const auto report = s->tune(hooks);
+    REQUIRE(report);
+    REQUIRE(report->searches[0].summary);
+    CHECK(report->searches[0].summary->interrupted);
+    CHECK(report->searches[0].summary->trials < 1000);
+}
+
+TEST_CASE("session: every model of this build guides a search") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.search.trials = 4;
+    o.search.population = 32;
+    o.machine = "epyc-zen4";
+    o.log = folder / "known.jsonl";
+    o.collect = true;
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    o.collect = false;
+    o.log.clear();
+    o.known = folder / "known.jsonl";
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    for (const auto model : augur::session_models) {
+        CAPTURE(model);
+        auto settings = o.search;
+        settings.model = model;
+        const auto found = s->search(std::string(model), settings, false);
+        if (found.failed) { // its component is absent
+            CHECK(found.failed->code == augur::errc::unsupported);
+            continue;
+        }
+        REQUIRE(found.summary);
+        CHECK(found.summary->model_errors == 0);
+        CHECK(found.summary->first_model_error == "");
+        CHECK(found.summary->trials == 8);
+        for (std::size_t k = 0; k < 2; ++k) CHECK(std::isfinite(found.best_latency[k]));
+    }
+}
