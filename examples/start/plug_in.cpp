@@ -14,6 +14,7 @@
 #include <augur/search/random.hpp>
 #include <augur/space/check.hpp>
 #include <augur/tune/trial_log.hpp>
+#include <augur/tune/tuning_log.hpp>
 #include <augur/tune/tuner.hpp>
 
 namespace mycc { // a compiler that knows nothing of augur
@@ -107,17 +108,16 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     augur::tuner tuner(tasks, spaces, strategies, options);
     my_runner runner;
     const augur::toolchain made_with{"mycc 1.0", "-O3"}; // latencies of others would not count
-    std::optional<augur::log_writer> log;
+    std::optional<augur::tuning_log<plan>> log;
+    augur::tuning_hooks<plan, kernel> hooks; // none is needed
     if (argc > 1) {
-        auto old = augur::read_trials<plan>(argv[1], std::span<const kernel>(tasks), made_with);
-        if (!old && old.error().code != augur::errc::not_found) return std::puts(old.error().detail.c_str());
-        if (old) std::printf("%zu trials taken from the log\n", tuner.resume(std::move(old->trials)).taken);
-        auto opened = augur::log_writer::open(argv[1]);
+        auto opened = augur::open_tuning_log<plan>(argv[1], std::span<const kernel>(tasks), made_with);
         if (!opened) return std::puts(opened.error().detail.c_str());
         log.emplace(*std::move(opened));
+        for (const auto& text : log->passed_over()) std::puts(text.c_str());
+        std::printf("%zu trials taken from the log\n", tuner.resume(std::move(log->found.trials)).taken);
+        hooks.sink = augur::log_sink(log->writer, made_with);
     }
-    augur::tuning_hooks<plan, kernel> hooks; // none is needed
-    if (log) hooks.sink = augur::log_sink(*log, made_with);
     const auto summary = tuner.run(runner, hooks);
     if (!summary) return std::puts(summary.error().detail.c_str());
     bool best_found = true;

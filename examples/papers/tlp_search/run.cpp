@@ -15,6 +15,7 @@
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/tune/tuner.hpp>
+#include <augur/tune/tuning_log.hpp>
 
 #include "executor.hpp"
 #ifdef AUGUR_HAS_XGBOOST
@@ -114,10 +115,9 @@ struct timed_runner {
 /// Runs a tuner with its own log and times.
 template <class Tuner>
 augur::result<bool> run(augur::session& s, Tuner& tuner, const std::string& stem, const std::string& name, progress_line& progress) {
-    auto log = augur::log_writer::open(stem + ".jsonl");
+    auto log = augur::open_tuning_log(stem + ".jsonl", s.tasks(), s.made_with());
     if (!log) return log.error();
-    auto old = augur::read_trials(stem + ".jsonl", s.tasks(), s.made_with());
-    if (!old) return old.error();
+    auto* const old = &log->found;
     auto known = times::read(stem + ".times");
     if (auto fits = belong(known, *old, stem); !fits) return fits.error();
     known.fit(old->trials.size());
@@ -137,7 +137,7 @@ augur::result<bool> run(augur::session& s, Tuner& tuner, const std::string& stem
                       important);
     };
     auto summary = tuner.run(
-        runner, {.sink = augur::log_sink(*log, s.made_with()), .progress = std::ref(report), .stop = [] { return stop_requested().load(); }});
+        runner, {.sink = augur::log_sink(log->writer, s.made_with()), .progress = std::ref(report), .stop = [] { return stop_requested().load(); }});
     progress.clear();
     if (!summary) return summary.error();
     if (summary->model_errors > 0)
