@@ -98,9 +98,8 @@ result<void> basic_session<E>::prepare() {
     report_.made_with.compiler = used.identity;
     for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::native_c_options(report_.host));
-    if (!o.log.empty())
-        if (auto opened = open_log(o.log, o.resume); !opened) return opened;
-    return models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads);
+    if (auto read = models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
+    return o.log.empty() ? result<void>{} : open_log(o.log, o.resume); // last: what is refused leaves no log behind
 }
 
 template <bulk_executor E>
@@ -109,7 +108,8 @@ result<void> basic_session<E>::open_log(const std::string& path, bool resume) {
     auto log = open_tuning_log(path, std::span<const loopnest::kernel_task>(tasks_), report_.made_with);
     if (!log) return log.error();
     if (const auto records = log->writer.found().records; records > 0 && !resume)
-        return error{errc::invalid_argument, path + " holds " + std::to_string(records) + " records: expected a new log, or `resume`"};
+        return error{errc::invalid_argument,
+                     path + " holds " + std::to_string(records) + " records: expected `resume`, to continue with them, or another file"};
     log_.emplace(*std::move(log));
     report_.options.log = path;
     report_.options.resume = resume;
