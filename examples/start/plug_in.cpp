@@ -103,7 +103,7 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     // 5. The loop. With a cost model behind `strategies` the search is guided: see include/augur/session/detail/search.hpp for TLP.
     std::array<augur::random_search, 2> strategies;
     augur::tuning_options options;
-    options.trials = 240; // more than there are: a space that is used up ends its task
+    options.trials = 120; // of each task: more than there are: a space that is used up ends its task
     options.round = 10;
     augur::tuner tuner(tasks, spaces, strategies, options);
     my_runner runner;

@@ -164,7 +164,7 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
             pretended_model model;
             std::vector<augur::evolutionary<>> strategies(2, augur::evolutionary<>(few_generations()));
             augur::tuning_options o;
-            o.trials = 40;
+            o.trials = 20;
             o.round = 8;
             o.seed = seed;
             augur::tuner tuner(tasks, spaces, strategies, model, o);

@@ -64,7 +64,7 @@ result_of_run tune(std::size_t threads, Runner& runner, std::vector<augur::logge
     learning.first_update = 24;
     model tlp(pool, learning);
     augur::tuning_options options;
-    options.trials = 64;
+    options.trials = 32; // of each task
     options.round = 8;
     options.seed = 7;
     augur::tuner t(tasks, spaces, strategies, tlp, pool, options);

@@ -60,7 +60,7 @@ trials run(const std::string& path, std::size_t most, std::size_t& measured) {
     const std::vector<toy::grid> spaces(2);
     std::vector<augur::random_search> strategies(2);
     augur::tuning_options o;
-    o.trials = 60;
+    o.trials = 30; // of each task
     o.round = 6;
     o.seed = 4;
     augur::tuner t(tasks, spaces, strategies, o);

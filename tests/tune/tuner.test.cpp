@@ -97,9 +97,10 @@ augur::evolutionary_options small() {
     return o;
 }
 
-augur::tuning_options budget(std::size_t trials, std::size_t round = 8) {
+// So many trials of all tasks together.
+augur::tuning_options budget(std::size_t trials, std::size_t round = 8, std::size_t tasks = 2) {
     augur::tuning_options o;
-    o.trials = trials;
+    o.trials = trials / tasks;
     o.round = round;
     o.batch = 3;
     o.seed = 42;
@@ -389,7 +390,7 @@ TEST_CASE("tuner: a runner that lies is caught") {
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner t(tasks, spaces, strategies, budget(30, 6));
+    augur::tuner t(tasks, spaces, strategies, budget(30, 6, 1));
     struct liar {
         int call = 0;
         std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
@@ -419,7 +420,7 @@ TEST_CASE("tuner: more measurements than candidates end the run, and the first o
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner t(tasks, spaces, strategies, budget(30, 6));
+    augur::tuner t(tasks, spaces, strategies, budget(30, 6, 1));
     struct generous {
         std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
             measurement m;
@@ -443,7 +444,7 @@ TEST_CASE("tuner: recorded trials that are taken together are told once, before 
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    auto options = budget(60, 7);
+    auto options = budget(60, 7, 1);
     options.replay = false;
     augur::tuner t(tasks, spaces, strategies, options);
     std::vector<record> log(whole.written.begin(), whole.written.begin() + 25);
@@ -467,7 +468,7 @@ TEST_CASE("tuner: one repeat that is no time makes a trial unstable, wherever it
         const std::vector<task> tasks(1);
         const std::vector<toy::grid> spaces(1);
         std::vector<augur::random_search> strategies(1);
-        augur::tuner t(tasks, spaces, strategies, budget(1, 1));
+        augur::tuner t(tasks, spaces, strategies, budget(1, 1, 1));
         augur::function_runner runner([&](const task&, const schedule&) {
             measurement m;
             m.status = outcome::ok;
@@ -530,7 +531,7 @@ TEST_CASE("tuner: a model in trouble costs its scores, not the run") {
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::evolutionary<>> strategies(1, augur::evolutionary<>(small()));
-    augur::tuner t(tasks, spaces, strategies, model, budget(40));
+    augur::tuner t(tasks, spaces, strategies, model, budget(40, 8, 1));
     augur::function_runner runner(measure_toy);
     auto summary = t.run(runner);
     REQUIRE(summary);
@@ -543,7 +544,7 @@ TEST_CASE("tuner: a sink that fails ends the run after its batch, all of which w
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner t(tasks, spaces, strategies, budget(30));
+    augur::tuner t(tasks, spaces, strategies, budget(30, 8, 1));
     augur::function_runner runner(measure_toy);
     int written = 0;
     auto summary = t.run(runner, {.sink = [&](const task&, const schedule&, const measurement&) -> augur::result<void> {
@@ -557,7 +558,7 @@ TEST_CASE("tuner: a sink that fails ends the run after its batch, all of which w
 
     // The others of its batch were measured, too: what the sink does not take of one it may take of the next.
     std::vector<augur::random_search> anew(1);
-    auto in_fours = budget(30);
+    auto in_fours = budget(30, 8, 1);
     in_fours.batch = 4;
     augur::tuner u(tasks, spaces, anew, in_fours);
     written = 0;
@@ -582,7 +583,8 @@ TEST_CASE("tuner: senseless options are refused") {
         CHECK(summary.error().code == augur::errc::invalid_argument);
         return summary.error().detail;
     };
-    CHECK(refused(budget(1)) == "tuning: expected at least one trial for each of 2 tasks, 1 came");
+    CHECK(refused(budget(1)) == "tuning: expected at least one trial per task, and a budget that can be counted, got 0 for each of 2 tasks");
+    CHECK(refused(budget(std::numeric_limits<std::size_t>::max(), 8, 1)).find("can be counted") != std::string::npos);
     CHECK(refused(budget(10, 0)) == "tuning: expected round, batch and attempts of at least 1, 0, 3 and 4 came");
     auto shrinking = budget(10);
     shrinking.train_growth = 0.5;
@@ -618,7 +620,7 @@ TEST_CASE("tuner: a weight that is none is refused with the name of its task") {
     for (const double bad : {-1.0, inf, std::numeric_limits<double>::quiet_NaN()}) {
         const std::vector<weighed> tasks{{bad}};
         std::vector<augur::random_search> strategies(1);
-        augur::tuner t(tasks, spaces, strategies, budget(10));
+        augur::tuner t(tasks, spaces, strategies, budget(10, 8, 1));
         const auto summary = t.run(runner);
         REQUIRE(!summary);
         CHECK(summary.error().detail.find("'mm'") != std::string::npos);
@@ -632,7 +634,7 @@ TEST_CASE("tuner: training after 64, 128, 256 records, and the time it takes by 
     const std::vector<task> tasks(1);
     const std::vector<toy::grid> spaces(1);
     std::vector<augur::evolutionary<>> strategies(1, augur::evolutionary<>(small()));
-    auto options = budget(300, 10);
+    auto options = budget(300, 10, 1);
     options.train_first = 64;
     options.train_growth = 2;
     augur::tuner t(tasks, spaces, strategies, model, options);
@@ -707,7 +709,7 @@ TEST_CASE("tuner: where the space can decide a schedule, the strategies get the 
         log.push_back({augur::task_identity(tasks[0]), schedule{{i, 1, 2, 3, 4, 5}}, measure_toy(tasks[0], {{i, 1, 2, 3, 4, 5}})});
     log.push_back({augur::task_identity(tasks[0]), schedule{{1}}, measurement{}}); // no point of the space
     std::vector<spy> strategies(1);
-    auto options = budget(11);
+    auto options = budget(11, 8, 1);
     options.replay = false;
     augur::tuner t(tasks, spaces, strategies, options);
     CHECK(t.resume(log).taken == 11);
@@ -734,7 +736,7 @@ TEST_CASE("tuner: a second run is an error and changes nothing") {
             return std::vector<measurement>(candidates.size(), m);
         }
     } runner;
-    augur::tuner t(tasks, spaces, strategies, budget(10));
+    augur::tuner t(tasks, spaces, strategies, budget(10, 8, 1));
     REQUIRE(t.run(runner));
     const auto again = t.run(runner);
     REQUIRE(!again);

@@ -160,7 +160,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     }
     const auto& settings = s.options().search;
     augur::tuning_options options;
-    options.trials = settings.trials * s.tasks().size();
+    options.trials = settings.trials;
     options.round = settings.round_size();
     options.batch = 8;
     options.seed = seed;

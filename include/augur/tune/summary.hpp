@@ -26,9 +26,9 @@ using outcome_counts = std::array<std::size_t, outcome_kinds>;
 
 /// Options of a tuning run.
 struct tuning_options {
-    std::size_t trials = 1000; ///< total budget over all tasks, failed and recorded trials included; at least one per task
-    std::size_t round = 64;    ///< trials of a task between two scheduler decisions; reduced to trials / tasks, so that each task gets a round
-    std::size_t batch = 4;     ///< candidates per call of the runner; after each call the records are written and the stop flag is read
+    std::size_t trials = 64; ///< of each task, on average, failed and recorded ones included: the budget is this times the number of tasks
+    std::size_t round = 64;  ///< trials of a task between two scheduler decisions; at most `trials`, so that each task gets a round
+    std::size_t batch = 4;   ///< candidates per call of the runner; after each call the records are written and the stop flag is read
     std::uint64_t seed = 0;
     /// The model is trained at the end of the first round with this many records in all.
     std::size_t train_first = 1;

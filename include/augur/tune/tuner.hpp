@@ -169,11 +169,11 @@ public:
         if (!hooks.progress) hooks.progress = [](const tuning_progress&) {};
         if (!hooks.stop) hooks.stop = [] { return false; };
         if (!hooks.clock) hooks.clock = steady_seconds();
-        const std::size_t round = (std::min)(options_.round, options_.trials / tasks_.size());
+        const std::size_t round = (std::min)(options_.round, options_.trials);
         const double begin = hooks.clock();
         run_context<R> t{runner, hooks, begin, round};
         if (!options_.replay) take_all(t);
-        while (trials_.size() < options_.trials) {
+        while (trials_.size() < budget()) {
             summary_.interrupted = hooks.stop();
             if (summary_.interrupted) break;
             const auto task = scheduler_.next();
@@ -183,7 +183,7 @@ public:
                 take_all(t);
                 continue;
             }
-            auto ok = run_round(*task, (std::min)(round, options_.trials - trials_.size()), t);
+            auto ok = run_round(*task, (std::min)(round, budget() - trials_.size()), t);
             if (!ok) return ok.error();
             if (summary_.interrupted) break;
         }
@@ -245,11 +245,14 @@ private:
         return out;
     }
 
+    /// Trials of all tasks together.
+    [[nodiscard]] std::size_t budget() const noexcept { return options_.trials * tasks_.size(); }
+
     [[nodiscard]] result<void> check() const {
         if (tasks_.empty()) return error{errc::invalid_argument, "tuning: expected at least one task, none came"};
-        if (options_.trials < tasks_.size())
-            return error{errc::invalid_argument, "tuning: expected at least one trial for each of " + std::to_string(tasks_.size()) + " tasks, " +
-                                                     std::to_string(options_.trials) + " came"};
+        if (options_.trials == 0 || options_.trials > std::numeric_limits<std::size_t>::max() / tasks_.size())
+            return error{errc::invalid_argument, "tuning: expected at least one trial per task, and a budget that can be counted, got " +
+                                                     std::to_string(options_.trials) + " for each of " + std::to_string(tasks_.size()) + " tasks"};
         if (numbers_.size() != tasks_.size())
             return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
                                                      std::to_string(tasks_.size() - numbers_.size()) + " of " + std::to_string(tasks_.size()) +
@@ -357,10 +360,10 @@ private:
     /// Measures candidates in batches and writes their records. Stops between batches if the stop flag is set or the budget is used up.
     template <class Context>
     [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
-        for (std::size_t from = 0; from < all.size() && trials_.size() < options_.trials;) {
+        for (std::size_t from = 0; from < all.size() && trials_.size() < budget();) {
             summary_.interrupted = t.hooks.stop();
             if (summary_.interrupted) return {};
-            const std::size_t n = (std::min)({options_.batch, all.size() - from, options_.trials - trials_.size()});
+            const std::size_t n = (std::min)({options_.batch, all.size() - from, budget() - trials_.size()});
             std::vector<S> batch;
             batch.reserve(n);
             for (std::size_t i = 0; i < n; ++i) batch.push_back(std::move(all[from + i].schedule));
@@ -477,7 +480,7 @@ private:
         p.task = task;
         p.task_trials = summary_.tasks[task].trials;
         p.trials = trials_.size();
-        p.trials_total = options_.trials;
+        p.trials_total = budget();
         p.last_latency = trials_.back().outcome.latency();
         p.best_latency = summary_.tasks[task].best_latency;
         for (std::size_t i = 0; i < tasks_.size(); ++i)

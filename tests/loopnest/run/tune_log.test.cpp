@@ -101,9 +101,10 @@ std::string whole_part(const std::string& text) {
     return text.substr(0, end);
 }
 
+// So many trials of two tasks.
 augur::tuning_options budget(std::size_t trials) {
     augur::tuning_options o;
-    o.trials = trials;
+    o.trials = trials / 2;
     o.round = 8;
     o.batch = 4;
     o.seed = 7;

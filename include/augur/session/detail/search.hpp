@@ -112,7 +112,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         return out;
     }
     tuning_options options;
-    options.trials = settings.trials * tasks_.size();
+    options.trials = settings.trials;
     options.round = settings.round_size();
     options.batch = 8;
     options.seed = settings.seed;
