@@ -364,7 +364,7 @@ augur::tuning_summary run_on(const Space& space, std::size_t trials, std::vector
     const std::vector<task> tasks(1);
     const std::vector<Space> spaces(1, space);
     std::vector<augur::random_search> strategies(1);
-    augur::tuner t(tasks, spaces, strategies, budget(trials));
+    augur::tuner t(tasks, spaces, strategies, budget(trials, 8, 1));
     augur::function_runner runner(measure_toy);
     log_sink sink;
     auto summary = t.run(runner, {.sink = std::ref(sink)});
