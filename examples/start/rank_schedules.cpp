@@ -13,7 +13,7 @@ struct kernel { static const char* key() { return "dense 128x128x128"; } };
 template <> // 1. say how a plan is read: all the glue there is
 struct augur::schedule_traits<mycc::plan> {
     static void visit(const mycc::plan& p, auto& sink) {
-        for (const auto& s : p.steps) { sink.primitive(s.what); sink.number(std::int64_t{s.factor}); }
+        for (const auto& s : p.steps) { sink.primitive(s.what); sink.number(s.factor); }
     }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/hash.hpp>
 
 #include <doctest/doctest.h>
 
@@ -125,4 +126,37 @@ TEST_CASE("rebuild: items that mean nothing are an error") {
     const auto made = augur::schedule_traits<foreign>::rebuild(kernel{}, items);
     REQUIRE(!made);
     CHECK(made.error().code == augur::errc::unknown_primitive);
+}
+
+namespace {
+
+template <class Int>
+struct split_by {
+    static void visit(auto& sink) {
+        sink.primitive("split");
+        sink.number(static_cast<Int>(8));
+    }
+};
+template <class Int>
+std::vector<augur::schedule_item> items_of() {
+    augur::recording_sink sink;
+    augur::schedule_traits<split_by<Int>>::visit({}, sink);
+    CHECK(augur::hash_schedule(split_by<Int>{}) == augur::hash_schedule(split_by<std::int64_t>{}));
+    return sink.items;
+}
+
+} // namespace
+
+TEST_CASE("sinks take numbers of every arithmetic type: the integers as one, the reals as one") {
+    const auto expected = items_of<std::int64_t>();
+    CHECK(items_of<int>() == expected);
+    CHECK(items_of<unsigned>() == expected);
+    CHECK(items_of<long long>() == expected);
+    CHECK(items_of<std::size_t>() == expected);
+    CHECK(items_of<std::int8_t>() == expected);
+    CHECK(items_of<std::uint16_t>() == expected);
+    augur::recording_sink sink;
+    sink.number(1.5F);
+    sink.number(1.5);
+    CHECK(sink.items[0] == sink.items[1]);
 }

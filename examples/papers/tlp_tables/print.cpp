@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <unordered_set>
 
 #include <augur/record/replace_file.hpp>
@@ -105,7 +106,7 @@ constexpr std::array<const char*, 4> colours{"#0b62a4", "#d9822b", "#4d9221", "#
 struct item_counter {
     std::size_t items = 0;
     void primitive(std::string_view) {}
-    void number(std::int64_t) { ++items; }
+    void number(std::integral auto) { ++items; }
     void number(double) { ++items; }
     void name(std::string_view) { ++items; }
 };

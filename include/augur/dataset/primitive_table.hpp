@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -227,7 +228,7 @@ public:
         open_ = true;
         kind_ = table_->texts_.intern(kind);
     }
-    void number(std::int64_t n) { put(detail::item_tag::integer, n); }
+    void number(std::integral auto n) { put(detail::item_tag::integer, static_cast<std::int64_t>(n)); }
     void number(double d) { put(detail::item_tag::real, std::bit_cast<std::int64_t>(d)); }
     void name(std::string_view text) { put(detail::item_tag::name, table_->texts_.intern(text)); }
 

@@ -41,8 +41,8 @@ public:
         to_->steps.emplace_back(foreign_step{"." + std::string(kind), {}});
         item([&](json_writer& out) { out.value(step().kind); });
     }
-    void number(std::int64_t n) {
-        item([&](json_writer& out) { out.value(n); });
+    void number(std::integral auto n) {
+        item([&](json_writer& out) { out.value(static_cast<std::int64_t>(n)); });
     }
     void number(double x) {
         item([&](json_writer& out) {

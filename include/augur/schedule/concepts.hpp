@@ -31,7 +31,7 @@ struct schedule_traits {
 namespace detail { // private to this room
 struct null_sink {
     void primitive(std::string_view) const noexcept {} ///< begins a step; the following numbers and names belong to it
-    void number(std::int64_t) const noexcept {}        ///< a factor, or the index of an axis or a stage
+    void number(std::integral auto) const noexcept {}  ///< a factor, or the index of an axis or a stage
     void number(double) const noexcept {}
     void name(std::string_view) const noexcept {} ///< an axis or buffer name, a pragma
 };
@@ -49,7 +49,7 @@ concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, doubl
 /// A schedule: the transform steps, in order, that turn a workload into a program.
 ///
 /// Syntax      `schedule_traits<S>::visit(const S&, Sink&)` calls the sink's `primitive`, `number`, `name`; a
-///             number is a std::int64_t or a double; other types must be cast
+///             number is an integer within std::int64_t, or a float or double
 /// Semantics   (the compiler cannot check these; `testing::check_schedule` checks the first two)
 ///   begins    a visit begins with `primitive`; numbers and names belong to the primitive before them
 ///   stable    two visits of an unmodified schedule report equal steps
@@ -78,7 +78,7 @@ struct schedule_item {
 struct recording_sink {
     std::vector<schedule_item> items;
     void primitive(std::string_view s) { items.push_back({schedule_item::kind::primitive, 0, 0, std::string(s)}); }
-    void number(std::int64_t i) { items.push_back({schedule_item::kind::integer, i, 0, {}}); }
+    void number(std::integral auto i) { items.push_back({schedule_item::kind::integer, static_cast<std::int64_t>(i), 0, {}}); }
     void number(double d) { items.push_back({schedule_item::kind::real, 0, d, {}}); }
     void name(std::string_view s) { items.push_back({schedule_item::kind::name, 0, 0, std::string(s)}); }
 };

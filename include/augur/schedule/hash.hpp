@@ -6,6 +6,7 @@
 /// 64-bit hash of a schedule: its primitives, numbers and names.
 
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -19,7 +20,7 @@ namespace detail {
 struct hashing_sink {
     std::uint64_t state = 0;
     void primitive(std::string_view s) noexcept { take(1, fnv1a64(s)); }
-    void number(std::int64_t i) noexcept { take(2, static_cast<std::uint64_t>(i)); }
+    void number(std::integral auto i) noexcept { take(2, static_cast<std::uint64_t>(static_cast<std::int64_t>(i))); }
     void number(double d) noexcept { take(3, std::bit_cast<std::uint64_t>(d)); }
     void name(std::string_view s) noexcept { take(4, fnv1a64(s)); }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -95,7 +96,7 @@ struct known_kind_sink {
     bool any = false;
 
     void primitive(std::string_view kind) { any = any || std::find(schema.kinds.begin(), schema.kinds.end(), kind) != schema.kinds.end(); }
-    void number(std::int64_t) const noexcept {}
+    void number(std::integral auto) const noexcept {}
     void number(double) const noexcept {}
     void name(std::string_view) const noexcept {}
 };
@@ -134,7 +135,7 @@ struct feature_sink {
         if (k == schema.kinds.size() && schema.unknown == unknown_word::zeros) return;
         if (row != nullptr && k < numbers_end()) row[k] = 1;
     }
-    void number(std::int64_t n) { put(static_cast<float>(n)); }
+    void number(std::integral auto n) { put(static_cast<float>(static_cast<std::int64_t>(n))); }
     void number(double n) {
         const auto value = static_cast<float>(n);
         if (!std::isfinite(value)) {

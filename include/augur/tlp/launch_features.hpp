@@ -9,6 +9,7 @@
 /// transform steps determine the extents of split and fused loops; no compute DAG is needed.
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -236,9 +237,9 @@ public:
         kind_ = detail::loop_step_of(kind);
         next_->primitive(kind);
     }
-    void number(std::int64_t n) {
-        if (size_ < items_.size()) items_[size_++] = n;
-        else more_.push_back(n);
+    void number(std::integral auto n) {
+        if (size_ < items_.size()) items_[size_++] = static_cast<std::int64_t>(n);
+        else more_.push_back(static_cast<std::int64_t>(n));
         next_->number(n);
     }
     void number(double n) { next_->number(n); }

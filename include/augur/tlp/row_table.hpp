@@ -6,6 +6,7 @@
 /// Cache of feature rows: maps each primitive of a data set's primitive table to its row under one schema.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -114,7 +115,7 @@ private:
     struct item_sink {
         std::vector<std::int64_t>& items;
         void primitive(std::string_view) const {}
-        void number(std::int64_t n) const { items.push_back(n); }
+        void number(std::integral auto n) const { items.push_back(static_cast<std::int64_t>(n)); }
         void number(double) const {}
         void name(std::string_view) const {}
     };

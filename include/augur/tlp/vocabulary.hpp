@@ -9,6 +9,7 @@
 /// AutoTVM's knobs, MetaSchedule's instructions or Kernel Tuner's parameters.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -64,7 +65,7 @@ public:
         kind_.assign(kind);
         ++kinds_[kind_];
     }
-    void number(std::int64_t) { ++items_; }
+    void number(std::integral auto) { ++items_; }
     void number(double) { ++items_; }
     void name(std::string_view text) {
         ++items_;

@@ -12,6 +12,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -152,7 +153,7 @@ private:
             hash = row[heading] * factors[0];
             column = 0;
         }
-        void number(std::int64_t n) { put(static_cast<float>(n)); }
+        void number(std::integral auto n) { put(static_cast<float>(static_cast<std::int64_t>(n))); }
         void number(double n) {
             const auto value = static_cast<float>(n);
             failed = failed || !std::isfinite(value);
