@@ -39,7 +39,8 @@ std::vector<augur::kernel> tlp_rounds::convolutions() {
         const auto net = augur::find_network(name);
         if (!net) std::abort();
         for (const auto& k : net->kernels)
-            if (k.what.kind() == augur::kernel_kind::conv2d || k.what.kind() == augur::kernel_kind::depthwise_conv2d) all.push_back(k.what);
+            if (k.workload.kind() == augur::kernel_kind::conv2d || k.workload.kind() == augur::kernel_kind::depthwise_conv2d)
+                all.push_back(k.workload);
     }
     return all;
 }

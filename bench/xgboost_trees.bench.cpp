@@ -108,7 +108,7 @@ BENCHMARK(rows)->Name("xgboost/rows");
 void score_rows(benchmark::State& state) {
     const auto& c = convolution::once();
     const auto& trees = five_members().members().front().front();
-    const auto all = task_normaliser::of(c.rows, columns);
+    const auto all = task_normaliser::fit(c.rows, columns);
     std::vector<float> related, scores(c.round.size());
     for (auto _ : state) {
         related = c.rows;

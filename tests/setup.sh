@@ -38,6 +38,7 @@ test | llvm-config-19 | ?llvm-19-dev     | -                      | -
 test | -              | doctest-dev      | doctest-devel          | doctest
 test | -              | nlohmann-json3-dev | json-devel           | nlohmann-json
 test | -              | libsimdjson-dev  | simdjson-devel         | simdjson
+test | -              | ?libxgboost-dev  | -                      | -
 test | zstd           | zstd             | zstd                   | zstd
 test | clang++-19     | ?clang-19        | -                      | -
 test | -              | ?libclang-rt-19-dev | -                   | -
@@ -45,7 +46,6 @@ test | -              | ?libc++-19-dev   | -                      | -
 test | -              | ?libc++abi-19-dev | -                     | -
 bench | -             | libbenchmark-dev | google-benchmark-devel | google-benchmark
 bench | -             | libopenblas-dev  | openblas-devel         | openblas
-bench | -             | ?libxgboost-dev  | -                      | -
 llvm-14 | llvm-config-14 | llvm-14-dev   | -                      | -
 llvm-16 | llvm-config-16 | llvm-16-dev   | -                      | -
 llvm-19 | llvm-config-19 | llvm-19-dev   | -                      | -

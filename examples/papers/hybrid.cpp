@@ -89,7 +89,7 @@ std::string settings_of(const augur::session& s) {
     add("threads", std::to_string(s.report().threads));
     add("candidates", std::to_string(o.search.trials) + " in rounds of " + std::to_string(o.search.round_size()));
     add("population", std::to_string(o.search.population));
-    for (const auto& k : o.work.kernels) add("kernel", k.what.text());
+    for (const auto& k : o.work.kernels) add("kernel", k.workload.text());
     return out;
 }
 

@@ -111,7 +111,7 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     std::optional<augur::tuning_log<plan>> log;
     augur::tuning_hooks<plan, kernel> hooks; // none is needed
     if (argc > 1) {
-        auto opened = augur::open_tuning_log<plan>(argv[1], std::span<const kernel>(tasks), made_with);
+        auto opened = augur::open_tuning_log<plan>(argv[1], tasks, made_with);
         if (!opened) return std::puts(opened.error().detail.c_str());
         log.emplace(*std::move(opened));
         for (const auto& text : log->passed_over()) std::puts(text.c_str());

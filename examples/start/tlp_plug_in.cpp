@@ -91,7 +91,7 @@ int main() {
         }
     const auto data = std::move(log).finish();
     // 3. The words of the language, and a network that learns from all kernels but those it is judged by.
-    const auto schema = augur::tlp::schema::learn(std::span<const plan>(plans), {});
+    const auto schema = augur::tlp::schema::learn(plans, {});
     if (!schema) return failed(schema.error());
     auto model = augur::tlp::trained_model::random_init(*schema, augur::tlp::config::small(0), augur::random_engine(1));
     if (!model) return failed(model.error());

@@ -227,7 +227,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap:
     for (std::size_t i = 0; i < s.kernels.size(); ++i) {
         const auto svg = curve_svg(s, i);
         out += "<figure>" + (svg.empty() ? std::string("<p>no trial succeeded</p>") : svg) + "<figcaption>" + escaped(s.kernels[i].label) +
-               "<br><code>" + escaped(s.options.work.kernels[i].what.text()) + "</code></figcaption></figure>\n";
+               "<br><code>" + escaped(s.options.work.kernels[i].workload.text()) + "</code></figcaption></figure>\n";
     }
     out += "</div>\n<h2>The run</h2>\n<ul>\n";
     for (const auto& one : s.searches)

@@ -65,7 +65,7 @@ augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
     augur::network all{"all", {}};
     for (const auto name : augur::network_names)
         if (const auto net = augur::find_network(name))
-            for (const auto& k : net->kernels) all.add(k.what);
+            for (const auto& k : net->kernels) all.add(k.workload);
     augur::random_engine(seed).shuffle(std::span(all.kernels));
     using f = family;
     constexpr std::array wanted{f::convolution, f::depthwise, f::product,     f::norm,      f::pooling, f::convolution, f::depthwise,  f::product,
@@ -74,11 +74,11 @@ augur::network draw_kernels(std::size_t count, std::uint64_t seed) {
     const auto take = [&](auto&& wants) {
         const auto at = std::find_if(all.kernels.begin(), all.kernels.end(), wants);
         if (at == all.kernels.end() || out.kernels.size() == count) return false;
-        out.kernels.push_back({at->what, 1});
+        out.kernels.push_back({at->workload, 1});
         all.kernels.erase(at);
         return true;
     };
-    for (const auto w : wanted) take([w](const augur::network_kernel& k) { return family_of(k.what.kind()) == w; });
+    for (const auto w : wanted) take([w](const augur::network_kernel& k) { return family_of(k.workload.kind()) == w; });
     while (take([](const augur::network_kernel&) { return true; })) {}
     return out;
 }

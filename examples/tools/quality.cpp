@@ -47,7 +47,7 @@ int run(augur::session_options options, int rounds, bool all) {
     std::vector<double> wanted;
     if (options.work.kernels.empty())
         for (const auto& b : bars) options.work.add(augur::kernel::parse(b.kernel));
-    for (const auto& k : options.work.kernels) wanted.push_back(wanted_of(k.what));
+    for (const auto& k : options.work.kernels) wanted.push_back(wanted_of(k.workload));
     auto session = augur::session::create(std::move(options));
     if (!session) return examples::complain("quality", session.error(), examples::misuse);
     examples::progress_line progress;

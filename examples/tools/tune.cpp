@@ -26,7 +26,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
             auto found = augur::find_network(text);
             if (!found) return found.error();
             s.work.name += (s.work.name.empty() ? "" : " + ") + found->name;
-            for (const auto& k : found->kernels) s.work.add(k.what, k.uses);
+            for (const auto& k : found->kernels) s.work.add(k.workload, k.uses);
             return {};
         },
         true);

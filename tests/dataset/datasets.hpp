@@ -70,7 +70,7 @@ std::string spell(const S& s) {
     schedule_traits<S>::visit(s, seen);
     std::string text;
     for (const auto& i : seen.items)
-        text += std::to_string(static_cast<int>(i.what)) + "," + std::to_string(i.integer) + "," +
+        text += std::to_string(static_cast<int>(i.type)) + "," + std::to_string(i.integer) + "," +
                 std::to_string(std::bit_cast<std::uint64_t>(i.real)) + "," + std::to_string(i.text.size()) + "," + i.text + ";";
     return text;
 }

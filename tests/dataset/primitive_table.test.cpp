@@ -21,7 +21,7 @@ namespace {
 struct items {
     std::vector<schedule_item> list;
     void visit(auto& sink) const {
-        for (const auto& i : list) switch (i.what) {
+        for (const auto& i : list) switch (i.type) {
             case schedule_item::kind::primitive: sink.primitive(i.text); break;
             case schedule_item::kind::integer: sink.number(i.integer); break;
             case schedule_item::kind::real: sink.number(i.real); break;
@@ -38,7 +38,7 @@ schedule_item name(std::string text) { return {schedule_item::kind::name, 0, 0, 
 std::string spell(const std::vector<schedule_item>& list) {
     std::string text;
     for (const auto& i : list)
-        text += std::to_string(static_cast<int>(i.what)) + "," + std::to_string(i.integer) + "," +
+        text += std::to_string(static_cast<int>(i.type)) + "," + std::to_string(i.integer) + "," +
                 std::to_string(std::bit_cast<std::uint64_t>(i.real)) + "," + std::to_string(i.text.size()) + "," + i.text + ";";
     return text;
 }
@@ -96,7 +96,7 @@ TEST_CASE("primitive_table: equal calls have one id, others have another; a map 
         std::vector<primitive_id> expected;
         std::vector<schedule_item> one;
         for (std::size_t i = 0; i <= all.back().list.size(); ++i) {
-            const bool ends = i == all.back().list.size() || all.back().list[i].what == schedule_item::kind::primitive;
+            const bool ends = i == all.back().list.size() || all.back().list[i].type == schedule_item::kind::primitive;
             if (ends && !one.empty()) expected.push_back(twin.emplace(spell(one), static_cast<primitive_id>(twin.size())).first->second);
             if (ends) one.clear();
             if (i < all.back().list.size()) one.push_back(all.back().list[i]);

@@ -20,7 +20,7 @@ namespace {
 struct logged {
     dataset data;
     tlp::row_table table{tlp::schema::ansor(8, 4, 4)};
-    tlp::config input = tlp::config::full(0).of(table.schema());
+    tlp::config input = tlp::config::full(0).with_input(table.schema());
 
     logged() {
         dataset_builder builder;

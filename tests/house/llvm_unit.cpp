@@ -50,7 +50,7 @@ Expected<unsigned> countPrimitives(const Plan& P) {
     recording_sink Seen;
     schedule_traits<Plan>::visit(P, Seen);
     unsigned N = 0;
-    for (const auto& Item : Seen.items) N += Item.what == schedule_item::kind::primitive;
+    for (const auto& Item : Seen.items) N += Item.type == schedule_item::kind::primitive;
     return N;
 }
 

@@ -23,7 +23,7 @@ std::vector<float> some(std::size_t n, std::uint64_t seed) {
 }
 
 std::vector<float> both(const bounded_blend& how, const std::vector<float>& said, std::vector<float> scores) {
-    how.add(task_normaliser::of(said, 1), said, scores);
+    how.add(task_normaliser::fit(said, 1), said, scores);
     return scores;
 }
 
@@ -31,7 +31,7 @@ std::vector<float> both(const bounded_blend& how, const std::vector<float>& said
 
 TEST_CASE("second opinion: the formula, in double") {
     const auto said = some(33, 1), first = some(33, 2);
-    const double middle = task_normaliser::of(said, 1).middle().front();
+    const double middle = task_normaliser::fit(said, 1).middle().front();
     const auto got = both({0.5F, 2}, said, first);
     for (std::size_t i = 0; i < got.size(); ++i)
         CHECK(double(got[i]) == doctest::Approx(double(first[i]) + 0.5 * std::tanh((double(said[i]) - middle) / 2)).epsilon(1e-6));
@@ -62,6 +62,6 @@ TEST_CASE("second opinion: who cannot score has none") {
     const std::vector<float> first{1, 2, 3};
     CHECK(both({}, {none, none, 7}, first) == first);
     std::vector<float> nothing;
-    bounded_blend().add(task_normaliser::of(first, 1), {}, nothing);
+    bounded_blend().add(task_normaliser::fit(first, 1), {}, nothing);
     CHECK(nothing.empty());
 }

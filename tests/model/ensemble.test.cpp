@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/model/ensemble.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -47,6 +48,33 @@ TEST_CASE("ensemble: the mean, -infinity where any member has it, the members' e
     const auto refused = three.score(kernel{}, std::span(schedules), std::span<float>(scores));
     REQUIRE(!refused);
     CHECK(refused.error().code == augur::errc::limit);
+}
+
+TEST_CASE("ensemble and the scorers of TLP take vectors, arrays and spans of schedules") {
+    auto schedules = tlp_data::random_schedules(3, 7);
+    const std::array<augur::step_list, 3> fixed{schedules[0], schedules[1], schedules[2]};
+    augur::serial_executor serial;
+    const auto model = *augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::small(0), augur::random_engine(1));
+    const auto all_agree = [&](auto& scorer) {
+        std::vector<float> expected(3);
+        REQUIRE(scorer.score(kernel{}, std::span<const augur::step_list>(schedules), std::span<float>(expected)));
+        const auto same = [&](const auto& range) {
+            std::vector<float> scores(3);
+            REQUIRE(scorer.score(kernel{}, range, scores));
+            CHECK(scores == expected);
+        };
+        same(schedules);
+        same(std::span(schedules)); // of schedules that are not const
+        same(fixed);
+    };
+    auto scorer = model.scorer(serial);
+    all_agree(scorer);
+    const auto frozen = augur::tlp::freeze(model);
+    REQUIRE(frozen);
+    auto fast = frozen->scorer(serial);
+    all_agree(fast);
+    augur::ensemble<by_heart> two({{{1, 2, 3}}, {{3, 4, 5}}});
+    all_agree(two);
 }
 
 TEST_CASE("ensemble: of TLP models, beside each of them") {

@@ -29,7 +29,7 @@ std::vector<float> some_rows(std::size_t n, std::uint64_t seed) {
 TEST_CASE("reference: the lower median of each column") {
     for (std::size_t n = 1; n < 40; ++n) {
         const auto rows = some_rows(n, n);
-        const auto all = task_normaliser::of(rows, columns);
+        const auto all = task_normaliser::fit(rows, columns);
         REQUIRE(all.middle().size() == columns);
         for (std::size_t c = 0; c < columns; ++c) {
             std::vector<float> column;
@@ -47,8 +47,8 @@ TEST_CASE("reference: what all candidates of a task have in common does not matt
     auto rows = some_rows(50, 1);
     auto moved = rows;
     for (std::size_t i = 0; i < rows.size(); ++i) moved[i] += static_cast<float>(64 * (i % columns)); // exact in float
-    task_normaliser::of(rows, columns).relate(rows);
-    task_normaliser::of(moved, columns).relate(moved);
+    task_normaliser::fit(rows, columns).relate(rows);
+    task_normaliser::fit(moved, columns).relate(moved);
     CHECK(rows == moved);
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("reference: equal rows, as each compared with each") {
 }
 
 TEST_CASE("reference: ranks, worked out by hand") {
-    const auto all = task_normaliser::of(std::vector<float>{2, 7, 5, 7, 1, 7, 2, 7}, 2, normalisation::ranked); // columns 2 5 1 2 and 7 7 7 7
+    const auto all = task_normaliser::fit(std::vector<float>{2, 7, 5, 7, 1, 7, 2, 7}, 2, normalisation::ranked); // columns 2 5 1 2 and 7 7 7 7
     CHECK(all.columns() == 2);
     struct expected {
         float value, first, second;
@@ -87,7 +87,7 @@ TEST_CASE("reference: ranks, worked out by hand") {
         all.relate(asked);
         CHECK(asked == std::vector<float>{e.first, e.second});
     }
-    const auto one = task_normaliser::of(std::vector<float>{4}, 1, normalisation::ranked);
+    const auto one = task_normaliser::fit(std::vector<float>{4}, 1, normalisation::ranked);
     std::vector<float> asked{3, 4, 5};
     one.relate(asked);
     CHECK(asked == std::vector<float>{0, 0.5F, 1});
@@ -99,8 +99,8 @@ TEST_CASE("reference: the ranks of a value and of its opposite among opposites a
     auto opposites = rows, opposed = others;
     for (float& x : opposites) x = -x;
     for (float& x : opposed) x = -x;
-    task_normaliser::of(rows, columns, normalisation::ranked).relate(others);
-    task_normaliser::of(opposites, columns, normalisation::ranked).relate(opposed);
+    task_normaliser::fit(rows, columns, normalisation::ranked).relate(others);
+    task_normaliser::fit(opposites, columns, normalisation::ranked).relate(opposed);
     for (std::size_t i = 0; i < others.size(); ++i) {
         CHECK(others[i] >= 0);
         CHECK(others[i] <= 1);
@@ -111,7 +111,7 @@ TEST_CASE("reference: the ranks of a value and of its opposite among opposites a
 TEST_CASE("reference: the absolute view changes nothing") {
     const auto rows = some_rows(60, 8);
     auto same = rows;
-    task_normaliser::of(rows, columns, normalisation::absolute).relate(same);
+    task_normaliser::fit(rows, columns, normalisation::absolute).relate(same);
     CHECK(same == rows);
 }
 

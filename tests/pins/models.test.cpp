@@ -121,7 +121,7 @@ TEST_CASE("pins: small boosted trees") {
         const auto trees = take(augur::tlp_trees::train(l.table, l.data, l.train.records, l.train.labels, l.train.groups, o));
         book.numbers("tlp_trees", seed, scores(trees, l));
         augur::trees_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row> online(
-            augur::loopnest::nest_row(augur::loopnest::nest_target::of(augur::xeon_gold_5220r(), 24)), [&] {
+            augur::loopnest::nest_row(augur::loopnest::nest_target::make(augur::xeon_gold_5220r(), 24)), [&] {
                 auto few = augur::few_sample_trees();
                 few.rounds = 8;
                 few.seed = seed;

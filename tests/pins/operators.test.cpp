@@ -72,7 +72,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
     std::set<augur::kernel_kind> kinds;
     for (const auto text : pins::kernels) {
         const pins::problem p(text);
-        const augur::kernel& kernel = p.task.what();
+        const augur::kernel& kernel = p.task.workload();
         kinds.insert(kernel.kind());
         const std::string name(text.substr(0, text.find(',', text.rfind('='))));
         book.text(name + ".kernel", 0, kernel.text() + kernel.workload_key() + kernel.class_name() + std::to_string(p.task.flops()));
@@ -100,7 +100,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
                     return told(augur::loopnest::compile_schedule(p.task, *made, augur::loopnest::native_c_options(on)), [](const auto& program) {
                         std::string out = program.source + program.entry + program.pack_entry;
                         for (const auto& b : program.buffers)
-                            out += std::to_string(static_cast<int>(b.what)) + "/" + std::to_string(b.elements) + " ";
+                            out += std::to_string(static_cast<int>(b.purpose)) + "/" + std::to_string(b.elements) + " ";
                         return out;
                     });
                 };
@@ -112,7 +112,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
                                 [&](std::size_t n) { return spell(std::span(rows).first(n * schema.columns)); });
                 }
                 std::vector<float> row(augur::loopnest::nest_row::columns());
-                augur::loopnest::nest_row describe(augur::loopnest::nest_target::of(wide, 24));
+                augur::loopnest::nest_row describe(augur::loopnest::nest_target::make(wide, 24));
                 REQUIRE(describe(p.task, *made, row));
                 nest += spell(row);
                 augur::loopnest::crop_feature_extractor gather;

@@ -29,7 +29,7 @@ struct words { // a schedule that is the items it shows
     std::vector<schedule_item> items;
     void visit(auto& k) const {
         for (const auto& i : items) {
-            switch (i.what) {
+            switch (i.type) {
             case schedule_item::kind::primitive: k.primitive(i.text); break;
             case schedule_item::kind::integer: k.number(i.integer); break;
             case schedule_item::kind::real: k.number(i.real); break;
@@ -59,10 +59,10 @@ schedule_item item(augur::random_engine& rng, bool first) {
     static const std::string texts[] = {"i", "", "SP", ".", "a \"b\"\\\n\t\x01", "\xC3\xA9", "8", "[0.5]", std::string(300, 'x')};
     static const std::int64_t numbers[] = {0, -1, 512, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
     schedule_item out;
-    out.what = first ? schedule_item::kind::primitive : static_cast<schedule_item::kind>(rng.below(4));
-    if (out.what == schedule_item::kind::integer)
+    out.type = first ? schedule_item::kind::primitive : static_cast<schedule_item::kind>(rng.below(4));
+    if (out.type == schedule_item::kind::integer)
         out.integer = rng.below(2) == 0 ? numbers[rng.below(std::size(numbers))] : static_cast<std::int64_t>(rng.below(1000));
-    else if (out.what == schedule_item::kind::real) {
+    else if (out.type == schedule_item::kind::real) {
         const auto bits = std::bit_cast<double>(rng());
         const double few[] = {8.0,
                               -0.0,

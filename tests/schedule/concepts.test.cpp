@@ -67,7 +67,7 @@ struct augur::schedule_traits<foreign> {
     static augur::result<foreign> rebuild(const kernel&, std::span<const augur::schedule_item> items) {
         foreign s;
         for (const auto& item : items)
-            if (item.what == schedule_item::kind::integer) s.factors.push_back(static_cast<int>(item.integer));
+            if (item.type == schedule_item::kind::integer) s.factors.push_back(static_cast<int>(item.integer));
             else if (item.text != "tile") return augur::error{augur::errc::unknown_primitive, "expected tile, got " + item.text};
         return s;
     }

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../may_skip.hpp"
 #include "data.hpp"
 
 namespace nn = augur::nn;
@@ -50,11 +51,8 @@ const std::string script = "python3 " + quoted(tests + "/../docs/convert_tlp_wei
 
 } // namespace
 
-TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as their networks do") {
-    if (!run("python3 -c 'import zipfile' 2> /dev/null")) {
-        MESSAGE("skipped: no python3 here");
-        return;
-    }
+TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as their networks do" MAY_SKIP) {
+    if (!run("python3 -c 'import zipfile' 2> /dev/null")) SKIP_CASE("no python3 here");
     const folder at;
     const std::string raw = at.path + "/raw", pt = at.path + "/state.pt", weights = at.path + "/weights.safetensors";
     const auto models = tlp_data::load("tlp_forward.json")["models"];

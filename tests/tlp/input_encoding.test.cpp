@@ -47,7 +47,7 @@ TEST_CASE("tlp input: a number in bands says its size twice and its divisors") {
 
 TEST_CASE("tlp input: numbers in bands, one-hots as they are, in their order") {
     const auto schema = augur::tlp::schema::ansor(8, 2, 3);
-    const auto config = augur::tlp::config::small(0).of(schema);
+    const auto config = augur::tlp::config::small(0).with_input(schema);
     REQUIRE(config.columns == 25);
     REQUIRE(config.numbers_at == 20);
     REQUIRE(config.numbers == 2);

@@ -38,7 +38,7 @@ rows rows_of(const augur::step_list& s) {
     s.visit(plain);
     REQUIRE(seen.items.size() == plain.items.size() + 5 * told.size());
     for (std::size_t i = 0; i < plain.items.size(); ++i)
-        CHECK((seen.items[i].what == plain.items[i].what && seen.items[i].text == plain.items[i].text));
+        CHECK((seen.items[i].type == plain.items[i].type && seen.items[i].text == plain.items[i].text));
     for (std::size_t r = 0; r < told.size(); ++r) {
         const auto* at = &seen.items[plain.items.size() + 5 * r];
         CHECK(at[0].text == "TH");

@@ -23,8 +23,8 @@ struct augur::schedule_traits<toy::schedule> {
     static result<toy::schedule> rebuild(const toy::task&, std::span<const schedule_item> items) {
         toy::schedule out;
         for (const auto& i : items) {
-            if (i.what == schedule_item::kind::integer) out.numbers.push_back(i.integer);
-            else if (i.what != schedule_item::kind::primitive) return error{errc::illegal_schedule, "expected numbers alone"};
+            if (i.type == schedule_item::kind::integer) out.numbers.push_back(i.integer);
+            else if (i.type != schedule_item::kind::primitive) return error{errc::illegal_schedule, "expected numbers alone"};
         }
         if (out.numbers.size() != 6) return error{errc::illegal_schedule, "expected six numbers"};
         return out;
@@ -64,7 +64,7 @@ trials run(const std::string& path, std::size_t most, std::size_t& measured) {
     o.round = 6;
     o.seed = 4;
     augur::tuner t(tasks, spaces, strategies, o);
-    auto old = augur::read_trials<schedule>(path, std::span<const task>(tasks), made_with);
+    auto old = augur::read_trials<schedule>(path, tasks, made_with);
     if (old) {
         CHECK(old->other_schedule == 0);
         t.resume(std::move(old->trials));
@@ -122,7 +122,7 @@ TEST_CASE("trial_log: what is not of this run is counted, with the first reason"
         ansor.steps.emplace_back(augur::compute_inline_step{1});
         REQUIRE(sink(tasks[0], ansor, m));
     }
-    const auto old = augur::read_trials<schedule>(tmp / "a.log", std::span<const task>(tasks), made_with);
+    const auto old = augur::read_trials<schedule>(tmp / "a.log", tasks, made_with);
     REQUIRE(old);
     REQUIRE(old->trials.size() == 1);
     CHECK(old->trials[0].task == augur::task_identity(tasks[0]));

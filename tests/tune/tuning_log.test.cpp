@@ -27,7 +27,7 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
     m.status = augur::outcome::ok;
     m.seconds = {1e-3};
     {
-        auto log = augur::open_tuning_log(path, std::span<const task>(tasks), made_with); // a new one
+        auto log = augur::open_tuning_log(path, tasks, made_with); // a new one
         REQUIRE(log);
         CHECK(log->found.trials.empty());
         CHECK(log->passed_over().empty());
@@ -37,14 +37,14 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
         REQUIRE(sink(task{"dense"}, steps(1), m));
         REQUIRE(other(tasks[0], steps(3), m));
         REQUIRE(other(tasks[0], steps(4), m));
-        const auto second = augur::open_tuning_log(path, std::span<const task>(tasks), made_with);
+        const auto second = augur::open_tuning_log(path, tasks, made_with);
         CHECK(second.error().code == augur::errc::busy);
     }
     {
         std::ofstream out(path, std::ios::app);
         out << "no record\n{\"i\": [[\"conv"; // a damaged line and an unfinished record
     }
-    auto log = augur::open_tuning_log(path, std::span<const task>(tasks), made_with);
+    auto log = augur::open_tuning_log(path, tasks, made_with);
     REQUIRE(log);
     REQUIRE(log->found.trials.size() == 2);
     CHECK(augur::hash_schedule(log->found.trials[1].schedule) == augur::hash_schedule(steps(2)));
@@ -55,5 +55,5 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
     CHECK(said[2].starts_with(path + ": 1 lines are damaged and are passed over; the first: "));
     CHECK(said[2].find(log->first_bad_line) != std::string::npos);
     CHECK(said[3] == path + ": 13 bytes of an unfinished record at the end were cut off");
-    CHECK(augur::open_tuning_log(tmp / "no/such.log", std::span<const task>(tasks), made_with).error().code == augur::errc::not_found);
+    CHECK(augur::open_tuning_log(tmp / "no/such.log", tasks, made_with).error().code == augur::errc::not_found);
 }

@@ -96,10 +96,10 @@ TEST_CASE("networks: kernels are distinct and valid, and every text reads back")
         CHECK(net.name == name);
         for (std::size_t i = 0; i < net.kernels.size(); ++i) {
             CHECK(net.kernels[i].uses >= 1);
-            const auto again = kernel::parse(net.kernels[i].what.text());
+            const auto again = kernel::parse(net.kernels[i].workload.text());
             REQUIRE(again);
-            CHECK(*again == net.kernels[i].what);
-            for (std::size_t j = 0; j < i; ++j) CHECK(net.kernels[j].what.workload_key() != net.kernels[i].what.workload_key());
+            CHECK(*again == net.kernels[i].workload);
+            for (std::size_t j = 0; j < i; ++j) CHECK(net.kernels[j].workload.workload_key() != net.kernels[i].workload.workload_key());
         }
     }
     CHECK(find("resnet_18").kernels.size() == 18);

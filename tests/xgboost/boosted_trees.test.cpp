@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("boosted trees") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/boosted_trees.hpp>
 
 #include <cmath>
@@ -256,5 +250,3 @@ TEST_CASE("boosted trees: bad input is an error in words") {
     REQUIRE(trees->predict(odd, std::span(out).first(1)));
     CHECK(std::isfinite(out[0]));
 }
-
-#endif

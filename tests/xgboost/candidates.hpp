@@ -23,7 +23,7 @@ struct kernel {
             labels.push_back((8 - a + b) / 16);
         }
     }
-    [[nodiscard]] augur::task_normaliser all() const { return augur::task_normaliser::of(rows, columns); }
+    [[nodiscard]] augur::task_normaliser all() const { return augur::task_normaliser::fit(rows, columns); }
 };
 
 inline augur::boosted_trees_options quick(std::uint64_t seed = 7) {

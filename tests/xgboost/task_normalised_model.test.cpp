@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("relative model") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/task_normalised_model.hpp>
 
 #include <algorithm>
@@ -45,7 +39,7 @@ std::vector<task_normalised_trees> members(normalisation view, std::size_t count
         task_normalised_samples samples(columns, view);
         for (std::uint64_t t = 0; t < 3; ++t) {
             const kernel k(200, static_cast<float>(16 * t), 10 * m + t);
-            REQUIRE(samples.add(task_normaliser::of(k.rows, columns, view), k.rows, k.labels));
+            REQUIRE(samples.add(task_normaliser::fit(k.rows, columns, view), k.rows, k.labels));
         }
         auto trees = task_normalised_trees::train(samples, quick(m));
         REQUIRE(trees);
@@ -71,7 +65,7 @@ TEST_CASE("relative model: a score is the members' mean and the opinion, of what
         std::vector<float> scores(asked.size());
         REQUIRE(model.score(task, asked, scores));
 
-        const auto all = task_normaliser::of(std::span(far.rows).first(100 * columns), columns, view);
+        const auto all = task_normaliser::fit(std::span(far.rows).first(100 * columns), columns, view);
         std::vector<float> expected(asked.size()), one(asked.size()), said;
         for (const auto& t : trees) {
             std::vector<float> rows(far.rows.begin() + 60 * columns, far.rows.end());
@@ -138,5 +132,3 @@ TEST_CASE("relative model: what cannot be scored") {
     CHECK(refused.error().code == errc::shape_mismatch);
     CHECK(model.score(task, {}, {}));
 }
-
-#endif

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("relative online") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/task_normalised_online.hpp>
 
 #include <algorithm>
@@ -100,7 +94,7 @@ TEST_CASE("relative online: trees on what was known, then on that and the record
     REQUIRE(model->update(all));
     auto samples = known(); // by key: "far" before "near"
     const auto add = [&](const kernel& k, std::uint32_t met, std::uint32_t n) {
-        const auto of = task_normaliser::of(std::span(k.rows).first(met * columns), columns);
+        const auto of = task_normaliser::fit(std::span(k.rows).first(met * columns), columns);
         const std::vector<float> rows(k.rows.begin(), k.rows.begin() + static_cast<std::ptrdiff_t>(n * columns));
         std::vector<float> labels(k.labels.begin(), k.labels.begin() + n);
         const float best = *std::max_element(labels.begin(), labels.end());
@@ -193,5 +187,3 @@ TEST_CASE("relative online: rows that cannot be made, failures, and what is refu
         CHECK(none.error().code == errc::invalid_argument);
     }
 }
-
-#endif

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("relative trees") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/task_normalised_trees.hpp>
 
 #include <algorithm>
@@ -81,7 +75,7 @@ TEST_CASE("relative trees: the same seed gives the same trees on any number of t
 TEST_CASE("relative trees: a program's label is the best of its measurements, cubed") {
     task_normalised_samples samples(columns);
     const std::vector<float> rows{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, labels{0.5F, 0, 1, 0.25F};
-    const auto all = task_normaliser::of(rows, columns);
+    const auto all = task_normaliser::fit(rows, columns);
     REQUIRE(samples.add(all, rows, labels));
     REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.5F))); // of another task: nothing to do with it
     REQUIRE(samples.add(all, rows, std::vector<float>(4, 0.0F))); // all failed: nothing to learn
@@ -96,7 +90,7 @@ TEST_CASE("relative trees: each view learns the law, and is known again when it 
     for (const auto view : {normalisation::ranked, normalisation::absolute}) {
         task_normalised_samples samples(columns, view);
         const kernel k(300, 0, 3), other(300, 0, 4);
-        const auto shown = [&](const kernel& of) { return task_normaliser::of(of.rows, columns, view); };
+        const auto shown = [&](const kernel& of) { return task_normaliser::fit(of.rows, columns, view); };
         REQUIRE(samples.add(shown(k), k.rows, k.labels));
         const auto trees = task_normalised_trees::train(samples, quick());
         REQUIRE(trees);
@@ -116,13 +110,13 @@ TEST_CASE("relative trees: each view learns the law, and is known again when it 
 TEST_CASE("relative trees: what does not fit is refused") {
     task_normalised_samples samples(columns);
     const std::vector<float> rows{1, 2, 3, 4, 5, 6};
-    const auto all = task_normaliser::of(rows, columns), narrow = task_normaliser::of(rows, 2);
+    const auto all = task_normaliser::fit(rows, columns), narrow = task_normaliser::fit(rows, 2);
     const auto refusal = [](const result<void>& r) { return r ? errc{} : r.error().code; };
     CHECK(refusal(samples.add(all, rows, std::vector<float>(3))) == errc::shape_mismatch);
     CHECK(refusal(samples.add(narrow, rows, std::vector<float>(2))) == errc::shape_mismatch);
     for (const float bad : {-0.1F, 1.5F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
         CHECK(refusal(samples.add(all, rows, std::vector<float>{1, bad})) == errc::invalid_argument);
-    CHECK(refusal(samples.add(task_normaliser::of(rows, columns, normalisation::ranked), rows, std::vector<float>(2))) == errc::invalid_argument);
+    CHECK(refusal(samples.add(task_normaliser::fit(rows, columns, normalisation::ranked), rows, std::vector<float>(2))) == errc::invalid_argument);
     CHECK(samples.size() == 0);
     CHECK(!task_normalised_trees::train(samples)); // nothing to learn from
     const auto trees = trained();
@@ -130,8 +124,6 @@ TEST_CASE("relative trees: what does not fit is refused") {
     std::vector<float> some = rows, scores(2), three(3);
     CHECK(refusal(trees->score(narrow, some, scores)) == errc::shape_mismatch);
     CHECK(refusal(trees->score(all, some, three)) == errc::shape_mismatch);
-    CHECK(refusal(trees->score(task_normaliser::of(rows, columns, normalisation::absolute), some, scores)) == errc::invalid_argument);
+    CHECK(refusal(trees->score(task_normaliser::fit(rows, columns, normalisation::absolute), some, scores)) == errc::invalid_argument);
     CHECK(some == rows); // as they were
 }
-
-#endif

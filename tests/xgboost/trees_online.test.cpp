@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("trees online") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/trees_online.hpp>
 
 #include <algorithm>
@@ -251,5 +245,3 @@ TEST_CASE("trees online: tasks of another size, failures, schedules without a ro
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == augur::errc::shape_mismatch);
 }
-
-#endif

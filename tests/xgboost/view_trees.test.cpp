@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("view trees") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/view_trees.hpp>
 
 #include <algorithm>
@@ -50,14 +44,14 @@ TEST_CASE("view trees: proposals are what members, means, opinions and turns mak
     for (const bool opinion : {false, true}) {
         std::vector<std::vector<float>> scores;
         for (std::size_t v = 0; v < three.size(); ++v) {
-            const auto all = task_normaliser::of(far.rows, columns, three[v]);
+            const auto all = task_normaliser::fit(far.rows, columns, three[v]);
             std::vector<float> sum(150), one(150);
             for (const auto& member : trees.members()) {
                 auto rows = far.rows;
                 REQUIRE(member[v].score(all, rows, one));
                 for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i] / 2;
             }
-            if (opinion) bounded_blend().add(task_normaliser::of(said, 1), said, sum);
+            if (opinion) bounded_blend().add(task_normaliser::fit(said, 1), said, sum);
             scores.push_back(sum);
         }
         const auto expected = take_turns(scores, equal_rows(far.rows, columns), 20);
@@ -119,5 +113,3 @@ TEST_CASE("view trees: what does not fit is refused") {
     REQUIRE(nothing);
     CHECK(nothing->empty());
 }
-
-#endif

@@ -93,7 +93,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     const auto c_code = augur::loopnest::native_c_options(session->host());
     for (const auto& t : session->tasks()) {
         measured_task task;
-        task.name = augur::kernel_label(t.what());
+        task.name = augur::kernel_label(t.workload());
         std::size_t number = 0;
         for (const auto& trial : rounds.front().trials) {
             if (trial.task != augur::task_identity(t) || number == o.schedules) continue;

@@ -75,7 +75,7 @@ result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::t
     const augur::tlp::online_options o;
     const augur::tlp::row_table table(o.schema, data.primitives());
     const augur::random_engine rng(seed);
-    auto net = augur::tlp::model<float>::random_init(o.config.of(o.schema), rng.stream(0));
+    auto net = augur::tlp::model<float>::random_init(o.config.with_input(o.schema), rng.stream(0));
     augur::tlp::deduplicated_batch bags(o.schema.columns, net.config.order());
     for (const auto r : train.records)
         if (!bags.add(data.schedule(r), table)) return augur::error{augur::errc::unknown_primitive, "a schedule beyond TLP's vocabulary"};

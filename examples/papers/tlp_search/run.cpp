@@ -207,7 +207,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     auto model = frozen->scorer(threads);
     if (row.by == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
-    augur::loopnest::nest_row row_of(augur::loopnest::nest_target::of(s.host(), s.report().threads));
+    augur::loopnest::nest_row row_of(augur::loopnest::nest_target::make(s.host(), s.report().threads));
     auto known = augur::read_known(plan.folder + "/collect.jsonl", s.host().hardware(s.report().threads), s.made_with(), row_of);
     if (!known) return known.error();
     const auto advised = [&](auto& trees) -> augur::result<bool> {

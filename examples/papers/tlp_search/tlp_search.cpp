@@ -92,11 +92,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
 /// The heaviest kernels of a network, by operations and uses; none of `without`.
 augur::network heaviest(augur::network from, std::size_t most, const augur::network& without) {
     const auto work = [](const augur::network_kernel& k) {
-        const auto t = augur::loopnest::kernel_task::create(k.what, {});
+        const auto t = augur::loopnest::kernel_task::create(k.workload, {});
         return t ? t->flops() * k.uses : 0.0;
     };
     std::erase_if(from.kernels, [&](const augur::network_kernel& k) {
-        return std::any_of(without.kernels.begin(), without.kernels.end(), [&](const auto& other) { return other.what == k.what; });
+        return std::any_of(without.kernels.begin(), without.kernels.end(), [&](const auto& other) { return other.workload == k.workload; });
     });
     if (most == 0 || most >= from.kernels.size()) return from;
     std::sort(from.kernels.begin(), from.kernels.end(), [&](const auto& a, const auto& b) { return work(a) > work(b); });
@@ -132,9 +132,9 @@ std::string settings_of(const augur::session& s, const examples::search_plan& p)
     add("compiler", s.made_with().compiler + " " + s.made_with().flags);
     add("threads", std::to_string(s.report().threads));
     add("candidates", std::to_string(s.options().search.trials) + " in rounds of " + std::to_string(s.options().search.round_size()));
-    for (const auto& k : p.options.work.kernels) add("kernel", k.what.text() + " " + std::to_string(k.uses));
+    for (const auto& k : p.options.work.kernels) add("kernel", k.workload.text() + " " + std::to_string(k.uses));
     add("collect", std::to_string(p.collect));
-    for (const auto& k : p.teacher.kernels) add("teacher", k.what.text());
+    for (const auto& k : p.teacher.kernels) add("teacher", k.workload.text());
     add("training",
         std::to_string(p.labels) + " " + std::to_string(p.other) + " " + std::to_string(p.effort) + (p.small ? " small" : "") + ", heads alike");
     return out;

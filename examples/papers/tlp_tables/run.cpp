@@ -124,7 +124,7 @@ recipe cell_runner::recipe_for(const table_cell& cell, std::size_t outputs, std:
     recipe r = recipe_of(cell.base, target != "x86-24core" && target != "own", outputs);
     r.last_epoch = cell.base == "default" && cell.heads.front().share < 1;
     if (cell.change) cell.change(r);
-    r.config = r.config.of(r.schema);
+    r.config = r.config.with_input(r.schema);
     for (auto* widths : {&r.config.encoder, &r.config.decoder})
         for (augur::nn::index& width : *widths) width /= static_cast<augur::nn::index>(budget_.narrower);
     if (!cell.full) r.options.epochs = budget_.epochs;

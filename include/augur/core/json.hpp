@@ -272,11 +272,11 @@ public:
     /// pre: !ok(). The message begins with line:column.
     [[nodiscard]] augur::error error() const {
         AUGUR_ASSERT(failed_, "json_reader: no error");
-        const auto at = where();
+        const auto at = position();
         return {code_, std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + reason_};
     }
     /// The position of the error, or the current position if there is no error.
-    [[nodiscard]] json_position where() const noexcept {
+    [[nodiscard]] json_position position() const noexcept {
         json_position at{first_line_, 1};
         for (const char* p = begin_; p != at_; ++p) {
             ++at.column;

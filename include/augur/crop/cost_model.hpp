@@ -47,9 +47,10 @@ public:
 
     /// scores[i] = -ln(predicted seconds of batch[i]), or -infinity when there are no features or no finite prediction.
     /// @note errors: shape_mismatch, spans of different length
-    template <schedule S, task Task>
-        requires feature_extractor<F, S, Task>
-    [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
+    template <class Range, task Task>
+        requires feature_extractor<F, range_schedule_t<Range>, Task>
+    [[nodiscard]] result<void> score(const Task& t, const Range& schedules, std::span<float> scores) {
+        const auto batch = schedule_span(schedules);
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
                          "crop: expected " + std::to_string(batch.size()) + " scores for as many schedules, got " + std::to_string(scores.size())};

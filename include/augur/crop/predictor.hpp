@@ -160,7 +160,8 @@ inline void predictor::lower(const control_flow_graph& flow) {
             const auto [first, last] = in_edges(b, flow);
             for (auto e = first; e != last; ++e)
                 for (const auto& d : flow[*e].carried) changed[d.to] = 1;
-            if (auto more = with_register_traffic(*l.code, changed, register_file::of(machine_))) l.code = &rewritten_.emplace_back(std::move(*more));
+            if (auto more = with_register_traffic(*l.code, changed, register_file::make(machine_)))
+                l.code = &rewritten_.emplace_back(std::move(*more));
         }
         costs_->lower(*l.code, one);
         native_.insert(native_.end(), one.begin(), one.end());

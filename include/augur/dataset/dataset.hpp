@@ -206,16 +206,17 @@ public:
         if (store_.primitives.size() > detail::packed_id::most) return too_many_distinct();
         const std::uint64_t place = store_.blocks.reserve(ids.size());
         if (place + ids.size() > detail::id_list::farthest) return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
-        std::transform(ids.begin(), ids.end(), store_.blocks.at(place), detail::packed_id::of);
-        rows_.push_back({detail::id_list::of(place, ids.size()), status == outcome::ok ? seconds : infinity, task, status});
+        std::transform(ids.begin(), ids.end(), store_.blocks.at(place), detail::packed_id::pack);
+        rows_.push_back({detail::id_list::make(place, ids.size()), status == outcome::ok ? seconds : infinity, task, status});
         ++report_.added;
         return {};
     }
 
     /// Adds a schedule with the mean latency of its repeats, or with the first repeat that is not finite and positive. Errors: as above, and those of
     /// `intern`.
-    template <augur::schedule S>
+    template <class S>
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, const S& s, const measurement& measured) {
+        augur::detail::require_schedule<S>();
         scratch_.clear();
         if (auto done = intern(store_.primitives, s, scratch_); !done) return done;
         double sum = 0;
@@ -256,8 +257,8 @@ public:
                 return error{errc::limit, "more than 2^44 primitives in all records of one data set"};
             const detail::packed_id* const source_ids = other.store_.blocks.at(r.ids.place());
             std::transform(source_ids, source_ids + r.ids.length(), store_.blocks.at(place),
-                           [&](detail::packed_id id) { return detail::packed_id::of(ids[id.get()]); });
-            rows_.push_back({detail::id_list::of(place, r.ids.length()), r.seconds, tasks[r.task], r.status});
+                           [&](detail::packed_id id) { return detail::packed_id::pack(ids[id.get()]); });
+            rows_.push_back({detail::id_list::make(place, r.ids.length()), r.seconds, tasks[r.task], r.status});
         }
         report_.added += other.report_.added;
         report_.not_finite += other.report_.not_finite;
@@ -364,7 +365,7 @@ private:
             const detail::id_list from = rows_[i].ids;
             const std::uint64_t place = store_.blocks.reserve(from.length());
             if (place != from.place()) std::copy_n(store_.blocks.at(from.place()), from.length(), store_.blocks.at(place));
-            rows_[i].ids = detail::id_list::of(place, from.length());
+            rows_[i].ids = detail::id_list::make(place, from.length());
         }
         store_.blocks.shrink();
     }

@@ -240,7 +240,7 @@ struct dataset_file_access {
                 std::vector<detail::id_list> part;
                 std::uint64_t place = 0;
                 for (std::size_t r = 0; r < data.size(); ++r) {
-                    part.push_back(detail::id_list::of(place, data.packed(r).size()));
+                    part.push_back(detail::id_list::make(place, data.packed(r).size()));
                     place += part.back().length();
                     if (part.size() < 65536 && r + 1 < data.size()) continue;
                     if (!out(part.data(), part.size() * sizeof part[0])) return false;

@@ -32,9 +32,10 @@ public:
     explicit ensemble(std::vector<Member> members) : members_(std::move(members)) { AUGUR_ASSERT(!members_.empty(), "ensemble: no member"); }
 
     /// scores[i] <- mean of the members' scores of batch[i]; -infinity if any member's score is -infinity. Errors: those of the members.
-    template <schedule S, task Task>
-        requires cost_model<Member, S, Task>
-    result<void> score(const Task& task, std::span<const S> batch, std::span<float> scores) {
+    template <class Range, task Task>
+        requires cost_model<Member, range_schedule_t<Range>, Task>
+    result<void> score(const Task& task, const Range& schedules, std::span<float> scores) {
+        const auto batch = schedule_span(schedules);
         if (auto done = members_.front().score(task, batch, scores); !done) return done;
         one_.resize(scores.size());
         for (std::size_t m = 1; m < members_.size(); ++m) {

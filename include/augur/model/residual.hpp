@@ -49,9 +49,10 @@ public:
     }
 
     /// Errors: those of the members.
-    template <schedule S, task Task>
-        requires cost_model<Prior, S, Task> && cost_model<Learner, S, Task>
-    [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
+    template <class Range, task Task>
+        requires cost_model<Prior, range_schedule_t<Range>, Task> && cost_model<Learner, range_schedule_t<Range>, Task>
+    [[nodiscard]] result<void> score(const Task& t, const Range& schedules, std::span<float> scores) {
+        const auto batch = schedule_span(schedules);
         if (auto done = prior_.score(t, batch, scores); !done) return done;
         const auto at = counts_.find(task_identity(t));
         if (at == counts_.end()) return {};

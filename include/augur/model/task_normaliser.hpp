@@ -30,7 +30,7 @@ class task_normaliser {
 public:
     /// Computes the statistics of `rows` (N, C), the candidates of one task on one target: its log, or a sample of its space. Scores of a model
     /// depend on this set. O(N C) time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
-    [[nodiscard]] static task_normaliser of(std::span<const float> rows, std::size_t columns, normalisation view = normalisation::relative) {
+    [[nodiscard]] static task_normaliser fit(std::span<const float> rows, std::size_t columns, normalisation view = normalisation::relative) {
         AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "task_normaliser::of: whole rows, at least one");
         task_normaliser out(columns, view);
         if (view == normalisation::absolute) return out;

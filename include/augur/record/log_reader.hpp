@@ -180,7 +180,7 @@ private:
         }
         if (!good) {
             damage_pending();
-            const auto at = in.where();
+            const auto at = in.position();
             refuse(at.line, at.column, in.code(), in.reason());
             return false;
         }

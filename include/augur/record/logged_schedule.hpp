@@ -85,15 +85,15 @@ inline bool read_logged_step(json_reader& in, std::vector<schedule_item>& to) {
         bool read = false;
         switch (in.peek()) {
         case json_kind::string:
-            item.what = kind::name;
+            item.type = kind::name;
             read = in.read(item.text);
             break;
         case json_kind::array:
-            item.what = kind::real;
+            item.type = kind::real;
             read = in.begin_array() && more(in, "a number") && read_real(in, item.real) && no_more(in, "the brackets of a number");
             break;
         default:
-            item.what = kind::integer;
+            item.type = kind::integer;
             read = in.read(item.integer);
             break;
         }

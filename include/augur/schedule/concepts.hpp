@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <augur/core/error.hpp>
@@ -59,17 +61,36 @@ concept schedule_sink = requires(K& k, std::string_view s, std::int64_t i, doubl
 template <class S>
 concept schedule = requires(const S& s, detail::null_sink& k) { schedule_traits<S>::visit(s, k); };
 
+/// The schedule type of a contiguous range: of a vector, an array or a span, const or not.
+template <class Range>
+using range_schedule_t = std::remove_cv_t<typename decltype(std::span(std::declval<const Range&>()))::element_type>;
+
+namespace detail {
+/// The compile error of a function that takes a schedule of any type and got something else.
+template <class S>
+constexpr void require_schedule() noexcept {
+    static_assert(schedule<S>, "this type is no schedule: specialise augur::schedule_traits for it, or give it a member `visit(sink) const`");
+}
+} // namespace detail
+
+/// A range of schedules as a span of const schedules.
+template <class Range>
+[[nodiscard]] constexpr std::span<const range_schedule_t<Range>> schedule_span(const Range& schedules) noexcept {
+    detail::require_schedule<range_schedule_t<Range>>();
+    return schedules;
+}
+
 /// One recorded call of a visit. `rebuild` reads a list of them.
 struct schedule_item {
     enum class kind : std::uint8_t { primitive, integer, real, name };
-    kind what{};
+    kind type{};
     std::int64_t integer = 0;
     double real = 0;
     std::string text; ///< for a primitive or a name
 
     /// Compares reals bit by bit, so a NaN is equal to itself.
     friend bool operator==(const schedule_item& a, const schedule_item& b) {
-        return a.what == b.what && a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real) &&
+        return a.type == b.type && a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real) &&
                a.text == b.text;
     }
 };
@@ -103,7 +124,7 @@ template <schedule S>
     schedule_traits<S>::visit(s, first);
     schedule_traits<S>::visit(s, second);
     if (first.items != second.items) return error{errc::illegal_schedule, "two visits of one schedule saw different steps"};
-    if (!first.items.empty() && first.items.front().what != schedule_item::kind::primitive)
+    if (!first.items.empty() && first.items.front().type != schedule_item::kind::primitive)
         return error{errc::illegal_schedule, "a visit must begin with primitive(), it began with a number or a name"};
     return {};
 }

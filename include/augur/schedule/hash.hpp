@@ -30,8 +30,9 @@ private:
 } // namespace detail
 
 /// The hash of a schedule. Schedules with equal visits have equal hashes, on every machine. Linear in the steps; allocates nothing.
-template <schedule S>
+template <class S>
 [[nodiscard]] std::uint64_t hash_schedule(const S& s) {
+    detail::require_schedule<S>();
     detail::hashing_sink sink;
     schedule_traits<S>::visit(s, sink);
     return sink.state;

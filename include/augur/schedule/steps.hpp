@@ -243,7 +243,7 @@ struct field_from_items {
             return;
         }
         constexpr auto wanted_kind = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
-        for (const auto& item : remaining.first(n)) valid = valid && item.what == wanted_kind;
+        for (const auto& item : remaining.first(n)) valid = valid && item.type == wanted_kind;
         if (!valid) return;
         if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) {
             for (const auto& item : remaining.first(n)) out.push_back(item.integer);
@@ -287,9 +287,9 @@ struct schedule_traits<step_list> {
             const auto failure = [&kind, at = list.steps.size()](const char* reason) {
                 return error{errc::parse, "step " + std::to_string(at) + " (" + kind + "): " + reason};
             };
-            if (items.front().what != schedule_item::kind::primitive) return failure("a step must begin with its kind");
+            if (items.front().type != schedule_item::kind::primitive) return failure("a step must begin with its kind");
             std::size_t n = 1;
-            while (n < items.size() && items[n].what != schedule_item::kind::primitive) ++n;
+            while (n < items.size() && items[n].type != schedule_item::kind::primitive) ++n;
             detail::field_from_items from{items.subspan(1, n - 1)};
             const bool known = detail::with_step_of_kind(kind, [&]<class Step>(Step step) {
                 std::apply(

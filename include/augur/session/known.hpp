@@ -78,7 +78,7 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
     options.on_bad_line = [&](const bad_line& b) {
         if (out.first_bad.empty()) out.first_bad = b.text();
     };
-    const auto old = read_trials(log, std::span<const loopnest::kernel_task>(*tasks), made_with, options);
+    const auto old = read_trials(log, *tasks, made_with, options);
     if (!old) return old.error();
     out.passed_over = old->other_task + old->other_target + old->other_toolchain;
     for (const auto& t : *tasks) {
@@ -95,7 +95,7 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
         out.records += latencies.size();
         const double least = *std::min_element(latencies.begin(), latencies.end());
         for (const double l : latencies) labels.push_back(speed_label(least, l));
-        const auto normaliser = task_normaliser::of(rows, row_of.columns());
+        const auto normaliser = task_normaliser::fit(rows, row_of.columns());
         if (auto added = out.samples.add(normaliser, std::move(rows), labels); !added) return added.error();
     }
     if (out.records == 0)

@@ -75,9 +75,9 @@ struct schema {
     /// `ansor` with `launch_features`: whether a GPU program is very slow or fails depends on products of extents from several steps.
     static schema ansor_gpu(std::size_t rows = 64, std::size_t numbers = 12, std::size_t positions = 32);
 
-    /// Builds a schema for any schedule language from the kinds and names in `schedules`. Defined in tlp/vocabulary.hpp.
-    template <schedule S>
-    static result<schema> learn(std::span<const S> schedules, const vocabulary_options& options);
+    /// Builds a schema for any schedule language from the kinds and names in `schedules`, a vector, an array or a span of them. Defined in tlp/vocabulary.hpp.
+    template <class Range>
+    static result<schema> learn(const Range& schedules, const vocabulary_options& options);
 
     /// Validates the sizes: every kind (and `other`) has a column, L and E are 1 to 65536, L * E is at most 2^24, values of words are finite.
     /// Errors: shape_mismatch, limit, invalid_argument.
@@ -194,8 +194,9 @@ void visit_with_launch_features(const S& s, bool launch_features, launch_followe
 /// @note        errors: unknown_primitive (names the step and the word) with unknown_word::refuse; invalid_argument for a number that is not finite
 ///              in float. Linear in the steps; allocates only for an error and for launch features; safe to call concurrently on distinct memory.
 ///              pre: schema.check()
-template <schedule S>
+template <class S>
 [[nodiscard]] result<std::size_t> extract_features(const S& s, const tlp::schema& schema, std::span<float> out) {
+    augur::detail::require_schedule<S>();
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "extract_features: shape");
     detail::feature_sink sink{schema, out.data()};
     launch_follower follower;

@@ -50,7 +50,7 @@ struct config {
 
     static constexpr nn::index bands = 18; ///< inputs per number with `scaling::bands`
     /// Copy of this config with `columns`, `numbers_at` and `numbers` taken from `schema`.
-    [[nodiscard]] tlp::config of(const tlp::schema& schema) const;
+    [[nodiscard]] tlp::config with_input(const tlp::schema& schema) const;
     /// Inputs of the first layer per row.
     [[nodiscard]] nn::index inputs() const { return columns + (scaling == tlp::scaling::bands ? (bands - 1) * numbers : 0); }
 

@@ -42,7 +42,7 @@ struct online_options {
     /// Errors: invalid_argument, shape_mismatch, limit.
     [[nodiscard]] result<void> check() const {
         if (auto fits = schema.check(); !fits) return fits;
-        if (auto fits = config.of(schema).check(); !fits) return fits;
+        if (auto fits = config.with_input(schema).check(); !fits) return fits;
         if (auto fits = fit.check(); !fits) return fits;
         if (growth >= least_retraining_growth && first_update > 0) return {};
         return error{errc::invalid_argument, "tlp online: expected a first update of 1 or more records and a growth of at least 1.01, got " +
@@ -65,7 +65,7 @@ public:
 
     /// Starts untrained: every score is 0 until the first training.   pre: options.check()
     online_model(Executor& executor, online_options options = {}) : executor_(&executor), options_(std::move(options)) {
-        options_.config = options_.config.of(options_.schema);
+        options_.config = options_.config.with_input(options_.schema);
         AUGUR_ASSERT(options_.check(), "tlp::online_model: options");
     }
     /// Starts from the weights of `start`, which replaces schema and config of the options: it scores from the beginning, and each training starts

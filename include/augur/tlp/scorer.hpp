@@ -31,10 +31,10 @@ struct trained_model {
     tlp::schema schema;
     model<float> network;
 
-    /// Untrained model with random parameters; `config.of(schema)` sets the input columns. Errors: those of `schema::check` and `config::check`.
+    /// Untrained model with random parameters; `config.with_input(schema)` sets the input columns. Errors: those of `schema::check` and `config::check`.
     static result<trained_model> random_init(tlp::schema schema, tlp::config config, random_engine rng) {
         if (auto fits = schema.check(); !fits) return fits.error();
-        config = config.of(schema);
+        config = config.with_input(schema);
         if (auto fits = config.check(); !fits) return fits.error();
         return trained_model{std::move(schema), model<float>::random_init(config, rng)};
     }
@@ -70,8 +70,9 @@ public:
     /// A score does not depend on the other schedules of the batch or on the number of threads. After a batch of the same size and number of distinct
     /// rows it allocates only for the executor, for the message about an unknown word and for launch features.
     /// Errors: shape_mismatch if the spans differ in length.
-    template <schedule S, task Task>
-    result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {
+    template <class Range, task Task>
+    result<void> score(const Task&, const Range& schedules, std::span<float> scores) {
+        const auto batch = schedule_span(schedules);
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
                          "tlp: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(batch.size())};

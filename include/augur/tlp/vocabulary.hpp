@@ -143,10 +143,10 @@ private:
 };
 static_assert(schedule_sink<vocabulary_builder>);
 
-template <schedule S>
-result<tlp::schema> tlp::schema::learn(std::span<const S> schedules, const vocabulary_options& options) {
+template <class Range>
+result<tlp::schema> tlp::schema::learn(const Range& schedules, const vocabulary_options& options) {
     vocabulary_builder learner;
-    for (const S& s : schedules) learner.see(s);
+    for (const auto& s : schedule_span(schedules)) learner.see(s);
     return learner.schema(options);
 }
 

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_SUMMARY_HPP
 
 /// @file
-/// Options, progress reports and the summary of a tuning run.
+/// Progress reports and the summary of a tuning run.
 
 #include <array>
 #include <cstddef>
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <augur/record/measurement.hpp>
-#include <augur/search/task_scheduler.hpp>
 
 namespace augur::inline v0 {
 
@@ -23,22 +22,6 @@ inline constexpr std::size_t outcome_kinds = 11;
 
 /// Number of trials per outcome, indexed by `outcome`.
 using outcome_counts = std::array<std::size_t, outcome_kinds>;
-
-/// Options of a tuning run.
-struct tuning_options {
-    std::size_t trials = 64; ///< of each task, on average, failed and recorded ones included: the budget is this times the number of tasks
-    std::size_t round = 64;  ///< trials of a task between two scheduler decisions; at most `trials`, so that each task gets a round
-    std::size_t batch = 4;   ///< candidates per call of the runner; after each call the records are written and the stop flag is read
-    std::uint64_t seed = 0;
-    /// The model is trained at the end of the first round with this many records in all.
-    std::size_t train_first = 1;
-    /// Growth factor of the number of records between two trainings: 1 (train after each round) or at least 1.01; at most one training per round.
-    /// With train_first 64 and train_growth 2 the model is trained at 64, 128, 256, ... records.
-    double train_growth = 1;
-    std::size_t attempts = 4; ///< maximum number of proposals per round; used if proposals are known already or cannot be realised
-    bool replay = true;       ///< resume by repeating the earlier run; see `tuner::resume`
-    task_scheduler_options scheduler{};
-};
 
 /// Progress of a run, passed to the progress callback after each record.
 struct tuning_progress {

@@ -95,15 +95,16 @@ struct trials_in_log {
 /// Reads the trials of the given tasks from a log.
 ///
 /// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is no error; it is reported to `options.on_bad_line`
-template <schedule S = step_list, task Task>
-    requires loggable_schedule<S, Task>
-[[nodiscard]] result<trials_in_log<S>> read_trials(const std::string& path, std::span<const Task> tasks, const toolchain& made_with,
+/// @param tasks  a vector, an array or a span of them
+template <schedule S = step_list, class Tasks>
+    requires loggable_schedule<S, range_task_t<Tasks>>
+[[nodiscard]] result<trials_in_log<S>> read_trials(const std::string& path, const Tasks& tasks, const toolchain& made_with,
                                                    log_read_options options = {}) {
     auto reader = log_reader::open(path, std::move(options));
     if (!reader) return reader.error();
     std::vector<logged_task> wanted_tasks;
-    wanted_tasks.reserve(tasks.size());
-    for (const Task& t : tasks) wanted_tasks.push_back(to_logged(t));
+    wanted_tasks.reserve(std::size(tasks));
+    for (const auto& t : tasks) wanted_tasks.push_back(to_logged(t));
     trials_in_log<S> out;
     for (record r;;) {
         const auto has_record = reader->next(r);

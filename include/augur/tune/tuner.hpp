@@ -32,30 +32,15 @@
 #include <augur/search/task_scheduler.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tune/concepts.hpp>
-#include <augur/tune/detail/shapes.hpp>
+#include <augur/tune/detail/trial_book.hpp>
+#include <augur/tune/detail/tuner_arguments.hpp>
 #include <augur/tune/hooks.hpp>
+#include <augur/tune/options.hpp>
+#include <augur/tune/resume.hpp>
 #include <augur/tune/summary.hpp>
 #include <augur/workload/concepts.hpp>
 
 namespace augur::inline v0 {
-
-/// The model type for tuning without a cost model.
-struct no_model {};
-
-/// A trial read from a log.
-template <schedule S>
-struct logged_trial {
-    std::string task; ///< `task_identity` of the task
-    S schedule;
-    measurement outcome;
-};
-
-/// Number of records that `tuner::resume` accepted and skipped.
-struct resume_report {
-    std::size_t taken = 0;
-    std::size_t duplicates = 0; ///< same task and schedule as an earlier record
-    std::size_t foreign = 0;    ///< records of no task of this run
-};
 
 /// Tunes tasks in rounds until the budget is used up. In each round the task scheduler chooses a task, the task's strategy proposes candidates, the
 /// runner measures them, every record goes to the sink, and the model is trained.
@@ -72,33 +57,11 @@ struct resume_report {
 /// observes its result and is asked for more. After an error of the model the round continues without scores. An error of the sink ends the run.
 ///
 /// Threads  one thread per object; call `run` once per object
-template <task Task, decision_tree Space, search_strategy<Space> Strategy, class Model = no_model, bulk_executor E = serial_executor>
-class tuner {
+template <class Task, class Space, class Strategy, class Model = no_model, class E = serial_executor>
+class tuner : detail::tuner_arguments<Task, Space, Strategy, Model, E> {
 public:
     using S = detail::schedule_of_t<Space>; ///< the schedule type of the space
-    static_assert(decision_space<Space, S>,
-                  "`realise` of the space must be `realise(std::span<const std::uint64_t>) const -> result<S>` for a schedule S: specialise "
-                  "augur::schedule_traits<S>");
-    static_assert(
-        std::same_as<Model, no_model> || cost_model<Model, S, Task>,
-        "the model is not an augur::cost_model of these schedules and tasks: it needs `score(task, std::span<const S>, std::span<float>) -> "
-        "result<void>` and `static constexpr score_meaning meaning`");
-    static_assert(!detail::names_update<Model> || trainable_cost_model<Model, S, Task>,
-                  "the model has a member `update` that is not `update(std::span<const observation<S, Task>>) -> result<void>`, so it would never be "
-                  "trained");
-    static_assert(!detail::names_decide<Space> || detail::offers_decide<Space, S>,
-                  "the space has a member `decide` that is not `decide(const S&) const -> result<decision_vector>`, so the strategies would not "
-                  "observe resumed records");
-    static_assert(!detail::names_neighbour<Space> || detail::offers_neighbour<Space>,
-                  "the space has a member `neighbour` that is not `neighbour(std::span<const std::uint64_t>, std::uint64_t, random_engine&) const -> "
-                  "std::uint64_t`, so mutation would not use it");
-    struct trial {
-        std::size_t task = 0;
-        S schedule;
-        measurement outcome;
-        bool recorded = false; ///< taken from a log
-    };
-
+    using trial = detail::tuned_trial<S>;   ///< a trial, with the index of its task
     /// The tuner keeps references: tasks, spaces, strategies, model and executor must outlive it; temporaries are refused.
     /// pre: one space and one strategy per task
     template <detail::kept_range Tasks, detail::kept_range Spaces, detail::kept_range Strategies>
@@ -135,26 +98,7 @@ public:
     /// the budget, the best latencies, the scheduler and the model. The strategies observe them only if the space offers `decide`. Without
     /// `options.replay` all records are taken in this way before the first round. That is fast, but the run continues differently than the earlier
     /// run.
-    resume_report resume(std::vector<logged_trial<S>> records) {
-        resume_report report;
-        for (auto& r : records) {
-            const auto number = numbers_.find(r.task);
-            if (number == numbers_.end()) {
-                ++report.foreign;
-                continue;
-            }
-            const std::size_t task = number->second;
-            const std::uint64_t hash = hash_schedule(r.schedule);
-            if (!pending_[task].emplace(hash, recorded_.size()).second) {
-                ++report.duplicates;
-                continue;
-            }
-            ++report.taken;
-            recorded_.push_back({task, hash, std::move(r.schedule), std::move(r.outcome), false});
-        }
-        unused_records_ = report.taken;
-        return report;
-    }
+    resume_report resume(std::vector<logged_trial<S>> records) { return book_.resume(std::move(records)); }
 
     /// Runs until the budget is used up, all tasks have ended, or `stop` returns true.
     ///
@@ -173,40 +117,33 @@ public:
         const double begin = hooks.clock();
         run_context<R> t{runner, hooks, begin, round};
         if (!options_.replay) take_all(t);
-        while (trials_.size() < budget()) {
-            summary_.interrupted = hooks.stop();
-            if (summary_.interrupted) break;
+        while (book_.trials.size() < budget()) {
+            book_.summary.interrupted = hooks.stop();
+            if (book_.summary.interrupted) break;
             const auto task = scheduler_.next();
-            summary_.exhausted = !task && unused_records_ == 0;
-            if (!task && unused_records_ == 0) break;
+            book_.summary.exhausted = !task && book_.unused == 0;
+            if (!task && book_.unused == 0) break;
             if (!task) { // all tasks ended during the replay, but unused records are left
                 take_all(t);
                 continue;
             }
-            auto ok = run_round(*task, (std::min)(round, budget() - trials_.size()), t);
+            auto ok = run_round(*task, (std::min)(round, budget() - book_.trials.size()), t);
             if (!ok) return ok.error();
-            if (summary_.interrupted) break;
+            if (book_.summary.interrupted) break;
         }
-        if (unused_records_ > 0) take_all(t); // stopped during the replay: the summary counts the unused records too
-        summary_.seconds = hooks.clock() - begin;
-        summary_.trials = trials_.size();
-        for (std::size_t i = 0; i < tasks_.size(); ++i) summary_.tasks[i].rounds = scheduler_.rounds(i);
-        return summary_;
+        if (book_.unused > 0) take_all(t); // stopped during the replay: the summary counts the unused records too
+        book_.summary.seconds = hooks.clock() - begin;
+        book_.summary.trials = book_.trials.size();
+        for (std::size_t i = 0; i < tasks_.size(); ++i) book_.summary.tasks[i].rounds = scheduler_.rounds(i);
+        return book_.summary;
     }
 
     /// All trials, in the order in which they were measured or taken from records. Their addresses are stable.
-    [[nodiscard]] const std::deque<trial>& trials() const noexcept { return trials_; }
+    [[nodiscard]] const std::deque<trial>& trials() const noexcept { return book_.trials; }
 
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-    struct recorded {
-        std::size_t task;
-        std::uint64_t hash;
-        S schedule;
-        measurement outcome;
-        bool used;
-    };
     struct candidate {
         decision_vector decisions;
         std::uint64_t hash;
@@ -229,11 +166,8 @@ private:
     tuner(std::span<const Task> tasks, std::span<const Space> spaces, std::span<Strategy> strategies, Model* model, E* executor,
           const tuning_options& options, references)
         : tasks_(tasks), spaces_(spaces), strategies_(strategies), model_(model), executor_(executor), options_(options),
-          scheduler_(scheduled(tasks), options.scheduler.check() ? options.scheduler : task_scheduler_options{}), known_(tasks.size()),
-          pending_(tasks.size()) {
+          scheduler_(scheduled(tasks), options.scheduler.check() ? options.scheduler : task_scheduler_options{}), book_(tasks) {
         AUGUR_ASSERT(tasks.size() == spaces.size() && tasks.size() == strategies.size(), "tuner: a space and a strategy a task");
-        summary_.tasks.resize(tasks.size());
-        for (std::size_t i = 0; i < tasks.size(); ++i) numbers_.emplace(task_identity(tasks[i]), i);
     }
 
     static std::vector<scheduled_task> scheduled(std::span<const Task> tasks) {
@@ -249,25 +183,16 @@ private:
     [[nodiscard]] std::size_t budget() const noexcept { return options_.trials * tasks_.size(); }
 
     [[nodiscard]] result<void> check() const {
-        if (tasks_.empty()) return error{errc::invalid_argument, "tuning: expected at least one task, none came"};
-        if (options_.trials == 0 || options_.trials > std::numeric_limits<std::size_t>::max() / tasks_.size())
-            return error{errc::invalid_argument, "tuning: expected at least one trial per task, and a budget that can be counted, got " +
-                                                     std::to_string(options_.trials) + " for each of " + std::to_string(tasks_.size()) + " tasks"};
-        if (numbers_.size() != tasks_.size())
+        if (auto sound = options_.check(tasks_.size()); !sound) return sound;
+        if (book_.numbers.size() != tasks_.size())
             return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
-                                                     std::to_string(tasks_.size() - numbers_.size()) + " of " + std::to_string(tasks_.size()) +
+                                                     std::to_string(tasks_.size() - book_.numbers.size()) + " of " + std::to_string(tasks_.size()) +
                                                      " came twice"};
-        if (options_.round == 0 || options_.batch == 0 || options_.attempts == 0)
-            return error{errc::invalid_argument, "tuning: expected round, batch and attempts of at least 1, " + std::to_string(options_.round) +
-                                                     ", " + std::to_string(options_.batch) + " and " + std::to_string(options_.attempts) + " came"};
-        if (!(options_.train_growth == 1 || options_.train_growth >= least_retraining_growth))
-            return error{errc::invalid_argument,
-                         "tuning: expected train_growth of 1, or of at least 1.01, " + std::to_string(options_.train_growth) + " came"};
         for (const Task& t : tasks_)
             if (!(task_weight(t) >= 0) || !std::isfinite(task_weight(t)))
                 return error{errc::invalid_argument, "tuning: expected a weight of at least 0 of '" + std::string(task_key(t)) + "', " +
                                                          std::to_string(task_weight(t)) + " came"};
-        return options_.scheduler.check();
+        return {};
     }
 
     /// Asks the strategy for points, with the scores of the model; after an error of the model, without scores.
@@ -279,15 +204,11 @@ private:
             const random_engine initial_rng = rng;
             auto points = strategies_[task].propose(spaces_[task], score, n, rng);
             if (points) return points;
-            note_model_error(points.error());
+            book_.note_model_error(points.error());
             rng = initial_rng;
         }
         detail::constant_scorer flat;
         return strategies_[task].propose(spaces_[task], flat, n, rng);
-    }
-
-    void note_model_error(const error& e) {
-        if (summary_.model_errors++ == 0) summary_.first_model_error = e.detail;
     }
 
     /// Proposes up to `n` new candidates for a task.
@@ -303,13 +224,13 @@ private:
             for (decision_vector& d : *points) {
                 auto made = spaces_[task].realise(d);
                 if (!made) {
-                    ++summary_.unrealised;
+                    ++book_.summary.unrealised;
                     out.unrealised.push_back({std::move(d), infinity});
                     continue;
                 }
                 const std::uint64_t hash = hash_schedule(*made);
-                if (known_[task].count(hash) != 0 || !proposed.insert(hash).second) {
-                    ++summary_.repeated;
+                if (book_.known[task].count(hash) != 0 || !proposed.insert(hash).second) {
+                    ++book_.summary.repeated;
                     out.known.emplace_back(std::move(d), hash);
                     continue;
                 }
@@ -324,35 +245,35 @@ private:
     [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n, Context& t) {
         const double begin = t.hooks.clock();
         auto proposed = propose(task, n);
-        summary_.propose_seconds += t.hooks.clock() - begin;
+        book_.summary.propose_seconds += t.hooks.clock() - begin;
         if (!proposed) return proposed.error();
 
-        const std::size_t before = trials_.size();
+        const std::size_t before = book_.trials.size();
         std::vector<measured_decisions> points = std::move(proposed->unrealised);
         std::vector<candidate> batch;
         for (candidate& c : proposed->fresh) {
-            if (const auto at = pending_[task].find(c.hash); at != pending_[task].end()) {
-                recorded& r = recorded_[at->second];
+            if (const auto at = book_.pending[task].find(c.hash); at != book_.pending[task].end()) {
+                detail::pending_record<S>& r = book_.records[at->second];
                 points.push_back({std::move(c.decisions), r.outcome.latency()});
-                take(r);
+                book_.take(r);
             } else {
                 batch.push_back(std::move(c));
             }
         }
-        const std::size_t replayed = trials_.size() - before;
+        const std::size_t replayed = book_.trials.size() - before;
         if (replayed > 0 && batch.size() < proposed->fresh.size()) report_progress(task, t);
-        if (!batch.empty() && unused_records_ > 0) take_all(t);
-        const std::size_t measured_from = trials_.size();
+        if (!batch.empty() && book_.unused > 0) take_all(t);
+        const std::size_t measured_from = book_.trials.size();
         if (auto ok = measure(task, batch, points, t); !ok) return ok;
-        if (summary_.interrupted) return {};
+        if (book_.summary.interrupted) return {};
 
         for (auto& [decisions, hash] : proposed->known)
-            if (const auto at = known_[task].find(hash); at != known_[task].end())
-                points.push_back({std::move(decisions), trials_[at->second].outcome.latency()});
+            if (const auto at = book_.known[task].find(hash); at != book_.known[task].end())
+                points.push_back({std::move(decisions), book_.trials[at->second].outcome.latency()});
         strategies_[task].observe(std::span<const measured_decisions>(points));
         double best = infinity;
         for (const measured_decisions& p : points) best = (std::min)(best, p.latency);
-        scheduler_.report(task, replayed + trials_.size() - measured_from, best);
+        scheduler_.report(task, replayed + book_.trials.size() - measured_from, best);
         train(t);
         return {};
     }
@@ -360,21 +281,21 @@ private:
     /// Measures candidates in batches and writes their records. Stops between batches if the stop flag is set or the budget is used up.
     template <class Context>
     [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
-        for (std::size_t from = 0; from < all.size() && trials_.size() < budget();) {
-            summary_.interrupted = t.hooks.stop();
-            if (summary_.interrupted) return {};
-            const std::size_t n = (std::min)({options_.batch, all.size() - from, budget() - trials_.size()});
+        for (std::size_t from = 0; from < all.size() && book_.trials.size() < budget();) {
+            book_.summary.interrupted = t.hooks.stop();
+            if (book_.summary.interrupted) return {};
+            const std::size_t n = (std::min)({options_.batch, all.size() - from, budget() - book_.trials.size()});
             std::vector<S> batch;
             batch.reserve(n);
             for (std::size_t i = 0; i < n; ++i) batch.push_back(std::move(all[from + i].schedule));
             const double begin = t.hooks.clock();
             std::vector<measurement> outcomes = t.runner.measure(tasks_[task], std::span<const S>(batch));
-            summary_.measure_seconds += t.hooks.clock() - begin;
+            book_.summary.measure_seconds += t.hooks.clock() - begin;
             const std::size_t received = outcomes.size();
             outcomes.resize(n);
             for (std::size_t i = received; i < n; ++i)
                 outcomes[i].reason = "the runner gave " + std::to_string(received) + " measurements for " + std::to_string(n) + " candidates";
-            result<void> written; // the first error of the sink; the whole batch is passed to the sink and kept in trials_
+            result<void> written; // the first error of the sink; the whole batch is passed to the sink and kept
             for (std::size_t i = 0; i < n; ++i) {
                 candidate& c = all[from + i];
                 measurement& m = outcomes[i];
@@ -388,7 +309,7 @@ private:
                 const bool kept = static_cast<bool>(done);
                 if (written && !kept) written = std::move(done);
                 points.push_back({std::move(c.decisions), m.latency()});
-                add(task, c.hash, std::move(batch[i]), std::move(m), false);
+                book_.add(task, c.hash, std::move(batch[i]), std::move(m), false);
                 if (kept) report_progress(task, t);
             }
             if (!written) return written;
@@ -405,50 +326,23 @@ private:
     void train(Context& t) {
         if constexpr (trainable_cost_model<Model, S, Task>) {
             const std::size_t first = (std::max)(options_.train_first, std::size_t{1});
-            std::size_t due = trials_.size() < first ? 0 : trials_.size();
-            if (options_.train_growth > 1) due = last_retraining(trials_.size(), first, options_.train_growth);
+            std::size_t due = book_.trials.size() < first ? 0 : book_.trials.size();
+            if (options_.train_growth > 1) due = last_retraining(book_.trials.size(), first, options_.train_growth);
             if (due <= trained_at_) return;
             trained_at_ = due;
             const double begin = t.hooks.clock();
             std::vector<observation<S, Task>> records;
-            records.reserve(trials_.size());
-            for (const trial& x : trials_) records.push_back({&tasks_[x.task], &x.schedule, &x.outcome});
-            if (auto ok = model_->update(std::span<const observation<S, Task>>(records)); !ok) note_model_error(ok.error());
-            summary_.train_seconds += t.hooks.clock() - begin;
+            records.reserve(book_.trials.size());
+            for (const trial& x : book_.trials) records.push_back({&tasks_[x.task], &x.schedule, &x.outcome});
+            if (auto ok = model_->update(std::span<const observation<S, Task>>(records)); !ok) book_.note_model_error(ok.error());
+            book_.summary.train_seconds += t.hooks.clock() - begin;
         }
-    }
-
-    /// Appends a trial and updates the summary.
-    void add(std::size_t task, std::uint64_t hash, S schedule, measurement outcome, bool from_log) {
-        task_summary& own_summary = summary_.tasks[task];
-        const auto status = (std::min)(static_cast<std::size_t>(outcome.status), outcome_kinds - 1);
-        const double latency = outcome.latency();
-        ++own_summary.trials;
-        ++own_summary.counts[status];
-        ++summary_.counts[status];
-        ++(from_log ? summary_.recorded : summary_.measured);
-        if (!outcome.ok() && summary_.first_failure.empty())
-            summary_.first_failure = std::string(task_key(tasks_[task])) + ": " + std::string(to_string(outcome.status)) + ": " + outcome.reason;
-        if (latency < own_summary.best_latency) {
-            own_summary.best_latency = latency;
-            own_summary.best_trial = trials_.size();
-        }
-        known_[task].emplace(hash, trials_.size());
-        trials_.push_back({task, std::move(schedule), std::move(outcome), from_log});
-    }
-
-    /// Turns a record into a trial.
-    void take(recorded& r) {
-        r.used = true;
-        --unused_records_;
-        pending_[r.task].erase(r.hash);
-        add(r.task, r.hash, std::move(r.schedule), std::move(r.outcome), true);
     }
 
     /// Takes all unused records as trials, and reports them to the scheduler in rounds, as if they had been measured now.
     template <class Context>
     void take_all(Context& t) {
-        if (unused_records_ == 0) return;
+        if (book_.unused == 0) return;
         std::vector<std::size_t> count(tasks_.size());
         std::vector<double> best(tasks_.size(), infinity);
         auto report_round = [&](std::size_t task) {
@@ -456,7 +350,7 @@ private:
             count[task] = 0;
             best[task] = infinity;
         };
-        for (recorded& r : recorded_) {
+        for (detail::pending_record<S>& r : book_.records) {
             if (r.used) continue;
             const std::size_t task = r.task;
             best[task] = (std::min)(best[task], r.outcome.latency());
@@ -466,29 +360,29 @@ private:
                     strategies_[task].observe(std::span<const measured_decisions>(&point, 1));
                 }
             }
-            take(r);
+            book_.take(r);
             if (++count[task] == t.round) report_round(task);
         }
         for (std::size_t i = 0; i < tasks_.size(); ++i)
             if (count[i] > 0) report_round(i);
-        report_progress(trials_.back().task, t);
+        report_progress(book_.trials.back().task, t);
     }
 
     template <class Context>
     void report_progress(std::size_t task, Context& t) {
         tuning_progress p;
         p.task = task;
-        p.task_trials = summary_.tasks[task].trials;
-        p.trials = trials_.size();
+        p.task_trials = book_.summary.tasks[task].trials;
+        p.trials = book_.trials.size();
         p.trials_total = budget();
-        p.last_latency = trials_.back().outcome.latency();
-        p.best_latency = summary_.tasks[task].best_latency;
+        p.last_latency = book_.trials.back().outcome.latency();
+        p.best_latency = book_.summary.tasks[task].best_latency;
         for (std::size_t i = 0; i < tasks_.size(); ++i)
-            if (std::isfinite(summary_.tasks[i].best_latency)) p.objective += task_weight(tasks_[i]) * summary_.tasks[i].best_latency;
-        p.counts = summary_.counts;
+            if (std::isfinite(book_.summary.tasks[i].best_latency)) p.objective += task_weight(tasks_[i]) * book_.summary.tasks[i].best_latency;
+        p.counts = book_.summary.counts;
         p.seconds = t.hooks.clock() - t.begin;
-        if (summary_.measured > 0 && p.trials < p.trials_total)
-            p.seconds_left = p.seconds / static_cast<double>(summary_.measured) * static_cast<double>(p.trials_total - p.trials);
+        if (book_.summary.measured > 0 && p.trials < p.trials_total)
+            p.seconds_left = p.seconds / static_cast<double>(book_.summary.measured) * static_cast<double>(p.trials_total - p.trials);
         t.hooks.progress(std::as_const(p));
     }
 
@@ -499,17 +393,12 @@ private:
     E* executor_;
     tuning_options options_;
     task_scheduler scheduler_;
-    std::unordered_map<std::string, std::size_t> numbers_; ///< task_identity to index of the task
-    std::deque<trial> trials_;
-    std::vector<std::unordered_map<std::uint64_t, std::size_t>> known_;   ///< per task: schedule hash to index in trials_
-    std::vector<std::unordered_map<std::uint64_t, std::size_t>> pending_; ///< per task: schedule hash to index in recorded_
-    std::vector<recorded> recorded_;
-    std::size_t unused_records_ = 0; ///< number of unused records
-    std::size_t trained_at_ = 0;     ///< retraining point of the last training
-    tuning_summary summary_;
+    detail::trial_book<S> book_;
+    std::size_t trained_at_ = 0; ///< retraining point of the last training
     bool ran_ = false;
 };
 
+// An argument of the wrong type deduces as well, so that the checks of the class say what is wrong with it.
 template <class Tasks, class Spaces, class Strategies>
 tuner(Tasks&&, Spaces&&, Strategies&&) -> tuner<detail::element_t<Tasks>, detail::element_t<Spaces>, detail::element_t<Strategies>>;
 template <class Tasks, class Spaces, class Strategies>

@@ -6,7 +6,6 @@
 /// Opens the log of a tuning run: takes over its trials, counts what it passes over by reason, and appends.
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +45,7 @@ struct tuning_log {
 
 /// Opens a log for appending, creates it if there is none, and reads the trials of `tasks` that were made with the same compiler and flags.
 ///
-///     auto log = augur::open_tuning_log(path, std::span<const my_task>(tasks), {"my compiler 1.0", "-O3"});
+///     auto log = augur::open_tuning_log(path, tasks, {"my compiler 1.0", "-O3"});
 ///     if (!log) return log.error();
 ///     for (const auto& text : log->passed_over()) std::fprintf(stderr, "%s\n", text.c_str());
 ///     tuner.resume(std::move(log->found.trials));
@@ -54,9 +53,9 @@ struct tuning_log {
 ///
 /// An unfinished record at the end of the log is cut off first.
 /// Errors  those of `log_writer::open` (among them a log that another process holds) and of `log_reader`
-template <schedule S = step_list, task Task>
-    requires loggable_schedule<S, Task>
-[[nodiscard]] result<tuning_log<S>> open_tuning_log(const std::string& path, std::span<const Task> tasks, const toolchain& made_with) {
+template <schedule S = step_list, class Tasks>
+    requires loggable_schedule<S, range_task_t<Tasks>>
+[[nodiscard]] result<tuning_log<S>> open_tuning_log(const std::string& path, const Tasks& tasks, const toolchain& made_with) {
     auto writer = log_writer::open(path);
     if (!writer) return writer.error();
     std::string first_bad_line;

@@ -6,8 +6,11 @@
 /// The concept `task` (one kernel to tune for one target) and `task_traits`, which adapts task types of other compilers.
 
 #include <concepts>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace augur::inline v0 {
 
@@ -63,6 +66,10 @@ template <class T>
 concept task = requires(const T& t) {
     { task_traits<T>::key(t) } -> std::convertible_to<std::string_view>;
 };
+
+/// The task type of a contiguous range: of a vector, an array or a span, const or not.
+template <class Range>
+using range_task_t = std::remove_cv_t<typename decltype(std::span(std::declval<const Range&>()))::element_type>;
 
 /// The key of a task.
 template <task Task>

@@ -22,7 +22,7 @@ namespace augur::inline v0 {
 
 /// A kernel of a network, and the number of its calls per inference.
 struct network_kernel {
-    kernel what;
+    kernel workload;
     int uses = 1;
 };
 
@@ -35,7 +35,7 @@ struct network {
     void add(const result<kernel>& k, int uses = 1) {
         AUGUR_ASSERT(k, "network: a valid kernel");
         if (!k) return;
-        const auto position = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.what == *k; });
+        const auto position = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.workload == *k; });
         if (position != kernels.end()) position->uses += uses;
         else kernels.push_back({*k, uses});
     }

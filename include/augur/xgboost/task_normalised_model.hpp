@@ -71,11 +71,11 @@ public:
         if (kept == 0)
             return error{errc::not_found, "relative model: none of " + std::to_string(candidates.size()) + " candidates of " +
                                               std::string(task_key(t)) + " has features"};
-        known all{task_normaliser::of(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().view()), {}};
+        known all{task_normaliser::fit(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().view()), {}};
         if constexpr (has_second) {
             second_scores_.resize(candidates.size());
             if (auto done = opinion_->score(t, candidates, std::span<float>(second_scores_)); !done) return done;
-            all.second.emplace(task_normaliser::of(second_scores_, 1));
+            all.second.emplace(task_normaliser::fit(second_scores_, 1));
         }
         known_.insert_or_assign(task_identity(t), std::move(all));
         return {};

@@ -40,7 +40,7 @@ public:
             return error{errc::shape_mismatch,
                          "view samples: expected rows of " + std::to_string(columns) + ", got " + std::to_string(rows.size()) + " numbers"};
         for (auto& samples : samples_)
-            if (auto done = samples.add(task_normaliser::of(rows, columns, samples.view()), {rows.begin(), rows.end()}, labels); !done) return done;
+            if (auto done = samples.add(task_normaliser::fit(rows, columns, samples.view()), {rows.begin(), rows.end()}, labels); !done) return done;
         return {};
     }
     [[nodiscard]] std::size_t size() const noexcept { return samples_.front().size(); }
@@ -113,14 +113,14 @@ public:
         std::vector<std::vector<float>> scores;
         std::vector<float> member_scores(n);
         for (std::size_t v = 0; v < views_.size(); ++v) {
-            const auto all = task_normaliser::of(rows, columns, views_[v]);
+            const auto all = task_normaliser::fit(rows, columns, views_[v]);
             auto& mean = scores.emplace_back(n);
             for (const auto& member : members_) {
                 std::vector<float> related(rows.begin(), rows.end());
                 if (auto done = member[v].score(all, related, member_scores); !done) return done.error();
                 for (std::size_t i = 0; i < n; ++i) mean[i] += member_scores[i] / static_cast<float>(members_.size());
             }
-            if (!second_scores.empty()) blend.add(task_normaliser::of(second_scores, 1), second_scores, mean);
+            if (!second_scores.empty()) blend.add(task_normaliser::fit(second_scores, 1), second_scores, mean);
         }
         return take_turns(scores, equal_rows(rows, columns), most);
     }

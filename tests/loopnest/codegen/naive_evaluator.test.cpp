@@ -96,15 +96,15 @@ void call(const shared_object& so, const compute_dag& dag, const generated_progr
         if (dag.is_output(i)) order.push_back(i);
     std::size_t outputs = 0;
     for (const auto& b : p.buffers) {
-        if (b.what == program_buffer::role::scratch) {
+        if (b.purpose == program_buffer::role::scratch) {
             scratch.emplace_back(static_cast<std::size_t>(b.elements), std::numeric_limits<float>::quiet_NaN());
             buffers.push_back(scratch.back().data());
             continue;
         }
-        const auto at = b.what == program_buffer::role::output ? order[outputs++] : dag.index_of(static_cast<int>(b.fill));
+        const auto at = b.purpose == program_buffer::role::output ? order[outputs++] : dag.index_of(static_cast<int>(b.fill));
         REQUIRE(at < dag.ops.size());
         REQUIRE(dag.ops[at].elements() == b.elements);
-        CHECK(dag.ops[at].constant == (b.what == program_buffer::role::weight));
+        CHECK(dag.ops[at].constant == (b.purpose == program_buffer::role::weight));
         tensors[at].resize(static_cast<std::size_t>(b.elements));
         buffers.push_back(tensors[at].data());
     }

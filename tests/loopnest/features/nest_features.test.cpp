@@ -84,10 +84,10 @@ std::int64_t value_of(const term_table& terms, const affine& a, const std::vecto
     for (const auto& [t, f] : a.terms) {
         const auto& x = terms[t];
         std::int64_t v = 0;
-        if (x.what == term_table::term::kind::loop) v = loops[static_cast<std::size_t>(t)];
+        if (x.type == term_table::term::kind::loop) v = loops[static_cast<std::size_t>(t)];
         else {
-            const auto of = value_of(terms, x.of, loops);
-            v = x.what == term_table::term::kind::quotient ? floor_div(of, x.by) : of - x.by * floor_div(of, x.by);
+            const auto of = value_of(terms, x.operand, loops);
+            v = x.type == term_table::term::kind::quotient ? floor_div(of, x.divisor) : of - x.divisor * floor_div(of, x.divisor);
         }
         sum += f * v;
     }
@@ -415,7 +415,7 @@ TEST_CASE("nest features: targets") {
     hardware_params h;
     h.num_cores = 6;
     h.vector_unit_bytes = 32;
-    const auto logged = nest_target::of(h);
+    const auto logged = nest_target::make(h);
     CHECK(logged.cores == 6);
     CHECK(logged.vector_lanes == 8);
     CHECK(logged.cache_bytes == nest_target().cache_bytes);
@@ -426,13 +426,13 @@ TEST_CASE("nest features: targets") {
     m.clock_hz = 2e9;
     m.caches = {{1, 49152, 64, 2, 12}, {2, 2097152, 64, 2, 16, 14, 32}, {3, 32 << 20, 64, 16, 16}}; // two processors a core, eight cores
     m.memory.core_bytes_per_second = 16e9;
-    const auto t = nest_target::of(m, 8);
+    const auto t = nest_target::make(m, 8);
     CHECK(t.cores == 8);
     CHECK(t.vector_lanes == 16);
     CHECK(t.cache_bytes == std::array<double, 3>{49152, 2097152, 4 << 20});
     CHECK(t.line_cycles == std::array<double, 3>{2, 12, 8}); // 64 / 32; the third level's is not known; 64 * 2e9 / 16e9
 
     m.caches.pop_back();
-    CHECK(nest_target::of(m).cache_bytes == std::array<double, 3>{49152, 2097152, 2097152});
-    CHECK(nest_target::of(machine()).cache_bytes == nest_target().cache_bytes);
+    CHECK(nest_target::make(m).cache_bytes == std::array<double, 3>{49152, 2097152, 2097152});
+    CHECK(nest_target::make(machine()).cache_bytes == nest_target().cache_bytes);
 }

@@ -115,7 +115,7 @@ augur::tuning_options budget(std::size_t trials) {
 augur::result<void> run_logged(const problem& p, const std::string& path, std::size_t trials, int out) {
     auto log = augur::log_writer::open(path);
     if (!log) return log.error();
-    auto old = augur::read_trials(path, std::span<const kernel_task>(p.tasks), made_with);
+    auto old = augur::read_trials(path, p.tasks, made_with);
     if (!old) return old.error();
     std::vector<augur::random_search> strategies(p.tasks.size());
     augur::tuner t(p.tasks, p.spaces, strategies, budget(trials));
@@ -154,7 +154,7 @@ logged read_all(const std::string& path) {
     return out;
 }
 std::set<std::string> schedules_of(const std::string& path, const problem& p) {
-    auto old = augur::read_trials(path, std::span<const kernel_task>(p.tasks), made_with);
+    auto old = augur::read_trials(path, p.tasks, made_with);
     REQUIRE(old);
     std::set<std::string> out;
     for (const auto& t : old->trials) out.insert(t.task + std::to_string(augur::hash_schedule(t.schedule)));
@@ -251,7 +251,7 @@ TEST_CASE("trials of another kernel, machine or compiler are counted and left ou
     std::vector<std::string> bad;
     augur::log_read_options read;
     read.on_bad_line = [&](const augur::bad_line& b) { bad.push_back(b.text()); };
-    const auto got = augur::read_trials(log.path, std::span<const kernel_task>(p.tasks), made_with, read);
+    const auto got = augur::read_trials(log.path, p.tasks, made_with, read);
     REQUIRE(got);
     CHECK(got->trials.size() == 2);
     CHECK(got->other_target == 2);
@@ -259,7 +259,7 @@ TEST_CASE("trials of another kernel, machine or compiler are counted and left ou
     CHECK(got->other_task == 1);
     CHECK(got->log.bad == 1);
     CHECK(bad.size() == 1);
-    CHECK_FALSE(augur::read_trials("/nowhere/log.jsonl", std::span<const kernel_task>(p.tasks), made_with));
+    CHECK_FALSE(augur::read_trials("/nowhere/log.jsonl", p.tasks, made_with));
 }
 
 namespace {
@@ -308,7 +308,7 @@ TEST_CASE("with TLP learning online, a replayed log gives the same proposals on 
         CHECK(live.size() == 80);
         CHECK(trainings >= 2);
     }
-    const auto old = augur::read_trials(log.path, std::span<const kernel_task>(p.tasks), made_with);
+    const auto old = augur::read_trials(log.path, p.tasks, made_with);
     REQUIRE(old);
     augur::replay_runner replay;
     for (const auto& t : old->trials) replay.add(t.task, t.schedule, t.outcome);

@@ -44,7 +44,7 @@ dag_ptr build(const std::string& name, const std::vector<std::int64_t>& a) {
 }
 
 std::string steps_of(const sketch& s) { return to_json(s.steps); }
-stage::place where(const sketch& s, std::size_t i) { return s.state.stages()[i].where; }
+stage::place where(const sketch& s, std::size_t i) { return s.state.stages()[i].placement; }
 
 } // namespace
 

@@ -18,6 +18,7 @@
 #include <augur/space/mutate.hpp>
 #include <augur/space/walk.hpp>
 
+#include "../../may_skip.hpp"
 #include "dags.hpp"
 
 using namespace augur;
@@ -83,10 +84,10 @@ bool reproduces(const ansor_space& space, const std::string& json) {
 std::string broken_rule(const loop_state& s, std::int64_t longest) {
     for (std::size_t i = 0; i < s.stages().size(); ++i) {
         const auto& st = s.stages()[i];
-        if (s.dag().ops[i].placeholder() || st.where == stage::place::inlined) continue;
+        if (s.dag().ops[i].placeholder() || st.placement == stage::place::inlined) continue;
         for (const auto& it : st.iters) {
             if (st.vars[it.var].extent < 1) return "a loop without extent";
-            if (it.annotation == loop_annotation::parallel && st.where != stage::place::root) return "parallel inside another stage";
+            if (it.annotation == loop_annotation::parallel && st.placement != stage::place::root) return "parallel inside another stage";
             if (it.annotation == loop_annotation::vectorize && st.vars[it.var].extent > longest) return "a long vector";
             if (it.annotation == loop_annotation::vectorize && st.vars[it.var].reduce) return "a vector over a reduction";
         }
@@ -124,17 +125,14 @@ TEST_CASE("space: programs that TVM sampled are in it, byte for byte") {
     CHECK(lines == 18);
 }
 
-TEST_CASE("space: all programs that TVM sampled for six kernels are in it") {
+TEST_CASE("space: all programs that TVM sampled for six kernels are in it" MAY_SKIP) {
     const char* set = std::getenv("AUGUR_DATA");
     const std::string data = set != nullptr ? set : std::string(AUGUR_TEST_DIR) + "/../../shared/data";
     int sampled = 0, evolved = 0, evolved_found = 0;
     for (const char* task :
          {"dense_512", "r18_3x3_64x56_nhwc", "conv3x3_nhwc_128x14", "softmax_128x768", "rowsum_1024x2048", "maxpool_nchw_64x112"}) {
         std::ifstream file(data + "/ll/" + task + ".jsonl");
-        if (!file) {
-            MESSAGE("skipped: no " << data << "/ll/" << task << ".jsonl (set AUGUR_DATA)");
-            return;
-        }
+        if (!file) SKIP_CASE("no " << data << "/ll/" << task << ".jsonl (set AUGUR_DATA)");
         const auto space = space_of(recorded_kernel(task), ansor_options::as_tvm(2));
         std::string line;
         while (std::getline(file, line)) {
@@ -207,7 +205,7 @@ TEST_CASE("space: every sample is a legal program, and its steps give its decisi
                 CHECK(state->schedule() == *list);
                 for (std::size_t s = 0; s < fresh.stages().size();
                      ++s) { // the extents that decisions were made with are those that bound inference finds
-                    if (dag->ops.size() != fresh.stages().size() || state->stages()[s].where == stage::place::inlined) continue;
+                    if (dag->ops.size() != fresh.stages().size() || state->stages()[s].placement == stage::place::inlined) continue;
                     for (const auto& it : fresh.stages()[s].iters)
                         CHECK(state->stages()[s].vars[it.var].extent == fresh.stages()[s].vars[it.var].extent);
                 }
@@ -342,9 +340,9 @@ TEST_CASE("space: by default each location is another program, and none is lost"
                 loop_state s = branch.state();
                 REQUIRE(infer_bounds(s));
                 const auto* st = &s.stages()[1];
-                if (st->where == stage::place::inlined) continue;
+                if (st->placement == stage::place::inlined) continue;
                 std::vector<std::string> around;
-                while (st->where == stage::place::at) {
+                while (st->placement == stage::place::at) {
                     const auto& target = s.stages()[st->at_stage];
                     for (std::size_t k = target.iter_of(st->at_var) + 1; k-- > 0;)
                         if (target.var_of(k).extent > 1) around.push_back(std::to_string(st->at_stage) + target.var_of(k).name);

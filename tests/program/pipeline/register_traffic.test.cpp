@@ -74,8 +74,8 @@ TEST_CASE("register traffic: vectors of odd length go lane by lane, unless one r
 }
 
 TEST_CASE("register traffic: registers of machines") {
-    CHECK(register_file::of(epyc_zen4()).count == 32);
-    CHECK(register_file::of(*machine_preset("epyc-7763")).count == 16);
-    CHECK(register_file::of(*machine_preset("cortex-a72")).count == 32);
-    CHECK(register_file::of(epyc_zen4()).bytes == 64);
+    CHECK(register_file::make(epyc_zen4()).count == 32);
+    CHECK(register_file::make(*machine_preset("epyc-7763")).count == 16);
+    CHECK(register_file::make(*machine_preset("cortex-a72")).count == 32);
+    CHECK(register_file::make(epyc_zen4()).bytes == 64);
 }

@@ -18,6 +18,7 @@
 
 #include <augur/core/random_engine.hpp>
 
+#include "../../may_skip.hpp"
 #include "../../bench/olken.hpp"
 #include "../../bench/traces.hpp"
 #include "vector_file.hpp"
@@ -120,14 +121,11 @@ TEST_CASE("reuse_stream: published distances") {
     CHECK(seen == 3);
 }
 
-TEST_CASE("reuse_stream: misses of libCacheSim's cloudPhysicsIO are those of its test suite") {
+TEST_CASE("reuse_stream: misses of libCacheSim's cloudPhysicsIO are those of its test suite" MAY_SKIP) {
     const char* const set = std::getenv("AUGUR_DATA");
     const std::string file =
         (set != nullptr ? set : std::string(AUGUR_TEST_DIR) + "/../../shared/data") + "/crop/cache-traces/libcachesim/cloudPhysicsIO.txt.gz";
-    if (!std::ifstream(file)) {
-        MESSAGE("skipped: no " << file << " (set AUGUR_DATA)");
-        return;
-    }
+    if (!std::ifstream(file)) SKIP_CASE("no " << file << " (set AUGUR_DATA)");
     trace requests;
     std::FILE* const pipe = ::popen(("gzip -dc '" + file + "'").c_str(), "r");
     REQUIRE(pipe != nullptr);

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#ifndef AUGUR_HAS_XGBOOST
-
-TEST_CASE("tlp trees") { MESSAGE("skipped: built without XGBoost"); }
-
-#else
-
 #include <augur/xgboost/tlp/trees.hpp>
 
 #include <algorithm>
@@ -25,6 +19,8 @@ TEST_CASE("tlp trees") { MESSAGE("skipped: built without XGBoost"); }
 #include <augur/dataset/split.hpp>
 #include <augur/dataset/top_k.hpp>
 #include <augur/schedule/steps.hpp>
+
+#include "../../may_skip.hpp"
 
 using namespace augur;
 
@@ -204,14 +200,11 @@ TEST_CASE("tlp trees online: what is learned depends on the records alone") {
     CHECK(sum.score(0) > 0.9);
 }
 
-TEST_CASE("tlp trees on real logs, by networks") {
+TEST_CASE("tlp trees on real logs, by networks" MAY_SKIP) {
     // resnet_50, mobilenet_v2 and resnext_50 are held out; 39 000 training records, failures among them. Short: 4 000 and 60 trees; a single failed
     // program picked first then takes all of top-1, so top-5 alone is asked
     const auto folder = logs_folder();
-    if (!std::filesystem::exists(folder)) {
-        MESSAGE("skipped: no data (AUGUR_DATA)");
-        return;
-    }
+    if (!std::filesystem::exists(folder)) SKIP_CASE("no data (AUGUR_DATA)");
 #ifdef AUGUR_TEST_SLOW
     const double wanted = 39000, least_top_1 = 0.5, least_top_5 = 0.85;
     boosted_trees_options options;
@@ -225,10 +218,7 @@ TEST_CASE("tlp trees on real logs, by networks") {
     dataset_builder builder;
     serial_executor executor;
     const auto reports = read_ansor_logs(paths, executor, builder);
-    if (!reports && reports.error().code == errc::unsupported) {
-        MESSAGE("skipped: " << reports.error().detail);
-        return;
-    }
+    if (!reports && reports.error().code == errc::unsupported) SKIP_CASE(reports.error().detail);
     REQUIRE(reports);
     const dataset data = std::move(builder).finish();
     const std::string_view held[] = {"resnet_50", "mobilenet_v2", "resnext_50"};
@@ -251,5 +241,3 @@ TEST_CASE("tlp trees on real logs, by networks") {
         CHECK(score.score(1) > least_top_5);
     }
 }
-
-#endif

@@ -24,7 +24,7 @@ struct packed_id {
     static constexpr std::size_t most = std::size_t{1} << 24U; ///< number of distinct ids
 
     std::array<std::uint8_t, 3> bytes{};
-    static packed_id of(primitive_id id) noexcept {
+    static packed_id pack(primitive_id id) noexcept {
         return {{static_cast<std::uint8_t>(id), static_cast<std::uint8_t>(id >> 8U), static_cast<std::uint8_t>(id >> 16U)}};
     }
     [[nodiscard]] primitive_id get() const noexcept { return bytes[0] | primitive_id{bytes[1]} << 8U | primitive_id{bytes[2]} << 16U; }
@@ -67,7 +67,7 @@ struct id_list {
     static constexpr std::uint64_t farthest = (std::uint64_t{1} << (64 - length_bits)) - 1; ///< largest place
 
     std::uint64_t bits = 0;
-    static id_list of(std::uint64_t place, std::size_t length) { return {(place << length_bits) | length}; }
+    static id_list make(std::uint64_t place, std::size_t length) { return {(place << length_bits) | length}; }
     [[nodiscard]] std::uint64_t place() const { return bits >> length_bits; }
     [[nodiscard]] std::size_t length() const { return static_cast<std::size_t>(bits & longest); }
 };

@@ -371,8 +371,8 @@ private:
         ansor_line parsed;
         if (!read_ansor_line(in, parsed, most_steps_) || !in.finish()) {
             reason_ = in.reason();
-            problem.line = in.where().line;
-            problem.column = in.where().column;
+            problem.line = in.position().line;
+            problem.column = in.position().column;
             problem.code = in.code();
             problem.reason = reason_;
             return false;

@@ -444,7 +444,7 @@ inline result<bool> adopt_extents(loopnest::compute_dag& dag, const step_list& s
             const auto i = origin[number];
             const auto iter = static_cast<std::size_t>(split->iter);
             const auto axis = iter < stage.iters.size() ? stage.iters[iter].var : loopnest::loop_state::npos;
-            if (stage.where == loopnest::stage::place::root && axis < known[i].size() && axis < state.dag().ops[number].axis_count()) {
+            if (stage.placement == loopnest::stage::place::root && axis < known[i].size() && axis < state.dag().ops[number].axis_count()) {
                 auto& op = out.ops[i];
                 auto& extent = (axis < op.axes.size() ? op.axes[axis] : op.reduce_axes[axis - op.axes.size()]).extent;
                 const auto wrong = [&](errc code) {

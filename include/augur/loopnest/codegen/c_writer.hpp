@@ -43,10 +43,10 @@ public:
         if (!too_long() && functions_.size() + body.size() <= options_.max_source_bytes) p.source = std::move(functions_) + body;
         for (const auto& b : kernel_.buffers) {
             using role = program_buffer::role;
-            if (b.what == lowered_buffer::kind::local) continue; // local buffers come last
-            const auto buffer_role = b.what == lowered_buffer::kind::input    ? (b.constant ? role::weight : role::input)
-                                     : b.what == lowered_buffer::kind::output ? role::output
-                                     : b.what == lowered_buffer::kind::packed ? role::packed
+            if (b.type == lowered_buffer::kind::local) continue; // local buffers come last
+            const auto buffer_role = b.type == lowered_buffer::kind::input    ? (b.constant ? role::weight : role::input)
+                                     : b.type == lowered_buffer::kind::output ? role::output
+                                     : b.type == lowered_buffer::kind::packed ? role::packed
                                                                               : role::scratch;
             p.buffers.push_back({buffer_role, b.elements, static_cast<std::uint64_t>(b.tensor)});
         }

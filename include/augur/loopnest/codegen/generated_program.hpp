@@ -24,7 +24,7 @@ struct program_buffer {
         scratch, ///< an intermediate at the root
         output,  ///< compared with the reference output
     };
-    role what{};
+    role purpose{};
     std::int64_t elements = 0;
     std::uint64_t fill = 0; ///< number of the pseudo-random stream; equal numbers give equal contents in every program of the task
     double low = -1;        ///< inputs are uniform in [low, high)

@@ -259,7 +259,7 @@ public:
                 if (buffer_role != wanted) continue;
                 buffer_[i] = out.buffers.size();
                 program_buffer b;
-                b.what = op.placeholder() && op.constant ? role::weight : buffer_role;
+                b.purpose = op.placeholder() && op.constant ? role::weight : buffer_role;
                 b.elements = op.elements();
                 b.fill = static_cast<std::uint64_t>(op.id);
                 out.buffers.push_back(b);

@@ -82,9 +82,9 @@ constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
 class term_table {
 public:
     struct term {
-        enum class kind : std::uint8_t { loop, quotient, remainder } what{};
-        affine of;           ///< operand of a quotient or remainder
-        std::int64_t by = 1; ///< divisor of a quotient or remainder
+        enum class kind : std::uint8_t { loop, quotient, remainder } type{};
+        affine operand;           ///< of a quotient or remainder
+        std::int64_t divisor = 1; ///< of a quotient or remainder
         index_range range;
     };
 
@@ -140,8 +140,8 @@ public:
     template <class F>
     [[nodiscard]] bool depends(int t, const F& varies) const {
         const auto& x = (*this)[t];
-        if (x.what == term::kind::loop) return varies(t);
-        return std::any_of(x.of.terms.begin(), x.of.terms.end(), [&](const auto& p) { return depends(p.first, varies); });
+        if (x.type == term::kind::loop) return varies(t);
+        return std::any_of(x.operand.terms.begin(), x.operand.terms.end(), [&](const auto& p) { return depends(p.first, varies); });
     }
     template <class F>
     [[nodiscard]] bool depends(const affine& a, const F& varies) const {
@@ -153,14 +153,14 @@ public:
     affine substitute(const affine& a, const F& replacement) {
         affine out(a.constant);
         for (const auto& [t, f] : a.terms) {
-            const auto type = (*this)[t].what;
+            const auto type = (*this)[t].type;
             if (type == term::kind::loop) {
                 out.add(replacement(t), f);
                 continue;
             }
-            const auto divisor = (*this)[t].by;
-            const auto inner = substitute(affine((*this)[t].of), replacement); // copy: interning may reallocate the table
-            if (inner == (*this)[t].of) out.add(value(t), f);
+            const auto divisor = (*this)[t].divisor;
+            const auto inner = substitute(affine((*this)[t].operand), replacement); // copy: interning may reallocate the table
+            if (inner == (*this)[t].operand) out.add(value(t), f);
             else out.add(type == term::kind::quotient ? quotient(inner, divisor) : remainder(inner, divisor), f);
         }
         return out;
@@ -208,7 +208,7 @@ private:
 
     int intern(term::kind type, const affine& operand, std::int64_t divisor) {
         for (std::size_t t = 0; t < terms_.size(); ++t)
-            if (terms_[t].what == type && terms_[t].by == divisor && terms_[t].of == operand) return static_cast<int>(t);
+            if (terms_[t].type == type && terms_[t].divisor == divisor && terms_[t].operand == operand) return static_cast<int>(t);
         const auto r = range(operand);
         const auto low = floor_div(r.low, divisor);
         const auto high = floor_div(r.high, divisor);

@@ -112,15 +112,15 @@ protected:
 
     std::string term_text(int t) {
         const auto x = kernel_.terms[t];
-        if (x.what == term_table::term::kind::loop) return "t" + std::to_string(t);
+        if (x.type == term_table::term::kind::loop) return "t" + std::to_string(t);
         const auto value = term_table::value(t);
         auto& s = scopes_[home(value)];
         for (std::size_t i = 0; i < s.sums.size(); ++i)
             if (s.buffers[i] == -1 && s.sums[i].first == value) return s.sums[i].second;
-        const bool quotient = x.what == term_table::term::kind::quotient;
-        const bool natural = kernel_.terms.range(x.of).low >= 0;
-        const auto dividend = sum_text(x.of);
-        const auto divisor = std::to_string(x.by);
+        const bool quotient = x.type == term_table::term::kind::quotient;
+        const bool natural = kernel_.terms.range(x.operand).low >= 0;
+        const auto dividend = sum_text(x.operand);
+        const auto divisor = std::to_string(x.divisor);
         auto name = fresh("q");
         auto& target = scopes_[home(value)]; // looked up again: sum_text may have added declarations
         target.declarations += "const int64_t " + name + " = " +
@@ -172,7 +172,7 @@ protected:
 
     void declare_buffers() {
         for (std::size_t i = 0; i < kernel_.buffers.size(); ++i)
-            if (kernel_.buffers[i].what != lowered_buffer::kind::local)
+            if (kernel_.buffers[i].type != lowered_buffer::kind::local)
                 scopes_.back().declarations +=
                     "float *const b" + std::to_string(i) + " = b[" + std::to_string(i) + "]; (void)b" + std::to_string(i) + ";\n";
     }

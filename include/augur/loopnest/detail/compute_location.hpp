@@ -17,7 +17,7 @@
 namespace augur::inline v0::loopnest::detail {
 
 struct compute_location {
-    enum class kind : std::uint8_t { stay, inlined, root, at } what = kind::stay;
+    enum class kind : std::uint8_t { stay, inlined, root, at } type = kind::stay;
     std::size_t stage = 0; ///< for kind::at: the stage in whose loop nest to compute
     std::size_t iter = 0;
 };
@@ -29,7 +29,7 @@ struct compute_location {
     std::size_t common = loop_state::npos;
     for (const auto c : consumers) {
         const auto& st = state.stages()[c];
-        const auto root = st.where == stage::place::at ? st.at_stage : c;
+        const auto root = st.placement == stage::place::at ? st.at_stage : c;
         if (common != loop_state::npos && common != root) return loop_state::npos;
         common = root;
     }
@@ -44,13 +44,13 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
     const auto reader = single_consumer(state, accesses, s);
     if (reader == loop_state::npos) return;
     const auto& target = state.stages()[reader];
-    const bool attached = target.where == stage::place::at;
+    const bool attached = target.placement == stage::place::at;
 
     std::vector<compute_location> outer_options;
     bool taken = !attached; // an option exists for the location before the first loop (for a root stage: the root)
     if (attached) {
         const auto& outer = state.stages()[target.at_stage];
-        bool taken_outer = outer.where != stage::place::at;
+        bool taken_outer = outer.placement != stage::place::at;
         for (std::size_t i = 0; i < outer.iters.size(); ++i) {
             const auto& v = outer.var_of(i);
             if (v.extent != 1) taken_outer = false;
@@ -64,7 +64,7 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
 
     const auto outermost_part = [&](std::size_t var) {
         return std::any_of(target.relations.begin(), target.relations.end(),
-                           [&](const loop_relation& r) { return r.what == loop_relation::kind::split && r.parts.front() == var; });
+                           [&](const loop_relation& r) { return r.type == loop_relation::kind::split && r.parts.front() == var; });
     };
     const bool tiled = is_tiled(state, reader);
     bool in_reduction = false;

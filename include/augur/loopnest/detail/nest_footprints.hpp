@@ -72,7 +72,7 @@ public:
                 const double each = std::abs(static_cast<double>(f));
                 steps_[static_cast<std::size_t>(deepest)] += each * static_cast<double>(x.range.high - x.range.low);
                 const auto from_inner = loops_ - 1 - static_cast<std::size_t>(deepest);
-                if (x.what == term_table::term::kind::loop && from_inner < 2) factor[from_inner] = each;
+                if (x.type == term_table::term::kind::loop && from_inner < 2) factor[from_inner] = each;
             }
             for (std::size_t j = 0; j < 2; ++j)
                 if (moves[j]) stride[j] = stride[j] == 0 ? pitch_ * factor[j] : (std::min)(stride[j], pitch_ * factor[j]);
@@ -120,9 +120,9 @@ private:
     /// The innermost loop on which term `t` depends, -1: none; marks all such loops.
     int reach(const term_table& terms, int t, std::array<bool, 2>& moves) {
         const auto& x = terms[t];
-        if (x.what != term_table::term::kind::loop) {
+        if (x.type != term_table::term::kind::loop) {
             int deepest = -1;
-            for (const auto& [part, factor] : x.of.terms) deepest = (std::max)(deepest, reach(terms, part, moves));
+            for (const auto& [part, factor] : x.operand.terms) deepest = (std::max)(deepest, reach(terms, part, moves));
             return deepest;
         }
         const int k = place_[static_cast<std::size_t>(t)];

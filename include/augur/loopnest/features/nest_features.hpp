@@ -39,7 +39,7 @@ struct nest_target {
     std::array<double, 3> line_cycles{4, 12, 40};             ///< cycles in which one core fetches a line from behind each level
 
     /// The target of a log line; cache parameters are the default ones.
-    [[nodiscard]] static nest_target of(const hardware_params& h) noexcept {
+    [[nodiscard]] static nest_target make(const hardware_params& h) noexcept {
         nest_target t;
         t.cores = static_cast<double>((std::max)(h.num_cores, std::int64_t{1}));
         t.vector_lanes = static_cast<double>((std::max)(h.vector_unit_bytes / 4, std::int64_t{1}));
@@ -48,8 +48,8 @@ struct nest_target {
     }
     /// The target of a machine; unknown parameters keep their default. The capacity of a shared cache is divided evenly among its cores; processors
     /// that share an L1 cache count as one core. A missing level gets the capacity of the level before it.
-    [[nodiscard]] static nest_target of(const machine& m, int threads = 0) noexcept {
-        nest_target t = of(m.hardware(threads));
+    [[nodiscard]] static nest_target make(const machine& m, int threads = 0) noexcept {
+        nest_target t = make(m.hardware(threads));
         const auto* first = m.cache(1);
         const double together = first == nullptr ? 1 : (std::max)(first->sharers, 1);
         for (std::size_t i = 0; i < t.cache_bytes.size(); ++i) {
@@ -377,7 +377,7 @@ private:
             if (t >= 0) loops_.push_back(by_term_[static_cast<std::size_t>(t)]);
         out.loops = loops_.size();
         out.guards = static_cast<double>(bounds.room.size());
-        out.at_root = s.stages()[i].where == stage::place::root;
+        out.at_root = s.stages()[i].placement == stage::place::root;
         out.unroll_limit = static_cast<double>(s.stages()[i].auto_unroll_max_step);
         const auto& op = s.dag().ops[i];
         for (std::size_t a = 0; a < op.axis_count(); ++a) out.points *= static_cast<double>(op.axis(a).extent);

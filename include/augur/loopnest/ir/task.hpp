@@ -45,7 +45,7 @@ public:
     [[nodiscard]] double flops() const noexcept { return flops_; }
     [[nodiscard]] std::string_view kernel_class() const noexcept { return class_; }
 
-    [[nodiscard]] const kernel& what() const noexcept { return kernel_; }
+    [[nodiscard]] const kernel& workload() const noexcept { return kernel_; }
     [[nodiscard]] const std::shared_ptr<const compute_dag>& dag() const noexcept { return dag_; }
     [[nodiscard]] const hardware_params& hardware() const noexcept { return hardware_; }
 

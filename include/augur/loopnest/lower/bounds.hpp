@@ -69,13 +69,14 @@ inline expr_size inlined_size(const expr& e, const loop_state& s, const std::vec
     }
     if (e->op != expr_op::read) return all;
     const auto at = s.dag().index_of(static_cast<int>(e->integer));
-    if (s.stages()[at].where != stage::place::inlined) return all;
+    if (s.stages()[at].placement != stage::place::inlined) return all;
     return {sizes[at].nodes + sizes[at].axes * (most.nodes - 1), sizes[at].axes * most.axes};
 }
 /// The first stage whose expression is too large after inlining; npos: none.
 inline std::size_t too_large_inlined(const loop_state& s) {
     const auto& ops = s.dag().ops;
-    if (std::none_of(s.stages().begin(), s.stages().end(), [](const stage& x) { return x.where == stage::place::inlined; })) return loop_state::npos;
+    if (std::none_of(s.stages().begin(), s.stages().end(), [](const stage& x) { return x.placement == stage::place::inlined; }))
+        return loop_state::npos;
     std::vector<expr_size> sizes(ops.size());
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (ops[i].placeholder()) continue;
@@ -90,17 +91,17 @@ inline std::vector<expr> effective_bodies(const loop_state& s) {
     const auto& ops = s.dag().ops;
     std::vector<expr> bodies(ops.size());
     bool any = false;
-    for (std::size_t i = 0; i < ops.size(); ++i) any = any || s.stages()[i].where == stage::place::inlined;
+    for (std::size_t i = 0; i < ops.size(); ++i) any = any || s.stages()[i].placement == stage::place::inlined;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (ops[i].placeholder()) continue;
         bodies[i] = !any ? ops[i].body : rewrite(ops[i].body, [&](const expr_node& n, const std::vector<expr>& operands) {
             if (n.op != expr_op::read) return expr();
             const auto at = s.dag().index_of(static_cast<int>(n.integer));
-            return s.stages()[at].where == stage::place::inlined ? substitute_axes(bodies[at], operands) : expr();
+            return s.stages()[at].placement == stage::place::inlined ? substitute_axes(bodies[at], operands) : expr();
         });
     }
     for (std::size_t i = 0; i < ops.size(); ++i)
-        if (s.stages()[i].where == stage::place::inlined) bodies[i] = expr();
+        if (s.stages()[i].placement == stage::place::inlined) bodies[i] = expr();
     return bodies;
 }
 
@@ -164,7 +165,7 @@ private:
     /// The position among the loops of `target` of the loop that encloses stage `i`, directly or through other attached stages; npos: not inside.
     [[nodiscard]] std::size_t depth_in(std::size_t i, std::size_t target) const {
         const auto* s = &state_.stages()[i];
-        while (s->where == stage::place::at) {
+        while (s->placement == stage::place::at) {
             if (s->at_stage == target) return state_.stages()[target].iter_of(s->at_var);
             s = &state_.stages()[s->at_stage];
         }
@@ -178,12 +179,12 @@ private:
         b.box.low.assign(op.axes.size(), affine());
         b.box.extent.clear();
         for (const auto& a : op.axes) b.box.extent.push_back(a.extent);
-        if (s.where == stage::place::root) return {};
+        if (s.placement == stage::place::root) return {};
 
         const auto& target = state_.stages()[s.at_stage];
         const auto& outer = out_.stages[s.at_stage];
         const auto at_iter = target.iter_of(s.at_var);
-        if (target.where == stage::place::inlined || outer.loops.empty()) return refused("computed inside a stage that has no loops");
+        if (target.placement == stage::place::inlined || outer.loops.empty()) return refused("computed inside a stage that has no loops");
         if (at_iter >= target.iters.size()) return refused("computed inside a loop that was split or fused away");
         b.around = outer.around;
         for (std::size_t k = 0; k <= at_iter; ++k)
@@ -246,7 +247,7 @@ private:
         b.extents.assign(s.vars.size(), 0);
         for (std::size_t a = 0; a < op.axis_count(); ++a) b.extents[a] = a < op.axes.size() ? b.box.extent[a] : op.axis(a).extent;
         for (const auto& rel : s.relations) {
-            if (rel.what == loop_relation::kind::fuse) {
+            if (rel.type == loop_relation::kind::fuse) {
                 std::int64_t product = 1;
                 for (const auto p : rel.parts) {
                     if (b.extents[p] > limit / (std::max)(product, std::int64_t{1})) return refused("a fused loop is longer than 2^40");
@@ -282,7 +283,7 @@ private:
         }
         for (std::size_t r = s.relations.size(); r-- > 0;) {
             const auto& rel = s.relations[r];
-            if (rel.what == loop_relation::kind::split) {
+            if (rel.type == loop_relation::kind::split) {
                 affine sum;
                 for (const auto p : rel.parts) sum = sum * b.extents[p] + value[p];
                 const auto room = affine(b.extents[rel.parent] - 1) - sum;

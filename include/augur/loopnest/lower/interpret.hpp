@@ -43,13 +43,13 @@ private:
         std::int64_t v = a.constant;
         for (const auto& [t, f] : a.terms) {
             const auto& x = kernel_.terms[t];
-            if (x.what == term_table::term::kind::loop) {
+            if (x.type == term_table::term::kind::loop) {
                 v += f * terms_[static_cast<std::size_t>(t)];
                 continue;
             }
-            const auto operand = eval(x.of);
-            const auto q = floor_div(operand, x.by);
-            v += f * (x.what == term_table::term::kind::quotient ? q : operand - q * x.by);
+            const auto operand = eval(x.operand);
+            const auto q = floor_div(operand, x.divisor);
+            v += f * (x.type == term_table::term::kind::quotient ? q : operand - q * x.divisor);
         }
         return v;
     }
@@ -167,19 +167,19 @@ inline constexpr std::int64_t max_interpreted_iterations = std::int64_t{1} << 32
     std::vector<std::vector<float>> buffers;
     for (const auto& b : k.buffers) {
         const auto i = buffers.size();
-        if (b.what == lowered_buffer::kind::input) {
+        if (b.type == lowered_buffer::kind::input) {
             if (i >= inputs.size() || inputs[i].size() != static_cast<std::size_t>(b.elements))
                 return error{errc::shape_mismatch, "input " + std::to_string(i) + ": expected " + std::to_string(b.elements) + " elements"};
             buffers.push_back(inputs[i]);
         } else {
-            const bool zero = b.what == lowered_buffer::kind::packed;
+            const bool zero = b.type == lowered_buffer::kind::packed;
             buffers.emplace_back(static_cast<std::size_t>(b.elements), zero ? 0.0F : std::numeric_limits<float>::quiet_NaN());
         }
     }
     if (auto ran = detail::interpreter(k, buffers, most).run(); !ran) return ran.error();
     std::vector<std::vector<float>> out;
     for (std::size_t i = 0; i < buffers.size(); ++i)
-        if (k.buffers[i].what == lowered_buffer::kind::output) out.push_back(std::move(buffers[i]));
+        if (k.buffers[i].type == lowered_buffer::kind::output) out.push_back(std::move(buffers[i]));
     return out;
 }
 

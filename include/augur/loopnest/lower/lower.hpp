@@ -36,7 +36,7 @@ struct lowered_buffer {
         packed,  ///< a constant placeholder in the layout of its reader's tiles
         scratch, ///< an intermediate at the root
         local,   ///< an intermediate inside a loop of another stage, on the stack
-    } what{};
+    } type{};
     int tensor = 0; ///< the id of the operation that it stores
     std::int64_t elements = 0;
     bool constant = false; ///< an input with equal contents in all calls
@@ -107,7 +107,7 @@ public:
                 if (ops[i].placeholder() && ops[i].constant) pack(i);
         for (const auto place : {stage::place::root, stage::place::at}) {
             for (std::size_t i = 0; i < ops.size(); ++i) {
-                if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].where != place) continue;
+                if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].placement != place) continue;
                 const bool root = place == stage::place::root;
                 std::int64_t n = 1;
                 for (const auto e : bounds_.stages[i].box.extent) {
@@ -127,7 +127,7 @@ public:
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (nest_of[i] == loop_state::npos) continue;
             const auto& s = state_.stages()[i];
-            if (s.where == stage::place::root) out_.roots.push_back(nest_of[i]);
+            if (s.placement == stage::place::root) out_.roots.push_back(nest_of[i]);
             else out_.nests[nest_of[s.at_stage]].loops[state_.stages()[s.at_stage].iter_of(s.at_var)].attached.push_back(nest_of[i]);
         }
         out_.terms = std::move(bounds_.terms);
@@ -193,10 +193,10 @@ private:
         std::vector<bool> done(op.axis_count(), false);
         const auto add = [&](auto&& self, std::size_t var) -> bool { // in loop order; fused loops are decomposed
             for (const auto& rel : s.relations) {
-                if (rel.what == loop_relation::kind::fuse && rel.parent == var) {
+                if (rel.type == loop_relation::kind::fuse && rel.parent == var) {
                     return std::all_of(rel.parts.begin(), rel.parts.end(), [&](std::size_t p) { return self(self, p); });
                 }
-                if (rel.what != loop_relation::kind::split) continue;
+                if (rel.type != loop_relation::kind::split) continue;
                 const auto part = std::find(rel.parts.begin(), rel.parts.end(), var);
                 if (part == rel.parts.end()) continue;
                 if (rel.parent >= op.axis_count() || !rel.inner_to_outer) return false; // the axis was split twice
@@ -379,7 +379,7 @@ private:
                 n.guards.push_back(std::move(room));
         };
         for (const auto& room : b.room) guard(room); // the iteration lies inside the box
-        for (std::size_t a = 0; a < op.axes.size() && s.where == stage::place::at; ++a) {
+        for (std::size_t a = 0; a < op.axes.size() && s.placement == stage::place::at; ++a) {
             guard(affine(op.axes[a].extent - 1) - b.axes[a]); // and inside the tensor
             guard(b.axes[a]);
         }

@@ -138,7 +138,7 @@ public:
     result<expected_outputs> make_expected_outputs(const generated_program& trusted, tolerance allowed = {}) {
         expected_outputs made = new_reference(allowed);
         for (const auto& b : trusted.buffers)
-            if (b.what == program_buffer::role::output) made.elements.push_back(b.elements);
+            if (b.purpose == program_buffer::role::output) made.elements.push_back(b.elements);
         const auto m = measure_chunk(std::span(&trusted, 1), made, 0, true).front();
         if (detail::is_set(options_.stop)) return error{errc::interrupted, "stopped while computing the reference"};
         if (!m.ok()) return error{errc::invalid_argument, "reference program: " + std::string(to_string(m.status)) + ": " + m.reason};
@@ -281,7 +281,7 @@ private:
         std::vector<std::int64_t> outputs;
         for (const auto& b : p.buffers) {
             if (b.elements < 0 || b.elements > most) return malformed("buffer of " + std::to_string(b.elements) + " elements");
-            if (b.what == program_buffer::role::output) outputs.push_back(b.elements);
+            if (b.purpose == program_buffer::role::output) outputs.push_back(b.elements);
         }
         if (!expected.path.empty() && outputs != expected.elements) return malformed("its outputs have other sizes than the reference");
         return {};
@@ -415,11 +415,11 @@ private:
             options_.memory_bytes + static_cast<std::uint64_t>(j.flush) + static_cast<std::uint64_t>(j.threads) * (std::uint64_t{80} << 20U);
         std::string body(reinterpret_cast<const char*>(&j), sizeof j);
         for (const auto& b : p.buffers) {
-            const wire_buffer w{static_cast<std::int32_t>(b.what), 0, b.elements, b.fill, b.low, b.high};
+            const wire_buffer w{static_cast<std::int32_t>(b.purpose), 0, b.elements, b.fill, b.low, b.high};
             body.append(reinterpret_cast<const char*>(&w), sizeof w);
             // pages rounded up to huge pages, alignment, guard pages, and the mapped reference
-            memory +=
-                static_cast<std::uint64_t>(b.elements) * sizeof(float) * (b.what == program_buffer::role::output ? 2 : 1) + (std::uint64_t{5} << 20U);
+            memory += static_cast<std::uint64_t>(b.elements) * sizeof(float) * (b.purpose == program_buffer::role::output ? 2 : 1) +
+                      (std::uint64_t{5} << 20U);
         }
         body += names;
         const std::uint64_t length = body.size();

@@ -133,7 +133,7 @@ private:
 
     void collect(const std::vector<stage>& stages, std::size_t op, std::vector<std::size_t>& out) const {
         for (const auto r : facts_[op].readers) {
-            if (stages[r].where == stage::place::inlined) collect(stages, r, out);
+            if (stages[r].placement == stage::place::inlined) collect(stages, r, out);
             else out.push_back(r);
         }
     }

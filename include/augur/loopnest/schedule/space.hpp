@@ -169,7 +169,7 @@ private:
             p.splits.push_back({i, tiles});
         }
         for (std::size_t i = s.state.stages().size(); i-- > 0;) {
-            if (s.state.dag().ops[i].placeholder() || s.state.stages()[i].where == stage::place::inlined) continue;
+            if (s.state.dag().ops[i].placeholder() || s.state.stages()[i].placement == stage::place::inlined) continue;
             if (!detail::is_tiled(s.state, i) && !s.accesses->needs_tiling(i)) p.movable.push_back(i);
         }
         p.steps = std::move(s.steps);
@@ -217,7 +217,7 @@ public:
         case phase::locations: {
             const auto s = static_cast<std::int64_t>(plan_->movable[at_]);
             const auto& location = locations_[v];
-            switch (location.what) {
+            switch (location.type) {
             case detail::compute_location::kind::stay: return {};
             case detail::compute_location::kind::inlined: return {compute_inline_step{s}};
             case detail::compute_location::kind::root: return {compute_root_step{s}};
@@ -310,7 +310,7 @@ private:
         }
         for (; broken_.empty() && phase_ != phase::done; enter(static_cast<phase>(static_cast<int>(phase_) + 1))) {
             for (; at_ < state_.stages().size(); ++at_) {
-                if (state_.dag().ops[at_].placeholder() || state_.stages()[at_].where == stage::place::inlined) continue;
+                if (state_.dag().ops[at_].placeholder() || state_.stages()[at_].placement == stage::place::inlined) continue;
                 if (phase_ == phase::parallel ? ask_parallel() : phase_ == phase::unroll ? ask_unroll() : ask_vectorize()) return;
             }
         }
@@ -321,7 +321,7 @@ private:
         state_ = loop_state(space_->dag_);
         for (const auto& step : filled_) apply(step);
         filled_.clear();
-        moved_ = std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.where == stage::place::at; });
+        moved_ = std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.placement == stage::place::at; });
         if (space_->options_.faithful && !plan_->movable.empty()) view_ = plan_->state;
         enter(phase::locations);
     }
@@ -334,7 +334,7 @@ private:
 
     bool ask_parallel() {
         const auto& st = state_.stages()[at_];
-        if (st.where != stage::place::root) return false;
+        if (st.placement != stage::place::root) return false;
         std::size_t most = 0;
         std::size_t preferred = 0;
         std::int64_t degree = 1;

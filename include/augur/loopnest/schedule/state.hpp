@@ -32,7 +32,7 @@ struct loop_var {
 
 /// A split or fusion: the relation between one loop variable and its parts.
 struct loop_relation {
-    enum class kind : std::uint8_t { split, fuse } what{};
+    enum class kind : std::uint8_t { split, fuse } type{};
     std::size_t parent = 0;            ///< for a split: the variable that was split; for a fusion: the result
     std::vector<std::size_t> parts;    ///< outermost first
     std::vector<std::int64_t> lengths; ///< for a split: lengths of parts 1.. (inner_to_outer) or of parts ..n-2; 0: still open
@@ -47,7 +47,7 @@ struct loop_iter {
 
 /// An operation and its loop nest.
 struct stage {
-    enum class place : std::uint8_t { root, inlined, at } where = place::root;
+    enum class place : std::uint8_t { root, inlined, at } placement = place::root;
     std::size_t at_stage = 0;   ///< for place::at: the stage in whose loop nest this one is computed
     std::size_t at_var = 0;     ///< for place::at: the loop variable of that stage in whose loop this one is computed
     std::vector<loop_var> vars; ///< root axes of the operation first
@@ -88,7 +88,7 @@ public:
     static constexpr std::size_t npos = static_cast<std::size_t>(-1);
     [[nodiscard]] bool has_attached(std::size_t stage_index, std::size_t iter = npos) const {
         return std::any_of(stages_.begin(), stages_.end(), [&](const stage& s) {
-            return s.where == stage::place::at && s.at_stage == stage_index && (iter == npos || s.at_var == stages_[stage_index].iters[iter].var);
+            return s.placement == stage::place::at && s.at_stage == stage_index && (iter == npos || s.at_var == stages_[stage_index].iters[iter].var);
         });
     }
 
@@ -140,7 +140,7 @@ private:
     [[nodiscard]] result<void> check_stage(std::int64_t s) const {
         if (!in_range(s, stages_.size())) return refused("stage " + std::to_string(s) + " of " + std::to_string(stages_.size()));
         if (dag_->ops[at(s)].placeholder()) return refused("stage " + std::to_string(s) + " is a placeholder");
-        if (stages_[at(s)].where == stage::place::inlined) return refused("stage " + std::to_string(s) + " is inlined");
+        if (stages_[at(s)].placement == stage::place::inlined) return refused("stage " + std::to_string(s) + " is inlined");
         return {};
     }
     [[nodiscard]] result<void> check_iter(std::int64_t s, std::int64_t i) const {
@@ -169,7 +169,7 @@ private:
         fused.space = fused.reduce = false;
         fused.extent = 1;
         loop_relation rel;
-        rel.what = loop_relation::kind::fuse;
+        rel.type = loop_relation::kind::fuse;
         for (const auto i : x.iters) {
             const auto& iter = s.iters[at(i)];
             if (iter.annotation != loop_annotation::none) return refused("a loop to fuse has an annotation");
@@ -188,7 +188,7 @@ private:
         rel.parent = s.vars.size();
         s.vars.push_back(std::move(fused));
         for (auto& other : stages_)
-            if (other.where == stage::place::at && other.at_stage == at(x.stage) && other.at_var == last) other.at_var = rel.parent;
+            if (other.placement == stage::place::at && other.at_stage == at(x.stage) && other.at_var == last) other.at_var = rel.parent;
         const auto first = s.iters.begin() + x.iters.front();
         s.iters.erase(first + 1, first + static_cast<std::ptrdiff_t>(x.iters.size()));
         s.iters[at(x.iters.front())] = {rel.parent, loop_annotation::none};
@@ -258,7 +258,7 @@ private:
             s.vars.push_back(std::move(v));
         }
         for (auto& other : stages_) // as in Ansor, stages attached to the loop move to its innermost part
-            if (other.where == stage::place::at && other.at_stage == at(stage_index) && other.at_var == old.var) other.at_var = rel.parts.back();
+            if (other.placement == stage::place::at && other.at_stage == at(stage_index) && other.at_var == old.var) other.at_var = rel.parts.back();
         s.relations.push_back(std::move(rel));
         s.iters.erase(s.iters.begin() + iter);
         s.iters.insert(s.iters.begin() + iter, made.begin(), made.end());
@@ -314,11 +314,11 @@ private:
         if (dag_->is_output(at(x.stage))) return refused("an output cannot be computed inside another stage");
         for (std::size_t ancestor = at(x.target_stage);;) { // refuses a cycle of stages computed inside each other
             if (ancestor == at(x.stage)) return refused("a stage cannot be computed inside itself");
-            if (stages_[ancestor].where != stage::place::at) break;
+            if (stages_[ancestor].placement != stage::place::at) break;
             ancestor = stages_[ancestor].at_stage;
         }
         auto& s = stages_[at(x.stage)];
-        s.where = stage::place::at;
+        s.placement = stage::place::at;
         s.at_stage = at(x.target_stage);
         s.at_var = stages_[s.at_stage].iters[at(x.target_iter)].var;
         forget_extents(s, at(x.stage));
@@ -331,14 +331,14 @@ private:
         if (dag_->ops[at(x.stage)].combine != reducer::none) return refused("a reduction cannot be inlined");
         if (dag_->is_output(at(x.stage))) return refused("an output cannot be inlined");
         auto& s = stages_[at(x.stage)];
-        s.where = stage::place::inlined;
+        s.placement = stage::place::inlined;
         return {};
     }
 
     result<void> run(const compute_root_step& x) {
         if (auto valid = check_stage(x.stage); !valid) return valid;
         auto& s = stages_[at(x.stage)];
-        s.where = stage::place::root;
+        s.placement = stage::place::root;
         forget_extents(s, at(x.stage));
         return {};
     }
@@ -346,10 +346,10 @@ private:
     void insert_stage(std::size_t index, stage s) {
         stages_.insert(stages_.begin() + static_cast<std::ptrdiff_t>(index), std::move(s));
         for (auto& other : stages_)
-            if (other.where == stage::place::at && other.at_stage >= index) ++other.at_stage;
+            if (other.placement == stage::place::at && other.at_stage >= index) ++other.at_stage;
     }
     [[nodiscard]] bool untouched(std::size_t s) const {
-        return stages_[s].relations.empty() && stages_[s].where == stage::place::root && !has_attached(s);
+        return stages_[s].relations.empty() && stages_[s].placement == stage::place::root && !has_attached(s);
     }
 
     result<void> run(const cache_read_step& x) {
@@ -385,7 +385,7 @@ private:
         const auto& s = stages_[index];
         const auto& op = dag_->ops[index];
         if (op.combine == reducer::none) return refused("rfactor: the stage is not a reduction");
-        if (s.where != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
+        if (s.placement != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
         const auto factored = s.iters[at(x.iter)].var;
         if (!s.vars[factored].reduce || s.vars[factored].space) return refused("rfactor: the loop is not a reduce loop");
         if (!in_range(x.factor_axis, op.axes.size() + 1))
@@ -422,7 +422,7 @@ private:
         expr guard;
         for (std::size_t r = s.relations.size(); r-- > 0;) { // from the innermost loops back to the root axes
             const auto& rel = s.relations[r];
-            if (rel.what == loop_relation::kind::split) {
+            if (rel.type == loop_relation::kind::split) {
                 if (value[rel.parent]) continue;
                 expr sum = value[rel.parts[0]];
                 std::int64_t covered = s.vars[rel.parts[0]].extent;

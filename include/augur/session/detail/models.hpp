@@ -120,7 +120,7 @@ struct session_models_state {
                             [[maybe_unused]] const toolchain& made_with, [[maybe_unused]] const machine& host, [[maybe_unused]] int threads) {
 #ifdef AUGUR_HAS_XGBOOST
         if (o.known.empty()) return {};
-        auto read = read_known(o.known, hardware, made_with, loopnest::nest_row(loopnest::nest_target::of(host, threads)));
+        auto read = read_known(o.known, hardware, made_with, loopnest::nest_row(loopnest::nest_target::make(host, threads)));
         if (!read) return read.error();
         notes.push_back(o.known + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
         if (read->passed_over > 0)

@@ -77,11 +77,11 @@ result<void> basic_session<E>::prepare() {
     loopnest::ansor_options space;
     space.num_cores = hardware.num_cores;
     for (const auto& k : o.work.kernels) {
-        auto t = loopnest::kernel_task::create(k.what, hardware, k.uses);
-        if (!t) return error{t.error().code, k.what.text() + ": " + t.error().detail};
+        auto t = loopnest::kernel_task::create(k.workload, hardware, k.uses);
+        if (!t) return error{t.error().code, k.workload.text() + ": " + t.error().detail};
         auto p = loopnest::ansor_space::create(t->dag(), space);
-        if (!p) return error{p.error().code, k.what.text() + ": " + p.error().detail};
-        report_.kernels.push_back({kernel_label(k.what), static_cast<double>(k.uses), t->flops(), t->bytes(), 0, 0, 0, false});
+        if (!p) return error{p.error().code, k.workload.text() + ": " + p.error().detail};
+        report_.kernels.push_back({kernel_label(k.workload), static_cast<double>(k.uses), t->flops(), t->bytes(), 0, 0, 0, false});
         tasks_.push_back(*std::move(t));
         spaces_.push_back(*std::move(p));
     }
@@ -105,7 +105,7 @@ result<void> basic_session<E>::prepare() {
 template <bulk_executor E>
 result<void> basic_session<E>::open_log(const std::string& path, bool resume) {
     log_.reset(); // a log that is open cannot be opened again
-    auto log = open_tuning_log(path, std::span<const loopnest::kernel_task>(tasks_), report_.made_with);
+    auto log = open_tuning_log(path, tasks_, report_.made_with);
     if (!log) return log.error();
     if (const auto records = log->writer.found().records; records > 0 && !resume)
         return error{errc::invalid_argument,

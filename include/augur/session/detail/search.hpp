@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <augur/loopnest/run/task_runner.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/session/detail/models.hpp>
@@ -153,7 +154,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     }
 #endif
 #ifdef AUGUR_HAS_XGBOOST
-    const loopnest::nest_row row_of(loopnest::nest_target::of(report_.host, report_.threads));
+    const loopnest::nest_row row_of(loopnest::nest_target::make(report_.host, report_.threads));
     if (settings.model == "nest") {
         task_normalised_online_options learning;
         learning.trees.threads = static_cast<std::uint32_t>(report_.threads);

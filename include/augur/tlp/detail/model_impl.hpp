@@ -15,7 +15,7 @@
 
 namespace augur::inline v0::tlp {
 
-inline config config::of(const tlp::schema& schema) const {
+inline config config::with_input(const tlp::schema& schema) const {
     config c = *this;
     c.columns = static_cast<nn::index>(schema.columns);
     c.numbers_at = static_cast<nn::index>((std::min)(schema.kind_columns, schema.columns - (std::min)(schema.positions, schema.columns)));

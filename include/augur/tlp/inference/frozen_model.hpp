@@ -129,8 +129,9 @@ public:
     /// scores[i] <- score of batch[i], higher is better; -infinity if the vocabulary refuses a word or the score is NaN.
     /// After a batch of the same size and number of distinct rows it allocates only for the executor.
     /// Errors: shape_mismatch if the spans differ in length.
-    template <schedule S, task Task>
-    result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) {
+    template <class Range, task Task>
+    result<void> score(const Task&, const Range& schedules, std::span<float> scores) {
+        const auto batch = schedule_span(schedules);
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
                          "tlp: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(batch.size())};

@@ -122,8 +122,9 @@ public:
     /// scores[i] <- score of batch[i]; -infinity if the vocabulary refuses a word. Models `cost_model` for every schedule and task.
     ///
     /// Errors: shape_mismatch if the spans differ in length. Allocates a block of features and memory of XGBoost. Concurrent calls are safe.
-    template <schedule S, task Task>
-    [[nodiscard]] result<void> score(const Task&, std::span<const S> batch, std::span<float> scores) const {
+    template <class Range, task Task>
+    [[nodiscard]] result<void> score(const Task&, const Range& schedules, std::span<float> scores) const {
+        const auto batch = schedule_span(schedules);
         return score_blocks(batch.size(), scores, [&](std::size_t i, std::span<float> row) {
             std::fill(row.begin(), row.end(), 0.0F);
             return static_cast<bool>(tlp::extract_features(batch[i], schema_, row));

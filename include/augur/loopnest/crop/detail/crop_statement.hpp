@@ -26,12 +26,12 @@ public:
         std::int64_t v = a.constant;
         for (const auto& [t, f] : a.terms) {
             const auto& x = terms_[t];
-            if (x.what == term_table::term::kind::loop) {
+            if (x.type == term_table::term::kind::loop) {
                 v += f * values_[static_cast<std::size_t>(t)];
                 continue;
             }
-            const auto inner = evaluate(x.of), q = floor_div(inner, x.by);
-            v += f * (x.what == term_table::term::kind::quotient ? q : inner - q * x.by);
+            const auto inner = evaluate(x.operand), q = floor_div(inner, x.divisor);
+            v += f * (x.type == term_table::term::kind::quotient ? q : inner - q * x.divisor);
         }
         return v;
     }
@@ -111,18 +111,18 @@ private:
     /// Adds stride * (t / divide % modulo) to the digits of an access.
     void digits(int t, std::int64_t stride, std::int64_t divide, std::int64_t modulo, nest_access& a) const {
         const auto& x = terms_[t];
-        if (x.what == term_table::term::kind::loop) {
+        if (x.type == term_table::term::kind::loop) {
             for (std::uint32_t i = 0; i < open_.size(); ++i)
                 if (open_[i] == t) a.digits.push_back({i, stride, divide, modulo});
             return;
         }
-        for (const auto& [inner, factor] : x.of.terms) { // (factor * inner) / by or % by; tiling makes factor a divisor of `by`
+        for (const auto& [inner, factor] : x.operand.terms) { // (factor * inner) / by or % by; tiling makes factor a divisor of `by`
             const auto f = factor > 0 ? factor : 1;
-            if (x.what == term_table::term::kind::quotient) {
-                const auto divisor = (std::max)(x.by / f, std::int64_t{1}) * divide;
-                digits(inner, stride * (std::max)(f / x.by, std::int64_t{1}), divisor, modulo, a);
+            if (x.type == term_table::term::kind::quotient) {
+                const auto divisor = (std::max)(x.divisor / f, std::int64_t{1}) * divide;
+                digits(inner, stride * (std::max)(f / x.divisor, std::int64_t{1}), divisor, modulo, a);
             } else { // the requested digits of a remainder
-                const auto period = (std::max)(x.by / f, std::int64_t{1});
+                const auto period = (std::max)(x.divisor / f, std::int64_t{1});
                 const auto room = (std::max)(period / divide, std::int64_t{1});
                 digits(inner, stride * f, divide, modulo > 0 ? (std::min)(modulo, room) : room, a);
             }
