@@ -27,6 +27,7 @@ BEGIN {
     libraries["tbb"] = "tbb"
     libraries["xgboost"] = "xgboost"
     libraries["xgboost_tlp"] = "xgboost eigen"
+    libraries["session"] = "eigen boost xgboost" # of the models that are there
     libraries["llvm"] = "llvm boost zlib" # LLVM's own headers include zlib where it was built with it
 }
 NR == FNR && $1 == "header" { owner[$3] = $2; next }
