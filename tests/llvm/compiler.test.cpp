@@ -2,6 +2,7 @@
 #include <augur/llvm/compiler.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -21,6 +22,28 @@ using namespace augur;
 using namespace augur::loopnest;
 
 namespace {
+
+// The C++ blocks of llvm/ read and write files of the folder that a program runs in: compiled, not called.
+[[maybe_unused]] double predict_file(const machine& machine) {
+    const auto of_header = [&] {
+#include <snippets/llvm/features_of_ir.hpp.1.inc>
+        return p->seconds;
+    };
+    const auto of_readme = [&] {
+#include <snippets/llvm/README.md.1.inc>
+        return p->seconds;
+    };
+#include <snippets/docs/llvm.md.1.inc>
+    return p->seconds + of_header() + of_readme();
+}
+[[maybe_unused]] std::size_t candidate_features(const kernel_task& task, const step_list& schedule) {
+#include <snippets/llvm/compiler.hpp.1.inc>
+    return written ? features->functions.size() : 0;
+}
+[[maybe_unused]] void rank(const machine& machine) {
+#include <snippets/docs/nests.md.3.inc>
+    (void)model;
+}
 
 std::uint64_t multiplications(const program_features& p) {
     std::uint64_t n = 0;

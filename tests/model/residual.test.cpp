@@ -116,8 +116,14 @@ std::vector<float> scores_of(Model& model, const std::vector<plan>& plans) {
 TEST_CASE("residual: without records it is the prior; a prior that is right stays as it is") {
     const measured truth(by_tile);
     knows_tiles prior;
-    hybrid model({}, {}, 0);
     const auto expected = scores_of(prior, truth.plans);
+    {
+        using augur::residual_model;
+        const learns_unrolling learner;
+#include <snippets/model/residual.hpp.1.inc>
+        CHECK(scores_of(model, truth.plans) == expected);
+    }
+    hybrid model({}, {}, 0);
     CHECK(scores_of(model, truth.plans) == expected);
     REQUIRE(model.update(truth.first(0)));
     CHECK(scores_of(model, truth.plans) == expected);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,17 @@
 #include <augur/record/log_reader.hpp>
 
 namespace {
+
+// The C++ blocks of session/ tune a network for minutes: compiled, not called.
+[[maybe_unused]] augur::result<void> tune_resnet_18() {
+#include <snippets/session/session.hpp.1.inc>
+    return {};
+}
+[[maybe_unused]] augur::result<void> tune_resnet_18_until_interrupted() {
+    static const bool ctrl_c = false;
+#include <snippets/session/README.md.1.inc>
+    return report ? augur::result<void>{} : report.error();
+}
 
 namespace fs = std::filesystem;
 

@@ -5,11 +5,13 @@
 /// @file
 /// Strict JSON pull parser (RFC 8259): the caller asks for the value that it expects next. For output see core/json_writer.hpp.
 ///
-///     json_reader in(text);
-///     std::vector<std::int64_t> list;
-///     in.begin_array();
-///     while (in.next_element()) in.read(list.emplace_back());
-///     if (!in.finish()) return in.error(); // "1:7: expected an integer, got '"'"
+/// ```cpp
+/// json_reader in(text);
+/// std::vector<std::int64_t> list;
+/// in.begin_array();
+/// while (in.next_element()) in.read(list.emplace_back());
+/// if (!in.finish()) return in.error(); // "1:7: expected an integer, got '"'"
+/// ```
 ///
 /// The first error is kept: every later call returns false and changes nothing, so one check at the end is enough. A call that does not fit the
 /// current position, e.g. next_element after the end of an array, is such an error and not a broken precondition, because a text can cause it.

@@ -18,9 +18,11 @@ namespace augur::inline v0::detail {
 
 /// Steps through the members of an object with a fixed list of member names.
 ///
-///     json_members members(in, names);           // opens the object
-///     for (std::size_t i; members.next(i);) ...  // i is the index of the name in `names`; the caller must read its value
-///     members.need(0b101);                       // fails unless names[0] and names[2] were present
+/// ```cpp
+/// json_members members(in, names);                               // opens the object
+/// for (std::size_t i = 0; members.next(i);) in.read(numbers[i]); // i is the index of the name in `names`; each value must be read
+/// members.need(0b101);                                           // fails unless names[0] and names[2] were present
+/// ```
 template <std::size_t N>
 class json_members {
     static_assert(N <= 64);

@@ -32,8 +32,10 @@ concept feature_extractor = requires(F& f, const Task& t, const S& s) {
 
 /// Scores schedules by the latency that Crop predicts for their programs. It needs no training and no access to the target machine.
 ///
-///     model model(machine, 2, [&](const task& t, const schedule& s) { return features_of(t, s); });
-///     model.score(task, schedules, scores); // -ln(seconds); -infinity without features, reason in last_failure()
+/// ```cpp
+/// crop::model model(machine, 2, [&](const my_task& t, const my_schedule& s) { return features_of(t, s); });
+/// auto scored = model.score(task, schedules, scores); // -ln(seconds); -infinity without features, reason in last_failure()
+/// ```
 ///
 /// Threads    one thread per model
 template <class F>

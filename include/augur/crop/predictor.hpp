@@ -5,9 +5,11 @@
 /// @file
 /// Crop's analytical predictor (Sun et al. 2024): the run time of a program from its features and a machine description, without measurements.
 ///
-///     auto features = augur::features_from_json(text);               // gathered anywhere
-///     auto machine = augur::read_machine("target.json");
-///     auto p = augur::crop::predict(*features, *machine, 8);         // p->seconds and their breakdown
+/// ```cpp
+/// auto features = augur::features_from_json(text);               // gathered anywhere
+/// auto machine = augur::read_machine("target.json");
+/// auto p = augur::crop::predict(*features, *machine, 8);         // p->seconds and their breakdown
+/// ```
 ///
 /// As published, the cost is the sum of T(block) * ECount over all blocks (Eq. 1). That overestimates loops, because an iteration starts before the
 /// previous one has ended. So by default the sum runs over control-flow edges. The cost of an edge is the time that its target block b adds after its

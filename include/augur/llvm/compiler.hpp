@@ -17,9 +17,12 @@ namespace augur::inline v0 {
 
 /// Writes the LLVM IR of a candidate with clang. The input is the C code that would be measured, compiled with the same flags.
 ///
-///     auto clang = ir_compiler::find({.command = "clang-19"});
-///     clang->write(write_c(lowered, c_options), "candidate.ll");
-///     auto features = features_of_ir_file("candidate.ll", clang->run_of(program)); // crop::model takes a function that does these
+/// ```cpp
+/// auto clang = ir_compiler::find({"clang-19", {}});
+/// auto program = loopnest::compile_schedule(task, schedule);
+/// auto written = clang->write(*program, "candidate.ll");
+/// auto features = features_of_ir_file("candidate.ll", clang->run_of(*program)); // crop::model takes a function that does these
+/// ```
 ///
 /// The generated entry runs parallel loops sequentially, so that the features are those of one thread.
 /// Threads    one thread per object; compilations of several objects may run concurrently

@@ -6,8 +6,10 @@
 /// Extracts the features of the Crop cost model from LLVM IR (version 14 to 19): graphlets by static analysis; execution counts and memory profiles
 /// by one run of the instrumented program in a forked child process.
 ///
-///     auto features = augur::features_of_ir_file("matmul.ll", {.threads = 2});
-///     auto p = augur::crop::predict(*features, machine, 2);
+/// ```cpp
+/// auto features = augur::features_of_ir_file("matmul.ll", {.threads = 2});
+/// auto p = augur::crop::predict(*features, machine, 2);
+/// ```
 ///
 /// The child process protects the caller from accidents (an endless loop, a wild store), not from malicious code: the program runs as machine code
 /// with the rights of this process.

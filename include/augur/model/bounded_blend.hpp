@@ -16,8 +16,10 @@ namespace augur::inline v0 {
 
 /// Blends the scores of two cost models: first score + weight * tanh((second score - median of the second scores in the task) / scale).
 ///
-///     const auto all = task_normaliser::fit(second, 1); // median of the second model's scores over the task's candidates, once per task
-///     bounded_blend().add(all, second, scores);
+/// ```cpp
+/// const auto all = task_normaliser::fit(second, 1); // median of the second model's scores over the task's candidates, once per task
+/// bounded_blend().add(all, second, scores);
+/// ```
 ///
 /// The correction is bounded by `weight`: the second model decides between candidates with similar first scores, and cannot reverse a difference of
 /// 2 * weight. A constant added to all second scores has no effect. Unlike in an `ensemble`, the models may have different score scales. The

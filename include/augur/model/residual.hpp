@@ -24,7 +24,9 @@ namespace augur::inline v0 {
 
 /// Score of the prior + n / (n + half) * score of the learner, where n is the number of records of the task. Models `trainable_cost_model`.
 ///
-///     residual_model hybrid(crop::model(machine, threads, features_of), trees_online<step_list, task, row>(row_of));
+/// ```cpp
+/// residual_model model(prior, learner); // for example of a `crop::model` and a `trees_online`
+/// ```
 ///
 /// The learner is trained on ratios measured / predicted seconds: a schedule that takes twice the predicted time is a record of 2 seconds. So without
 /// measurements the ranking is the prior's, and the learner corrects systematic errors of the prior. Both models must score -ln(seconds), because

@@ -37,17 +37,19 @@ struct session_models_state;
 
 /// Tunes kernels or a network for the machine it runs on, with the embedded compiler (`loopnest/`).
 ///
-///     augur::session_options options;
-///     options.work = *augur::find_network("resnet_18");
-///     options.search.trials = 64;          // of each kernel, on average
-///     options.search.model = "tlp";
-///     options.log = "resnet_18.jsonl";
-///     options.resume = true;
-///     auto session = augur::session::create(options);
-///     if (!session) return session.error();
-///     const auto report = session->tune();
-///     if (!report) return report.error();
-///     std::printf("%g ms\n", 1e3 * report->network_latency(report->searches.size() - 1));
+/// ```cpp
+/// augur::session_options options;
+/// options.work = *augur::find_network("resnet_18");
+/// options.search.trials = 64;          // of each kernel, on average
+/// options.search.model = "tlp";
+/// options.log = "resnet_18.jsonl";
+/// options.resume = true;
+/// auto session = augur::session::create(options);
+/// if (!session) return session.error();
+/// const auto report = session->tune();
+/// if (!report) return report.error();
+/// std::printf("%g ms\n", 1e3 * report->network_latency(report->searches.size() - 1));
+/// ```
 ///
 /// `tune` is the whole run. Its parts are public for programs that compare several searches: `measure_baselines`, `search`, `measure_best`.
 ///

@@ -45,9 +45,11 @@ namespace augur::inline v0 {
 /// Tunes tasks in rounds until the budget is used up. In each round the task scheduler chooses a task, the task's strategy proposes candidates, the
 /// runner measures them, every record goes to the sink, and the model is trained.
 ///
-///     augur::tuner t(tasks, spaces, strategies, model, executor, options); // vectors, arrays or spans: one space and one strategy per task
-///     t.resume(records);                                                   // optional: the records of an earlier run
-///     auto summary = t.run(runner, {.sink = log, .stop = stop_requested});
+/// ```cpp
+/// augur::tuner t(tasks, spaces, strategies, model, executor, options); // vectors, arrays or spans: one space and one strategy per task
+/// t.resume(records);                                                   // optional: the records of an earlier run
+/// auto summary = t.run(runner, {.sink = log, .stop = stop_requested});
+/// ```
 ///
 /// A run is deterministic: the random numbers of a proposal depend only on the seed, the index of the task and the number of its round, and no
 /// decision depends on a clock. With equal arguments and measurements two runs propose the same points, for every number of threads, if model and

@@ -45,11 +45,13 @@ struct tuning_log {
 
 /// Opens a log for appending, creates it if there is none, and reads the trials of `tasks` that were made with the same compiler and flags.
 ///
-///     auto log = augur::open_tuning_log(path, tasks, {"my compiler 1.0", "-O3"});
-///     if (!log) return log.error();
-///     for (const auto& text : log->passed_over()) std::fprintf(stderr, "%s\n", text.c_str());
-///     tuner.resume(std::move(log->found.trials));
-///     auto summary = tuner.run(runner, {.sink = augur::log_sink(log->writer, {"my compiler 1.0", "-O3"})});
+/// ```cpp
+/// auto log = augur::open_tuning_log(path, tasks, {"my compiler 1.0", "-O3"});
+/// if (!log) return log.error();
+/// for (const auto& text : log->passed_over()) std::fprintf(stderr, "%s\n", text.c_str());
+/// tuner.resume(std::move(log->found.trials));
+/// auto summary = tuner.run(runner, {.sink = augur::log_sink(log->writer, {"my compiler 1.0", "-O3"})});
+/// ```
 ///
 /// An unfinished record at the end of the log is cut off first.
 /// Errors  those of `log_writer::open` (among them a log that another process holds) and of `log_reader`

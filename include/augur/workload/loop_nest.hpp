@@ -126,16 +126,18 @@ concept loop_nest = requires(const N& n, detail::null_nest_sink& k) { loop_nest_
 
 /// Builds and stores a loop nest. It is also a sink, so it can copy any other nest.
 ///
-///     loop_nest_builder n;
-///     const auto x = n.buffer(4096), y = n.buffer(4096);
-///     n.begin_loop(64, nest_annotation::serial);
-///     n.begin_loop(16, nest_annotation::vectorized);
-///     nest_statement s; // y[16 i + j] = x[16 i + j] * x[16 i + j]
-///     const auto v = s.load({x, element_type::f32, 0, {{0, 16}, {1, 1}}});
-///     s.store({y, element_type::f32, 0, {{0, 16}, {1, 1}}}, s.add(instruction_class::fmul, element_type::f32, {v, v}));
-///     n.statement(s);
-///     n.end_loop();
-///     n.end_loop();
+/// ```cpp
+/// loop_nest_builder n;
+/// const auto x = n.buffer(4096), y = n.buffer(4096);
+/// n.begin_loop(64, nest_annotation::serial);
+/// n.begin_loop(16, nest_annotation::vectorized);
+/// nest_statement s; // y[16 i + j] = x[16 i + j] * x[16 i + j]
+/// const auto v = s.load({x, element_type::f32, 0, {{0, 16}, {1, 1}}});
+/// s.store({y, element_type::f32, 0, {{0, 16}, {1, 1}}}, s.add(instruction_class::fmul, element_type::f32, {v, v}));
+/// n.statement(s);
+/// n.end_loop();
+/// n.end_loop();
+/// ```
 class loop_nest_builder {
 public:
     /// A loop, or a statement. Node 0 is the whole program, a loop that runs once.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <augur/loopnest.hpp>
 #include <augur/tune/concepts.hpp>
 
 #include <doctest/doctest.h>
@@ -45,4 +46,16 @@ TEST_CASE("task_runner: legal schedules are measured and checked, others say why
     CHECK(measured[2].reason == "step 0 (CI): stage 99 of 7");
     CHECK(runner.naive_seconds(*t) < 1);
     CHECK(runner.measure(*t, {}).empty());
+}
+
+TEST_CASE("task_runner: the example of the README measures the untuned schedule") {
+    std::vector<measurement> out;
+    const auto run = [&] {
+#include <snippets/loopnest/README.md.1.inc>
+        out = measured;
+        return 0;
+    };
+    REQUIRE(run() == 0);
+    REQUIRE(out.size() == 1);
+    CHECK(out[0].ok());
 }

@@ -33,8 +33,10 @@ struct program_buffer {
 
 /// One kernel as C. `source` defines these functions; code generation chooses their names:
 ///
-///     void <entry>(float *const *buffers, void (*launch)(void (*body)(void *, int64_t, int64_t), void *context, int64_t n));
-///     void <pack_entry>(float *const *buffers);                                  // if pack_entry is not empty
+/// ```c
+/// void <entry>(float *const *buffers, void (*launch)(void (*body)(void *, int64_t, int64_t), void *context, int64_t n));
+/// void <pack_entry>(float *const *buffers);                                  // if pack_entry is not empty
+/// ```
 ///
 /// `launch` runs body(context, begin, end) over a partition of [0, n) on the runner's threads and returns after the last part.
 /// `buffers` are distinct, 64-byte aligned, in the order of `buffers` below. The source needs only <stdint.h> and <math.h>. Several programs with

@@ -36,10 +36,12 @@ struct dependence {
 
 /// Builds a graphlet, one instruction at a time.
 ///
-///     graphlet_builder b;
-///     const auto x = b.add({instruction_class::load, element_type::f32, fold_hint::none, 8});
-///     b.add({instruction_class::fadd, element_type::f32, fold_hint::none, 8}, {x, x});
-///     graphlet g = std::move(b).take();
+/// ```cpp
+/// graphlet_builder b;
+/// const auto x = b.add({instruction_class::load, element_type::f32, fold_hint::none, 8});
+/// b.add({instruction_class::fadd, element_type::f32, fold_hint::none, 8}, {x, x});
+/// graphlet g = std::move(b).take();
+/// ```
 class graphlet_builder {
 public:
     /// Appends an instruction that uses the results of `operands`, and returns its vertex. pre: the operands were added before

@@ -5,8 +5,10 @@
 /// @file
 /// Static extraction of program features from a loop nest, without a compiler and without running the program.
 ///
-///     auto features = augur::features_of_nest(nest);       // any `loop_nest`
-///     auto p = augur::crop::predict(*features, machine, 8);
+/// ```cpp
+/// auto features = augur::features_of_nest(nest);       // any `loop_nest`
+/// auto p = augur::crop::predict(*features, machine, 8);
+/// ```
 
 #include <algorithm>
 #include <cstddef>

@@ -24,9 +24,11 @@ namespace augur::inline v0 {
 /// Computes exact reuse (LRU stack) distances: for each access, the number of distinct other lines since the last access to its line (Crop, section
 /// 3.2.2).
 ///
-///     reuse_stream stream;
-///     reuse_profile profile(64);
-///     while (more) stream.feed(lines, profile); // addresses divided by 64, in spans of any size
+/// ```cpp
+/// reuse_stream stream;
+/// reuse_profile profile(64);
+/// for (auto lines : chunks) stream.feed(lines, profile); // addresses divided by 64, in spans of any size
+/// ```
 ///
 /// A line is any 64-bit number. The result does not depend on the division of the stream into spans, nor on the processor.
 /// Cost       about 10 ns for each access of a tensor program, 35 ns for random accesses to a million lines (docs/program.md); O(1) amortised, with a
