@@ -9,12 +9,10 @@
 #include <cstdint>
 #include <string>
 
-#include <augur/session/session.hpp>
 #include <augur/workload/networks.hpp>
 
 #include "console.hpp"
-
-extern template class augur::basic_session<>;
+#include "session_extern.hpp"
 
 namespace examples {
 

@@ -23,8 +23,8 @@ augur::result<block_row> mca_blocks(const std::vector<measured_block>& blocks, c
     }
     std::string text = ".intel_syntax noprefix\n";
     std::vector<std::size_t> block_of_line{blocks.size(), blocks.size()}; // lines count from 1
-    const auto line = [&](const std::string& what, std::size_t block) {
-        text += what + "\n";
+    const auto line = [&](const std::string& name, std::size_t block) {
+        text += name + "\n";
         block_of_line.push_back(block);
     };
     for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -40,13 +40,13 @@ augur::result<block_row> mca_blocks(const std::vector<measured_block>& blocks, c
     if (!folder) return folder.error();
     const auto file = folder->path() + "/blocks.s";
     if (auto kept = augur::loopnest::write_private_file(file, text); !kept) return kept.error();
-    auto said = run_mca(tool, {"-mtriple=x86_64", "-mcpu=" + cpu}, file, blocks.size());
-    if (!said) {
-        row.note = said.error().detail;
+    auto output = run_mca(tool, {"-mtriple=x86_64", "-mcpu=" + cpu}, file, blocks.size());
+    if (!output) {
+        row.note = output.error().detail;
         return row;
     }
-    row.cycles = std::move(said->cycles);
-    std::istringstream complaints(said->complaints);
+    row.cycles = std::move(output->cycles);
+    std::istringstream complaints(output->complaints);
     for (std::string out; std::getline(complaints, out);) {
         if (!out.starts_with(file + ":")) continue;
         const auto rest = std::string_view(out).substr(file.size() + 1);

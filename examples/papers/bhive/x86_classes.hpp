@@ -32,7 +32,7 @@ namespace detail {
 
 struct x86_row {
     std::string_view name;
-    x86_meaning what;
+    x86_meaning meaning;
 };
 
 inline constexpr auto x86_rows = [] {
@@ -213,7 +213,7 @@ inline std::optional<x86_meaning> x86_meaning_of(std::string_view name) {
     const auto find = [](const auto& rows, auto same) -> std::optional<x86_meaning> {
         const auto at = std::find_if(rows.begin(), rows.end(), [&](const detail::x86_row& r) { return same(r.name); });
         if (at == rows.end()) return std::nullopt;
-        return at->what;
+        return at->meaning;
     };
     if (auto m = find(detail::x86_rows, [&](auto row) { return row == name; })) return m;
     if (name.starts_with("cmov")) return x86_meaning{select, 'g', x86_shape::updates, false, true};

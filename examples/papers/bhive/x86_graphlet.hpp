@@ -88,13 +88,13 @@ private:
         }
     };
     struct written {
-        place where;
-        maker by;
+        place address;
+        maker source;
     };
 
-    maker add(op what, type t, std::uint32_t lanes, const makers& from, fold f = fold::none) {
+    maker add(op code, type t, std::uint32_t lanes, const makers& from, fold f = fold::none) {
         const maker m{round_, now_++};
-        if (round_ == 0) code_.push_back({what, t, f, lanes});
+        if (round_ == 0) code_.push_back({code, t, f, lanes});
         else
             for (const auto& s : from)
                 if (s.round >= 0) (s.round == 0 ? carried_ : inner_).emplace_back(s.vertex, m.vertex);
@@ -127,23 +127,24 @@ private:
     }
     [[nodiscard]] makers address_of(const x86_operand& o) const { return {value_of(o.base), value_of(o.index)}; }
     maker load(const x86_operand& o, int bytes, type t, std::uint32_t lanes, fold f, makers from) {
-        const auto where = place_of(o, bytes);
-        const auto last = std::find_if(stores_.rbegin(), stores_.rend(), [&](const written& w) { return w.where.meets(where); });
-        if (last != stores_.rend()) from.push_back(last->by), out_.through_memory = true;
+        const auto address = place_of(o, bytes);
+        const auto last = std::find_if(stores_.rbegin(), stores_.rend(), [&](const written& w) { return w.address.meets(address); });
+        if (last != stores_.rend()) from.push_back(last->source), out_.through_memory = true;
         out_.loads = true;
         return add(op::load, t, lanes, from, f);
     }
     void store(const x86_operand& o, int bytes, type t, std::uint32_t lanes, makers from) {
         out_.stores = true;
-        const auto by = add(op::store, t, lanes, from);
-        const auto where = place_of(o, bytes);
-        std::erase_if(stores_, [&](const written& w) { return w.where.meets(where) && w.where.from >= where.from && w.where.to <= where.to; });
-        stores_.push_back({where, by});
+        const auto source = add(op::store, t, lanes, from);
+        const auto address = place_of(o, bytes);
+        std::erase_if(stores_,
+                      [&](const written& w) { return w.address.meets(address) && w.address.from >= address.from && w.address.to <= address.to; });
+        stores_.push_back({address, source});
     }
     static type integer(int bytes) { return bytes == 1 ? type::i8 : bytes == 2 ? type::i16 : bytes == 4 ? type::i32 : type::i64; }
     static x86_operand stack() {
         x86_operand o;
-        o.what = x86_operand::form::memory;
+        o.kind = x86_operand::form::memory;
         o.base = rsp;
         return o;
     }
@@ -302,7 +303,7 @@ private:
             needs.push_back(v);
             store(first, in_memory, memory_type, lanes_in(in_memory), needs);
         } else if (first.is_register()) {
-            const bool constant = all.size() == 2 && all[1].what == x86_operand::form::number && first.bytes == 8 && general(first.reg);
+            const bool constant = all.size() == 2 && all[1].kind == x86_operand::form::number && first.bytes == 8 && general(first.reg);
             if (constant && i.mnemonic == "add") add_constant(first.reg, v, all[1].value);
             else if (constant && i.mnemonic == "sub")
                 add_constant(first.reg, v, static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(all[1].value)));

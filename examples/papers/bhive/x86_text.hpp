@@ -44,7 +44,7 @@ enum x86_register : int {
 struct x86_operand {
     enum class form : std::uint8_t { reg, memory, number };
 
-    form what = form::number;
+    form kind = form::number;
     int reg = no_register; ///< no_register also for one that nobody waits for: rip, segments
     int bytes = 0;         ///< of the register, or in memory; 0: the text does not say
     int base = no_register, index = no_register;
@@ -52,8 +52,8 @@ struct x86_operand {
     std::int64_t value = 0; ///< the number, or what is added to the address
     bool segment = false;   ///< memory of the thread: fs, gs
 
-    [[nodiscard]] bool is_memory() const noexcept { return what == form::memory; }
-    [[nodiscard]] bool is_register() const noexcept { return what == form::reg; }
+    [[nodiscard]] bool is_memory() const noexcept { return kind == form::memory; }
+    [[nodiscard]] bool is_register() const noexcept { return kind == form::reg; }
     [[nodiscard]] bool is_vector() const noexcept { return is_register() && reg >= vectors && reg < masks; }
     friend bool operator==(const x86_operand&, const x86_operand&) = default;
 };
@@ -85,7 +85,7 @@ inline bool find_register(std::string_view name, x86_operand& out) {
     static constexpr std::array<std::string_view, 4> high{"ah", "ch", "dh", "bh"};
     static constexpr std::array<std::string_view, 10> nobody{"rip", "eip", "riz", "eiz", "cs", "ds", "es", "ss", "fs", "gs"};
     const auto is = [&](int reg, int bytes) {
-        out.what = x86_operand::form::reg;
+        out.kind = x86_operand::form::reg;
         out.reg = reg;
         out.bytes = bytes;
         return true;
@@ -164,18 +164,18 @@ inline bool read_operand(std::string_view text, x86_operand& out) {
                                                                             {"ZMMWORD PTR ", 64}}};
     for (const auto& [words, bytes] : sizes)
         if (text.starts_with(words)) {
-            out.what = x86_operand::form::memory;
+            out.kind = x86_operand::form::memory;
             out.bytes = bytes;
             text = trim(text.substr(words.size()));
             break;
         }
     if (text.size() > 3 && text[2] == ':') {
         out.segment = text.starts_with("fs") || text.starts_with("gs");
-        out.what = x86_operand::form::memory;
+        out.kind = x86_operand::form::memory;
         text.remove_prefix(3);
     }
     if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
-        out.what = x86_operand::form::memory;
+        out.kind = x86_operand::form::memory;
         return text.size() > 2 && read_address(text.substr(1, text.size() - 2), out);
     }
     if (read_number(text, out.value)) return true;

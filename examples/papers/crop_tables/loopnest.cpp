@@ -62,19 +62,19 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
         if (!found) return found.error();
         clang.emplace(std::move(*found));
     }
-    augur::session_options what;
-    what.work = draw_kernels(o.kernels, o.seed);
-    what.search.trials = o.schedules;
-    what.search.model = "none";
-    what.search.even = what.resume = true;
-    what.search.seed = o.seed;
-    what.threads = o.threads;
-    what.compiler.command = o.compiler;
+    augur::session_options wanted;
+    wanted.work = draw_kernels(o.kernels, o.seed);
+    wanted.search.trials = o.schedules;
+    wanted.search.model = "none";
+    wanted.search.even = wanted.resume = true;
+    wanted.search.seed = o.seed;
+    wanted.threads = o.threads;
+    wanted.compiler.command = o.compiler;
     const auto log_of = [&](std::size_t round) { // other seeds are other schedules
         return o.cache + "/loopnest-" + std::to_string(o.seed) + (round == 0 ? "" : "-" + std::to_string(round + 1)) + ".jsonl";
     };
-    what.log = log_of(0);
-    auto session = augur::session::create(std::move(what));
+    wanted.log = log_of(0);
+    auto session = augur::session::create(std::move(wanted));
     if (!session) return session.error();
     const auto hooks = hooks_on(progress);
     std::vector<augur::trials_in_log<>> rounds;

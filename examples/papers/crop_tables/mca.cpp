@@ -83,12 +83,12 @@ struct tools {
         std::string marked;
         auto blocks = mark_blocks(text.str(), marked);
         if (auto written = augur::replace_file(assembly, marked); !written) return written.error();
-        const auto said = run_mca(mca, {"-mcpu=" + cpu}, assembly, blocks.size());
+        const auto output = run_mca(mca, {"-mcpu=" + cpu}, assembly, blocks.size());
         std::error_code ignored;
         std::filesystem::remove(assembly, ignored);
-        if (!said) return error{said.error().code, said.error().detail + " (" + ir + ")"};
+        if (!output) return error{output.error().code, output.error().detail + " (" + ir + ")"};
         for (std::size_t b = 0; b < blocks.size(); ++b)
-            if (!std::isnan(said->cycles[b])) blocks[b].cycles = said->cycles[b];
+            if (!std::isnan(output->cycles[b])) blocks[b].cycles = output->cycles[b];
         return blocks;
     }
 };

@@ -117,8 +117,8 @@ augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>
         }
         return made;
     };
-    const auto seconds_by = [&](augur::crop::predictor& by, const measured_program& p, const augur::program_features& features) {
-        const auto got = by.predict(features, threads);
+    const auto seconds_by = [&](augur::crop::predictor& predictor, const measured_program& p, const augur::program_features& features) {
+        const auto got = predictor.predict(features, threads);
         if (!got) refused = augur::error{got.error().code, p.name + ": " + got.error().detail};
         return got ? got->seconds : std::numeric_limits<double>::infinity();
     };

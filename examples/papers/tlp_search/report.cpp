@@ -60,9 +60,10 @@ double again(const augur::session& s, const search_trace& t) {
 std::string number(const char* format, double x) { return std::isfinite(x) ? text_of(format, x) : "-"; }
 
 const char* colour(std::string_view id) {
-    constexpr const char* colours[] = {"#888888", "#d9822b", "#0b62a4", "#2a9d3a", "#1aa6b7", "#b3245c"};
+    constexpr const char* colours[] = {"#888888", "#d9822b", "#0b62a4", "#2a9d3a", "#1aa6b7", "#b3245c", "#6a4fb0", "#7a5230"};
+    static_assert(std::size(colours) >= std::size(search_rows), "a colour for each row");
     for (std::size_t i = 0; i < std::size(search_rows); ++i)
-        if (search_rows[i].id == id) return colours[i % std::size(colours)];
+        if (search_rows[i].id == id) return colours[i];
     return colours[0];
 }
 

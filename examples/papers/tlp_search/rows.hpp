@@ -37,7 +37,7 @@ enum class search_guide : std::uint8_t {
 /// A way to search.
 struct search_row {
     std::string_view id, name;
-    search_guide by;
+    search_guide guide;
     std::string_view weights; ///< that the model begins with, `train_weights`; empty: none
     std::string_view paper;   ///< its speed-up of the search time until Ansor's result of 2000 candidates, CPU / GPU
 };
@@ -96,7 +96,7 @@ struct search_outcome {
 /// Trains `tlp` (one head, all records of the teacher) or `mtl` (head 1 this machine with few labels, head 2 the other platform) on `collect.jsonl`,
 /// unless it lies there already; goes on from its checkpoint. False: interrupted.
 /// Errors: not_found (no records, no data of the other platform), those of the logs and of training.
-[[nodiscard]] augur::result<bool> train_weights(const search_plan& plan, std::string_view which, progress_line& progress);
+[[nodiscard]] augur::result<bool> train_weights(const search_plan& plan, std::string_view name, progress_line& progress);
 
 /// A head and the rows that there are, beside the paper's numbers; and sentences that say what they mean.
 [[nodiscard]] std::vector<std::vector<std::string>> search_table(const augur::session& s, std::span<const search_outcome> all);

@@ -164,7 +164,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     options.round = settings.round_size();
     options.batch = 8;
     options.seed = seed;
-    if (row.by == search_guide::none) {
+    if (row.guide == search_guide::none) {
         std::vector<augur::random_search> strategies(s.tasks().size());
         augur::tuner t(s.tasks(), s.spaces(), strategies, options);
         return run(s, t, stem, name, progress);
@@ -178,7 +178,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
         return run(s, t, stem, name, progress);
     };
     const auto first_update = std::clamp(options.round * s.tasks().size(), std::size_t{8}, std::size_t{64}); // as `tune` has it
-    if (row.by == search_guide::trees) {
+    if (row.guide == search_guide::trees) {
 #ifdef AUGUR_HAS_XGBOOST
         augur::tlp_trees_online_options o;
         o.first_update = first_update;
@@ -198,14 +198,14 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     }
     auto weights = augur::tlp::load(plan.folder + "/" + std::string(row.weights) + ".safetensors");
     if (!weights) return weights.error();
-    if (row.by == search_guide::learning) {
+    if (row.guide == search_guide::learning) {
         augur::tlp::online_model<schedule, task, executor> model(threads, *std::move(weights), o);
         return guided(model);
     }
     auto frozen = augur::tlp::freeze(*weights); // its first output: this machine's
     if (!frozen) return frozen.error();
     auto model = frozen->scorer(threads);
-    if (row.by == search_guide::learned) return guided(model);
+    if (row.guide == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     augur::loopnest::nest_row row_of(augur::loopnest::nest_target::make(s.host(), s.report().threads));
     auto known = augur::read_known(plan.folder + "/collect.jsonl", s.host().hardware(s.report().threads), s.made_with(), row_of);
@@ -218,7 +218,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     augur::boosted_trees_options tree_options = augur::task_normalised_trees::defaults();
     tree_options.threads = static_cast<std::uint32_t>(s.report().threads);
     tree_options.seed = seed;
-    if (row.by == search_guide::advised_learning) {
+    if (row.guide == search_guide::advised_learning) {
         augur::task_normalised_online_options learning;
         learning.trees = tree_options;
         auto trees = augur::task_normalised_online<schedule, task, augur::loopnest::nest_row, decltype(model)>::create(std::move(known->samples),

@@ -47,11 +47,11 @@ augur::result<std::vector<std::string>> logs_of(const search_plan& plan, bool ot
 
 } // namespace
 
-augur::result<bool> train_weights(const search_plan& plan, std::string_view which, progress_line& progress) {
-    const std::string stem = plan.folder + "/" + std::string(which), weights = stem + ".safetensors", checkpoint = stem + ".checkpoint";
+augur::result<bool> train_weights(const search_plan& plan, std::string_view name, progress_line& progress) {
+    const std::string stem = plan.folder + "/" + std::string(name), weights = stem + ".safetensors", checkpoint = stem + ".checkpoint";
     std::error_code wrong;
     if (fs::exists(weights, wrong)) return true;
-    const bool mtl = which == "mtl";
+    const bool mtl = name == "mtl";
     const auto paths = logs_of(plan, mtl);
     if (!paths) return paths.error();
     executor threads = make_executor(plan.options.threads);
