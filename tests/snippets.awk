@@ -28,7 +28,7 @@ function extract(path,    short, line, number, count, in_block, folder) {
             in_block = 0
             finish()
         } else if (in_block) {
-            text = text (line ~ /^#include/ ? "" : line) "\n"
+            text = text (line == "" || line ~ /^#include/ ? "" : "                " line) "\n" # indented, so that the line after it is not taken for a body
         }
     }
     close(path)

@@ -7,5 +7,9 @@ included=$(grep -rhoE --include='*.cpp' '^#include <snippets/[^>]*>' "$2/tests" 
 while read -r name; do
     printf '%s\n' "$included" | grep -qxF "$name" || { echo "no test includes <snippets/$name>"; wrong=1; }
 done < "$1"
-grep -rnE --include='*.hpp' '^ *///     [^ ].*;( *//.*)?$' "$2/include" && { echo "C++ in a doc comment that is not between \`\`\`cpp and \`\`\`"; wrong=1; }
+find "$2/include" -name '*.hpp' -exec awk '
+    FNR == 1 { inside = 0 }
+    /^ *\/\/\/ ```/ { inside = !inside }
+    !inside && /^ *\/\/\/     [^ ].*;( *\/\/.*)?$/ { print FILENAME ":" FNR ": C++ that is not between ```cpp and ```"; bad = 1 }
+    END { exit bad }' {} + || wrong=1
 exit $wrong

@@ -53,7 +53,7 @@ static_assert(cost_model<alone, pick, task_of_kernel> && cost_model<advised, pic
 
 } // namespace
 
-TEST_CASE("relative model: a score is the members' mean and the opinion, of what was met, step by step") {
+TEST_CASE("task_normalised_model: a score is the members' mean and the opinion, of what was met, step by step") {
     const kernel far(150, 1024, 77);
     const task_of_kernel task{"far", &far};
     for (const auto view : {normalisation::relative, normalisation::ranked, normalisation::absolute}) {
@@ -79,7 +79,7 @@ TEST_CASE("relative model: a score is the members' mean and the opinion, of what
     }
 }
 
-TEST_CASE("relative model: it picks a fast candidate of a kernel far from those that it learned from, whatever its neighbours") {
+TEST_CASE("task_normalised_model: it picks a fast candidate of a kernel far from those that it learned from, whatever its neighbours") {
     const kernel far(150, 1024, 77), near(150, 0, 5);
     const task_of_kernel task{"far", &far}, other{"near", &near};
     alone model(members(normalisation::relative, 2), {});
@@ -103,7 +103,26 @@ TEST_CASE("relative model: it picks a fast candidate of a kernel far from those 
     CHECK(scores == again);
 }
 
-TEST_CASE("relative model: what cannot be scored") {
+TEST_CASE("task_normalised_model: the example of its header") {
+    using my_schedule = pick;
+    using my_task = task_of_kernel;
+    using my_row = row_of_pick;
+    using my_network = likes_thirds;
+    const kernel far(150, 1024, 77);
+    const std::vector<task_of_kernel> tasks{{"far", &far}};
+    const auto trees = members(normalisation::relative, 1);
+    my_network network;
+    const auto samples_of = [](const task_of_kernel&) { return picks(0, 100); };
+    const auto score_all = [&](std::span<float> scores) -> result<void> {
+#include <snippets/xgboost/task_normalised_model.hpp.1.inc>
+        return model.score(tasks[0], picks(0, 150), scores);
+    };
+    std::vector<float> scores(150);
+    REQUIRE(score_all(scores));
+    CHECK(scores[0] != scores[1]);
+}
+
+TEST_CASE("task_normalised_model: what cannot be scored") {
     const kernel far(50, 64, 3);
     const task_of_kernel task{"far", &far};
     likes_thirds other;
@@ -113,10 +132,10 @@ TEST_CASE("relative model: what cannot be scored") {
     auto refused = model.score(task, all, scores);
     REQUIRE(!refused);
     CHECK(refused.error().code == errc::not_found);
-    CHECK(refused.error().detail == "relative model: expected a task whose candidates it has met, got far");
+    CHECK(refused.error().detail == "task_normalised_model: expected a task whose candidates it has met, got far");
     refused = model.set_normaliser(task, picks(30, 50));
     REQUIRE(!refused);
-    CHECK(refused.error().detail == "relative model: none of 20 candidates of far has features");
+    CHECK(refused.error().detail == "task_normalised_model: none of 20 candidates of far has features");
     REQUIRE(model.set_normaliser(task, all)); // the thirty that have
     REQUIRE(model.score(task, all, scores));
     for (std::size_t i = 0; i < scores.size(); ++i) CHECK(std::isfinite(scores[i]) == (i < 30));

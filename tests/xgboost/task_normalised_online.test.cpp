@@ -78,7 +78,24 @@ std::vector<float> scores_of_trees(const task_normalised_samples& samples, const
 
 } // namespace
 
-TEST_CASE("relative online: trees on what was known, then on that and the records as often as they weigh") {
+TEST_CASE("task_normalised_online: the example of its header") {
+    using my_schedule = pick;
+    using my_task = task_of_kernel;
+    using my_row = row_of_pick;
+    const kernel far(150, 1024, 77);
+    const std::vector<task_of_kernel> tasks{{"far", &far}};
+    const auto samples_of_other_tasks = known();
+    const auto samples_of = [](const task_of_kernel&) { return picks(0, 100); };
+    const auto score_all = [&](std::span<float> scores) -> result<void> {
+#include <snippets/xgboost/task_normalised_online.hpp.1.inc>
+        return model->score(tasks[0], picks(0, 150), scores);
+    };
+    std::vector<float> scores(150);
+    REQUIRE(score_all(scores));
+    CHECK(scores[0] != scores[1]);
+}
+
+TEST_CASE("task_normalised_online: trees on what was known, then on that and the records as often as they weigh") {
     const kernel far(150, 1024, 77), near(100, 0, 5);
     const task_of_kernel first{"far", &far}, second{"near", &near};
     const auto options = quickly(2, 3);
@@ -118,7 +135,7 @@ TEST_CASE("relative online: trees on what was known, then on that and the record
     }
 }
 
-TEST_CASE("relative online: where what was known is wrong of a kernel, a search finds out") {
+TEST_CASE("task_normalised_online: where what was known is wrong of a kernel, a search finds out") {
     const kernel far(400, 1024, 77);
     const task_of_kernel task{"far", &far};
     const measured all(task, 400);
@@ -144,7 +161,7 @@ TEST_CASE("relative online: where what was known is wrong of a kernel, a search 
     CHECK(best.back() > 0.9F);
 }
 
-TEST_CASE("relative online: rows that cannot be made, failures, and what is refused") {
+TEST_CASE("task_normalised_online: rows that cannot be made, failures, and what is refused") {
     const kernel far(60, 64, 3);
     const task_of_kernel task{"far", &far}, stranger{"other", &far};
     auto some = learner::create(known(), row_of_pick{40, 30}, quickly()), thirty = learner::create(known(), {}, quickly());
@@ -180,7 +197,7 @@ TEST_CASE("relative online: rows that cannot be made, failures, and what is refu
     auto none = learner::create(task_normalised_samples(columns), {}, quickly());
     CHECK(none.error().code == errc::shape_mismatch);
     none = learner::create(task_normalised_samples(columns + 1), {}, quickly());
-    CHECK(none.error().detail == "relative online: expected samples of 3 columns, got 4");
+    CHECK(none.error().detail == "task_normalised_online: expected samples of 3 columns, got 4");
     for (const auto& [members, weight] : {std::pair{0U, 1U}, {1U, 0U}}) {
         none = learner::create(known(), {}, quickly(members, weight));
         REQUIRE(!none);

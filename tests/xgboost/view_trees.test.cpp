@@ -35,6 +35,22 @@ errc refusal(const result<void>& r) { return r ? errc{} : r.error().code; }
 
 } // namespace
 
+TEST_CASE("view trees: the example of their header") {
+    const kernel far(150, 1024, 77);
+    const auto& rows = far.rows;
+    view_samples samples(columns, three);
+    REQUIRE(samples.add(far.rows, far.labels));
+    const auto options = [](std::uint64_t seed) { return quick(seed); };
+    const std::vector<float> second_scores(150);
+    const auto proposed = [&]() -> result<std::vector<std::uint32_t>> {
+#include <snippets/xgboost/view_trees.hpp.1.inc>
+        return first;
+    };
+    const auto first = proposed();
+    REQUIRE(first);
+    CHECK(first->size() == 5);
+}
+
 TEST_CASE("view trees: proposals are what members, means, opinions and turns make, step by step") {
     const auto trees = trained(three, 2);
     const kernel far(150, 1024, 77);

@@ -36,10 +36,11 @@ struct no_opinion {};
 
 /// Mean score of several `task_normalised_trees`, plus the correction of a second model. Models `cost_model` for tasks with `set_normaliser`.
 ///
-///     auto network = frozen->scorer(threads);
-///     task_normalised_model<step_list, kernel_task, nest_row, decltype(network)> model(trees, nest_row(target), network);
-///     for (const auto& t : tasks) model.set_normaliser(t, samples_of_its_space); // a few hundred random candidates
-///     tuner t(tasks, spaces, strategies, model, threads, options);
+/// ```cpp
+/// task_normalised_model<my_schedule, my_task, my_row, my_network> model(trees, my_row(), network);
+/// for (const auto& t : tasks)
+///     if (auto set = model.set_normaliser(t, samples_of(t)); !set) return set.error(); // a few hundred random candidates of its space
+/// ```
 ///
 /// If all candidates are known from the start, as in a log, use `view_trees`, which combine several normalisations.
 ///
@@ -69,7 +70,7 @@ public:
         for (std::size_t i = 0; i < candidates.size(); ++i)
             if (fine_[i]) std::copy_n(rows_.begin() + at(i), row_of_.columns(), rows_.begin() + at(kept++));
         if (kept == 0)
-            return error{errc::not_found, "relative model: none of " + std::to_string(candidates.size()) + " candidates of " +
+            return error{errc::not_found, "task_normalised_model: none of " + std::to_string(candidates.size()) + " candidates of " +
                                               std::string(task_key(t)) + " has features"};
         known all{task_normaliser::fit(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().view()), {}};
         if constexpr (has_second) {
@@ -85,11 +86,11 @@ public:
     /// Errors: not_found (a task without `set_normaliser`), shape_mismatch; those of the trees and the second model.
     [[nodiscard]] result<void> score(const Task& t, std::span<const S> batch, std::span<float> scores) {
         if (batch.size() != scores.size())
-            return error{errc::shape_mismatch, "relative model: expected as many scores as schedules, got " + std::to_string(scores.size()) +
+            return error{errc::shape_mismatch, "task_normalised_model: expected as many scores as schedules, got " + std::to_string(scores.size()) +
                                                    " and " + std::to_string(batch.size())};
         const auto met = known_.find(task_identity(t));
         if (met == known_.end())
-            return error{errc::not_found, "relative model: expected a task whose candidates it has met, got " + std::string(task_key(t))};
+            return error{errc::not_found, "task_normalised_model: expected a task whose candidates it has met, got " + std::string(task_key(t))};
         const known& all = met->second;
         describe(t, batch);
         std::fill(scores.begin(), scores.end(), 0.0F);

@@ -41,9 +41,12 @@ struct task_normalised_online_options {
 /// A `task_normalised_model` whose trees are retrained at each update, on the pre-training samples and the records of the search. Models
 /// `trainable_cost_model` for tasks with `set_normaliser`.
 ///
-///     auto model = task_normalised_online<step_list, kernel_task, nest_row>::create(samples_of_other_kernels, nest_row(target));
-///     for (const auto& t : tasks) model->set_normaliser(t, samples_of_its_space); // a few hundred random candidates
-///     tuner t(tasks, spaces, strategies, *model, threads, options);
+/// ```cpp
+/// auto model = task_normalised_online<my_schedule, my_task, my_row>::create(samples_of_other_tasks, my_row());
+/// if (!model) return model.error();
+/// for (const auto& t : tasks)
+///     if (auto set = model->set_normaliser(t, samples_of(t)); !set) return set.error(); // a few hundred random candidates of its space
+/// ```
 ///
 /// The pre-trained trees rank well from the first round on, but have systematic errors for some kernels; records of the kernel itself correct them
 /// (decision 18).
@@ -99,7 +102,7 @@ public:
         for (const auto& [key, indices] : tasks) {
             const task_normaliser* all = model_.known_of(*records[indices.front()].task);
             if (all == nullptr)
-                return error{errc::not_found, "relative online: expected records of tasks whose candidates it has met, got one of " +
+                return error{errc::not_found, "task_normalised_online: expected records of tasks whose candidates it has met, got one of " +
                                                   std::string(task_key(*records[indices.front()].task))};
             double least = std::numeric_limits<double>::infinity();
             for (const auto i : indices) least = (std::min)(least, records[i].outcome->latency());
@@ -135,10 +138,10 @@ private:
     template <class Make>
     static result<task_normalised_online> made(task_normalised_samples known, F row_of, const task_normalised_online_options& options, Make&& make) {
         if (options.members == 0 || options.weight == 0)
-            return error{errc::invalid_argument, "relative online: expected members and a weight of 1 or more, got " +
+            return error{errc::invalid_argument, "task_normalised_online: expected members and a weight of 1 or more, got " +
                                                      std::to_string(options.members) + " and " + std::to_string(options.weight)};
         if (known.columns() != row_of.columns())
-            return error{errc::shape_mismatch, "relative online: expected samples of " + std::to_string(row_of.columns()) + " columns, got " +
+            return error{errc::shape_mismatch, "task_normalised_online: expected samples of " + std::to_string(row_of.columns()) + " columns, got " +
                                                    std::to_string(known.columns())};
         auto trees = grown(known, options);
         if (!trees) return trees.error();

@@ -53,9 +53,12 @@ private:
 
 /// Selects candidates of kernels whose class is not in the training data. A value; share it as const.
 ///
-///     view_trees trees;                                                 // relative, ranked and absolute features
-///     for (seed : {1, 2, 3, 4, 5}) trees.train(samples, options(seed)); // adds a member; the mean of the members is used
-///     trees.propose(rows, second_scores, 5);                            // indices of the 5 candidates to measure first
+/// ```cpp
+/// view_trees trees; // relative, ranked and absolute features
+/// for (const std::uint64_t seed : {1U, 2U, 3U})
+///     if (auto trained = trees.train(samples, options(seed)); !trained) return trained.error(); // adds a member; their mean is used
+/// auto first = trees.propose(rows, second_scores, 5);                                           // the 5 candidates to measure first
+/// ```
 class view_trees {
 public:
     /// @param views  normalisations in round-robin order, the best single one first.   pre: at least one
