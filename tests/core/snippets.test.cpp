@@ -32,7 +32,7 @@ TEST_CASE("snippets: json_reader reads a list and says where it is wrong") {
         return list;
     };
     CHECK(*numbers("[1, 20]") == std::vector<std::int64_t>{1, 20});
-    CHECK(numbers("[1, 2,\"x\"]").error().detail == "1:8: expected an integer, got '\"'");
+    CHECK(numbers("[1, 2,\"x\"]").error().detail == "1:7: expected an integer, got '\"'");
 }
 
 TEST_CASE("snippets: json_members reads the members of an object in any order") {
