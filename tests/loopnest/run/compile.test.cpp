@@ -163,3 +163,19 @@ TEST_CASE("compile: a compiler that hangs ends at its limit, with what it starte
     look.arguments = {"sh", "-c", "grep -alz 9876[5] /proc/[0-9]*/cmdline 2>/dev/null | head -3"};
     CHECK(run_process(look).output == "");
 }
+
+TEST_CASE("compile: the C program of the runner compiles alone and without a warning") {
+    const auto at = folder();
+    const auto cc = find_compiler({}, at);
+    REQUIRE(cc);
+    const std::string source = at.path() + "/source.c";
+    REQUIRE(write_private_file(source, augur::loopnest::detail::runner_source()));
+    process_spec job;
+    job.arguments = cc->command;
+    for (const char* a : {"-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion", "-Wshadow"})
+        job.arguments.emplace_back(a);
+    job.arguments.push_back(source);
+    const auto r = run_process(job);
+    CHECK(r.ok());
+    CHECK(r.errors.empty());
+}
