@@ -15,10 +15,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
+#include <augur/loopnest/codegen/c_options.hpp>
 #include <augur/loopnest/crop/detail/crop_statement.hpp>
-#include <augur/loopnest/detail/c_text.hpp>
-#include <augur/loopnest/detail/loop_choice.hpp>
-#include <augur/loopnest/detail/tile_shape.hpp>
+#include <augur/loopnest/detail/tile_plan.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 #include <augur/program/nest/features_of_nest.hpp>
 #include <augur/workload/loop_nest.hpp>
@@ -36,13 +35,12 @@ struct crop_nest {
 
 namespace detail {
 
-/// Visits the nests in the form that the C writer gives them. Differences: pooling windows share no elements; a tile with guards stays vectorised;
-/// the conditions of padded reads are always true.
+/// Visits the nests in the form that the C writer gives them, from the same tile plans. Differences: overlapping windows share no operations; partial
+/// sums divide the unrolled steps evenly; a tile with guards stays vectorised; the conditions of padded reads are always true.
 template <class Sink>
 class crop_visitor {
 public:
-    crop_visitor(const lowered_kernel& k, const c_options& o, Sink& sink)
-        : kernel_(k), options_(o), choose_(o.vector_floats, o.vector_registers), sink_(sink) {}
+    crop_visitor(const lowered_kernel& k, const c_options& o, Sink& sink) : kernel_(k), planner_(o), sink_(sink) {}
 
     void run() {
         for (const auto& b : kernel_.buffers) sink_.buffer((std::max)(std::int64_t{4}, 4 * b.elements));
@@ -52,25 +50,9 @@ public:
 
 private:
     static constexpr std::int64_t partial_floats = 16384;
-    /// A loop that is cut into parts of `part` iterations.
-    struct cut {
-        int term;
-        std::int64_t part;
-        std::size_t at; ///< index of the outer loop before which the parts are visited
-    };
-    /// The loops of a nest by their role: outer loops, steps of the reduction, register tile, lanes.
-    struct plan {
-        lowered_nest nest;
-        std::vector<lowered_loop> outer, steps, tile;
-        lowered_loop lanes;     ///< term -1: scalar code
-        lowered_loop sum_lanes; ///< a reduction loop whose iterations become lanes; term -1: none
-        bool begins = false;    ///< the accumulators start with the neutral value in registers
-        std::vector<cut> cuts;
-    };
 
     lowered_kernel kernel_;
-    const c_options& options_;
-    tile_chooser choose_;
+    tile_planner planner_;
     Sink& sink_;
     std::vector<int> open_; ///< terms of the enclosing loops
 
@@ -89,18 +71,6 @@ private:
     [[nodiscard]] bool depends(const affine& a, int term) const {
         return kernel_.terms.depends(a, [&](int t) { return t == term; });
     }
-    void replace(lowered_expr& e, int term, const affine& replacement) {
-        e.index = replaced(e.index, term, replacement);
-        for (auto& o : e.operands) replace(o, term, replacement);
-    }
-    affine replaced(const affine& a, int term, const affine& replacement) {
-        return kernel_.terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
-    }
-    void replace(lowered_nest& n, int term, const affine& replacement) {
-        n.index = replaced(n.index, term, replacement);
-        for (auto& g : n.guards) g = replaced(g, term, replacement);
-        replace(n.value, term, replacement);
-    }
 
     void emit(const lowered_nest& n, std::size_t depth) {
         std::size_t core_begin = 0;
@@ -115,110 +85,22 @@ private:
         });
     }
     /// Visits the code that stores the neutral value of the reduction to the results below `depth`.
-    void neutral(const lowered_nest& n, std::size_t depth) {
-        lowered_nest clear = n;
-        clear.combine = reducer::none;
-        clear.value = {};
-        clear.value.op = expr_op::constant;
-        clear.loops.clear();
-        clear.guards.clear();
-        for (std::size_t i = depth; i < n.loops.size(); ++i)
-            if (!n.loops[i].reduce) clear.loops.push_back({n.loops[i].term, n.loops[i].extent, false, loop_annotation::none, {}});
-        for (const auto& g : n.guards)
-            if (std::none_of(n.loops.begin(), n.loops.end(), [&](const lowered_loop& l) { return l.reduce && l.term >= 0 && depends(g, l.term); }))
-                clear.guards.push_back(g);
-        core(clear, 0);
-    }
+    void neutral(const lowered_nest& n, std::size_t depth) { core(neutral_nest(kernel_.terms, n, depth), 0); }
 
-    [[nodiscard]] std::int64_t most_written_out(const lowered_nest& n) const {
-        return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
-    }
-
-    /// Makes the same choices as `c_writer::core`.
     void core(const lowered_nest& n, std::size_t depth) {
-        std::vector<lowered_loop> loops;
-        for (std::size_t i = depth; i < n.loops.size(); ++i)
-            if (n.loops[i].term >= 0) loops.push_back(n.loops[i]);
         const bool begun = std::any_of(n.loops.begin(), n.loops.begin() + static_cast<std::ptrdiff_t>(depth), [](const auto& l) { return l.reduce; });
-        auto v = vector_loop(n, loops);
-        plan p;
-        if (const auto r = sum_loop(kernel_.terms, n, loops, v); r < loops.size()) {
-            p.sum_lanes = loops[r];
-            loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(r));
-            v = loops.size();
-        }
-        std::size_t reduce_end = 0;
-        for (std::size_t i = 0; i < loops.size(); ++i)
-            if (loops[i].reduce) reduce_end = i + 1;
-        std::size_t group = reduce_end;
-        while (group > 0 && loops[group - 1].reduce) --group;
-        p.nest = n;
-        const bool tiled = reduce_end > 0 && p.sum_lanes.term < 0;
-        std::vector<std::int64_t> extents;
-        for (std::size_t i = reduce_end; tiled && i < loops.size(); ++i)
-            if (i != v && loops[i].annotation != loop_annotation::parallel) extents.push_back(loops[i].extent);
-        tile_shape shape;
-        if (tiled) {
-            std::int64_t steps = 1;
-            for (std::size_t i = group; i < reduce_end; ++i) steps *= loops[i].extent;
-            shape = choose_.of_products(v < loops.size() ? loops[v].extent : 1, extents, steps);
-        } else if (v < loops.size()) {
-            const auto W = static_cast<std::int64_t>(options_.vector_floats);
-            const auto e = loops[v].extent;
-            shape.lanes = (std::min)(e, 4 * W);
-            if (e > 4 * W && e % W == 0 && largest_divisor(e / W, 4) > 1) shape.lanes = W * largest_divisor(e / W, 4);
-        }
-        if (v < loops.size()) p.lanes = loops[v];
-        auto next = shape.parts.begin();
-        for (std::size_t i = 0; i < loops.size(); ++i) {
-            const auto& l = loops[i];
-            if (i == v) {
-                if (shape.lanes < l.extent) p.cuts.push_back({l.term, shape.lanes, p.outer.size()});
-            } else if (i >= group && i < reduce_end) {
-                p.steps.push_back(l);
-            } else if (const bool inside = tiled && i >= reduce_end && l.annotation != loop_annotation::parallel; inside && *next++ > 1) {
-                p.tile.push_back(l);
-                if (next[-1] < l.extent) p.cuts.push_back({l.term, next[-1], p.outer.size()});
-            } else {
-                p.outer.push_back(l);
-            }
-        }
-        p.begins = n.combine != reducer::none && !begun &&
-                   std::none_of(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(group), [](const lowered_loop& l) { return l.reduce; });
-        write(p, 0, begun);
+        write(planner_.plan(kernel_.terms, n, depth), 0, begun);
     }
 
-    void write(const plan& p, std::size_t depth, bool begun) {
-        if (!p.cuts.empty() && p.cuts.front().at == depth) {
-            const auto c = p.cuts.front();
-            auto q = p;
-            q.cuts.erase(q.cuts.begin());
-            const auto extent = kernel_.terms[c.term].range.high + 1;
-            parts(q, c.term, 0, extent / c.part, c.part, depth, begun);
-            if (extent % c.part > 0) parts(q, c.term, extent - extent % c.part, 1, extent % c.part, depth, begun);
-            return;
-        }
+    void write(const tile_plan& p, std::size_t depth, bool begun) {
+        if (!p.cuts.empty() && p.cuts.front().at == depth)
+            return planner_.for_each_part(kernel_.terms, p, [&](int term, std::int64_t count, const tile_plan& part) {
+                loop(term, count, nest_annotation::serial, [&] { write(part, depth, begun); });
+            });
         if (depth == p.outer.size()) return tile(p);
         const auto& l = p.outer[depth];
-        if (l.reduce && !begun && p.nest.combine != reducer::none) {
-            lowered_nest rest = p.nest;
-            rest.loops.assign(p.outer.begin() + static_cast<std::ptrdiff_t>(depth), p.outer.end());
-            rest.loops.insert(rest.loops.end(), p.tile.begin(), p.tile.end());
-            if (p.lanes.term >= 0) rest.loops.push_back(p.lanes);
-            neutral(rest, 0);
-        }
+        if (l.reduce && !begun && p.nest.combine != reducer::none) neutral(p.inner_nest(depth), 0);
         loop(l.term, l.extent, annotation_of(l), [&] { write(p, depth + 1, begun || l.reduce); });
-    }
-    /// Visits `count` parts of `size` iterations of a loop that is cut, starting at iteration `first`.
-    void parts(plan p, int term, std::int64_t first, std::int64_t count, std::int64_t size, std::size_t depth, bool begun) {
-        const int outer = count > 1 ? kernel_.terms.loop(count) : -1, inner = kernel_.terms.loop(size);
-        auto replacement = affine(first) + term_table::value(inner);
-        if (outer >= 0) replacement.add(term_table::value(outer), size);
-        replace(p.nest, term, replacement);
-        if (p.lanes.term == term) p.lanes.term = inner, p.lanes.extent = size;
-        for (auto& l : p.tile)
-            if (l.term == term) l.term = inner, l.extent = size;
-        loop(outer, count, nest_annotation::serial, [&] { write(p, depth, begun); });
     }
 
     /// Splits a loop into an outer loop and an inner loop of `size` iterations. The extent of the outer loop is rounded down, but at least 1.
@@ -230,79 +112,59 @@ private:
         inner.term = kernel_.terms.loop(size);
         auto replacement = term_table::value(inner.term);
         if (outer.term >= 0) replacement.add(term_table::value(outer.term), size);
-        replace(n, l.term, replacement);
+        substitute(kernel_.terms, n, l.term, replacement);
         return {outer, inner};
     }
 
     /// Visits the reduction loops, the register tile and the statement.
-    void tile(plan p) {
-        auto& n = p.nest;
-        if (n.combine == reducer::none) return leaf(p, {}, -1, 1);
-        const auto W = static_cast<std::int64_t>(options_.vector_floats);
-        std::vector<std::pair<lowered_loop, nest_annotation>> steps;
+    void tile(tile_plan p) {
+        if (p.nest.combine == reducer::none) return leaf(p, {}, -1, 1);
+        if (p.sum_lanes.term >= 0) return lanes_of_sum(p);
+        const bool guarded = std::any_of(p.nest.guards.begin(), p.nest.guards.end(), [&](const affine& g) {
+            return std::any_of(p.reduce_loops.begin(), p.reduce_loops.end(),
+                               [&](const lowered_loop& l) { return l.term >= 0 && depends(g, l.term); });
+        });
+        const auto unrolling = planner_.unrolling(p, guarded);
         int partial = -1; // the loop with one partial sum for each iteration
         std::int64_t partials = 1;
-        if (p.sum_lanes.term >= 0) {
-            auto width = W;
-            while (width > p.sum_lanes.extent) width /= 2;
-            const auto count = (std::min)(p.sum_lanes.extent / width, std::int64_t{4});
-            const auto whole = p.sum_lanes.extent / (width * count) * width * count;
-            if (const auto rest = p.sum_lanes.extent - whole; rest > 0) { // the remainder is scalar
-                auto q = p;
-                auto left = p.sum_lanes;
-                left.extent = rest;
-                left.term = kernel_.terms.loop(rest);
-                replace(q.nest, p.sum_lanes.term, affine(whole) + term_table::value(left.term));
-                q.sum_lanes.term = -1;
-                q.steps.push_back(left);
-                auto all = p.sum_lanes;
-                all.extent = whole;
-                p.sum_lanes = all;
-                lane_sums(p, width, count);
-                q.begins = false;
-                return tile(q);
-            }
-            return lane_sums(p, width, count);
-        }
-        std::int64_t sums = choose_.vectors(p.lanes.term >= 0 ? p.lanes.extent : 1), length = 1;
-        const auto width = sums;
-        for (const auto& l : p.tile) sums *= l.extent;
-        const auto limit = most_written_out(n);
-        if (!p.steps.empty() && p.steps.back().extent * sums > limit) {
-            const auto d = largest_divisor(p.steps.back().extent, std::clamp(limit / sums, std::int64_t{1}, std::int64_t{8}));
-            if (d > 1) {
-                const auto [outer, inner] = split(n, lowered_loop(p.steps.back()), d);
-                p.steps.back() = outer;
-                p.steps.push_back(inner);
-            }
-        }
-        for (const auto& l : p.steps) length *= l.extent;
-        std::size_t first_out = p.steps.size();
-        auto written = sums;
-        const bool free = std::none_of(n.guards.begin(), n.guards.end(), [&](const affine& g) {
-            return std::any_of(p.steps.begin(), p.steps.end(), [&](const lowered_loop& l) { return l.term >= 0 && depends(g, l.term); });
-        });
-        while (first_out > 0 && free && written * p.steps[first_out - 1].extent <= limit) written *= p.steps[--first_out].extent;
-        if (first_out < p.steps.size()) {
-            partials = (std::min)({choose_.turns(sums / width, width, length), written / sums, p.steps.back().extent});
-            while (p.steps.back().extent % partials != 0) --partials;
-        }
+        if (unrolling.first_unrolled < p.reduce_loops.size()) partials = largest_divisor(p.reduce_loops.back().extent, unrolling.partial);
         if (partials > 1) {
-            const auto [outer, inner] = split(n, lowered_loop(p.steps.back()), partials);
-            p.steps.back() = outer;
-            p.steps.push_back(inner);
+            const auto [outer, inner] = split(p.nest, lowered_loop(p.reduce_loops.back()), partials);
+            p.reduce_loops.back() = outer;
+            p.reduce_loops.push_back(inner);
             partial = inner.term;
         }
-        for (std::size_t i = 0; i < p.steps.size(); ++i)
-            steps.emplace_back(p.steps[i], i >= first_out ? nest_annotation::unrolled : nest_annotation::serial);
+        std::vector<std::pair<lowered_loop, nest_annotation>> steps;
+        for (std::size_t i = 0; i < p.reduce_loops.size(); ++i)
+            steps.emplace_back(p.reduce_loops[i], i >= unrolling.first_unrolled ? nest_annotation::unrolled : nest_annotation::serial);
         leaf(p, steps, partial, partials);
     }
-    void lane_sums(plan p, std::int64_t width, std::int64_t count) {
+
+    /// Visits a reduction over lanes; the remainder is scalar.
+    void lanes_of_sum(tile_plan p) {
+        const auto [width, vectors, rounds] = planner_.lanes_of_sum(p.sum_lanes.extent);
+        const auto whole = rounds * width * vectors;
+        const auto rest = p.sum_lanes.extent - whole;
+        if (rest == 0) return lane_sums(p, width, vectors);
+        auto remainder = p;
+        auto left = p.sum_lanes;
+        left.extent = rest;
+        left.term = kernel_.terms.loop(rest);
+        substitute(kernel_.terms, remainder.nest, p.sum_lanes.term, affine(whole) + term_table::value(left.term));
+        remainder.sum_lanes.term = -1;
+        remainder.reduce_loops.push_back(left);
+        remainder.neutral_in_registers = false;
+        p.sum_lanes.extent = whole;
+        lane_sums(p, width, vectors);
+        tile(remainder);
+    }
+
+    void lane_sums(tile_plan p, std::int64_t width, std::int64_t count) {
         const auto [rest, lane] = split(p.nest, lowered_loop(p.sum_lanes), width);
         auto outer = rest;
         std::vector<std::pair<lowered_loop, nest_annotation>> steps;
         int partial = -1;
-        for (const auto& l : p.steps) steps.emplace_back(l, nest_annotation::serial);
+        for (const auto& l : p.reduce_loops) steps.emplace_back(l, nest_annotation::serial);
         if (count > 1) {
             const auto [whole, some] = split(p.nest, outer, count);
             steps.emplace_back(whole, nest_annotation::serial);
@@ -315,7 +177,7 @@ private:
         leaf(p, steps, partial, partial >= 0 ? count : 1);
     }
 
-    void leaf(const plan& p, const std::vector<std::pair<lowered_loop, nest_annotation>>& steps, int partial, std::int64_t partials) {
+    void leaf(const tile_plan& p, const std::vector<std::pair<lowered_loop, nest_annotation>>& steps, int partial, std::int64_t partials) {
         const auto body = [&](auto&& self, std::size_t i, bool last) -> void {
             if (!last && i < steps.size()) return loop(steps[i].first.term, steps[i].first.extent, steps[i].second, [&] { self(self, i + 1, last); });
             const auto k = last ? i : i - steps.size();
@@ -329,10 +191,10 @@ private:
     }
 
     /// Visits one step of the reduction; with `last`, the addition of the partial sums.
-    void statement(const plan& p, int partial, std::int64_t partials, bool last) {
+    void statement(const tile_plan& p, int partial, std::int64_t partials, bool last) {
         const auto& n = p.nest;
         crop_statement s(kernel_.terms, open_);
-        const auto result = s.place(static_cast<std::uint32_t>(n.buffer), n.index, p.begins);
+        const auto result = s.place(static_cast<std::uint32_t>(n.buffer), n.index, p.neutral_in_registers);
         if (n.combine == reducer::none) {
             s.store(result, s.value(n.value));
             sink_.statement(s.take(share(n.guards)));

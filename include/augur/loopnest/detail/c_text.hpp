@@ -19,18 +19,10 @@
 #include <vector>
 
 #include <augur/core/number.hpp>
+#include <augur/loopnest/codegen/c_options.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 
 namespace augur::inline v0::loopnest {
-
-/// Target parameters and limits of the generated C.
-struct c_options {
-    int vector_floats = 16; ///< float lanes of the widest vector register
-    int vector_registers = 32;
-    int max_unrolled = 1024;                               ///< limit for the vector operations in one unrolled sequence
-    unsigned id = 0;                                       ///< makes the entry names of a translation unit distinct
-    std::size_t max_source_bytes = std::size_t{16} << 20U; ///< limit for one program; a kernel that needs more gets an empty source
-};
 
 namespace detail {
 
@@ -241,19 +233,6 @@ protected:
 
     [[nodiscard]] bool depends_on(const affine& a, const std::vector<int>& terms) const {
         return kernel_.terms.depends(a, [&](int t) { return std::find(terms.begin(), terms.end(), t) != terms.end(); });
-    }
-
-    void substitute(lowered_expr& e, int term, const affine& replacement) {
-        e.index = replaced(e.index, term, replacement);
-        for (auto& o : e.operands) substitute(o, term, replacement);
-    }
-    affine replaced(const affine& a, int term, const affine& replacement) {
-        return kernel_.terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
-    }
-    void substitute(lowered_nest& n, int term, const affine& replacement) {
-        n.index = replaced(n.index, term, replacement);
-        for (auto& g : n.guards) g = replaced(g, term, replacement);
-        substitute(n.value, term, replacement);
     }
 };
 

@@ -20,16 +20,11 @@ namespace detail {
 
 class c_tile : protected c_windows {
 protected:
-    c_tile(lowered_kernel k, const c_options& o) : c_windows(std::move(k), o), choose_(o.vector_floats, o.vector_registers) {}
+    c_tile(lowered_kernel k, const c_options& o) : c_windows(std::move(k), o), planner_(o) {}
 
-    tile_chooser choose_;
+    tile_planner planner_;
 
-    /// Limit for the vector operations of a reduction in one unrolled sequence.
-    [[nodiscard]] std::int64_t most_written_out(const lowered_nest& n) const {
-        return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
-    }
-
-    void tile(const plan& p) {
+    void tile(const tile_plan& p) {
         std::vector<int> tile_loop_terms;
         for (const auto& l : p.tile) tile_loop_terms.push_back(l.term);
         if (p.lanes.term >= 0) tile_loop_terms.push_back(p.lanes.term);
@@ -69,7 +64,7 @@ protected:
     }
 
     /// Writes the tile with its results in registers.
-    void vectors(const plan& p, const std::vector<affine>& guards) {
+    void vectors(const tile_plan& p, const std::vector<affine>& guards) {
         loaded_.clear();
         const auto& n = p.nest;
         if (n.combine == reducer::none) {
@@ -92,14 +87,8 @@ protected:
         loaded_.clear();
         if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
         const auto results = sums.size();
-        const auto limit = most_written_out(n);
-        std::size_t first_written_out = p.reduce_loops.size();
-        auto steps = static_cast<std::int64_t>(sums.size());
-        while (first_written_out > 0 && guards.empty() && steps * p.reduce_loops[first_written_out - 1].extent <= limit)
-            steps *= p.reduce_loops[--first_written_out].extent;
-        const auto width = p.lanes.term < 0 ? std::size_t{1} : segments(p.lanes.extent).size();
-        const auto wished = choose_.turns(static_cast<std::int64_t>(results / width), static_cast<std::int64_t>(width), length);
-        const auto partial = (std::min)(static_cast<std::size_t>(wished), static_cast<std::size_t>(steps) / results);
+        const auto unrolling = planner_.unrolling(p, !guards.empty());
+        const auto partial = static_cast<std::size_t>(unrolling.partial);
         for (std::size_t k = 1; k < partial; ++k)
             each_vector(p, 0, [&](const lanes& l) {
                 sums.push_back(fresh("a"));
@@ -110,7 +99,7 @@ protected:
             std::size_t i = turn++ % partial * results;
             tile_terms_.clear();
             for (const auto& l : p.tile)
-                if (width > 1) tile_terms_.push_back(l.term);
+                if (unrolling.vectors > 1) tile_terms_.push_back(l.term);
             each_vector(p, 0, [&](const lanes& l) {
                 const auto v = value(n.value, l);
                 line(combined(n.combine, sums[i++], v, l.width));
@@ -129,7 +118,7 @@ protected:
                 return line("if (" + guard_text + ") {\n" + text + "}");
             }
             const auto& l = p.reduce_loops[depth];
-            if (depth < first_written_out) {
+            if (depth < unrolling.first_unrolled) {
                 return loop(l.term, l.extent, false, [&] {
                     loaded_.clear();
                     self(self, depth + 1);
@@ -153,13 +142,11 @@ protected:
     }
 
     /// Writes a tile of one element whose reduction runs over lanes: some independent vector sums, a scalar remainder, and the final fold.
-    void folded(const plan& p, const std::vector<std::string>& sums, const std::vector<affine>& guards) {
+    void folded(const tile_plan& p, const std::vector<std::string>& sums, const std::vector<affine>& guards) {
         const auto& n = p.nest;
         const auto r = p.sum_lanes;
-        int width = options_.vector_floats;
-        while (width > r.extent) width /= 2;
-        const auto count = (std::min)(r.extent / width, std::int64_t{4});
-        const auto whole = r.extent / (width * count);
+        const auto [lane_count, count, whole] = planner_.lanes_of_sum(r.extent);
+        const auto width = static_cast<int>(lane_count);
         std::vector<std::string> parts;
         for (std::int64_t i = 0; i < count; ++i) {
             parts.push_back(fresh("a"));
@@ -173,7 +160,7 @@ protected:
             for (std::int64_t i = 0; i < count; ++i) {
                 moving = n.value;
                 const auto base = (whole > 1 ? term_table::value(outer) * (width * count) : affine()) + affine(i * width);
-                substitute(moving, r.term, base + term_table::value(inner));
+                substitute(kernel_.terms, moving, r.term, base + term_table::value(inner));
                 const auto v = value(moving, lanes{inner, 0, width});
                 line(combined(n.combine, parts[static_cast<std::size_t>(i)], v, width));
             }
@@ -182,7 +169,7 @@ protected:
             for (auto at = whole * width * count; at < r.extent;) {
                 const auto wide = at + width <= r.extent;
                 moving = n.value;
-                substitute(moving, r.term, affine(at) + (wide ? term_table::value(inner) : affine()));
+                substitute(kernel_.terms, moving, r.term, affine(at) + (wide ? term_table::value(inner) : affine()));
                 const auto v = value(moving, wide ? lanes{inner, 0, width} : lanes{});
                 line(combined(n.combine, wide ? parts.front() : sums.front(), v, wide ? width : 1));
                 at += wide ? width : 1;
@@ -213,7 +200,7 @@ protected:
     }
 
     /// Writes the tile element by element, each with its guards.
-    void points(const plan& p) {
+    void points(const tile_plan& p) {
         auto loops = p.tile;
         if (p.lanes.term >= 0) loops.push_back(p.lanes);
         const auto& n = p.nest;

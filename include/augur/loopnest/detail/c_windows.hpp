@@ -11,13 +11,12 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <augur/loopnest/detail/c_value.hpp>
-#include <augur/loopnest/detail/tile_shape.hpp>
+#include <augur/loopnest/detail/tile_plan.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -27,29 +26,10 @@ class c_windows : protected c_value {
 protected:
     using c_value::c_value;
 
-    /// A loop of the tile that exceeds the registers: it is split into whole parts and a remainder.
-    struct cut {
-        lowered_loop loop;
-        std::int64_t part = 0;
-        std::size_t at = 0; ///< position in `plan::outer` of the loop over the parts
-    };
-
-    /// The structure of a core: outer loops, reduce loops around the tile, tile loops.
-    struct plan {
-        lowered_nest nest; ///< with split loops substituted
-        std::vector<lowered_loop> outer;
-        std::vector<lowered_loop> reduce_loops; ///< reduce loops during which the tile stays in registers
-        std::vector<lowered_loop> tile;         ///< without the vectorised loop
-        lowered_loop lanes;                     ///< the vectorised loop; term -1: scalar code
-        lowered_loop sum_lanes;                 ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
-        bool neutral_in_registers = false;
-        std::vector<cut> cuts; ///< splits not yet written, ordered by `at`; until then their loops have the full extent
-    };
-
     [[nodiscard]] static std::string type_of(int width) { return width == 1 ? "float" : "aug_v" + std::to_string(width); }
 
     /// Calls `f(lanes)` for every vector of the tile, with the tile loops fixed.
-    void each_vector(const plan& p, std::size_t depth, const std::function<void(const lanes&)>& f) {
+    void each_vector(const tile_plan& p, std::size_t depth, const std::function<void(const lanes&)>& f) {
         if (depth < p.tile.size()) {
             for (std::int64_t i = 0; i < p.tile[depth].extent; ++i) {
                 fixed_.emplace_back(p.tile[depth].term, i);
@@ -60,39 +40,6 @@ protected:
         }
         if (p.lanes.term < 0) return f(lanes{});
         for (const auto& s : segments(p.lanes.extent)) f(lanes{p.lanes.term, s.first, s.width});
-    }
-
-    /// The single read that a reduction combines directly or selected against padding; null for any other value.
-    [[nodiscard]] static const lowered_expr* only_read(const lowered_expr& e) {
-        if (e.op == expr_op::read) return &e;
-        if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
-        return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
-    }
-
-    /// The overlap of the reads of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.
-    [[nodiscard]] static std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile,
-                                                             std::span<const lowered_loop> reduce) {
-        std::vector<tile_window> out(tile.size());
-        const auto* read = only_read(n.value);
-        if (read == nullptr) return out;
-        std::vector<bool> taken(reduce.size(), false);
-        for (std::size_t i = 0; i < tile.size(); ++i) {
-            const auto step = read->index.factor(tile[i].term);
-            for (std::size_t k = 0; k < reduce.size(); ++k) {
-                const auto reduce_factor = read->index.factor(reduce[k].term);
-                if (taken[k] || reduce_factor <= 0 || step % reduce_factor != 0 || step / reduce_factor < 1 ||
-                    step / reduce_factor >= reduce[k].extent)
-                    continue;
-                taken[k] = true;
-                out[i] = {step / reduce_factor, reduce[k].extent};
-                break;
-            }
-        }
-        return out;
-    }
-
-    [[nodiscard]] static bool overlap(const std::vector<tile_window>& windows) {
-        return std::any_of(windows.begin(), windows.end(), [](const tile_window& w) { return w.stride > 0; });
     }
 
     static constexpr std::int64_t most_shared = 512; ///< limit for the window positions of an unrolled tile
@@ -118,7 +65,7 @@ protected:
     };
 
     /// Decomposes the windows of a tile along the reduce loop `reduce_loop`.
-    [[nodiscard]] window_tile take_apart(const plan& p, std::size_t reduce_loop) {
+    [[nodiscard]] window_tile take_apart(const tile_plan& p, std::size_t reduce_loop) {
         window_tile out;
         std::map<std::string, std::size_t> load_of, part_of;
         const auto inner = [&](auto&& self, std::size_t depth, const lanes& l, window_part& to, std::string& key) -> void {
@@ -162,7 +109,7 @@ protected:
     /// Writes a tile of windows, fully unrolled. A part that several windows share along one reduce loop is combined once. A value that several parts
     /// need is loaded once and added to all of them immediately, which keeps register lifetimes short. A result starts with its first value, without
     /// the neutral value.
-    void shared(const plan& p) {
+    void shared(const tile_plan& p) {
         const auto& n = p.nest;
         auto t = take_apart(p, 0);
         for (std::size_t k = 1; k < p.reduce_loops.size(); ++k)
