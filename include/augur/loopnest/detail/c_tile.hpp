@@ -145,8 +145,10 @@ protected:
     void folded(const tile_plan& p, const std::vector<std::string>& sums, const std::vector<affine>& guards) {
         const auto& n = p.nest;
         const auto r = p.sum_lanes;
-        const auto [lane_count, count, whole] = planner_.lanes_of_sum(r.extent);
-        const auto width = static_cast<int>(lane_count);
+        const auto sum_shape = planner_.lanes_of_sum(r.extent); // no structured binding: clang 14 and 15 cannot capture one
+        const auto width = static_cast<int>(sum_shape.width);
+        const auto count = sum_shape.vectors;
+        const auto whole = sum_shape.rounds;
         std::vector<std::string> parts;
         for (std::int64_t i = 0; i < count; ++i) {
             parts.push_back(fresh("a"));
