@@ -13,266 +13,23 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/loopnest/detail/nest_feature_columns.hpp>
 #include <augur/loopnest/detail/nest_footprints.hpp>
+#include <augur/loopnest/detail/nest_stage.hpp>
+#include <augur/loopnest/features/nest_target.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/lower/bounds.hpp>
 #include <augur/loopnest/schedule/state.hpp>
-#include <augur/target/machine.hpp>
 
 namespace augur::inline v0::loopnest {
-
-/// Machine parameters of the features; all are above 0. The default is a server with 24 cores and a compiler without AVX, as for TVM's public CPU
-/// logs. The features of one model must all use the same target, or each the target of its log.
-struct nest_target {
-    double cores = 24;                                        ///< cores that execute the parts of a parallel loop
-    double vector_lanes = 4;                                  ///< float lanes of the vectors that the compiler uses
-    double line_bytes = 64;                                   ///< cache line size in bytes
-    std::array<double, 3> cache_bytes{32768, 1 << 20, 1.4e6}; ///< capacity of each level available to one core, L1 first
-    std::array<double, 3> line_cycles{4, 12, 40};             ///< cycles in which one core fetches a line from behind each level
-
-    /// The target of a log line; cache parameters are the default ones.
-    [[nodiscard]] static nest_target make(const hardware_params& h) noexcept {
-        nest_target t;
-        t.cores = static_cast<double>((std::max)(h.num_cores, std::int64_t{1}));
-        t.vector_lanes = static_cast<double>((std::max)(h.vector_unit_bytes / 4, std::int64_t{1}));
-        if (h.cache_line_bytes > 0) t.line_bytes = static_cast<double>(h.cache_line_bytes);
-        return t;
-    }
-    /// The target of a machine; unknown parameters keep their default. The capacity of a shared cache is divided evenly among its cores; processors
-    /// that share an L1 cache count as one core. A missing level gets the capacity of the level before it.
-    [[nodiscard]] static nest_target make(const machine& m, int threads = 0) noexcept {
-        nest_target t = make(m.hardware(threads));
-        const auto* first = m.cache(1);
-        const double together = first == nullptr ? 1 : (std::max)(first->sharers, 1);
-        for (std::size_t i = 0; i < t.cache_bytes.size(); ++i) {
-            const auto level = static_cast<int>(i) + 1;
-            if (const auto* c = m.cache(level); c != nullptr && c->bytes > 0)
-                t.cache_bytes[i] = static_cast<double>(c->bytes) / (std::max)(c->sharers / together, 1.0);
-            else if (i > 0 && first != nullptr) t.cache_bytes[i] = t.cache_bytes[i - 1];
-            const auto* next_level = m.cache(level + 1);
-            if (next_level != nullptr && next_level->bytes_per_cycle > 0) t.line_cycles[i] = t.line_bytes / next_level->bytes_per_cycle;
-            if (next_level == nullptr && m.memory.core_bytes_per_second > 0 && m.clock_hz > 0)
-                t.line_cycles[i] = t.line_bytes * m.clock_hz / m.memory.core_bytes_per_second;
-        }
-        return t;
-    }
-};
-
-namespace detail {
-
-/// Operations of one execution of a body.
-struct nest_operations {
-    double adds = 0;    ///< on floats: additions, subtractions, minima, maxima and the step of the reduction
-    double muls = 0;    ///< on floats
-    double special = 0; ///< divisions, exponentials, tanh, erf, square roots
-    double reads = 0;
-    double selects = 0;
-    double index_divs = 0; ///< quotients and remainders of indices
-
-    /// Floating-point operations; a special function counts four.
-    [[nodiscard]] double flops() const noexcept { return adds + muls + 4 * special; }
-
-    void count(const expr_node& x) {
-        switch (x.op) {
-        case expr_op::add:
-        case expr_op::sub:
-        case expr_op::min:
-        case expr_op::max: adds += x.is_index() ? 0 : 1; break;
-        case expr_op::mul: muls += x.is_index() ? 0 : 1; break;
-        case expr_op::div:
-        case expr_op::exp:
-        case expr_op::tanh:
-        case expr_op::erf:
-        case expr_op::sqrt: ++special; break;
-        case expr_op::read: ++reads; break;
-        case expr_op::select: ++selects; break;
-        case expr_op::floor_div:
-        case expr_op::floor_mod: ++index_divs; break;
-        default: break;
-        }
-    }
-};
-
-/// Properties of one stage, before they are written as features.
-struct nest_stage {
-    static constexpr std::size_t inner_loops = 6, shown = 3, caches = 3;
-
-    struct tensor {
-        bool present = false;
-        std::array<double, 2> stride{}; ///< in elements, for the innermost and second innermost loop
-        double lines = 0;               ///< cache lines touched by the whole nest
-        double inner_lines = 0;         ///< cache lines touched by the four innermost loops
-    };
-    struct cache {
-        double bytes = 0;   ///< bytes fetched from behind this cache
-        double fitting = 0; ///< number of innermost loops whose lines together fit into this cache
-        double rounds = 1;  ///< number of executions of those loops
-    };
-
-    double iterations = 1; ///< executions of the body
-    double enclosing = 1;  ///< executions of the whole stage: iterations of the enclosing loops of other stages
-    double points = 1;     ///< points of the operation: elements times reduction length
-    double parallel = 1;   ///< product of the parallel extents
-    double vector = 1;     ///< product of the vector extents
-    bool vector_innermost = false;
-    double unroll_limit = -1; ///< value of the unroll pragma, in iterations; -1: none
-    double unrolled = 1;      ///< iterations of the innermost loops of the stage within that limit
-    double inner_space = 1;   ///< iterations of the space loops inside the innermost reduce loop, which form a register tile
-    double inner_reduce = 1;  ///< iterations of the reduce loops directly around these space loops
-    std::size_t loops = 0, loops_around = 0;
-    double guards = 0; ///< number of conditions for splits that overshoot
-    bool at_root = true;
-    nest_operations body;
-    std::array<nest_loop, inner_loops> inner;     ///< innermost first
-    std::array<double, inner_loops> line_bytes{}; ///< bytes of the cache lines touched by the 1, 2, ... innermost loops, all tensors
-    std::array<tensor, shown> tensors;            ///< the write, then the reads with most elements
-    std::array<cache, caches> levels;
-    double core_load = 0; ///< fraction of cores busy, averaged over rounds in which each core runs one parallel part
-
-    // Cycles without overlap on the busy cores: one operation per lane and cycle, and the cycles of the lines fetched from behind each cache.
-    double compute_cycles = 0;
-    std::array<double, caches> memory_cycles{};
-
-    /// Work of the stage; an execution of a body without arithmetic counts one operation.
-    [[nodiscard]] double work() const noexcept { return iterations * (std::max)(body.flops(), 1.0); }
-};
-
-/// Sums over all stages.
-struct nest_totals {
-    double stages = 0, roots = 0, parallel_stages = 0, steps = 0;
-    double iterations = 0, work = 0, scalar_work = 0, serial_work = 0;
-    double least_work = 0; ///< as `work` if each stage computed each point once
-    double compute_cycles = 0;
-    std::array<double, nest_stage::caches> memory_cycles{};
-    double least_parallel = 0, most_parallel = 0;
-
-    void add(const nest_stage& s) {
-        const double work_here = s.work();
-        ++stages;
-        roots += s.at_root ? 1 : 0;
-        iterations += s.iterations;
-        work += work_here;
-        if (s.vector <= 1) scalar_work += work_here;
-        if (s.parallel <= 1) serial_work += work_here;
-        least_work += s.points * (std::max)(s.body.flops(), 1.0);
-        compute_cycles += s.compute_cycles;
-        for (std::size_t c = 0; c < memory_cycles.size(); ++c) memory_cycles[c] += s.memory_cycles[c];
-        if (s.parallel <= 1) return;
-        least_parallel = parallel_stages == 0 ? s.parallel : (std::min)(least_parallel, s.parallel);
-        most_parallel = (std::max)(most_parallel, s.parallel);
-        ++parallel_stages;
-    }
-};
-
-inline double log2_1p(double x) { return std::log2(1 + (std::max)(x, 0.0)); }
-
-/// Defines the features of a stage and their order. `put(name, x)` appends x, `put.log(name, x)` appends log2(1 + x); for the elements of a list,
-/// the index follows the name.
-template <class Put>
-void put_stage(Put& put, const nest_stage& s, const nest_target& target) {
-    put("there", 1); // 0, as all features of the group, if the kernel has fewer stages
-    put.log("operations", s.work());
-    put.log("repeats",
-            s.iterations / s.points); // executions of the body per point: above 1 if boxes overlap, below 1 for unread points
-    put.log("parallel", s.parallel);  // parts
-    put("core_load", s.core_load);    // 0 to 1
-    put.log("vector", s.vector);      // iterations
-    put("vector_innermost", s.vector_innermost ? 1 : 0);
-    put("vector_fill", s.vector <= 1 ? 0 : s.vector / (std::ceil(s.vector / target.vector_lanes) * target.vector_lanes)); // fraction
-    put("log_unroll_limit", s.unroll_limit < 0 ? -1 : log2_1p(s.unroll_limit));                                           // iterations; -1: no pragma
-    put.log("unrolled", s.unrolled);                                                                                      // iterations
-    put.log("inner_space", s.inner_space);                                                                                // iterations
-    put.log("inner_reduce", s.inner_reduce);                                                                              // iterations
-    put.log("register_tile", s.inner_space); // in elements; a duplicate of inner_space that keeps the feature positions of trained models
-    put.log("around", s.enclosing);          // iterations
-    put("loops_around", static_cast<double>(s.loops_around));
-    put("loops", static_cast<double>(s.loops)); // enclosing loops of other stages included
-    put("adds", s.body.adds);                   // from here to index_divs: operations of one execution of the body
-    put("muls", s.body.muls);
-    put("special", s.body.special);
-    put("reads", s.body.reads);
-    put("selects", s.body.selects);
-    put("index_divs", s.body.index_divs);
-    put.log("guards", s.guards);
-    put("at_root", s.at_root ? 1 : 0);
-    for (std::size_t q = 0; q < s.inner.size(); ++q) { // innermost first; 0, -1, -1 for a missing loop
-        const bool present = q < s.loops;
-        put.log("loop_extent", q, present ? s.inner[q].extent : 0);
-        put("loop_reduces", q, !present ? -1 : s.inner[q].reduce ? 1 : 0);
-        put("loop_annotation", q, present ? static_cast<double>(s.inner[q].annotation) : -1); // numbered as in the AN step of a log
-    }
-    for (std::size_t q = 0; q < s.tensors.size(); ++q) { // the write, then the two reads with most elements; -1 for a missing tensor
-        const auto& a = s.tensors[q];
-        put("log_stride_innermost", q, a.present ? log2_1p(a.stride[0]) : -1); // elements
-        put("log_stride_second", q, a.present ? log2_1p(a.stride[1]) : -1);    // elements
-        put("log_lines", q, a.present ? log2_1p(a.lines) : -1);                // whole nest
-        put("log_inner_lines", q, a.present ? log2_1p(a.inner_lines) : -1);    // four innermost loops
-    }
-    for (std::size_t c = 0; c < s.levels.size(); ++c) {
-        put.log("flops_a_line", c, s.iterations * s.body.flops() / s.levels[c].bytes * target.line_bytes); // per line fetched
-        put.log("fitting_loops", c, s.levels[c].fitting);
-        put.log("fitting_rounds", c, s.levels[c].rounds); // executions of the loops that fit
-    }
-    for (std::size_t q = 0; q < s.line_bytes.size(); ++q)
-        put.log("inner_bytes", q, s.line_bytes[q]); // lines touched by q + 1 loops; 0 with fewer loops
-    const double near = s.memory_cycles[0] + s.memory_cycles[1];
-    put.log("compute_cycles", s.compute_cycles);
-    put.log("cache_cycles", near); // lines fetched from behind the first and second level
-    put.log("cycles", s.compute_cycles + near + s.memory_cycles[2]);
-}
-
-/// Defines the totals in the same form. Cycles are relative to the necessary operations: log2((1 + cycles) / least_work).
-template <class Put>
-void put_totals(Put& put, const nest_totals& t) {
-    const double least = (std::max)(t.least_work, 1.0);
-    const double all = t.work > 0 ? t.work : 1;
-    put("stages", t.stages); // stages that are not inlined
-    put("roots", t.roots);   // stages at the root
-    put.log("operations", t.work);
-    put("log_compute_cycles", std::log2((1 + t.compute_cycles) / least));
-    for (std::size_t c = 0; c < t.memory_cycles.size(); ++c) put("log_memory_cycles", c, std::log2((1 + t.memory_cycles[c]) / least));
-    put("log_cycles", std::log2((1 + t.compute_cycles + t.memory_cycles[0] + t.memory_cycles[1] + t.memory_cycles[2]) / least));
-    put("scalar_share", t.scalar_work / all); // share of the operations in stages without vector loops
-    put("serial_share", t.serial_work / all); // share of the operations in stages without parallel loops
-    put("log_repeats", std::log2(all / least));
-    put("parallel_stages", t.parallel_stages);
-    put.log("least_parallel", t.least_parallel); // parallel parts of the stages with parallel loops
-    put.log("most_parallel", t.most_parallel);
-    put("steps", t.steps); // steps of the schedule
-    put.log("iterations", t.iterations);
-}
-
-/// Collects feature values. A value that is not finite, which happens only if two products exceed the range of double, becomes 0.
-struct nest_number_sink {
-    std::span<float> out;
-    std::size_t at = 0;
-
-    void operator()(std::string_view, double x) { out[at++] = x - x == 0 ? static_cast<float>(x) : 0.0F; }
-    void operator()(std::string_view name, std::size_t, double x) { (*this)(name, x); }
-    void log(std::string_view name, double x) { (*this)(name, log2_1p((std::min)(x, 1e300))); }
-    void log(std::string_view name, std::size_t, double x) { log(name, x); }
-};
-
-/// Collects feature names.
-struct nest_name_sink {
-    std::vector<std::string> out;
-    std::string prefix;
-
-    void operator()(std::string_view name, double) { out.push_back(prefix + std::string(name)); }
-    void operator()(std::string_view name, std::size_t i, double) { out.push_back(prefix + std::string(name) + "." + std::to_string(i)); }
-    void log(std::string_view name, double) { (*this)("log_" + std::string(name), 0); }
-    void log(std::string_view name, std::size_t i, double) { (*this)("log_" + std::string(name), i, 0); }
-};
-
-} // namespace detail
 
 /// Number of stages with their own feature group: those with most operations.
 inline constexpr std::size_t nest_feature_stages = 3;
@@ -280,7 +37,7 @@ inline constexpr std::size_t nest_stage_feature_count = 72;
 inline constexpr std::size_t nest_feature_count = nest_feature_stages * nest_stage_feature_count + 16;
 
 /// The name of each feature, in order: `stage0.log_operations`, ..., `total.log_iterations`. A name with `log_` is log2(1 + x), for cycles and
-/// repeats of the totals log2(x). `put_stage` and `put_totals` define x and its unit.
+/// repeats of the totals log2(x). `detail/nest_feature_columns.hpp` defines x and its unit.
 [[nodiscard]] inline std::vector<std::string> nest_feature_names() {
     detail::nest_name_sink put;
     for (std::size_t s = 0; s < nest_feature_stages; ++s) {
@@ -436,7 +193,18 @@ private:
         });
         if (dag.ops[i].combine != reducer::none) ++out.body.adds;
 
-        // the write, then the two reads with most elements; the first of equals wins
+        const auto shown = shown_accesses();
+        for (std::size_t q = 0; q < shown.size(); ++q) {
+            auto& t = out.tensors[q];
+            t.present = q == 0 || shown[q] != 0;
+            for (std::size_t j = 0; j < (std::min)(n, t.stride.size()); ++j) t.stride[j] = touched_.stride(shown[q], j);
+            t.lines = touched_.lines(shown[q], 0);
+            t.inner_lines = touched_.lines(shown[q], n >= 4 ? n - 4 : 0);
+        }
+    }
+
+    /// The write (access 0), then the two reads with most elements, the first of equals; 0 for a read that is missing.
+    [[nodiscard]] std::array<std::size_t, 3> shown_accesses() const {
         std::array<std::size_t, 3> shown{0, 0, 0};
         for (std::size_t a = 1; a < touched_.accesses(); ++a) {
             const auto more = [&](std::size_t other) { return other == 0 || touched_.elements(a, 0) > touched_.elements(other, 0); };
@@ -445,13 +213,7 @@ private:
                 shown[1] = a;
             } else if (more(shown[2])) shown[2] = a;
         }
-        for (std::size_t q = 0; q < shown.size(); ++q) {
-            auto& t = out.tensors[q];
-            t.present = q == 0 || shown[q] != 0;
-            for (std::size_t j = 0; j < (std::min)(n, t.stride.size()); ++j) t.stride[j] = touched_.stride(shown[q], j);
-            t.lines = touched_.lines(shown[q], 0);
-            t.inner_lines = touched_.lines(shown[q], n >= 4 ? n - 4 : 0);
-        }
+        return shown;
     }
 
     /// For each cache: the loops that fit, and the bytes fetched from behind it. The lines of a tensor are fetched once per execution of the fitting
