@@ -17,56 +17,12 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/detail/factor_reduction.hpp>
 #include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/schedule/stage.hpp>
 #include <augur/schedule/steps.hpp>
 
 namespace augur::inline v0::loopnest {
-
-/// A loop variable of a stage: a root axis, a part of a split, or the result of a fusion.
-struct loop_var {
-    std::string name;
-    std::int64_t extent = 0; ///< 0: unknown before bound inference
-    bool space = true;       ///< iterates over space axes; a fusion of space and reduce loops sets both flags
-    bool reduce = false;
-};
-
-/// A split or fusion: the relation between one loop variable and its parts.
-struct loop_relation {
-    enum class kind : std::uint8_t { split, fuse } type{};
-    std::size_t parent = 0;            ///< for a split: the variable that was split; for a fusion: the result
-    std::vector<std::size_t> parts;    ///< outermost first
-    std::vector<std::int64_t> lengths; ///< for a split: lengths of parts 1.. (inner_to_outer) or of parts ..n-2; 0: still open
-    bool inner_to_outer = true;
-};
-
-/// A loop of a stage; `stage::iters` lists them outermost first.
-struct loop_iter {
-    std::size_t var = 0;
-    loop_annotation annotation = loop_annotation::none;
-};
-
-/// An operation and its loop nest.
-struct stage {
-    enum class place : std::uint8_t { root, inlined, at } placement = place::root;
-    std::size_t at_stage = 0;   ///< for place::at: the stage in whose loop nest this one is computed
-    std::size_t at_var = 0;     ///< for place::at: the loop variable of that stage in whose loop this one is computed
-    std::vector<loop_var> vars; ///< root axes of the operation first
-    std::vector<loop_relation> relations;
-    std::vector<loop_iter> iters;
-    std::int64_t auto_unroll_max_step = -1; ///< value of the pragma; -1: no pragma
-
-    /// The index of the loop over `var`; `iters.size()` if `var` was split or fused.
-    [[nodiscard]] std::size_t iter_of(std::size_t var) const {
-        return static_cast<std::size_t>(std::find_if(iters.begin(), iters.end(), [&](const loop_iter& i) { return i.var == var; }) - iters.begin());
-    }
-    [[nodiscard]] const loop_var& var_of(std::size_t iter) const { return vars[iters[iter].var]; }
-};
-
-// Limits of a stage. Steps come from logs, and alternating splits and fusions would otherwise use unbounded memory.
-inline constexpr std::size_t max_stage_loops = 512;      ///< largest number of loops of one stage at any time
-inline constexpr std::size_t max_loop_name = 4096;       ///< largest loop name in bytes; each split and fusion makes the name longer
-inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< rfactor: the split may make at most this multiple of the loop's iterations,
-inline constexpr std::int64_t rfactor_free_steps = 1024; ///< plus this number of iterations
 
 /// The kernel after a list of steps. A value type: copy it to branch.
 ///
@@ -297,9 +253,8 @@ private:
         return split(x.stage, x.iter, {product}, x.factor_or_nparts);
     }
 
-    result<void> run(const storage_align_step& x) {
-        return check_iter(x.stage, x.iter);
-    } // } // affects only the layout of scratch buffers; no further checks
+    /// Affects only the layout of scratch buffers: the state does not change.
+    result<void> run(const storage_align_step& x) { return check_iter(x.stage, x.iter); }
 
     /// Resets the extents of a stage to unknown, since they depend on the compute location.
     void forget_extents(stage& s, std::size_t index) const {
@@ -394,74 +349,11 @@ private:
             if (s.iter_of(a) == s.iters.size()) return refused("rfactor: a space axis is already split or fused");
         for (const auto& iter : s.iters)
             if (s.vars[iter.var].extent == 0) return refused("rfactor: the stage has a loop of unknown extent");
-
-        // The space axes of the new stage include the factored loop; its reduce axes are the other reduce loops.
-        operation partial;
-        partial.id = dag_->fresh_id();
-        partial.name = op.name + ".rf";
-        partial.combine = op.combine;
-        std::vector<std::int64_t> number(s.vars.size(), -1); // axis number in `partial` of each loop variable; -1: none
-        for (std::size_t a = 0; a <= op.axes.size(); ++a) {
-            if (a == at(x.factor_axis)) {
-                number[factored] = static_cast<std::int64_t>(a);
-                partial.axes.push_back({s.vars[factored].name, s.vars[factored].extent});
-            }
-            if (a < op.axes.size()) {
-                number[a] = static_cast<std::int64_t>(partial.axes.size());
-                partial.axes.push_back(op.axes[a]);
-            }
-        }
-        for (const auto& iter : s.iters) {
-            if (!s.vars[iter.var].reduce || iter.var == factored) continue;
-            number[iter.var] = static_cast<std::int64_t>(partial.axis_count());
-            partial.reduce_axes.push_back({s.vars[iter.var].name, s.vars[iter.var].extent});
-        }
-        std::vector<expr> value(s.vars.size());
-        for (std::size_t v = 0; v < value.size(); ++v)
-            if (number[v] >= 0) value[v] = ex::axis(number[v]);
-        expr guard;
-        for (std::size_t r = s.relations.size(); r-- > 0;) { // from the innermost loops back to the root axes
-            const auto& rel = s.relations[r];
-            if (rel.type == loop_relation::kind::split) {
-                if (value[rel.parent]) continue;
-                expr sum = value[rel.parts[0]];
-                std::int64_t covered = s.vars[rel.parts[0]].extent;
-                for (std::size_t k = 1; k < rel.parts.size(); ++k) {
-                    sum = sum * ex::integer(s.vars[rel.parts[k]].extent) + value[rel.parts[k]];
-                    covered *= s.vars[rel.parts[k]].extent;
-                }
-                if (covered > max_rfactor_overshoot * s.vars[rel.parent].extent + rfactor_free_steps)
-                    return refused("the lengths of a split make " + std::to_string(covered) + " iterations of a loop of " +
-                                   std::to_string(s.vars[rel.parent].extent) + ", rfactor would compute them all");
-                value[rel.parent] = sum;
-                if (covered > s.vars[rel.parent].extent) {
-                    expr in_extent = ex::less(sum, ex::integer(s.vars[rel.parent].extent));
-                    guard = guard ? ex::both(guard, in_extent) : in_extent;
-                }
-            } else {
-                std::int64_t inner = 1;
-                for (std::size_t k = rel.parts.size(); k-- > 0;) {
-                    expr part = inner == 1 ? value[rel.parent] : ex::floor_div(value[rel.parent], inner);
-                    value[rel.parts[k]] = k == 0 ? part : ex::floor_mod(part, s.vars[rel.parts[k]].extent);
-                    inner *= s.vars[rel.parts[k]].extent;
-                }
-            }
-        }
-        partial.body = substitute_axes(op.body, value);
-        if (guard) partial.body = ex::select(guard, partial.body, ex::constant(identity_of(op.combine)));
-        if (partial.reduce_axes.empty()) partial.combine = reducer::none;
-
-        operation total = op; // reduces over the factored loop only
-        total.reduce_axes = {{s.vars[factored].name, s.vars[factored].extent}};
-        std::vector<expr> at_partial;
-        for (std::size_t a = 0; a <= op.axes.size(); ++a) {
-            if (a == at(x.factor_axis)) at_partial.push_back(ex::axis(static_cast<std::int64_t>(op.axes.size())));
-            if (a < op.axes.size()) at_partial.push_back(ex::axis(static_cast<std::int64_t>(a)));
-        }
-        total.body = ex::read(partial.id, std::move(at_partial));
+        auto made = detail::factor_reduction(op, s, factored, at(x.factor_axis), dag_->fresh_id());
+        if (!made) return made.error();
         auto dag = std::make_shared<compute_dag>(*dag_);
-        dag->ops[index] = std::move(total);
-        dag->ops.insert(dag->ops.begin() + static_cast<std::ptrdiff_t>(index), std::move(partial));
+        dag->ops[index] = std::move(made->total);
+        dag->ops.insert(dag->ops.begin() + static_cast<std::ptrdiff_t>(index), std::move(made->partial));
         dag_ = std::move(dag);
         insert_stage(index, fresh(dag_->ops[index]));
         stages_[index + 1] = fresh(dag_->ops[index + 1]);
