@@ -6,86 +6,34 @@
 /// Compiles generated programs and measures each in its own process, with output checks and timing.
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <limits>
-#include <memory>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/generated_program.hpp>
 #include <augur/loopnest/detail/classify_outcome.hpp>
+#include <augur/loopnest/detail/runner_job.hpp>
 #include <augur/loopnest/run/compile.hpp>
+#include <augur/loopnest/run/expected_outputs.hpp>
 #include <augur/loopnest/run/process.hpp>
+#include <augur/loopnest/run/runner_options.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/target/machine.hpp>
 
 namespace augur::inline v0::loopnest {
-
-/// Timing of a candidate. The median of many short repeats tolerates a disturbance that a median of three long repeats would not.
-struct timing_options {
-    int repeats = 9;                  ///< latencies per candidate, 1 to 64
-    double min_repeat_seconds = 0.01; ///< duration of one repeat; its latency is the mean of its calls
-    int warmups = 1;                  ///< least number of untimed calls after the checked first call; short kernels get more, up to 2 ms; 0: none
-    double enough_seconds = 1;        ///< no repeat is started after the repeats have taken this time
-    double cutoff = 4;                ///< a candidate slower than the best one by this factor gets one short repeat
-    std::int64_t flush_bytes = 0;     ///< bytes written before each call to flush the caches; 0: caches stay warm
-
-    /// Checks that all values are in their domain.
-    [[nodiscard]] result<void> check() const {
-        if (repeats < 1 || repeats > 64) return error{errc::invalid_argument, "timing: repeats is " + std::to_string(repeats) + ", expected 1 to 64"};
-        if (!(min_repeat_seconds >= 0 && min_repeat_seconds <= 60))
-            return error{errc::invalid_argument, "timing: expected min_repeat_seconds in [0, 60]"};
-        if (warmups < 0 || warmups > 1000)
-            return error{errc::invalid_argument, "timing: warmups is " + std::to_string(warmups) + ", expected 0 to 1000"};
-        if (!(enough_seconds >= 0)) return error{errc::invalid_argument, "timing: expected enough_seconds of 0 or more"};
-        if (!(cutoff > 1)) return error{errc::invalid_argument, "timing: expected cutoff above 1"};
-        if (flush_bytes < 0) return error{errc::invalid_argument, "timing: expected flush_bytes of 0 or more"};
-        return {};
-    }
-};
-
-/// Options for compiling and running candidates. With the defaults a tuning run takes about 0.2 s per candidate.
-struct runner_options {
-    compiler_options compiler;
-    compile_limits compile;
-    timing_options timing;
-    std::string folder;                                     ///< parent of the work folder; empty: TMPDIR, else /tmp
-    int threads = 0;                                        ///< threads of `launch`; 0: all available processors
-    int compile_jobs = 0;                                   ///< concurrent compilations; 0: all available processors
-    int batch = 8;                                          ///< largest number of programs in one translation unit
-    double wall_seconds = 10;                               ///< time limit of one candidate's process
-    std::uint64_t memory_bytes = std::uint64_t{512} << 20U; ///< address space in addition to the buffers
-    bool huge_pages = true;                                 ///< request huge pages for buffers of 256 KiB and more
-    stop_flag stop = nullptr;
-};
-
-/// Tolerance of an output against the reference: |got - want| <= absolute + relative * |want|. NaN is always wrong.
-struct tolerance {
-    double absolute = 1e-5;
-    double relative = 1e-4;
-
-    /// The tolerance for sums of `length` terms of magnitude 1 in any order. Rounding errors grow with the square root of the length (Higham 2002,
-    /// section 4.2, random errors), far below the error of one missing term.
-    static tolerance of_reduction(double length) noexcept { return {1e-5 * std::sqrt((std::max)(length, 1.0)), 1e-4}; }
-};
-
-/// The reference outputs of a task, stored in the work folder of the runner that made them and removed with that runner. Default-constructed:
-/// nothing is checked.
-struct expected_outputs {
-    std::string path;
-    std::vector<std::int64_t> elements; ///< elements of each output, in order
-    tolerance allowed;
-    double seconds = 0; ///< latency of the trusted program, one call; 0 if the caller computed the outputs
-};
 
 /// Compiles programs and measures them.
 ///
@@ -241,20 +189,6 @@ private:
         std::vector<const generated_program*> programs;
         std::vector<std::size_t> index;
     };
-    struct wire_job { // the C source of the runner has the same struct
-        std::int32_t magic, threads, repeats, warmups, buffers, huge, dump, pad;
-        double min_repeat, enough, atol, rtol, best, cutoff;
-        std::int64_t flush;
-        std::uint32_t path, entry, pack, reference;
-    };
-    static_assert(sizeof(wire_job) == 104);
-    struct wire_buffer {
-        std::int32_t role, pad;
-        std::int64_t elements;
-        std::uint64_t fill;
-        double low, high;
-    };
-    static_assert(sizeof(wire_buffer) == 40);
 
     program_runner(runner_options options, work_folder folder) : options_(std::move(options)), folder_(std::move(folder)) {}
 
@@ -381,55 +315,49 @@ private:
         }
     }
 
+    /// @param dump  one short repeat, and the outputs become the reference
+    [[nodiscard]] detail::runner_job new_job(tolerance allowed, double best, bool dump) const {
+        const timing_options& timing = options_.timing;
+        detail::runner_job j{};
+        j.threads = options_.threads;
+        j.repeats = dump ? 1 : timing.repeats;
+        j.warmups = timing.warmups;
+        j.huge = options_.huge_pages ? 1 : 0;
+        j.dump = dump ? 1 : 0;
+        j.min_repeat = dump ? 0 : timing.min_repeat_seconds;
+        j.enough = timing.enough_seconds;
+        j.atol = allowed.absolute;
+        j.rtol = allowed.relative;
+        j.best = std::isfinite(best) ? best : 0;
+        j.cutoff = timing.cutoff;
+        j.flush = timing.flush_bytes;
+        return j;
+    }
+
+    /// The limit of a worker's address space, in bytes: the free memory of the options, thread stacks, the flushed bytes, and the buffers.
+    [[nodiscard]] std::uint64_t address_space(const generated_program& p) const {
+        std::uint64_t bytes = options_.memory_bytes + static_cast<std::uint64_t>(options_.timing.flush_bytes) +
+                              static_cast<std::uint64_t>(options_.threads) * (std::uint64_t{80} << 20U);
+        for (const auto& b : p.buffers) // pages rounded up to huge pages, alignment, guard pages, and the mapped reference
+            bytes += static_cast<std::uint64_t>(b.elements) * sizeof(float) * (b.purpose == program_buffer::role::output ? 2 : 1) +
+                     (std::uint64_t{5} << 20U);
+        return bytes;
+    }
+
+    /// Runs a compiled program in its own process and writes the outcome to `m`.
+    ///
+    /// @param dump  as for `new_job`; the time limit is then at least 120 s
     void run_one(const generated_program& p, const std::string& object, const expected_outputs& expected, double best, bool dump, measurement& m) {
         m.timestamp = static_cast<std::int64_t>(std::time(nullptr));
         m.status = outcome::runner_error;
         m.reason = "interrupted";
         if (detail::is_set(options_.stop)) return;
 
-        wire_job j{};
-        j.magic = 0x52475541;
-        j.threads = options_.threads;
-        j.repeats = dump ? 1 : options_.timing.repeats;
-        j.warmups = options_.timing.warmups;
-        j.buffers = static_cast<std::int32_t>(p.buffers.size());
-        j.huge = options_.huge_pages ? 1 : 0;
-        j.dump = dump ? 1 : 0;
-        j.min_repeat = dump ? 0 : options_.timing.min_repeat_seconds;
-        j.enough = options_.timing.enough_seconds;
-        j.atol = expected.allowed.absolute;
-        j.rtol = expected.allowed.relative;
-        j.best = std::isfinite(best) ? best : 0;
-        j.cutoff = options_.timing.cutoff;
-        j.flush = options_.timing.flush_bytes;
-        std::string names;
-        const auto name = [&](const std::string& text) {
-            names.append(text.c_str(), text.size() + 1);
-            return static_cast<std::uint32_t>(text.size() + 1);
-        };
-        j.path = name(object);
-        j.entry = name(p.entry);
-        j.pack = name(p.pack_entry);
-        j.reference = name(expected.path);
-        std::uint64_t memory =
-            options_.memory_bytes + static_cast<std::uint64_t>(j.flush) + static_cast<std::uint64_t>(j.threads) * (std::uint64_t{80} << 20U);
-        std::string body(reinterpret_cast<const char*>(&j), sizeof j);
-        for (const auto& b : p.buffers) {
-            const wire_buffer w{static_cast<std::int32_t>(b.purpose), 0, b.elements, b.fill, b.low, b.high};
-            body.append(reinterpret_cast<const char*>(&w), sizeof w);
-            // pages rounded up to huge pages, alignment, guard pages, and the mapped reference
-            memory += static_cast<std::uint64_t>(b.elements) * sizeof(float) * (b.purpose == program_buffer::role::output ? 2 : 1) +
-                      (std::uint64_t{5} << 20U);
-        }
-        body += names;
-        const std::uint64_t length = body.size();
         const double wall = dump ? (std::max)(options_.wall_seconds, 120.0) : options_.wall_seconds;
         const auto nonce = detail::fresh_nonce(next_number_++);
-        auto spec =
-            detail::guarded(runner_, nonce, {wall, wall * options_.threads + 2, memory, dump ? std::uint64_t{1} << 40U : std::uint64_t{1} << 20U});
+        auto spec = detail::guarded(runner_, nonce, {wall, wall * options_.threads + 2, address_space(p), std::uint64_t{1} << (dump ? 40U : 20U)});
         spec.arguments.emplace_back("measure");
-        spec.input.assign(reinterpret_cast<const char*>(&length), sizeof length);
-        spec.input += body;
+        spec.input = detail::job_message(new_job(expected.allowed, best, dump), p, object, expected.path);
         const auto r = run_process(spec, options_.stop);
         detail::classify_outcome(r, detail::read_guard(r, nonce), p, m);
         m.reason = detail::without_path(std::move(m.reason), object, "program.so");
