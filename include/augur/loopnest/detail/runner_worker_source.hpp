@@ -3,141 +3,13 @@
 #define AUGUR_LOOPNEST_DETAIL_RUNNER_WORKER_SOURCE_HPP
 
 /// @file
-/// C source of the worker process of the runner: loads one candidate, runs it on threads, checks and times it.
+/// C source of the worker process of the runner: loads one candidate, runs it in guarded buffers, checks and times it.
 ///
 /// Part of the program in loopnest/detail/runner_source.hpp.
 
 namespace augur::inline v0::loopnest::detail {
 
 inline constexpr char runner_worker_source[] = R"SRC(
-/* ---- the worker: threads ------------------------------------------------------------------------------------------------------------------ */
-
-typedef void (*body_t)(void *, int64_t, int64_t);
-typedef void (*launch_t)(body_t, void *, int64_t);
-typedef void (*entry_t)(float *const *, launch_t);
-typedef void (*pack_t)(float *const *);
-
-static struct {
-    int threads, spin;
-    _Alignas(64) _Atomic uint32_t epoch;
-    _Alignas(64) _Atomic uint32_t left;
-    _Alignas(64) _Atomic int sleepers;
-    _Atomic int main_sleeps;
-    body_t body;
-    void *context;
-    int64_t count;
-} pool;
-static _Thread_local int inside; // a nested launch runs serially on the calling thread
-
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-static void futex_wait(_Atomic uint32_t *at, uint32_t while_equal) {
-#ifdef __linux__
-    syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, while_equal, NULL, NULL, 0);
-#else
-    (void)at; (void)while_equal;
-    sched_yield();
-#endif
-}
-static void futex_wake(_Atomic uint32_t *at) {
-#ifdef __linux__
-    syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-#else
-    (void)at;
-#endif
-}
-static void chunk(int t) {
-    const int64_t n = pool.count, k = pool.threads;
-    const int64_t begin = n / k * t + (n % k < t ? n % k : t), end = begin + n / k + (t < n % k);
-    if (begin < end) {
-        inside = 1;
-        pool.body(pool.context, begin, end);
-        inside = 0;
-    }
-}
-static void *thread_main(void *argument) {
-    uint32_t seen = 0;
-    for (;;) {
-        int tries = pool.spin;
-        while (atomic_load_explicit(&pool.epoch, memory_order_acquire) == seen) {
-            if (--tries > 0) {
-                relax();
-                continue;
-            }
-            atomic_fetch_add(&pool.sleepers, 1);
-            futex_wait(&pool.epoch, seen);
-            atomic_fetch_sub(&pool.sleepers, 1);
-        }
-        ++seen;
-        chunk((int)(intptr_t)argument);
-        if (atomic_fetch_sub(&pool.left, 1) == 1 && atomic_load(&pool.main_sleeps)) futex_wake(&pool.left);
-    }
-    return NULL;
-}
-static void launch(body_t body, void *context, int64_t n) {
-    if (n <= 0) return;
-    if (pool.threads == 1 || n == 1 || inside) {
-        body(context, 0, n);
-        return;
-    }
-    pool.body = body;
-    pool.context = context;
-    pool.count = n;
-    atomic_store(&pool.left, (uint32_t)(pool.threads - 1));
-    atomic_fetch_add(&pool.epoch, 1);
-    if (atomic_load(&pool.sleepers) > 0) futex_wake(&pool.epoch);
-    chunk(0);
-    int tries = pool.spin;
-    uint32_t left;
-    while ((left = atomic_load(&pool.left)) != 0) {
-        if (--tries > 0) {
-            relax();
-            continue;
-        }
-        atomic_store(&pool.main_sleeps, 1);
-        if (atomic_load(&pool.left) == left) futex_wait(&pool.left, left);
-        atomic_store(&pool.main_sleeps, 0);
-    }
-}
-static int start_threads(int n) {
-    pool.threads = n;
-#ifdef __linux__
-    cpu_set_t allowed, one;
-    int cpus[1024], found = 0;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        for (int c = 0; c < CPU_SETSIZE && found < 1024; ++c)
-            if (CPU_ISSET(c, &allowed)) cpus[found++] = c;
-    const int pin = n <= found;
-#else
-    const int pin = 0;
-#endif
-    pool.spin = pin ? 2000 : 1; // a spinning thread must not occupy the processor of a working one
-    for (int t = 1; t < n; ++t) {
-        pthread_t id;
-        if (pthread_create(&id, NULL, thread_main, (void *)(intptr_t)t) != 0) return -1;
-#ifdef __linux__
-        if (pin) {
-            CPU_ZERO(&one);
-            CPU_SET(cpus[t], &one);
-            pthread_setaffinity_np(id, sizeof one, &one);
-        }
-#endif
-    }
-#ifdef __linux__
-    if (pin) {
-        CPU_ZERO(&one);
-        CPU_SET(cpus[0], &one);
-        pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-    }
-#endif
-    return 0;
-}
-
 /* ---- the worker: one candidate ------------------------------------------------------------------------------------------------------------ */
 
 struct buffer {
@@ -283,117 +155,148 @@ static void compare(const struct job *j, struct buffer *b, const float *want) {
 static void evict(char *trash, int64_t n) {
     for (int64_t i = 0; i < n; i += 64) ++trash[i];
 }
-static _Noreturn void work(char *bytes, size_t length) {
+
+/* The job: its fields, then its buffers, then its names. */
+struct wire_buffer { int32_t role, pad; int64_t elements; uint64_t fill; double low, high; };
+static struct job read_job(const char *bytes, size_t length) {
     struct job j;
-    self = getpid();
-    out.where = -1;
     if (length < sizeof j) fail(bad_job, "short job", NULL);
     memcpy(&j, bytes, sizeof j);
-    struct wire { int32_t role, pad; int64_t elements; uint64_t fill; double low, high; } w;
     const size_t names = (size_t)j.path + j.entry + j.pack + j.reference;
-    if (j.magic != magic || j.buffers < 0 || length != sizeof j + (size_t)j.buffers * sizeof w + names || j.repeats < 0 || j.repeats > 64)
+    if (j.magic != magic || j.buffers < 0 || length != sizeof j + (size_t)j.buffers * sizeof(struct wire_buffer) + names || j.repeats < 0 ||
+        j.repeats > 64)
         fail(bad_job, "malformed job", NULL);
-    const char *path = bytes + sizeof j + (size_t)j.buffers * sizeof w, *entry = path + j.path, *pack = entry + j.entry, *reference = pack + j.pack;
-    struct buffer *b = calloc((size_t)j.buffers + 1, sizeof *b);
-    float **data = calloc((size_t)j.buffers + 1, sizeof *data);
-    if (!b || !data) fail(no_memory, "buffers", NULL);
+    return j;
+}
+/* Makes and fills the buffers. Returns the number of floats of all outputs. */
+static int64_t make_buffers(const struct job *j, const char *wire, struct buffer *b, float **data) {
     int64_t outputs = 0;
-    for (int i = 0; i < j.buffers; ++i) {
-        memcpy(&w, bytes + sizeof j + (size_t)i * sizeof w, sizeof w);
+    for (int i = 0; i < j->buffers; ++i) {
+        struct wire_buffer w;
+        memcpy(&w, wire + (size_t)i * sizeof w, sizeof w);
         b[i].role = w.role;
         b[i].elements = w.elements;
         b[i].fill = w.fill;
         b[i].low = w.low;
         b[i].high = w.high;
-        if (make_buffer(&b[i], j.huge) != 0) fail(no_memory, "buffers", strerror(errno));
+        if (make_buffer(&b[i], j->huge) != 0) fail(no_memory, "buffers", strerror(errno));
         data[i] = b[i].data;
-        if (w.role == role_input || w.role == role_weight) fill(&b[i]);
-        else poison(&b[i]);
-        if (w.role == role_input || w.role == role_weight) mprotect(b[i].region, b[i].bytes, PROT_READ);
+        if (w.role == role_input || w.role == role_weight) {
+            fill(&b[i]);
+            mprotect(b[i].region, b[i].bytes, PROT_READ);
+        } else {
+            poison(&b[i]);
+        }
         if (w.role == role_output) outputs += w.elements;
     }
-    const float *want = NULL;
-    if (j.reference > 1 && !j.dump) {
-        const int fd = open(reference, O_RDONLY | O_CLOEXEC);
-        struct stat s;
-        if (fd < 0 || fstat(fd, &s) != 0) fail(bad_job, "reference", strerror(errno));
-        if (s.st_size != (off_t)(outputs * (int64_t)sizeof(float))) fail(bad_job, "reference has another size than the outputs", NULL);
-        if (outputs > 0) want = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (want == MAP_FAILED) fail(no_memory, "reference", strerror(errno));
-        close(fd);
+    return outputs;
+}
+static const float *map_reference(const char *path, int64_t outputs) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat s;
+    if (fd < 0 || fstat(fd, &s) != 0) fail(bad_job, "reference", strerror(errno));
+    if (s.st_size != (off_t)(outputs * (int64_t)sizeof(float))) fail(bad_job, "reference has another size than the outputs", NULL);
+    const float *values = outputs > 0 ? mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (values == MAP_FAILED) fail(no_memory, "reference", strerror(errno));
+    close(fd);
+    return values;
+}
+static void write_reference(const char *path, const struct job *j, const struct buffer *b) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) fail(bad_job, "reference", strerror(errno));
+    for (int i = 0; i < j->buffers; ++i)
+        if (b[i].role == role_output && write_all(fd, b[i].data, (size_t)b[i].elements * sizeof(float)) != 0)
+            fail(bad_job, "reference", strerror(errno));
+    close(fd);
+}
+struct candidate {
+    entry_t run;
+    pack_t prepare; // NULL: none
+};
+static struct candidate load(const char *path, const char *entry, const char *pack) {
+    struct candidate c = {NULL, NULL};
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!object) fail(cannot_load, "dlopen", dlerror());
+    void *symbol = dlsym(object, entry), *packer = pack ? dlsym(object, pack) : NULL;
+    memcpy(&c.run, &symbol, sizeof c.run);
+    memcpy(&c.prepare, &packer, sizeof c.prepare);
+    if (!c.run || (pack && !c.prepare)) fail(cannot_load, "entry not found", NULL);
+    return c;
+}
+static double seconds_of_call(entry_t run, float **data) {
+    const double begin = now(CLOCK_MONOTONIC);
+    run(data, launch);
+    return now(CLOCK_MONOTONIC) - begin;
+}
+/* Writes the latency of each repeat to the message. Returns the CPU time of all calls. */
+static double time_repeats(const struct job *j, entry_t run, float **data, char *trash) {
+    const double start = now(CLOCK_PROCESS_CPUTIME_ID);
+    double call = out.first, window = j->min_repeat;
+    int repeats = j->repeats;
+    // The first call includes page faults, cold caches and sleeping threads; a slow first call is therefore repeated.
+    if (call < 0.5 && (call < window || (j->best > 0 && call > j->cutoff * j->best))) {
+        double spent = 0;
+        for (int i = 0; i < j->warmups || (j->warmups > 0 && i < 32 && spent < 2e-3); ++i) {
+            const double again = seconds_of_call(run, data);
+            spent += again;
+            if (again < call) call = again;
+        }
     }
+    if (j->best > 0 && call > j->cutoff * j->best) { // the exact latency of a slow candidate is not needed
+        window *= 0.1;
+        repeats = 1;
+    }
+    const double wished = call > 0 ? window / call : 1e6;
+    const int calls = wished < 1 || trash ? 1 : wished > 1e6 ? 1000000 : (int)wished + 1;
+    out.calls = calls;
+    double total = 0;
+    for (int r = 0; r < repeats && (r == 0 || total < j->enough); ++r) {
+        double sum = 0;
+        int count = 0;
+        do {
+            if (trash) evict(trash, j->flush);
+            const double begin = now(CLOCK_MONOTONIC);
+            for (int i = 0; i < calls; ++i) run(data, launch);
+            sum += now(CLOCK_MONOTONIC) - begin;
+            count += calls;
+        } while (trash && sum < window && count < 1000);
+        total += sum;
+        out.seconds[r] = sum / count;
+        out.repeats = r + 1;
+    }
+    return now(CLOCK_PROCESS_CPUTIME_ID) - start;
+}
+static _Noreturn void work(const char *bytes, size_t length) {
+    self = getpid();
+    out.where = -1;
+    const struct job j = read_job(bytes, length);
+    const char *wire = bytes + sizeof j, *path = wire + (size_t)j.buffers * sizeof(struct wire_buffer);
+    const char *entry = path + j.path, *pack = entry + j.entry, *reference = pack + j.pack;
+    struct buffer *b = calloc((size_t)j.buffers + 1, sizeof *b);
+    float **data = calloc((size_t)j.buffers + 1, sizeof *data);
+    if (!b || !data) fail(no_memory, "buffers", NULL);
+    const int64_t outputs = make_buffers(&j, wire, b, data);
+    const float *want = j.reference > 1 && !j.dump ? map_reference(reference, outputs) : NULL;
     char *trash = j.flush > 0 ? mmap(NULL, (size_t)j.flush, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
     if (trash == MAP_FAILED) fail(no_memory, "cache flush", strerror(errno));
     if (start_threads(j.threads) != 0) fail(no_memory, "threads", NULL);
     candidate_runs = 1;
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!object) fail(cannot_load, "dlopen", dlerror());
-    void *symbol = dlsym(object, entry), *packer = j.pack > 1 ? dlsym(object, pack) : NULL;
-    entry_t run;
-    pack_t prepare;
-    memcpy(&run, &symbol, sizeof run);
-    memcpy(&prepare, &packer, sizeof prepare);
-    if (!run || (j.pack > 1 && !prepare)) fail(cannot_load, "entry not found", NULL);
+    const struct candidate c = load(path, entry, j.pack > 1 ? pack : NULL);
 
-    double t = now(CLOCK_MONOTONIC);
-    if (prepare) {
-        prepare(data);
-        out.packing = now(CLOCK_MONOTONIC) - t;
+    if (c.prepare) {
+        const double begin = now(CLOCK_MONOTONIC);
+        c.prepare(data);
+        out.packing = now(CLOCK_MONOTONIC) - begin;
     }
     for (int i = 0; i < j.buffers; ++i)
         if (b[i].role == role_packed) mprotect(b[i].region, b[i].bytes, PROT_READ);
     const double cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-    t = now(CLOCK_MONOTONIC);
-    run(data, launch);
-    double call = out.first = now(CLOCK_MONOTONIC) - t;
+    out.first = seconds_of_call(c.run, data);
     double timed = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     compare(&j, b, want);
-    if (j.dump) {
-        const int fd = open(reference, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd < 0) fail(bad_job, "reference", strerror(errno));
-        for (int i = 0; i < j.buffers; ++i)
-            if (b[i].role == role_output && write_all(fd, data[i], (size_t)b[i].elements * sizeof(float)) != 0)
-                fail(bad_job, "reference", strerror(errno));
-        close(fd);
-    }
+    if (j.dump) write_reference(reference, &j, b);
     if (j.repeats > 0) {
-        const double start = now(CLOCK_PROCESS_CPUTIME_ID);
-        double window = j.min_repeat;
-        int repeats = j.repeats;
-        // The first call includes page faults, cold caches and sleeping threads; a slow first call is therefore repeated.
-        if (call < 0.5 && (call < window || (j.best > 0 && call > j.cutoff * j.best))) {
-            double spent = 0;
-            for (int i = 0; i < j.warmups || (j.warmups > 0 && i < 32 && spent < 2e-3); ++i) {
-                t = now(CLOCK_MONOTONIC);
-                run(data, launch);
-                const double again = now(CLOCK_MONOTONIC) - t;
-                spent += again;
-                if (again < call) call = again;
-            }
-        }
-        if (j.best > 0 && call > j.cutoff * j.best) { // the exact latency of a slow candidate is not needed
-            window *= 0.1;
-            repeats = 1;
-        }
-        const double wished = call > 0 ? window / call : 1e6;
-        const int calls = wished < 1 || trash ? 1 : wished > 1e6 ? 1000000 : (int)wished + 1;
-        out.calls = calls;
-        double total = 0;
-        for (int r = 0; r < repeats && (r == 0 || total < j.enough); ++r) {
-            double sum = 0;
-            int count = 0;
-            do {
-                if (trash) evict(trash, j.flush);
-                t = now(CLOCK_MONOTONIC);
-                for (int i = 0; i < calls; ++i) run(data, launch);
-                sum += now(CLOCK_MONOTONIC) - t;
-                count += calls;
-            } while (trash && sum < window && count < 1000);
-            total += sum;
-            out.seconds[r] = sum / count;
-            out.repeats = r + 1;
-        }
-        timed += now(CLOCK_PROCESS_CPUTIME_ID) - start;
+        timed += time_repeats(&j, c.run, data, trash);
         compare(&j, b, want); // detects data races and sums that are not reset
     }
     out.timed_cpu = timed;
