@@ -7,6 +7,7 @@
 
 #include <augur/loopnest/codegen/c_writer.hpp>
 #include <augur/loopnest/codegen/naive_evaluator.hpp>
+#include <augur/loopnest/codegen/naive_program.hpp>
 #include <augur/loopnest/features/nest_features.hpp>
 #include <augur/loopnest/features/nest_row.hpp>
 #include <augur/loopnest/ir/operators.hpp>

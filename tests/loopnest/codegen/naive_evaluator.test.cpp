@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/codegen/naive_evaluator.hpp>
 
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include <dlfcn.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <doctest/doctest.h>
 
-#include <augur/loopnest/ir/operators.hpp>
-
-extern char** environ;
+#include <augur/loopnest/ir/dag.hpp>
 
 using namespace augur;
 
@@ -30,96 +19,6 @@ using namespace augur::loopnest;
 namespace {
 
 using tensor = std::vector<float>;
-
-std::vector<tensor> filled(const compute_dag& dag) {
-    std::vector<tensor> out(dag.ops.size());
-    std::uint64_t state = 7;
-    for (std::size_t i = 0; i < dag.ops.size(); ++i) {
-        if (!dag.ops[i].placeholder()) continue;
-        for (std::int64_t e = 0; e < dag.ops[i].elements(); ++e) {
-            state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-            out[i].push_back(static_cast<float>(static_cast<double>(state >> 40U) / 8388608.0 - 1.0));
-        }
-    }
-    return out;
-}
-
-/// A shared object made of C, in a folder of its own; both go away with it.
-class shared_object {
-public:
-    explicit shared_object(const std::string& source) {
-        auto pattern = (std::filesystem::temp_directory_path() / "augur-test-XXXXXX").string();
-        REQUIRE(mkdtemp(pattern.data()) != nullptr);
-        folder_ = pattern;
-        const auto c = pattern + "/naive.c";
-        const auto so = pattern + "/naive.so";
-        std::ofstream(c) << source;
-        std::vector<std::string> words{"cc",      "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused",
-                                       "-shared", "-fPIC",      "-o",  so,      c,         "-lm"};
-        std::vector<char*> arguments;
-        for (auto& w : words) arguments.push_back(w.data());
-        arguments.push_back(nullptr);
-        pid_t child = 0;
-        REQUIRE(posix_spawnp(&child, "cc", nullptr, nullptr, arguments.data(), environ) == 0);
-        int status = 0;
-        REQUIRE(waitpid(child, &status, 0) == child);
-        REQUIRE(status == 0);
-        handle_ = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
-        REQUIRE(handle_ != nullptr);
-    }
-    shared_object(const shared_object&) = delete;
-    shared_object& operator=(const shared_object&) = delete;
-    ~shared_object() {
-        if (handle_ != nullptr) dlclose(handle_);
-        std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
-    }
-    template <class F>
-    F* function(const std::string& name) const {
-        return reinterpret_cast<F*>(dlsym(handle_, name.c_str()));
-    }
-
-private:
-    std::filesystem::path folder_;
-    void* handle_ = nullptr;
-};
-
-using entry = void(float* const*, void (*)(void (*)(void*, std::int64_t, std::int64_t), void*, std::int64_t));
-
-/// Runs a naive program on `tensors` (one an operation), into the tensors of its outputs.
-void call(const shared_object& so, const compute_dag& dag, const generated_program& p, std::vector<tensor>& tensors) {
-    std::vector<tensor> scratch;
-    std::vector<float*> buffers;
-    scratch.reserve(p.buffers.size());
-    std::vector<std::size_t> order; // outputs in the order of the DAG
-    for (std::size_t i = 0; i < dag.ops.size(); ++i)
-        if (dag.is_output(i)) order.push_back(i);
-    std::size_t outputs = 0;
-    for (const auto& b : p.buffers) {
-        if (b.purpose == program_buffer::role::scratch) {
-            scratch.emplace_back(static_cast<std::size_t>(b.elements), std::numeric_limits<float>::quiet_NaN());
-            buffers.push_back(scratch.back().data());
-            continue;
-        }
-        const auto at = b.purpose == program_buffer::role::output ? order[outputs++] : dag.index_of(static_cast<int>(b.fill));
-        REQUIRE(at < dag.ops.size());
-        REQUIRE(dag.ops[at].elements() == b.elements);
-        CHECK(dag.ops[at].constant == (b.purpose == program_buffer::role::weight));
-        tensors[at].resize(static_cast<std::size_t>(b.elements));
-        buffers.push_back(tensors[at].data());
-    }
-    auto* const f = so.function<entry>(p.entry);
-    REQUIRE(static_cast<bool>(f));
-    f(buffers.data(), nullptr);
-}
-
-void agree(const tensor& got, const tensor& wanted) {
-    REQUIRE(got.size() == wanted.size());
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < got.size(); ++i)
-        if (!(std::fabs(got[i] - wanted[i]) <= 2e-5F + 2e-5F * std::fabs(wanted[i]))) ++wrong;
-    CHECK(wrong == 0);
-}
 
 void refused(const compute_dag& dag, std::vector<tensor> tensors, std::string_view part) {
     const auto r = evaluate(dag, tensors);
@@ -130,105 +29,7 @@ void refused(const compute_dag& dag, std::vector<tensor> tensors, std::string_vi
 
 } // namespace
 
-TEST_CASE("reference: the naive C of every operator agrees with the evaluator") {
-    std::vector<compute_dag> dags;
-    std::vector<generated_program> programs;
-    std::string source;
-    for (const auto* text : {
-             "dense:m=5,n=7,k=11,bias,gelu",
-             "matmul:m=3,n=5,k=7,tanh",
-             "batch_matmul:b=3,m=5,n=4,k=7",
-             "batch_matmul:b=3,m=5,n=4,k=7,transb=0,add",
-             "conv2d:n=2,h=11,w=7,c=3,f=5,k=3,stride=2,pad=1,bias,relu",
-             "conv2d:h=9,w=13,c=4,f=6,k=3,pad=2,dilation=2,groups=2,layout=nchw,scale,add,relu",
-             "depthwise_conv2d:h=7,w=11,c=5,k=3,pad=1,bias,relu6",
-             "depthwise_conv2d:h=7,w=11,c=5,k=3,stride=2,layout=nchw,sigmoid",
-             "conv2d_transpose:h=4,w=5,c=3,f=2,k=4,stride=2,pad=1,tanh",
-             "conv2d_transpose:h=3,w=5,c=2,f=3,k=3,stride=3,pad=0,opad=2,layout=nchw,bias",
-             "max_pool2d:h=7,w=9,c=3,k=3,stride=2,pad=1",
-             "avg_pool2d:h=7,w=5,c=3,k=3,stride=1,pad=1,layout=nchw",
-             "global_avg_pool2d:h=7,w=7,c=13",
-             "softmax:m=11,n=13",
-             "layer_norm:m=5,n=17",
-             "elementwise:h=3,w=5,c=7,scale,add,relu6,sigmoid,gelu",
-         }) {
-        const auto k = kernel::parse(text);
-        REQUIRE(k);
-        auto dag = build_dag(*k);
-        REQUIRE(dag);
-        auto p = naive_program(*dag, "naive_" + std::to_string(programs.size()));
-        REQUIRE(p);
-        CHECK(p->flops == dag->flops());
-        source += p->source;
-        dags.push_back(*dag);
-        programs.push_back(*p);
-    }
-    const shared_object so(source);
-    for (std::size_t i = 0; i < dags.size(); ++i) {
-        CAPTURE(i);
-        auto wanted = filled(dags[i]);
-        auto got = wanted;
-        REQUIRE(evaluate(dags[i], wanted));
-        call(so, dags[i], programs[i], got);
-        agree(got.back(), wanted.back());
-    }
-}
-
-TEST_CASE("reference: indices rounding to minus infinity, indices as values, min, two outputs, a scalar, names that are not C") {
-    compute_dag dag;
-    const auto x = dag.input("x\"); system(\"", {4});
-    const auto i = ex::axis(0);
-    const auto down = i - ex::integer(3); // -3 .. 3
-    const auto f = dag.compute("floors */", {{"i0;", 7}},
-                               (ex::floor_div(down, 2) + ex::integer(10) * ex::floor_mod(down, 2)) +
-                                   ex::read(x, {ex::min(ex::max(down, ex::integer(0)), ex::integer(3))}));
-    dag.compute("least", {}, ex::read(f, {i}), {{"k", 7}}, reducer::min);
-    dag.compute("half", {{"a", 3}}, i / ex::constant(2) - (i + ex::integer(1)) / (i + ex::integer(2)));
-    auto wanted = filled(dag);
-    wanted[0] = {0.25F, 0.5F, 0.75F, 1.0F};
-    auto got = wanted;
-    REQUIRE(evaluate(dag, wanted));
-    CHECK(wanted[1] == tensor{-2 + 10 + 0.25F, -1 + 0.25F, -1 + 10 + 0.25F, 0.25F, 10 + 0.5F, 1 + 0.75F, 11 + 1.0F});
-    CHECK(wanted[2] == tensor{-0.75F});
-    CHECK(wanted[3][2] == doctest::Approx(1 - 0.75));
-    const auto p = naive_program(dag);
-    REQUIRE(p);
-    CHECK(p->source.find("system") == std::string::npos);
-    CHECK(p->source.find("floors") == std::string::npos);
-    const shared_object so(p->source);
-    call(so, dag, *p, got);
-    agree(got[2], wanted[2]);
-    agree(got[3], wanted[3]);
-    CHECK_FALSE(naive_program(dag, "a b"));
-    CHECK_FALSE(naive_program(dag, ""));
-    CHECK_FALSE(naive_program(dag, "9lives"));
-}
-
-TEST_CASE("reference: constants keep their bits in C") {
-    compute_dag dag;
-    const std::vector<double> values{0.0, -0.0, 0.1, -1e-40, 3.402823466e+38, 1e300, -1e300, 1.0 / 3, 6, std::numeric_limits<double>::quiet_NaN()};
-    expr chosen = ex::constant(1);
-    for (std::size_t v = values.size(); v-- > 0;)
-        chosen = ex::select(ex::equal(ex::axis(0), ex::integer(static_cast<std::int64_t>(v))), ex::constant(values[v]), chosen);
-    dag.compute("c", {{"i", static_cast<std::int64_t>(values.size())}}, chosen);
-    const auto p = naive_program(dag);
-    REQUIRE(p);
-    const shared_object so(p->source);
-    auto wanted = filled(dag);
-    auto got = wanted;
-    REQUIRE(evaluate(dag, wanted));
-    call(so, dag, *p, got);
-    for (std::size_t v = 0; v + 1 < values.size(); ++v) {
-        CAPTURE(v);
-        CHECK(got[0][v] == wanted[0][v]);
-        CHECK(std::signbit(got[0][v]) == std::signbit(values[v]));
-    }
-    CHECK(wanted[0][2] == 0.1F);
-    CHECK(std::isinf(wanted[0][5]));
-    CHECK(std::isnan(got[0].back()));
-}
-
-TEST_CASE("reference: sums are in double, and only the chosen side of a select is read") {
+TEST_CASE("naive evaluator: sums are in double, and only the chosen side of a select is read") {
     compute_dag dag;
     const auto x = dag.input("x", {3});
     dag.compute("sum", {}, ex::read(x, {ex::axis(0)}), {{"k", 3}}, reducer::sum);
@@ -245,7 +46,7 @@ TEST_CASE("reference: sums are in double, and only the chosen side of a select i
     CHECK(u[1] == tensor{-1, 5, 6, -1});
 }
 
-TEST_CASE("reference: what does not fit is refused, and nothing outside is touched") {
+TEST_CASE("naive evaluator: what does not fit is refused, and nothing outside is touched") {
     compute_dag dag;
     const auto x = dag.input("x", {3});
     const auto reading = [&](expr index) {

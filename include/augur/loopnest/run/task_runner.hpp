@@ -16,7 +16,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/c_writer.hpp>
-#include <augur/loopnest/codegen/naive_evaluator.hpp>
+#include <augur/loopnest/codegen/naive_program.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 #include <augur/loopnest/run/program_runner.hpp>
