@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,111 +19,12 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
+#include <augur/workload/detail/kernel_parameters.hpp>
+#include <augur/workload/kernel_kind.hpp>
 
 namespace augur::inline v0 {
 
-/// The operators and their parameters. Shapes are for NHWC; in NCHW the channels follow the batch, and weights are (F, C/G, K, K).
-enum class kernel_kind : std::uint8_t {
-    dense,             ///< (M,K) by constant (N,K): `m n k`
-    matmul,            ///< (M,K) by (K,N): `m n k`
-    batch_matmul,      ///< (B,M,K) by (B,N,K), or by (B,K,N) when transb=0: `b m n k transb`
-    conv2d,            ///< (N,H,W,C) by constant (K,K,C/G,F): `n h w c f k stride pad dilation groups`
-    depthwise_conv2d,  ///< (N,H,W,C) by constant (K,K,C,1): `n h w c k stride pad dilation`
-    conv2d_transpose,  ///< (N,H,W,C) by constant (K,K,C,F), in NCHW (C,F,K,K): `n h w c f k stride pad opad`
-    max_pool2d,        ///< `n h w c k stride pad`; padding counts as -infinity
-    avg_pool2d,        ///< `n h w c k stride pad`; padding counts as zero, the divisor is always K*K
-    global_avg_pool2d, ///< (N,H,W,C) to (N,1,1,C): `n h w c`
-    softmax,           ///< over the last axis of (M,N): `m n`
-    layer_norm,        ///< over the last axis of (M,N), epsilon 1e-5, with constant gamma and beta (N): `m n`
-    elementwise,       ///< only the fused operations, on (N,H,W,C): `n h w c`
-};
-
-/// The order of the axes of an image tensor.
-enum class tensor_layout : std::uint8_t { nhwc, nchw };
-
-/// Operations that can be fused after an operator, in any order, up to 16.
-enum class fused_op : std::uint8_t {
-    bias,    ///< + a constant per channel (the last axis of matrices)
-    scale,   ///< * a constant per channel, + a constant per channel: a folded batch normalisation
-    add,     ///< + another input of the same shape: a residual
-    relu,    ///< max(x, 0)
-    relu6,   ///< max(min(x, 6), 0)
-    gelu,    ///< x (1 + erf(x / sqrt 2)) / 2
-    tanh,    ///< tanh(x)
-    sigmoid, ///< 1 / (1 + exp(-x))
-};
-
 namespace detail {
-
-inline constexpr std::array<std::string_view, 12> kernel_kind_names{
-    "dense",      "matmul",     "batch_matmul",      "conv2d",  "depthwise_conv2d", "conv2d_transpose",
-    "max_pool2d", "avg_pool2d", "global_avg_pool2d", "softmax", "layer_norm",       "elementwise"};
-inline constexpr std::array<std::string_view, 8> fused_op_names{"bias", "scale", "add", "relu", "relu6", "gelu", "tanh", "sigmoid"};
-inline constexpr std::array<std::string_view, 2> tensor_layout_names{"nhwc", "nchw"};
-
-inline constexpr std::int64_t kernel_max_extent = std::int64_t{1} << 24;
-inline constexpr std::int64_t kernel_max_elements = std::int64_t{1} << 31;
-inline constexpr std::int64_t kernel_max_window = 1024;
-inline constexpr std::size_t kernel_max_fused = 16;
-inline constexpr std::size_t kernel_max_text = 4096;
-
-struct kernel_parameter {
-    std::string_view name;
-    std::int64_t low = 1;
-    std::int64_t high = kernel_max_extent;
-    std::int64_t fallback = -1; ///< default value; -1: the parameter is required
-    bool quiet = false;         ///< omitted from the text form when it has its default
-};
-
-// Kinds whose parameter lists are parts of one another share a table.
-inline constexpr std::array<kernel_parameter, 5> matrix_parameters{{{"b"}, {"m"}, {"n"}, {"k"}, {"transb", 0, 1, 1, true}}};
-inline constexpr std::array<kernel_parameter, 10> conv_parameters{{{"n", 1, kernel_max_extent, 1},
-                                                                   {"h"},
-                                                                   {"w"},
-                                                                   {"c"},
-                                                                   {"f"},
-                                                                   {"k", 1, kernel_max_window},
-                                                                   {"stride", 1, kernel_max_window, 1},
-                                                                   {"pad", 0, kernel_max_window, 0},
-                                                                   {"dilation", 1, kernel_max_window, 1, true},
-                                                                   {"groups", 1, kernel_max_extent, 1, true}}};
-inline constexpr std::array<kernel_parameter, 9> transpose_parameters{{{"n", 1, kernel_max_extent, 1},
-                                                                       {"h"},
-                                                                       {"w"},
-                                                                       {"c"},
-                                                                       {"f"},
-                                                                       {"k", 1, kernel_max_window},
-                                                                       {"stride", 1, kernel_max_window, 1},
-                                                                       {"pad", 0, kernel_max_window, 0},
-                                                                       {"opad", 0, kernel_max_window, 0, true}}};
-inline constexpr std::array<kernel_parameter, 8> window_parameters{{{"n", 1, kernel_max_extent, 1},
-                                                                    {"h"},
-                                                                    {"w"},
-                                                                    {"c"},
-                                                                    {"k", 1, kernel_max_window},
-                                                                    {"stride", 1, kernel_max_window, 1},
-                                                                    {"pad", 0, kernel_max_window, 0},
-                                                                    {"dilation", 1, kernel_max_window, 1, true}}};
-
-inline std::span<const kernel_parameter> kernel_parameters(kernel_kind kind) {
-    const std::span<const kernel_parameter> matrix(matrix_parameters);
-    const std::span<const kernel_parameter> window(window_parameters);
-    switch (kind) {
-    case kernel_kind::dense:
-    case kernel_kind::matmul: return matrix.subspan(1, 3);
-    case kernel_kind::batch_matmul: return matrix;
-    case kernel_kind::conv2d: return conv_parameters;
-    case kernel_kind::conv2d_transpose: return transpose_parameters;
-    case kernel_kind::depthwise_conv2d: return window;
-    case kernel_kind::max_pool2d:
-    case kernel_kind::avg_pool2d: return window.first(7);
-    case kernel_kind::global_avg_pool2d:
-    case kernel_kind::elementwise: return window.first(4);
-    case kernel_kind::softmax:
-    case kernel_kind::layer_norm: return matrix.subspan(1, 2);
-    }
-    return {};
-}
 
 template <std::size_t N>
 std::optional<std::size_t> place_of(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -141,10 +41,6 @@ std::string join_names(const std::array<std::string_view, N>& names) {
 }
 
 } // namespace detail
-
-constexpr std::string_view to_string(kernel_kind k) noexcept { return detail::kernel_kind_names[static_cast<std::size_t>(k)]; }
-constexpr std::string_view to_string(fused_op op) noexcept { return detail::fused_op_names[static_cast<std::size_t>(op)]; }
-constexpr std::string_view to_string(tensor_layout l) noexcept { return detail::tensor_layout_names[static_cast<std::size_t>(l)]; }
 
 /// A kernel. A value, always valid. Windows, strides and padding are square.
 ///
