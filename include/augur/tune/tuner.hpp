@@ -6,7 +6,6 @@
 /// The tuning loop: distributes a budget of trials over tasks, and proposes, measures and records candidate schedules.
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -34,6 +32,7 @@
 #include <augur/tune/concepts.hpp>
 #include <augur/tune/detail/trial_book.hpp>
 #include <augur/tune/detail/tuner_arguments.hpp>
+#include <augur/tune/detail/validate_measurements.hpp>
 #include <augur/tune/hooks.hpp>
 #include <augur/tune/options.hpp>
 #include <augur/tune/resume.hpp>
@@ -110,7 +109,8 @@ public:
     [[nodiscard]] result<tuning_summary> run(R& runner, tuning_hooks<S, Task> hooks = {}) {
         if (ran_) return error{errc::invalid_argument, "tuning: expected one call of run per tuner, got a second one"};
         ran_ = true;
-        if (auto ok = check(); !ok) return ok.error();
+        if (auto ok = options_.check(tasks_.size()); !ok) return ok.error();
+        if (auto ok = book_.check(); !ok) return ok.error();
         if (!hooks.sink) hooks.sink = [](const Task&, const S&, const measurement&) { return result<void>(); };
         if (!hooks.progress) hooks.progress = [](const tuning_progress&) {};
         if (!hooks.stop) hooks.stop = [] { return false; };
@@ -183,19 +183,6 @@ private:
 
     /// Trials of all tasks together.
     [[nodiscard]] std::size_t budget() const noexcept { return options_.trials * tasks_.size(); }
-
-    [[nodiscard]] result<void> check() const {
-        if (auto sound = options_.check(tasks_.size()); !sound) return sound;
-        if (book_.numbers.size() != tasks_.size())
-            return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
-                                                     std::to_string(tasks_.size() - book_.numbers.size()) + " of " + std::to_string(tasks_.size()) +
-                                                     " came twice"};
-        for (const Task& t : tasks_)
-            if (!(task_weight(t) >= 0) || !std::isfinite(task_weight(t)))
-                return error{errc::invalid_argument, "tuning: expected a weight of at least 0 of '" + std::string(task_key(t)) + "', " +
-                                                         std::to_string(task_weight(t)) + " came"};
-        return {};
-    }
 
     /// Asks the strategy for points, with the scores of the model; after an error of the model, without scores.
     [[nodiscard]] result<std::vector<decision_vector>> ask(std::size_t task, std::size_t n, random_engine& rng) {
@@ -294,19 +281,11 @@ private:
             std::vector<measurement> outcomes = t.runner.measure(tasks_[task], std::span<const S>(batch));
             book_.summary.measure_seconds += t.hooks.clock() - begin;
             const std::size_t received = outcomes.size();
-            outcomes.resize(n);
-            for (std::size_t i = received; i < n; ++i)
-                outcomes[i].reason = "the runner gave " + std::to_string(received) + " measurements for " + std::to_string(n) + " candidates";
+            detail::validate_measurements(outcomes, n);
             result<void> written; // the first error of the sink; the whole batch is passed to the sink and kept
             for (std::size_t i = 0; i < n; ++i) {
                 candidate& c = all[from + i];
                 measurement& m = outcomes[i];
-                if (m.ok() && !std::isfinite(m.latency())) {
-                    const double* const invalid_time = m.unsound();
-                    m.reason = "expected finite times above zero, " +
-                               (invalid_time != nullptr ? std::to_string(*invalid_time) + " s" : std::string("none")) + " came";
-                    m.status = outcome::unstable;
-                }
                 auto done = t.hooks.sink(tasks_[task], std::as_const(batch[i]), std::as_const(m));
                 const bool kept = static_cast<bool>(done);
                 if (written && !kept) written = std::move(done);
@@ -372,20 +351,7 @@ private:
 
     template <class Context>
     void report_progress(std::size_t task, Context& t) {
-        tuning_progress p;
-        p.task = task;
-        p.task_trials = book_.summary.tasks[task].trials;
-        p.trials = book_.trials.size();
-        p.trials_total = budget();
-        p.last_latency = book_.trials.back().outcome.latency();
-        p.best_latency = book_.summary.tasks[task].best_latency;
-        for (std::size_t i = 0; i < tasks_.size(); ++i)
-            if (std::isfinite(book_.summary.tasks[i].best_latency)) p.objective += task_weight(tasks_[i]) * book_.summary.tasks[i].best_latency;
-        p.counts = book_.summary.counts;
-        p.seconds = t.hooks.clock() - t.begin;
-        if (book_.summary.measured > 0 && p.trials < p.trials_total)
-            p.seconds_left = p.seconds / static_cast<double>(book_.summary.measured) * static_cast<double>(p.trials_total - p.trials);
-        t.hooks.progress(std::as_const(p));
+        t.hooks.progress(book_.progress(task, budget(), t.hooks.clock() - t.begin));
     }
 
     std::span<const Task> tasks_;

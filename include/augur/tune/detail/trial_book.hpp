@@ -3,9 +3,10 @@
 #define AUGUR_TUNE_DETAIL_TRIAL_BOOK_HPP
 
 /// @file
-/// The trials of a tuning run and the records that it may still take over.
+/// The trials of a tuning run, the records of an earlier run that may still become trials, and the progress so far.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -53,6 +54,7 @@ struct trial_book {
     std::vector<pending_record<S>> records;               ///< of an earlier run
     std::size_t unused = 0;                               ///< number of records that are not trials yet
     std::vector<std::string> keys;                        ///< per task
+    std::vector<double> weights;                          ///< per task
     std::unordered_map<std::string, std::size_t> numbers; ///< task_identity to index of the task
 
     template <task Task>
@@ -61,7 +63,21 @@ struct trial_book {
         for (std::size_t i = 0; i < tasks.size(); ++i) {
             numbers.emplace(task_identity(tasks[i]), i);
             keys.emplace_back(task_key(tasks[i]));
+            weights.push_back(task_weight(tasks[i]));
         }
+    }
+
+    /// Checks that the tasks are distinct and have valid weights.   Errors: invalid_argument
+    [[nodiscard]] result<void> check() const {
+        if (numbers.size() != keys.size())
+            return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
+                                                     std::to_string(keys.size() - numbers.size()) + " of " + std::to_string(keys.size()) +
+                                                     " came twice"};
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
+                return error{errc::invalid_argument,
+                             "tuning: expected a weight of at least 0 of '" + keys[i] + "', " + std::to_string(weights[i]) + " came"};
+        return {};
     }
 
     /// Keeps the records of tasks of this run, one per schedule.
@@ -111,6 +127,27 @@ struct trial_book {
         --unused;
         pending[r.task].erase(r.hash);
         add(r.task, r.hash, std::move(r.schedule), std::move(r.outcome), true);
+    }
+
+    /// The progress at the latest trial, which is one of `task`.   pre: there is a trial
+    ///
+    /// @param budget   trials of the whole run
+    /// @param seconds  wall time since the run began
+    [[nodiscard]] tuning_progress progress(std::size_t task, std::size_t budget, double seconds) const {
+        tuning_progress p;
+        p.task = task;
+        p.task_trials = summary.tasks[task].trials;
+        p.trials = trials.size();
+        p.trials_total = budget;
+        p.last_latency = trials.back().outcome.latency();
+        p.best_latency = summary.tasks[task].best_latency;
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            if (std::isfinite(summary.tasks[i].best_latency)) p.objective += weights[i] * summary.tasks[i].best_latency;
+        p.counts = summary.counts;
+        p.seconds = seconds;
+        if (summary.measured > 0 && p.trials < p.trials_total)
+            p.seconds_left = p.seconds / static_cast<double>(summary.measured) * static_cast<double>(p.trials_total - p.trials);
+        return p;
     }
 
     void note_model_error(const error& e) {
