@@ -3,7 +3,8 @@
 #define AUGUR_TUNE_REPLAY_RUNNER_HPP
 
 /// @file
-/// Runners without measurements, for tests and for repeating a run: `replay_runner` looks up recorded results, `function_runner` calls a function.
+/// Runners that do not execute candidates, for tests and for repeated runs: `replay_runner` looks up recorded measurements, `function_runner` calls a
+/// function.
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_RESUME_HPP
 
 /// @file
-/// Records of an earlier run as `tuner::resume` takes them, and its answer.
+/// Input and report of `tuner::resume`: the trials of an earlier run, and how many of them count for the new run.
 
 #include <cstddef>
 #include <string>

@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_TUNING_LOG_HPP
 
 /// @file
-/// Opens the log of a tuning run: takes over its trials, counts what it passes over by reason, and appends.
+/// Opens the log of a tuning run for appending, reads its trials for a resumed run, and counts the skipped records by reason.
 
 #include <cstddef>
 #include <string>

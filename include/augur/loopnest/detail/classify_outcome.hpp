@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_DETAIL_CLASSIFY_OUTCOME_HPP
 
 /// @file
-/// Converts the guard's report and the worker's message of one candidate into a measurement.
+/// Classifies one run of a candidate: maps exit status, exceeded limits and result message of its process to the outcome and reason of a measurement.
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,8 @@
 #define AUGUR_LOOPNEST_DETAIL_RUNNER_REPORT_HPP
 
 /// @file
-/// Messages from the runner process (loopnest/detail/runner_source.hpp) to the host: the guard's report and the worker's message.
+/// Messages from the runner process (loopnest/detail/runner_source.hpp) to the host: how the candidate's process ended (reported by its parent, the
+/// guard), and the latencies and errors that it measured (message of the worker).
 
 #include <cstdint>
 

@@ -3,7 +3,8 @@
 #define AUGUR_LOOPNEST_RUN_ROOFLINE_HPP
 
 /// @file
-/// Measured roofline of the machine: peak fused multiply-adds and read bandwidth, with programs built and run as candidates are.
+/// Measured roofline of the machine: peak of fused multiply-adds and read bandwidth. The C programs are compiled and run in the same way as
+/// candidates.
 
 #include <algorithm>
 #include <array>

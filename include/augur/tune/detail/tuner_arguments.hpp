@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_DETAIL_TUNER_ARGUMENTS_HPP
 
 /// @file
-/// Compile-time checks of the tuner's arguments: which optional members a type has, in which shape, and which ranges may be kept.
+/// Compile-time checks of the tuner's arguments: optional members of a type must have the signature of the concept, and ranges must outlive the call.
 
 #include <concepts>
 #include <cstdint>

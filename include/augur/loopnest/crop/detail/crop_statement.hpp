@@ -3,7 +3,8 @@
 #define AUGUR_LOOPNEST_CROP_DETAIL_CROP_STATEMENT_HPP
 
 /// @file
-/// Translates lowered expressions to `nest_statement`: accesses become digits of loops, and functions the instruction sequences of the C prelude.
+/// Translates lowered expressions to `nest_statement`. An index becomes a sum of strided quotients and remainders of loop variables; a function such
+/// as exp becomes the instruction sequence of its C implementation in `program_prelude`.
 
 #include <algorithm>
 #include <cstddef>
