@@ -238,7 +238,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap:
 augur::result<void> can_write(const std::string& path) {
     std::error_code unknown;
     const bool there = std::filesystem::exists(path, unknown);
-    if (auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_APPEND | O_CREAT, 0666); !opened) return opened.error();
+    if (auto opened = augur::open_regular_file(path, O_WRONLY | O_APPEND | O_CREAT, 0666); !opened) return opened.error();
     if (!there) std::filesystem::remove(path, unknown); // it was only a trial
     return {};
 }

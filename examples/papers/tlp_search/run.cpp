@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include <augur/record/file_descriptor.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/tlp/inference/frozen_model.hpp>
 #include <augur/tlp/online.hpp>
@@ -124,7 +125,7 @@ augur::result<bool> run(augur::session& s, Tuner& tuner, const std::string& stem
     std::size_t written = old->trials.size();
     if (auto kept = augur::replace_file(stem + ".times", known.text()); !kept) return kept.error();
     const file to = open_file(stem + ".times", "ae");
-    if (!to) return augur::detail::system_error(stem + ".times", "cannot write");
+    if (!to) return augur::errno_error(stem + ".times", "cannot write");
     tuner.resume(std::move(old->trials));
 
     timed_runner runner{&s, known.end, written > 0};

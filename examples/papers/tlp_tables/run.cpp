@@ -219,11 +219,11 @@ result<void> cell_runner::keep(const table_cell& cell, std::uint64_t seed, const
     // A line that was torn by a kill must not swallow this one: an empty line does no harm.
     line = "\n" + line + "\n";
     const std::string path = cache_ + "/cells.jsonl";
-    const auto opened = augur::detail::open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    const auto opened = augur::open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (!opened) return opened.error();
     const int file = opened->file.get();
     if (::write(file, line.data(), line.size()) != static_cast<::ssize_t>(line.size()) || ::fsync(file) != 0)
-        return augur::detail::system_error(path, "cannot write");
+        return augur::errno_error(path, "cannot write");
     known_.insert_or_assign(hash, s);
     return {};
 }

@@ -412,7 +412,7 @@ struct dataset_file_access {
         return error{errc::version_mismatch, path + text.data()};
     };
     const auto damaged = [&](std::string message) { return error{errc::parse, path + ": " + std::move(message)}; };
-    const auto opened = detail::open_regular_file(path, O_RDONLY);
+    const auto opened = open_regular_file(path, O_RDONLY);
     if (!opened) return opened.error();
     const auto size = static_cast<std::uint64_t>(opened->about.st_size);
 
@@ -420,7 +420,7 @@ struct dataset_file_access {
     if (size < sizeof head) return damaged("expected at least " + std::to_string(sizeof head) + " bytes, got " + std::to_string(size));
     if (size > std::numeric_limits<std::size_t>::max()) return error{errc::limit, path + ": does not fit into the address space"};
     void* const at = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, opened->file.get(), 0);
-    if (at == MAP_FAILED) return detail::system_error(path, "cannot map");
+    if (at == MAP_FAILED) return errno_error(path, "cannot map");
     const auto keep = std::make_shared<const detail::mapping>(at, static_cast<std::size_t>(size));
     const char* const bytes = static_cast<const char*>(at);
     const detail::dataset_head ours = detail::head_of({}, 0, 0);

@@ -43,7 +43,7 @@ namespace detail {
 /// Compressed bytes of a file, read in blocks.
 struct packed_file {
     std::string path;
-    descriptor file;
+    file_descriptor file;
     std::vector<char> block = std::vector<char>(std::size_t{1} << 16U);
     std::size_t at = 0, end = 0; ///< range of unused bytes in the block
 
@@ -62,7 +62,7 @@ struct packed_file {
         ssize_t got = 0;
         do got = ::read(file.get(), target, most);
         while (got < 0 && errno == EINTR);
-        if (got < 0) return system_error(path, "cannot read");
+        if (got < 0) return errno_error(path, "cannot read");
         return static_cast<std::size_t>(got);
     }
     [[nodiscard]] error damaged(std::string_view format, const char* reason) const {
@@ -194,8 +194,8 @@ class byte_source {
 public:
     /// Errors: not_found, io (not a regular file, ...), unsupported (a compression format that this build does not have).
     [[nodiscard]] static result<byte_source> open(std::string path) {
-        detail::packed_file in{std::move(path), detail::descriptor()};
-        auto opened = detail::open_regular_file(in.path, O_RDONLY);
+        detail::packed_file in{std::move(path), file_descriptor()};
+        auto opened = open_regular_file(in.path, O_RDONLY);
         if (!opened) return opened.error();
         in.file = std::move(opened->file);
         for (bool more = true; more && in.end < 4;) {

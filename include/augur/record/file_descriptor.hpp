@@ -21,33 +21,36 @@
 
 namespace augur::inline v0 {
 
-namespace detail {
-
-/// Owns a file descriptor and closes it.
-class descriptor {
+/// Owns a POSIX file descriptor and closes it. Move-only.
+///
+/// Threads    one thread per object
+class file_descriptor {
 public:
-    descriptor() = default;
-    explicit descriptor(int fd) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    descriptor& operator=(descriptor&& other) noexcept {
+    file_descriptor() = default;
+    /// Takes ownership of `fd`; -1: owns none.
+    explicit file_descriptor(int fd) noexcept : fd_(fd) {}
+    file_descriptor(file_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    file_descriptor& operator=(file_descriptor&& other) noexcept {
         if (this != &other) reset(std::exchange(other.fd_, -1));
         return *this;
     }
-    ~descriptor() { reset(); }
+    ~file_descriptor() { reset(); }
     /// Closes the owned descriptor and takes ownership of `fd`; -1: owns none.
     void reset(int fd = -1) noexcept {
         if (fd_ >= 0) ::close(fd_);
         fd_ = fd;
     }
+    /// The number of the owned descriptor; -1: none.
     [[nodiscard]] int get() const noexcept { return fd_; }
+    /// True if a descriptor is owned.
     explicit operator bool() const noexcept { return fd_ >= 0; }
 
     /// open(2) with O_CLOEXEC; retries on EINTR. On failure the result owns nothing and errno is set.
-    static descriptor open(const char* path, int flags, unsigned mode = 0) noexcept {
+    [[nodiscard]] static file_descriptor open(const char* path, int flags, unsigned mode = 0) noexcept {
         int fd = -1;
         do fd = ::open(path, flags | O_CLOEXEC, mode);
         while (fd < 0 && errno == EINTR);
-        return descriptor(fd);
+        return file_descriptor(fd);
     }
 
 private:
@@ -55,10 +58,12 @@ private:
 };
 
 /// Error "path: action: strerror(errno)". Code: not_found for ENOENT, else io.
-inline error system_error(std::string_view path, std::string_view action) {
+[[nodiscard]] inline error errno_error(std::string_view path, std::string_view action) {
     const int number = errno;
     return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(action) + ": " + std::strerror(number)};
 }
+
+namespace detail {
 
 /// File type of an st_mode.
 inline std::filesystem::file_type type_of_file(mode_t mode) noexcept {
@@ -72,26 +77,30 @@ inline std::filesystem::file_type type_of_file(mode_t mode) noexcept {
                             : file_type::unknown;
 }
 
+} // namespace detail
+
 /// Open regular file and its fstat result.
 struct regular_file {
-    descriptor file;
+    file_descriptor file;
     struct stat about{};
 };
 
 /// Opens a regular file; creates it when `flags` has O_CREAT. The file type is checked before open(2), because opening a device can have effects, and
 /// again after it, because the path can change in between. O_NONBLOCK is added, so that a FIFO never blocks.
-/// Errors: not_found; io (not a regular file: the message names its type).
-inline result<regular_file> open_regular_file(const std::string& path, int flags, unsigned mode = 0) {
+///
+/// @param flags  of open(2); O_CLOEXEC and O_NOCTTY are added
+/// @param mode   permissions of a new file, less the umask
+/// @note errors: not_found; io (not a regular file: the message names its type)
+[[nodiscard]] inline result<regular_file> open_regular_file(const std::string& path, int flags, unsigned mode = 0) {
     regular_file made;
-    if (::stat(path.c_str(), &made.about) == 0 && !S_ISREG(made.about.st_mode)) return not_regular(path, type_of_file(made.about.st_mode));
-    made.file = descriptor::open(path.c_str(), flags | O_NOCTTY | O_NONBLOCK, mode);
-    if (!made.file) return system_error(path, "cannot open");
-    if (::fstat(made.file.get(), &made.about) != 0) return system_error(path, "cannot stat");
-    if (!S_ISREG(made.about.st_mode)) return not_regular(path, type_of_file(made.about.st_mode));
+    if (::stat(path.c_str(), &made.about) == 0 && !S_ISREG(made.about.st_mode))
+        return detail::not_regular(path, detail::type_of_file(made.about.st_mode));
+    made.file = file_descriptor::open(path.c_str(), flags | O_NOCTTY | O_NONBLOCK, mode);
+    if (!made.file) return errno_error(path, "cannot open");
+    if (::fstat(made.file.get(), &made.about) != 0) return errno_error(path, "cannot stat");
+    if (!S_ISREG(made.about.st_mode)) return detail::not_regular(path, detail::type_of_file(made.about.st_mode));
     return made;
 }
-
-} // namespace detail
 
 } // namespace augur::inline v0
 

@@ -63,13 +63,13 @@ class log_reader {
 public:
     /// Opens a regular file; use the constructor for a pipe. Errors: io (not a regular file, ...), not_found.
     [[nodiscard]] static result<log_reader> open(const std::string& path, log_read_options options = {}) {
-        auto opened = detail::open_regular_file(path, O_RDONLY);
+        auto opened = open_regular_file(path, O_RDONLY);
         if (!opened) return opened.error();
         const int fd = opened->file.get();
         return log_reader(path, std::move(options), fd, std::move(opened->file));
     }
     /// Reads from the current position of `fd`, which may be a pipe. The caller keeps `fd` open and closes it. Messages use `name`.
-    log_reader(std::string name, int fd, log_read_options options = {}) : log_reader(std::move(name), std::move(options), fd, detail::descriptor()) {}
+    log_reader(std::string name, int fd, log_read_options options = {}) : log_reader(std::move(name), std::move(options), fd, file_descriptor()) {}
 
     /// Reads the next record into `out`; false at the end of the log.
     /// Errors: io; version_mismatch (a log of another version); with `strict`, the first bad line.
@@ -92,7 +92,7 @@ public:
                 ended_ = true;
                 give = finish(out);
                 break;
-            case line_reader::status::failed: failed_ = detail::system_error(name_, "cannot read"); break;
+            case line_reader::status::failed: failed_ = errno_error(name_, "cannot read"); break;
             }
         }
         if (failed_.code != errc{}) return failed_;
@@ -108,7 +108,7 @@ public:
     [[nodiscard]] bool unended() const noexcept { return unended_; }
 
 private:
-    log_reader(std::string name, log_read_options options, int fd, detail::descriptor file)
+    log_reader(std::string name, log_read_options options, int fd, file_descriptor file)
         : name_(std::move(name)), options_(std::move(options)), file_(std::move(file)), lines_(fd, options_.limits.document) {}
 
     bool accept(std::string_view line, record& out) {
@@ -231,7 +231,7 @@ private:
 
     std::string name_;
     log_read_options options_;
-    detail::descriptor file_; ///< owned by `open`, else empty
+    file_descriptor file_; ///< owned by `open`, else empty
     line_reader lines_;
     log_summary summary_;
     record pending_; ///< record whose comment line may follow

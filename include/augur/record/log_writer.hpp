@@ -97,7 +97,7 @@ public:
     /// Errors: busy (another process holds the lock; on Linux the message has its id), version_mismatch (not a log, or another version), not_found
     /// (the folder), io (not a regular file, ...).
     [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch) {
-        auto opened = detail::open_regular_file(path, O_RDWR | O_APPEND | O_CREAT, 0644);
+        auto opened = open_regular_file(path, O_RDWR | O_APPEND | O_CREAT, 0644);
         if (!opened) return opened.error();
         if (auto locked = lock(*opened, path); !locked) return locked.error();
         basic_log_writer writer(path, std::move(opened->file), sync);
@@ -131,7 +131,7 @@ public:
 
     /// Syncs all records to the disk. Error: io; the records are in the log, and a crash of the machine can lose them.
     [[nodiscard]] result<void> flush() {
-        if (Calls::sync(file_.get()) != 0) return detail::system_error(path_, "written, but the disk did not confirm it");
+        if (Calls::sync(file_.get()) != 0) return errno_error(path_, "written, but the disk did not confirm it");
         unsynced_ = 0;
         return {};
     }
@@ -144,12 +144,12 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
 private:
-    basic_log_writer(std::string path, detail::descriptor file, durability sync) : path_(std::move(path)), file_(std::move(file)), sync_(sync) {}
+    basic_log_writer(std::string path, file_descriptor file, durability sync) : path_(std::move(path)), file_(std::move(file)), sync_(sync) {}
 
-    static result<void> lock(const detail::regular_file& log, const std::string& path) {
+    static result<void> lock(const regular_file& log, const std::string& path) {
         while (::flock(log.file.get(), LOCK_EX | LOCK_NB) != 0) { // locks the inode, so that links to the log share the lock
             if (errno == EINTR) continue;
-            if (errno != EWOULDBLOCK) return detail::system_error(path, "cannot lock");
+            if (errno != EWOULDBLOCK) return errno_error(path, "cannot lock");
             return error{errc::busy, path + ": expected no other writer of the log, got " + detail::lock_owner(log.about)};
         }
         return {};
@@ -166,14 +166,14 @@ private:
         found_ = reader.summary();
         next_sequence_ = found_.last_sequence + 1;
         const off_t end = ::lseek(file_.get(), 0, SEEK_END);
-        if (end < 0) return detail::system_error(path_, "cannot seek");
+        if (end < 0) return errno_error(path_, "cannot seek");
         size_ = end;
         if (size_ > 0 && !found_.ours && found_.records == 0 && !(reader.torn_header() && reader.torn_at() == 0))
             return error{errc::version_mismatch, path_ + ": this is not a log of tuning records; it is left unchanged"};
         if (found_.torn) {
             bytes_cut_ = static_cast<std::uint64_t>(size_) - reader.torn_at();
             size_ = static_cast<off_t>(reader.torn_at());
-            if (Calls::truncate(file_.get(), size_) != 0) return detail::system_error(path_, "cannot cut off a torn record");
+            if (Calls::truncate(file_.get(), size_) != 0) return errno_error(path_, "cannot cut off a torn record");
         }
         std::string front;
         if (!found_.torn && reader.unended()) front += '\n';
@@ -193,7 +193,7 @@ private:
 
     /// Appends all of `text`, or nothing.
     result<void> write(std::string_view text) {
-        if (must_cut_ && Calls::truncate(file_.get(), size_) != 0) return detail::system_error(path_, "cannot cut off half a record");
+        if (must_cut_ && Calls::truncate(file_.get(), size_) != 0) return errno_error(path_, "cannot cut off half a record");
         must_cut_ = false;
         if (const off_t end = ::lseek(file_.get(), 0, SEEK_END); end >= 0) size_ = end; // keeps lines that TVM appended: TVM takes no lock
         for (std::string_view rest = text; !rest.empty();) {
@@ -202,7 +202,7 @@ private:
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) {
                 if (n == 0) errno = ENOSPC;
-                const auto failure = detail::system_error(path_, "cannot write a record, it is not in the log");
+                const auto failure = errno_error(path_, "cannot write a record, it is not in the log");
                 must_cut_ = rest.size() < text.size() && Calls::truncate(file_.get(), size_) != 0; // the next write tries again
                 return failure;
             }
@@ -213,7 +213,7 @@ private:
     }
 
     std::string path_;
-    detail::descriptor file_;
+    file_descriptor file_;
     durability sync_;
     off_t size_ = 0; ///< bytes of the log up to the end of its last complete record
     bool must_cut_ = false;

@@ -50,10 +50,10 @@ public:
         // Another process or thread can have taken a name.
         for (int n = 0; !made.file_ && n < 100; ++n) {
             made.part_ = made.path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".part";
-            made.file_ = detail::descriptor::open(made.part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
+            made.file_ = file_descriptor::open(made.part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
             if (!made.file_ && errno != EEXIST) break;
         }
-        if (!made.file_) return detail::system_error(made.path_, "cannot make a new file in its folder");
+        if (!made.file_) return errno_error(made.path_, "cannot make a new file in its folder");
         return made;
     }
 
@@ -70,28 +70,28 @@ public:
             const ssize_t n = Calls::write(file_.get(), bytes.data(), bytes.size());
             if (n < 0 && errno == EINTR) continue;
             if (n == 0) errno = ENOSPC;
-            if (n <= 0) return detail::system_error(path_, "cannot write");
+            if (n <= 0) return errno_error(path_, "cannot write");
             bytes.remove_prefix(static_cast<std::size_t>(n));
         }
         return {};
     }
     /// Moves to the start of the file, to overwrite a header.
     [[nodiscard]] result<void> rewind() {
-        if (::lseek(file_.get(), 0, SEEK_SET) != 0) return detail::system_error(path_, "cannot seek");
+        if (::lseek(file_.get(), 0, SEEK_SET) != 0) return errno_error(path_, "cannot seek");
         return {};
     }
 
     /// Syncs the file, renames it and syncs the folder. If only the last step fails, the new file is in place, and the error says that a crash of the
     /// machine can undo the rename.
     [[nodiscard]] result<void> commit() {
-        if (sync(file_.get()) != 0) return detail::system_error(path_, "cannot sync");
-        if (Calls::rename(part_.c_str(), path_.c_str()) != 0) return detail::system_error(path_, "cannot rename to");
-        file_ = detail::descriptor();
+        if (sync(file_.get()) != 0) return errno_error(path_, "cannot sync");
+        if (Calls::rename(part_.c_str(), path_.c_str()) != 0) return errno_error(path_, "cannot rename to");
+        file_ = file_descriptor();
         const auto slash = path_.rfind('/');
-        const auto folder = detail::descriptor::open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY);
+        const auto folder = file_descriptor::open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY);
         if (!folder && errno == EACCES) return {};                             // a folder without read permission cannot be synced
         if (folder && (sync(folder.get()) == 0 || errno == EINVAL)) return {}; // EINVAL: the file system does not sync folders
-        return detail::system_error(path_, "written, but the disk did not confirm its name");
+        return errno_error(path_, "written, but the disk did not confirm its name");
     }
 
 private:
@@ -105,7 +105,7 @@ private:
     }
 
     std::string path_, part_;
-    detail::descriptor file_; ///< open until the commit; the destructor then has nothing to remove
+    file_descriptor file_; ///< open until the commit; the destructor then has nothing to remove
 };
 
 using file_replacement = basic_file_replacement<>;

@@ -68,7 +68,7 @@ struct process_result {
 
 namespace detail {
 
-using unique_fd = augur::detail::descriptor;
+using unique_fd = file_descriptor;
 
 /// Moves a descriptor to a number above 2; a host without standard streams may get lower numbers. Returns false, with errno, on failure.
 inline bool above_standard(unique_fd& fd) noexcept {
