@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <augur/core/steady_seconds.hpp>
 #include <augur/loopnest/run/roofline.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/tune/tuner.hpp>
@@ -71,15 +72,14 @@ double openblas_here(int threads) {
     const float *const a = matrix(1), *const b = matrix(2);
     float* const c = matrix(3);
     if (a == nullptr || b == nullptr || c == nullptr) return none;
-    const augur::steady_seconds now;
     const auto run = [&](double at_least) { // mean seconds of one product
         constexpr int n = static_cast<int>(blas_extent);
-        const double begin = now();
+        const double begin = augur::steady_seconds();
         double passed = 0;
         int calls = 0;
         for (; calls == 0 || passed < at_least; ++calls) {
             multiply(101, 111, 111, n, n, n, 1, a, n, b, n, 0, c, n); // row-major, nothing transposed
-            passed = now() - begin;
+            passed = augur::steady_seconds() - begin;
         }
         return passed / calls;
     };

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include <augur/core/steady_seconds.hpp>
 #include <augur/record/file_descriptor.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/tlp/inference/frozen_model.hpp>
@@ -101,16 +102,16 @@ struct timed_runner {
     augur::session* s;
     times::line before;
     bool repeating;
-    double origin = augur::steady_seconds()(), measuring = before.measuring;
+    double origin = augur::steady_seconds(), measuring = before.measuring;
 
     std::vector<augur::measurement> measure(const task& t, std::span<const schedule> candidates) {
-        const double begin = augur::steady_seconds()();
+        const double begin = augur::steady_seconds();
         if (std::exchange(repeating, false)) origin = begin - before.seconds;
         auto out = s->measure(t, candidates);
-        measuring += augur::steady_seconds()() - begin;
+        measuring += augur::steady_seconds() - begin;
         return out;
     }
-    [[nodiscard]] times::line now() const { return repeating ? before : times::line{augur::steady_seconds()() - origin, measuring}; }
+    [[nodiscard]] times::line now() const { return repeating ? before : times::line{augur::steady_seconds() - origin, measuring}; }
 };
 
 /// Runs a tuner with its own log and times.

@@ -5,7 +5,6 @@
 /// @file
 /// Callbacks of a tuning run: where records go, progress, the stop request and the clock.
 
-#include <chrono>
 #include <functional>
 
 #include <augur/core/error.hpp>
@@ -16,11 +15,6 @@
 #include <augur/workload/concepts.hpp>
 
 namespace augur::inline v0 {
-
-/// The default clock: std::chrono::steady_clock in seconds.
-struct steady_seconds {
-    double operator()() const { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-};
 
 /// Callbacks of a run; each may be left out. Pass `std::ref(f)` for a callable with state that is read after the run.
 template <schedule S, task Task>

@@ -22,6 +22,7 @@
 #include <augur/core/executor.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/core/retraining_schedule.hpp>
+#include <augur/core/steady_seconds.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/hash.hpp>
@@ -114,7 +115,7 @@ public:
         if (!hooks.sink) hooks.sink = [](const Task&, const S&, const measurement&) { return result<void>(); };
         if (!hooks.progress) hooks.progress = [](const tuning_progress&) {};
         if (!hooks.stop) hooks.stop = [] { return false; };
-        if (!hooks.clock) hooks.clock = steady_seconds();
+        if (!hooks.clock) hooks.clock = steady_seconds;
         const std::size_t round = (std::min)(options_.round, options_.trials);
         const double begin = hooks.clock();
         run_context<R> t{runner, hooks, begin, round};
