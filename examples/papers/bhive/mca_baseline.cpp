@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <augur/core/number.hpp>
-#include <augur/loopnest/run/process.hpp> // work_folder
+#include <augur/loopnest/run/work_folder.hpp>
 
 #include "bhive.hpp"
 #include "mca.hpp"

@@ -10,8 +10,12 @@
 #include <string>
 #include <utility>
 
+#include <unistd.h>
+
 #include <augur/llvm/options.hpp>
 #include <augur/loopnest/run/compile.hpp>
+#include <augur/loopnest/run/process.hpp>
+#include <augur/loopnest/run/work_folder.hpp>
 
 namespace augur::inline v0 {
 
@@ -67,7 +71,7 @@ public:
         job.arguments.insert(job.arguments.end(), {path, file});
         job.temporary = folder_.path();
         if (const auto r = loopnest::run_process(job); !r.ok())
-            return error{errc::invalid_argument, cc_.identity + ": " + (r.timed_out ? "time limit" : loopnest::detail::compiler_complaint(r.errors))};
+            return error{errc::invalid_argument, cc_.identity + ": " + (r.timed_out ? "time limit" : loopnest::first_compiler_error(r.errors))};
         return {};
     }
 

@@ -23,7 +23,8 @@
 #include <utility>
 #include <vector>
 
-#include <augur/core/json_writer.hpp>
+#include <augur/core/steady_seconds.hpp>
+#include <augur/llvm/options.hpp>
 #include <augur/llvm/run/extract.hpp>
 #include <augur/program/features_json.hpp>
 
@@ -36,7 +37,7 @@ namespace detail {
 template <class Module>
 result<program_features> features_in_child(const ir_options& o, const ir_progress_sink& sink, Module&& module) {
     if (auto fits = check_ir_options(o); !fits) return fits.error();
-    const double start = loopnest::detail::seconds_now();
+    const double start = steady_seconds();
     ir_progress now;
     const auto report_progress = [&](std::string_view text) { // text: "run 12345"
         const auto space = text.find(' ');
@@ -44,7 +45,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
         for (const std::string_view known : {"read", "analyse", "compile", "run"})
             if (step == known) now.step = known;
         if (space != std::string_view::npos) now.accesses = static_cast<std::uint64_t>(parse_int(text.substr(space + 1)).value_or(0));
-        now.seconds = loopnest::detail::seconds_now() - start;
+        now.seconds = steady_seconds() - start;
         if (sink) sink(now);
     };
     const auto text = run_guarded(
@@ -62,7 +63,7 @@ result<program_features> features_in_child(const ir_options& o, const ir_progres
     auto features = features_from_json(*text);
     if (!features) return error{features.error().code, "expected valid features from the child process: " + features.error().detail};
     now.step = "done";
-    now.seconds = loopnest::detail::seconds_now() - start;
+    now.seconds = steady_seconds() - start;
     if (sink) sink(now);
     return features;
 }

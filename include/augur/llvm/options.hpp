@@ -15,7 +15,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
-#include <augur/loopnest/run/process.hpp>
+#include <augur/loopnest/run/stop_flag.hpp>
 #include <augur/target/machine_instructions.hpp>
 
 namespace augur::inline v0 {

@@ -70,9 +70,9 @@ TEST_CASE("guarded child: a host without a descriptor left gives its child strea
         ::_exit(::write(3, said.data(), said.size()) < 0 ? 1 : 0);
     }
     ::close(ends[1]);
-    augur::loopnest::detail::unique_fd from(ends[0]);
+    augur::file_descriptor from(ends[0]);
     std::string said;
-    augur::loopnest::detail::drain(from, said, 1 << 16);
+    augur::loopnest::read_available(from, said, 1 << 16);
     int status = 0;
     while (::waitpid(host, &status, 0) < 0 && errno == EINTR) {}
     CHECK(said == "null");

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/run/process.hpp>
+#include <augur/loopnest/run/work_folder.hpp>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -52,9 +57,9 @@ std::string with_few_descriptors(rlim_t most, F f) {
         ::_exit(::write(3, said.data(), said.size()) == static_cast<ssize_t>(said.size()) ? 0 : 1);
     }
     ::close(ends[1]);
-    augur::loopnest::detail::unique_fd from(ends[0]);
+    augur::file_descriptor from(ends[0]);
     std::string said;
-    augur::loopnest::detail::drain(from, said, 1 << 16);
+    augur::loopnest::read_available(from, said, 1 << 16);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     return said;
@@ -205,41 +210,4 @@ TEST_CASE("process: a signal that sets the stop flag ends the wait at once") {
     CHECK(r[0].wall_seconds < 500);
     CHECK(r[1].stopped);
     CHECK(r[1].wall_seconds == 0);
-}
-
-TEST_CASE("work folder: private, and gone with its owner or with the next one") {
-    std::string path, left;
-    {
-        auto made = work_folder::create();
-        REQUIRE(made);
-        path = made->path();
-        struct stat s{};
-        REQUIRE(::stat(path.c_str(), &s) == 0);
-        CHECK((s.st_mode & 0777) == 0700);
-        REQUIRE(write_private_file(path + "/x", "text"));
-        CHECK_FALSE(write_private_file(path + "/x", "again")); // never over something
-        const work_folder moved = *std::move(made);
-        CHECK(moved.path() == path);
-
-        // As a killed owner leaves it: old, with a lock file that nobody holds.
-        left = path + "/augur-work-dead00";
-        REQUIRE(::mkdir(left.c_str(), 0700) == 0);
-        REQUIRE(write_private_file(left + "/lock", ""));
-        const timespec old[2] = {{1, 0}, {1, 0}};
-        REQUIRE(::utimensat(AT_FDCWD, left.c_str(), old, 0) == 0);
-        {
-            const auto neighbour = work_folder::create(path);
-            REQUIRE(neighbour);
-            CHECK(::access(left.c_str(), F_OK) != 0);
-            REQUIRE(::utimensat(AT_FDCWD, neighbour->path().c_str(), old, 0) == 0);
-            const auto third = work_folder::create(path);
-            REQUIRE(third);
-            CHECK(::access(neighbour->path().c_str(), F_OK) == 0); // its owner lives
-        }
-        CHECK(::access(path.c_str(), F_OK) == 0);
-    }
-    CHECK(::access(path.c_str(), F_OK) != 0);
-    const auto nowhere = work_folder::create("/nonexistent/folder");
-    REQUIRE_FALSE(nowhere);
-    CHECK(nowhere.error().code == errc::io);
 }

@@ -220,9 +220,9 @@ TEST_CASE("program_runner: with few descriptors a candidate is measured as ever,
             ::_exit(::write(3, said.data(), said.size()) < 0 ? 1 : 0);
         }
         ::close(ends[1]);
-        augur::loopnest::detail::unique_fd from(ends[0]);
+        augur::file_descriptor from(ends[0]);
         std::string said;
-        augur::loopnest::detail::drain(from, said, 1 << 16);
+        augur::loopnest::read_available(from, said, 1 << 16);
         int status = 0;
         while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
         if (most == 8)

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,10 @@
 #include <augur/core/error.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
-#include <augur/loopnest/run/process.hpp>
+#include <augur/core/steady_seconds.hpp>
+#include <augur/loopnest/run/child_process.hpp>
+#include <augur/loopnest/run/stop_flag.hpp>
+#include <augur/record/file_descriptor.hpp>
 
 namespace augur::inline v0::detail {
 
@@ -99,12 +103,47 @@ private:
     std::uint64_t nonce_;
 };
 
+/// A message of a child.
+struct child_message {
+    std::uint32_t kind = 0; ///< as in `guard_header`
+    errc code{};
+    std::string_view text;
+};
+
+/// Parses the messages of a child from the bytes of its socket.
+class message_parser {
+public:
+    explicit message_parser(std::uint64_t nonce) noexcept : nonce_(nonce) {}
+
+    std::string input; ///< all bytes of the child so far; the caller appends to it
+
+    /// The next message; its text is valid until `input` changes. Null: the message is not complete yet.
+    /// Error: io (the bytes are no message of the child).
+    result<std::optional<child_message>> next() {
+        std::optional<child_message> none;
+        guard_header h;
+        if (input.size() - used_ < sizeof h) return none;
+        std::memcpy(&h, input.data() + used_, sizeof h);
+        if (h.nonce != nonce_ || h.header_crc != h.own_crc() || h.bytes > std::size_t{1} << 29U)
+            return error{errc::io, "expected a message of the child, got other bytes: its memory may be corrupted"};
+        if (input.size() - used_ - sizeof h < h.bytes) return none;
+        const std::string_view text(input.data() + used_ + sizeof h, static_cast<std::size_t>(h.bytes));
+        used_ += sizeof h + text.size();
+        if (crc32(text) != h.crc) return error{errc::io, "the checksum does not match the message of the child"};
+        return std::optional(child_message{h.kind, static_cast<errc>(h.code), text});
+    }
+
+private:
+    std::uint64_t nonce_;
+    std::size_t used_ = 0; ///< bytes of the messages before
+};
+
 /// Resident memory of a process in bytes without file-backed pages, from /proc/<pid>/statm; 0 if that cannot be read.
 inline std::uint64_t memory_of(pid_t pid) noexcept {
     std::array<char, 64> path;
     std::array<char, 256> text{};
     std::snprintf(path.data(), path.size(), "/proc/%d/statm", static_cast<int>(pid));
-    const loopnest::detail::unique_fd fd(::open(path.data(), O_RDONLY | O_CLOEXEC));
+    const auto fd = file_descriptor::open(path.data(), O_RDONLY);
     if (!fd || ::read(fd.get(), text.data(), text.size() - 1) <= 0) return 0;
     unsigned long long addresses = 0, resident = 0, files = 0;
     if (std::sscanf(text.data(), "%llu %llu %llu", &addresses, &resident, &files) != 3 || files > resident) return 0;
@@ -147,6 +186,15 @@ inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcep
     return 0;
 }
 
+/// The error of a child that ended without a result. `status`: as of waitpid.
+inline error ended_without_result(int status) {
+    const bool by_signal = WIFSIGNALED(status);
+    const int code = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+    if (by_signal && code == SIGXCPU) return {errc::limit, "stopped at its limit of processor time"};
+    return {errc::io, by_signal ? "the child was ended by signal " + std::to_string(code) + " without a result"
+                                : "the child ended with code " + std::to_string(code) + " without a result"};
+}
+
 /// Calls `child(const child_report&) -> result<std::string>` in a forked child and returns its result. Calls `progress(text)` in this process for
 /// each progress message of the child. The child is killed at its limits, together with the processes that it started.
 /// Errors: limit (time, memory); interrupted; io (fork failed, or the child ended without a result); errors that the child sent.
@@ -154,10 +202,10 @@ inline int fence_child(const child_limits& limits, int fd, pid_t parent) noexcep
 /// limit.
 template <class Child, class Progress>
 result<std::string> run_guarded(const child_limits& limits, Child&& child, Progress&& progress) {
-    loopnest::detail::unique_fd parent_end, child_end;
-    if (!loopnest::detail::socket_pair(parent_end, child_end))
+    file_descriptor parent_end, child_end;
+    if (!loopnest::open_socket_pair(parent_end, child_end))
         return error{errc::io, std::string("cannot create a socket pair: ") + std::strerror(errno)};
-    const double start = loopnest::detail::seconds_now();
+    const double start = steady_seconds();
     const std::uint64_t nonce =
         mix64(static_cast<std::uint64_t>(start * 1e9) ^ reinterpret_cast<std::uint64_t>(&parent_end) ^ static_cast<std::uint64_t>(::getpid()));
     const pid_t parent = ::getpid();
@@ -177,8 +225,7 @@ result<std::string> run_guarded(const child_limits& limits, Child&& child, Progr
 
     result<std::string> out = error{errc::io, ""};
     bool ended = false, killed = false, has_result = false;
-    std::string input;
-    std::size_t used = 0;
+    message_parser messages(nonce);
     int status = 0, tick = 1;
     const auto kill_for = [&](errc code, std::string text) {
         if (killed || has_result) return;
@@ -191,40 +238,30 @@ result<std::string> run_guarded(const child_limits& limits, Child&& child, Progr
         pollfd wait{parent_end.get(), POLLIN, 0};
         const int ready = ::poll(&wait, parent_end ? 1U : 0U, tick);
         tick = ready == 0 ? (std::min)(tick * 2, 20) : 1;
-        if (parent_end) loopnest::detail::drain(parent_end, input, std::size_t{1} << 30U);
-        while (!has_result && input.size() - used >= sizeof(guard_header)) {
-            guard_header h;
-            std::memcpy(&h, input.data() + used, sizeof h);
-            if (h.nonce != nonce || h.header_crc != h.own_crc() || h.bytes > std::size_t{1} << 29U) {
-                kill_for(errc::io, "expected a message of the child, got other bytes: its memory may be corrupted");
-                break;
-            }
-            if (input.size() - used - sizeof h < h.bytes) break;
-            const std::string_view text(input.data() + used + sizeof h, static_cast<std::size_t>(h.bytes));
-            used += sizeof h + text.size();
-            if (crc32(text) != h.crc) {
-                kill_for(errc::io, "the checksum does not match the message of the child");
-                break;
-            }
-            if (h.kind == 0) {
+        if (parent_end) loopnest::read_available(parent_end, messages.input, std::size_t{1} << 30U);
+        while (!has_result) {
+            const auto message = messages.next();
+            if (!message) kill_for(message.error().code, message.error().detail);
+            if (!message || !*message) break;
+            const auto& [kind, code, text] = **message;
+            if (kind == 0) {
                 progress(text);
                 continue;
             }
-            if (!killed) out = h.kind == 1 ? result<std::string>(std::string(text)) : error{static_cast<errc>(h.code), std::string(text)};
+            if (!killed) out = kind == 1 ? result<std::string>(std::string(text)) : error{code, std::string(text)};
             has_result = true;
         }
         if (!ended) {
-            const auto state = loopnest::detail::poll_child(pid);
-            if (state != loopnest::detail::child_state::runs) { // `gone`: the process may ignore SIGCHLD
+            const auto state = loopnest::poll_child(pid);
+            if (state != loopnest::child_state::running) { // `gone`: the process may ignore SIGCHLD
                 ended = true;
-                rusage ignored{};
                 // also kills processes that the child left behind, which may hold the socket
-                if (state == loopnest::detail::child_state::ended) loopnest::detail::reap_group(pid, status, ignored);
+                if (state == loopnest::child_state::ended) status = loopnest::kill_and_reap(pid).status;
                 tick = 1;
                 continue; // reads the last messages
             }
-            if (loopnest::detail::is_set(limits.stop)) kill_for(errc::interrupted, "stopped by the stop flag");
-            const double now = loopnest::detail::seconds_now() - start;
+            if (loopnest::stop_requested(limits.stop)) kill_for(errc::interrupted, "stopped by the stop flag");
+            const double now = steady_seconds() - start;
             if (now > limits.seconds + 1) kill_for(errc::limit, "stopped at its time limit of " + std::to_string(limits.seconds) + " seconds");
             const std::uint64_t memory = memory_of(pid);
             if (memory > base + limits.memory_bytes)
@@ -235,13 +272,7 @@ result<std::string> run_guarded(const child_limits& limits, Child&& child, Progr
             break;
         }
     }
-    if (!has_result && !killed) {
-        const bool by_signal = WIFSIGNALED(status);
-        const int code = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
-        if (by_signal && code == SIGXCPU) return error{errc::limit, "stopped at its limit of processor time"};
-        return error{errc::io, by_signal ? "the child was ended by signal " + std::to_string(code) + " without a result"
-                                         : "the child ended with code " + std::to_string(code) + " without a result"};
-    }
+    if (!has_result && !killed) return ended_without_result(status);
     return out;
 }
 

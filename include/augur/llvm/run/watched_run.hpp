@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <augur/core/steady_seconds.hpp>
 #include <augur/llvm/instrument/counters.hpp>
 #include <augur/llvm/instrument/trace_profile.hpp>
 #include <augur/llvm/options.hpp>
@@ -47,7 +48,7 @@ public:
         for (int t = 0; t < o.threads; ++t) thread_profiles_.emplace_back(o.trace, o.trace.exact / static_cast<std::uint64_t>(o.threads));
         if (o.threads > 1) shared_ = std::make_unique<trace_profile>(o.trace, o.trace.exact);
         use(buffer_);
-        reported_at_ = loopnest::detail::seconds_now();
+        reported_at_ = steady_seconds();
     }
     ir_run(const ir_run&) = delete;
     ir_run& operator=(const ir_run&) = delete;
@@ -201,7 +202,7 @@ private:
         accesses_ += n;
         if (accesses_ - reported_ > std::uint64_t{1} << 22U) {
             reported_ = accesses_;
-            const double t = loopnest::detail::seconds_now();
+            const double t = steady_seconds();
             if (t - reported_at_ > 0.1) {
                 reported_at_ = t;
                 char text[64];

@@ -6,6 +6,9 @@
 /// The host's C compiler as a child process: search, flag probing, and compilation of C source to shared objects.
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <augur/core/error.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
@@ -24,6 +29,8 @@
 #include <augur/loopnest/detail/runner_report.hpp>
 #include <augur/loopnest/detail/runner_source.hpp>
 #include <augur/loopnest/run/process.hpp>
+#include <augur/loopnest/run/stop_flag.hpp>
+#include <augur/loopnest/run/work_folder.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -103,13 +110,6 @@ inline std::string without_path(std::string text, std::string_view path, std::st
     return text;
 }
 
-/// The relevant part of the compiler output: from its first error on, as one line.
-inline std::string compiler_complaint(std::string_view text) {
-    const auto at = text.find("error");
-    const auto line = at == std::string_view::npos ? 0 : text.rfind('\n', at);
-    return one_line(text.substr(line == std::string_view::npos ? 0 : line));
-}
-
 /// A report of the guard process; `valid` if nonce, length and checksum are correct.
 struct guard_answer {
     bool valid = false;
@@ -161,6 +161,13 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
 
 } // namespace detail
 
+/// The relevant part of the compiler output for a record: from its first error on, as one line of at most 400 bytes.
+[[nodiscard]] inline std::string first_compiler_error(std::string_view output) {
+    const auto at = output.find("error");
+    const auto line = at == std::string_view::npos ? 0 : output.rfind('\n', at);
+    return detail::one_line(output.substr(line == std::string_view::npos ? 0 : line));
+}
+
 /// Finds the compiler and the default flags that it accepts. Runs the compiler two or three times (0.1 s).
 ///
 /// @return errors: not_found (the compiler cannot be started), limit (no file descriptors are left), invalid_argument (it fails on an empty
@@ -210,7 +217,7 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
             if (accepts({flag}).ok()) kept.push_back(flag);
         found.flags = std::move(kept);
     }
-    if (detail::is_set(stop)) return error{errc::interrupted, "stopped while probing the compiler"};
+    if (stop_requested(stop)) return error{errc::interrupted, "stopped while probing the compiler"};
     return found;
 }
 
@@ -234,8 +241,7 @@ inline result<std::string> build_runner(const compiler& cc, const work_folder& f
     const auto r = run_process(job, stop);
     if (r.stopped) return error{errc::interrupted, "stopped while compiling the runner"};
     if (r.start_error != 0) return detail::no_start("C compiler", cc.command.front(), r.start_error);
-    if (!r.ok())
-        return error{errc::invalid_argument, "C compiler '" + cc.identity + "' cannot build the runner: " + detail::compiler_complaint(r.errors)};
+    if (!r.ok()) return error{errc::invalid_argument, "C compiler '" + cc.identity + "' cannot build the runner: " + first_compiler_error(r.errors)};
     return binary;
 }
 
@@ -288,7 +294,7 @@ inline std::vector<compile_outcome> compile_batches(const compiler& cc, const st
         auto& d = done[i];
         const auto& r = ended[i];
         const auto complaint =
-            detail::compiler_complaint(detail::without_path(detail::without_path(r.errors, sources[i], "program.c"), d.object, "program.so"));
+            first_compiler_error(detail::without_path(detail::without_path(r.errors, sources[i], "program.c"), d.object, "program.so"));
         (void)::unlink(sources[i].c_str());
         if (d.ours) continue;
         d.cpu_seconds = r.cpu_seconds;

@@ -30,6 +30,9 @@
 #include <augur/loopnest/run/expected_outputs.hpp>
 #include <augur/loopnest/run/process.hpp>
 #include <augur/loopnest/run/runner_options.hpp>
+#include <augur/loopnest/run/stop_flag.hpp>
+#include <augur/loopnest/run/work_folder.hpp>
+#include <augur/record/file_descriptor.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/target/machine.hpp>
 
@@ -88,7 +91,7 @@ public:
         for (const auto& b : trusted.buffers)
             if (b.purpose == program_buffer::role::output) made.elements.push_back(b.elements);
         const auto m = measure_chunk(std::span(&trusted, 1), made, 0, true).front();
-        if (detail::is_set(options_.stop)) return error{errc::interrupted, "stopped while computing the reference"};
+        if (stop_requested(options_.stop)) return error{errc::interrupted, "stopped while computing the reference"};
         if (!m.ok()) return error{errc::invalid_argument, "reference program: " + std::string(to_string(m.status)) + ": " + m.reason};
         made.seconds = m.latency();
         return made;
@@ -111,7 +114,7 @@ public:
     /// The values of a reference, one vector per output.   errors: io
     static result<std::vector<std::vector<float>>> read_reference(const expected_outputs& from) {
         std::vector<std::vector<float>> outputs;
-        const detail::unique_fd fd(::open(from.path.c_str(), O_RDONLY | O_CLOEXEC));
+        const auto fd = file_descriptor::open(from.path.c_str(), O_RDONLY);
         for (const auto n : from.elements) {
             auto& o = outputs.emplace_back(static_cast<std::size_t>(n));
             auto* at = reinterpret_cast<char*>(o.data());
@@ -351,7 +354,7 @@ private:
         m.timestamp = static_cast<std::int64_t>(std::time(nullptr));
         m.status = outcome::runner_error;
         m.reason = "interrupted";
-        if (detail::is_set(options_.stop)) return;
+        if (stop_requested(options_.stop)) return;
 
         const double wall = dump ? (std::max)(options_.wall_seconds, 120.0) : options_.wall_seconds;
         const auto nonce = detail::fresh_nonce(next_number_++);

@@ -98,7 +98,7 @@ inline result<std::vector<double>> fastest(program_runner& runner, std::span<con
     if (auto set = runner.set_timing(short_repeats); !set) return set.error();
     const auto all = runner.measure(programs, expected_outputs{});
     if (auto set = runner.set_timing(previous); !set) return set.error();
-    if (is_set(runner.options().stop)) return error{errc::interrupted, "stopped while measuring the machine's limits"};
+    if (stop_requested(runner.options().stop)) return error{errc::interrupted, "stopped while measuring the machine's limits"};
     std::vector<double> best;
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (!all[i].ok()) return error{errc::io, "peak: " + programs[i].entry + ": " + std::string(to_string(all[i].status)) + ": " + all[i].reason};
