@@ -201,111 +201,165 @@ inline instruction_class class_of_division(const ::llvm::BinaryOperator& i) {
     return n->getValue().isPowerOf2() ? instruction_class::ialu : instruction_class::imul;
 }
 
-/// Instruction class, type, lanes and context-free fold hint of an IR instruction. The hint `always` means that the instruction costs nothing. The
-/// caller handles called functions and memory intrinsics.
-inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayout& layout) {
-    using op = instruction_class;
+/// Instruction class of a call; a call of a defined function is a branch. Memory intrinsics (memcpy) are `unknown`.
+inline instruction_class class_of_call(const ::llvm::CallInst& call) {
+    if (const auto* const known = ::llvm::dyn_cast<::llvm::IntrinsicInst>(&call)) return class_of_intrinsic(*known);
+    const auto* const f = call.getCalledFunction();
+    if (f != nullptr) return f->isDeclaration() ? class_of_function(to_view(f->getName())) : instruction_class::branch;
+    return call.isInlineAsm() ? instruction_class::move : instruction_class::call;
+}
+
+/// Instruction classes of the opcodes whose class does not depend on operands.
+inline constexpr auto opcode_classes = std::to_array<std::pair<unsigned, instruction_class>>({
+    {::llvm::Instruction::FAdd, instruction_class::fadd},
+    {::llvm::Instruction::FSub, instruction_class::fadd},
+    {::llvm::Instruction::FNeg, instruction_class::fadd},
+    {::llvm::Instruction::FMul, instruction_class::fmul},
+    {::llvm::Instruction::FDiv, instruction_class::fdiv},
+    {::llvm::Instruction::FRem, instruction_class::call},
+    {::llvm::Instruction::Add, instruction_class::ialu},
+    {::llvm::Instruction::Sub, instruction_class::ialu},
+    {::llvm::Instruction::And, instruction_class::ialu},
+    {::llvm::Instruction::Or, instruction_class::ialu},
+    {::llvm::Instruction::Xor, instruction_class::ialu},
+    {::llvm::Instruction::Shl, instruction_class::ialu},
+    {::llvm::Instruction::LShr, instruction_class::ialu},
+    {::llvm::Instruction::AShr, instruction_class::ialu},
+    {::llvm::Instruction::GetElementPtr, instruction_class::ialu},
+    {::llvm::Instruction::Alloca, instruction_class::ialu},
+    {::llvm::Instruction::ICmp, instruction_class::compare},
+    {::llvm::Instruction::FCmp, instruction_class::compare},
+    {::llvm::Instruction::Trunc, instruction_class::convert},
+    {::llvm::Instruction::ZExt, instruction_class::convert},
+    {::llvm::Instruction::SExt, instruction_class::convert},
+    {::llvm::Instruction::FPTrunc, instruction_class::convert},
+    {::llvm::Instruction::FPExt, instruction_class::convert},
+    {::llvm::Instruction::FPToSI, instruction_class::convert},
+    {::llvm::Instruction::FPToUI, instruction_class::convert},
+    {::llvm::Instruction::SIToFP, instruction_class::convert},
+    {::llvm::Instruction::UIToFP, instruction_class::convert},
+    {::llvm::Instruction::BitCast, instruction_class::move},
+    {::llvm::Instruction::PHI, instruction_class::move},
+    {::llvm::Instruction::PtrToInt, instruction_class::move},
+    {::llvm::Instruction::IntToPtr, instruction_class::move},
+    {::llvm::Instruction::AddrSpaceCast, instruction_class::move},
+    {::llvm::Instruction::Freeze, instruction_class::move},
+    {::llvm::Instruction::ExtractValue, instruction_class::move},
+    {::llvm::Instruction::InsertValue, instruction_class::move},
+    {::llvm::Instruction::Fence, instruction_class::move},
+    {::llvm::Instruction::InsertElement, instruction_class::shuffle},
+    {::llvm::Instruction::ExtractElement, instruction_class::shuffle},
+    {::llvm::Instruction::ShuffleVector, instruction_class::shuffle},
+    {::llvm::Instruction::Load, instruction_class::load},
+    {::llvm::Instruction::Store, instruction_class::store},
+    {::llvm::Instruction::Br, instruction_class::branch},
+    {::llvm::Instruction::Unreachable, instruction_class::branch},
+    {::llvm::Instruction::Switch, instruction_class::branch},
+    {::llvm::Instruction::Ret, instruction_class::branch},
+});
+
+/// Instruction class of an IR instruction; `unknown` if its opcode is not in the table.
+inline instruction_class class_of(const ::llvm::Instruction& i) {
     namespace ir = ::llvm;
-    const auto make = [&](op code, ir::Type* t, fold_hint fold = fold_hint::none) {
-        auto made = on_type(code, t, layout);
-        made.fold = fold;
-        return made;
-    };
-    ir::Type* const type = i.getType();
     switch (i.getOpcode()) {
-    case ir::Instruction::FAdd:
-    case ir::Instruction::FSub:
-    case ir::Instruction::FNeg: return make(op::fadd, type);
-    case ir::Instruction::FMul: return make(op::fmul, type);
-    case ir::Instruction::FDiv: return make(op::fdiv, type);
-    case ir::Instruction::FRem: return make(op::call, type);
-    case ir::Instruction::Add:
-    case ir::Instruction::Sub:
-    case ir::Instruction::And:
-    case ir::Instruction::Or:
-    case ir::Instruction::Xor:
-    case ir::Instruction::Shl:
-    case ir::Instruction::LShr:
-    case ir::Instruction::AShr:
-    case ir::Instruction::GetElementPtr: return make(op::ialu, type);
     case ir::Instruction::Mul: {
         const auto* const n = ir::dyn_cast<ir::ConstantInt>(i.getOperand(1));
-        return make(n != nullptr && n->getValue().isPowerOf2() ? op::ialu : op::imul, type);
+        return n != nullptr && n->getValue().isPowerOf2() ? instruction_class::ialu : instruction_class::imul;
     }
     case ir::Instruction::UDiv:
     case ir::Instruction::SDiv:
     case ir::Instruction::URem:
-    case ir::Instruction::SRem: return make(class_of_division(ir::cast<ir::BinaryOperator>(i)), type);
-    case ir::Instruction::ICmp:
-    case ir::Instruction::FCmp: return make(op::compare, i.getOperand(0)->getType());
-    case ir::Instruction::Select: return make(is_min_max(ir::cast<ir::SelectInst>(i)) ? op::fminmax : op::select, type);
-    case ir::Instruction::Trunc:
-        if (!type->isVectorTy() && type->getIntegerBitWidth() != 32) return make(op::convert, type, fold_hint::always); // the low part of a register
-        return make(op::convert, type, type->isVectorTy() ? fold_hint::none : fold_hint::extend);
-    case ir::Instruction::ZExt:
-    case ir::Instruction::SExt: {
-        ir::Type* const from = i.getOperand(0)->getType();
-        return make(op::convert, type, from->isIntegerTy(32) && type->isIntegerTy(64) ? fold_hint::extend : fold_hint::none);
+    case ir::Instruction::SRem: return class_of_division(ir::cast<ir::BinaryOperator>(i));
+    case ir::Instruction::Select: return is_min_max(ir::cast<ir::SelectInst>(i)) ? instruction_class::fminmax : instruction_class::select;
+    case ir::Instruction::Call: return class_of_call(ir::cast<ir::CallInst>(i));
+    default: break;
     }
-    case ir::Instruction::FPTrunc:
-    case ir::Instruction::FPExt:
-    case ir::Instruction::FPToSI:
-    case ir::Instruction::FPToUI:
-    case ir::Instruction::SIToFP:
-    case ir::Instruction::UIToFP: return make(op::convert, type);
-    case ir::Instruction::BitCast:
-        // A cast between integer and floating-point scalars moves the value to the other register file.
-        return make(op::move, type,
-                    type->isVectorTy() == i.getOperand(0)->getType()->isVectorTy() &&
-                            type->isFloatingPointTy() != i.getOperand(0)->getType()->isFloatingPointTy()
-                        ? fold_hint::none
-                        : fold_hint::always);
+    for (const auto& [opcode, known_class] : opcode_classes)
+        if (opcode == i.getOpcode()) return known_class;
+    return instruction_class::unknown;
+}
+
+/// The type that an instruction of class `op` works on: that of its operand if its result has none or another one, else that of its result.
+inline ::llvm::Type* operated_type(const ::llvm::Instruction& i, instruction_class op) {
+    switch (i.getOpcode()) {
+    case ::llvm::Instruction::ICmp:
+    case ::llvm::Instruction::FCmp:
+    case ::llvm::Instruction::Store:
+    case ::llvm::Instruction::ExtractElement: return i.getOperand(0)->getType();
+    default: break;
+    }
+    const auto* const call = ::llvm::dyn_cast<::llvm::IntrinsicInst>(&i);
+    if (call == nullptr) return i.getType();
+    if (op == instruction_class::store || op == instruction_class::scatter) return call->getArgOperand(0)->getType();
+    if (op == instruction_class::reduce) return call->getArgOperand(call->arg_size() - 1)->getType();
+    return i.getType();
+}
+
+/// Fold hint of a conversion of register contents: the low part of a register costs nothing; addresses and memory operands extend 32 bits to 64.
+inline fold_hint fold_of_cast(const ::llvm::CastInst& i) {
+    ::llvm::Type *const type = i.getType(), *const source = i.getOperand(0)->getType();
+    switch (i.getOpcode()) {
+    case ::llvm::Instruction::Trunc:
+        if (type->isVectorTy()) return fold_hint::none;
+        return type->getIntegerBitWidth() == 32 ? fold_hint::extend : fold_hint::always;
+    case ::llvm::Instruction::ZExt:
+    case ::llvm::Instruction::SExt: return source->isIntegerTy(32) && type->isIntegerTy(64) ? fold_hint::extend : fold_hint::none;
+    case ::llvm::Instruction::BitCast: // between integer and floating-point scalars the value moves to the other register file
+        return type->isVectorTy() == source->isVectorTy() && type->isFloatingPointTy() != source->isFloatingPointTy() ? fold_hint::none
+                                                                                                                      : fold_hint::always;
+    case ::llvm::Instruction::PtrToInt:
+    case ::llvm::Instruction::IntToPtr:
+    case ::llvm::Instruction::AddrSpaceCast: return fold_hint::always;
+    default: return fold_hint::none;
+    }
+}
+
+/// Does a shuffle of lanes cost nothing? A scalar is the first lane of its register, and a narrow vector the first lanes.
+inline bool is_free_shuffle(const ::llvm::Instruction& i) {
+    namespace ir = ::llvm;
+    if (const auto* const s = ir::dyn_cast<ir::ShuffleVectorInst>(&i)) {
+        int offset = 0;
+        return s->isIdentity() || (s->isExtractSubvectorMask(offset) && offset == 0) || s->isIdentityWithPadding();
+    }
+    if (ir::isa<ir::ExtractElementInst>(i)) {
+        const auto* const lane = ir::dyn_cast<ir::ConstantInt>(i.getOperand(1));
+        return lane != nullptr && lane->isZero() && i.getType()->isFloatingPointTy();
+    }
+    const auto* const lane = ir::dyn_cast<ir::Constant>(i.getOperand(2));
+    return ir::isa<ir::UndefValue>(i.getOperand(0)) && lane != nullptr && lane->isNullValue() &&
+           element_of(i.getType()->getScalarType()) >= element_type::f16;
+}
+
+/// Fold hint of an instruction without its context; folds.hpp adds those of the context.
+inline fold_hint context_free_fold(const ::llvm::Instruction& i) {
+    namespace ir = ::llvm;
+    if (const auto* const cast = ir::dyn_cast<ir::CastInst>(&i)) return fold_of_cast(*cast);
+    bool is_free = false;
+    switch (i.getOpcode()) {
     case ir::Instruction::PHI:
-    case ir::Instruction::PtrToInt:
-    case ir::Instruction::IntToPtr:
-    case ir::Instruction::AddrSpaceCast:
     case ir::Instruction::Freeze:
     case ir::Instruction::ExtractValue:
     case ir::Instruction::InsertValue:
-    case ir::Instruction::Fence: return make(op::move, type, fold_hint::always);
-    case ir::Instruction::Alloca: return make(op::ialu, type, ir::cast<ir::AllocaInst>(i).isStaticAlloca() ? fold_hint::always : fold_hint::none);
-    case ir::Instruction::InsertElement: {
-        const bool first = ir::isa<ir::UndefValue>(i.getOperand(0)) && ir::isa<ir::Constant>(i.getOperand(2)) &&
-                           ir::cast<ir::Constant>(i.getOperand(2))->isNullValue(); // a scalar is the first lane of its register
-        return make(op::shuffle, type, first && element_of(type->getScalarType()) >= element_type::f16 ? fold_hint::always : fold_hint::none);
+    case ir::Instruction::Fence:
+    case ir::Instruction::Unreachable: is_free = true; break;
+    case ir::Instruction::Alloca: is_free = ir::cast<ir::AllocaInst>(i).isStaticAlloca(); break;
+    case ir::Instruction::InsertElement:
+    case ir::Instruction::ExtractElement:
+    case ir::Instruction::ShuffleVector: is_free = is_free_shuffle(i); break;
+    case ir::Instruction::Br: is_free = !ir::cast<ir::BranchInst>(i).isConditional(); break; // it falls through
+    case ir::Instruction::Call: is_free = ir::cast<ir::CallInst>(i).isInlineAsm(); break;    // prepare_module accepts only empty assembly
+    default: break;
     }
-    case ir::Instruction::ExtractElement: {
-        const auto* const lane = ir::dyn_cast<ir::ConstantInt>(i.getOperand(1));
-        return make(op::shuffle, i.getOperand(0)->getType(),
-                    lane != nullptr && lane->isZero() && type->isFloatingPointTy() ? fold_hint::always : fold_hint::none);
-    }
-    case ir::Instruction::ShuffleVector: {
-        const auto& s = ir::cast<ir::ShuffleVectorInst>(i);
-        int offset = 0;
-        const bool low = s.isIdentity() || (s.isExtractSubvectorMask(offset) && offset == 0) || s.isIdentityWithPadding();
-        return make(op::shuffle, type, low ? fold_hint::always : fold_hint::none);
-    }
-    case ir::Instruction::Load: return make(op::load, type);
-    case ir::Instruction::Store: return make(op::store, i.getOperand(0)->getType());
-    case ir::Instruction::Br:
-        return make(op::branch, type, ir::cast<ir::BranchInst>(i).isConditional() ? fold_hint::none : fold_hint::always); // else it falls through
-    case ir::Instruction::Unreachable: return make(op::branch, type, fold_hint::always);
-    case ir::Instruction::Switch:
-    case ir::Instruction::Ret: return make(op::branch, type);
-    case ir::Instruction::Call: {
-        const auto& call = ir::cast<ir::CallInst>(i);
-        if (const auto* const known = ir::dyn_cast<ir::IntrinsicInst>(&call)) {
-            const auto code = class_of_intrinsic(*known);
-            const bool writes = code == op::store || code == op::scatter, sums = code == op::reduce;
-            return make(code, writes ? call.getArgOperand(0)->getType() : sums ? call.getArgOperand(call.arg_size() - 1)->getType() : type);
-        }
-        const auto* const f = call.getCalledFunction();
-        if (f != nullptr && f->isDeclaration()) return make(class_of_function(to_view(f->getName())), type);
-        if (call.isInlineAsm()) return make(op::move, type, fold_hint::always); // prepare_module accepts only empty assembly
-        return make(f != nullptr ? op::branch : op::call, type);
-    }
-    default: return make(op::unknown, type);
-    }
+    return is_free ? fold_hint::always : fold_hint::none;
+}
+
+/// Instruction class, type, lanes and context-free fold hint of an IR instruction. The hint `always` means that the instruction costs nothing. The
+/// caller handles called functions and memory intrinsics.
+inline instruction classify(const ::llvm::Instruction& i, const ::llvm::DataLayout& layout) {
+    const auto op = class_of(i);
+    auto made = on_type(op, operated_type(i, op), layout);
+    made.fold = context_free_fold(i);
+    return made;
 }
 
 } // namespace augur::inline v0::detail
