@@ -68,6 +68,86 @@ struct call_memory {
     std::int32_t result_code = 0;
 };
 
+/// Maps the memory of a buffer argument and returns its address. Error: io.
+/// @param b  null, or a size of 0: a buffer of unknown size
+inline result<std::uint64_t> map_argument(const ir_buffer* b, std::size_t number, const ir_options& o, fenced_memory& memory) {
+    const bool sized = b != nullptr && b->bytes > 0;
+    return memory.map(sized ? b->bytes : o.reserve_bytes, "argument " + std::to_string(number) + (sized ? "" : " (a buffer of unknown size)"));
+}
+
+/// The constant pointer `p` as a value of type `t`.
+inline ::llvm::Value* constant_pointer(::llvm::IRBuilder<>& at, const void* p, ::llvm::Type* t) {
+    return at.CreateIntToPtr(at.getInt64(reinterpret_cast<std::uint64_t>(p)), t);
+}
+
+/// Arguments of a packed function of TVM: all elements of `ir_options::arguments` are tensors. Error: io.
+inline result<std::vector<::llvm::Value*>> packed_arguments(::llvm::IRBuilder<>& at, const ::llvm::Function& f, packed_form form, const ir_options& o,
+                                                            fenced_memory& memory, call_memory& kept) {
+    for (std::size_t i = 0; i < o.arguments.size(); ++i) {
+        const auto& b = std::get<ir_buffer>(o.arguments[i]);
+        const auto data = map_argument(&b, i, o, memory);
+        if (!data) return data.error();
+        kept.shapes.push_back(b.shape);
+        const auto bits = b.type == element_type::i1 ? std::int64_t{1} : bytes_of(b.type) * 8;
+        const std::uint8_t code = b.type == element_type::bf16 ? 4 : b.type == element_type::i1 ? 1 : is_float(b.type) ? 2 : 0;
+        kept.tensors.push_back(std::make_unique<dl_tensor>(dl_tensor{reinterpret_cast<void*>(*data), 1, 0, static_cast<std::int32_t>(b.shape.size()),
+                                                                     code, static_cast<std::uint8_t>(bits), 1, nullptr, nullptr, 0}));
+    }
+    for (std::size_t i = 0; i < kept.tensors.size(); ++i) {
+        auto& t = *kept.tensors[i];
+        t.shape = kept.shapes[i].data();
+        kept.values.push_back(&t);
+        kept.codes.push_back(7); // kTVMDLTensorHandle
+        kept.anys.push_back({7, 0, &t});
+    }
+    const auto parameter = [&](unsigned i) { return f.getFunctionType()->getParamType(i); };
+    const auto pointer = [&](const void* p, unsigned i) { return constant_pointer(at, p, parameter(i)); };
+    ::llvm::Value* const n = at.getInt32(static_cast<std::uint32_t>(kept.tensors.size()));
+    if (form == packed_form::c)
+        return std::vector<::llvm::Value*>{
+            pointer(kept.values.data(), 0), pointer(kept.codes.data(), 1), n,
+            pointer(kept.result, 3),        pointer(&kept.result_code, 4), ::llvm::Constant::getNullValue(parameter(5))};
+    return std::vector<::llvm::Value*>{::llvm::Constant::getNullValue(parameter(0)), pointer(kept.anys.data(), 1), n, pointer(kept.result, 3)};
+}
+
+/// Arguments of a function that takes buffers and numbers. The integer parameters of TVM's functions `*_compute_` are the device and have no element
+/// in `ir_options::arguments`. Errors: invalid_argument (the message names the parameter); io.
+inline result<std::vector<::llvm::Value*>> plain_arguments(::llvm::IRBuilder<>& at, const ::llvm::Function& f, bool tvm, const ir_options& o,
+                                                           fenced_memory& memory) {
+    namespace ir = ::llvm;
+    const auto refuse = [&](std::size_t i, const std::string& text) {
+        return error{errc::invalid_argument, "argument " + std::to_string(i) + " of '" + f.getName().take_front(80).str() + "': " + text};
+    };
+    std::vector<ir::Value*> arguments;
+    std::size_t next = 0;
+    for (const auto& a : f.args()) {
+        auto* const t = a.getType();
+        const ir_argument* given = nullptr;
+        if (!(tvm && t->isIntegerTy()) && next < o.arguments.size()) given = &o.arguments[next];
+        const std::size_t number = tvm ? next : a.getArgNo();
+        if (!(tvm && t->isIntegerTy())) ++next;
+        if (t->isPointerTy()) {
+            if (given != nullptr && !std::holds_alternative<ir_buffer>(*given)) return refuse(number, "expected a buffer, got a number");
+            const auto data = map_argument(given != nullptr ? std::get_if<ir_buffer>(given) : nullptr, number, o, memory);
+            if (!data) return data.error();
+            arguments.push_back(constant_pointer(at, reinterpret_cast<void*>(*data), t));
+        } else if (t->isIntegerTy() && t->getIntegerBitWidth() <= 64) {
+            const auto* const value = given != nullptr ? std::get_if<std::int64_t>(given) : nullptr;
+            if (value == nullptr && !tvm) return refuse(number, "expected an integer in ir_options.arguments, got none");
+            arguments.push_back(ir::ConstantInt::getSigned(t, value != nullptr ? *value : 0));
+        } else if (t->isFloatingPointTy()) {
+            const auto* const value = given != nullptr ? std::get_if<double>(given) : nullptr;
+            arguments.push_back(ir::ConstantFP::get(t, value != nullptr ? *value : 1.0));
+        } else {
+            return refuse(number, "expected a parameter of pointer, integer or floating-point type");
+        }
+    }
+    if (next < o.arguments.size())
+        return error{errc::invalid_argument, "'" + f.getName().take_front(80).str() + "' takes " + std::to_string(next) + " arguments, got " +
+                                                 std::to_string(o.arguments.size())};
+    return arguments;
+}
+
 /// Adds the function `i32 augur.entry()`, which calls the program with its arguments, and returns its name.
 /// Errors: invalid_argument (the message names the parameter); io.
 inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, const ir_options& o, fenced_memory& memory, call_memory& kept) {
@@ -77,85 +157,18 @@ inline result<std::string> add_entry(::llvm::Module& m, ::llvm::Function& f, con
     auto* const type = ir::FunctionType::get(ir::Type::getInt32Ty(context), false);
     auto* const made = ir::Function::Create(type, ir::GlobalValue::ExternalLinkage, name, m);
     ir::IRBuilder<> at(ir::BasicBlock::Create(context, "", made));
-    const auto pointer = [&](const void* p, ir::Type* t) { return at.CreateIntToPtr(at.getInt64(reinterpret_cast<std::uint64_t>(p)), t); };
-    const auto buffer = [&](const ir_buffer* b, std::size_t i) {
-        const std::uint64_t bytes = b != nullptr && b->bytes > 0 ? b->bytes : o.reserve_bytes;
-        return memory.map(bytes, "argument " + std::to_string(i) + (b != nullptr && b->bytes > 0 ? "" : " (a buffer of unknown size)"));
-    };
-    const auto refuse = [&](std::size_t i, const std::string& text) {
-        return error{errc::invalid_argument, "argument " + std::to_string(i) + " of '" + f.getName().take_front(80).str() + "': " + text};
-    };
-    std::vector<ir::Value*> arguments;
-    bool all_tensors = !o.arguments.empty();
-    for (const auto& a : o.arguments) {
+    const bool all_tensors = !o.arguments.empty() && std::all_of(o.arguments.begin(), o.arguments.end(), [](const ir_argument& a) {
         const auto* const b = std::get_if<ir_buffer>(&a);
-        all_tensors = all_tensors && b != nullptr && !b->shape.empty();
-    }
+        return b != nullptr && !b->shape.empty();
+    });
     const auto form = packed_form_of(f);
-    if (form != packed_form::none && all_tensors) {
-        for (std::size_t i = 0; i < o.arguments.size(); ++i) {
-            const auto& b = std::get<ir_buffer>(o.arguments[i]);
-            const auto data = buffer(&b, i);
-            if (!data) return data.error();
-            const bool real = is_float(b.type);
-            kept.shapes.push_back(b.shape);
-            const auto bits = b.type == element_type::i1 ? std::int64_t{1} : bytes_of(b.type) * 8;
-            const std::uint8_t code = b.type == element_type::bf16 ? 4 : b.type == element_type::i1 ? 1 : real ? 2 : 0;
-            kept.tensors.push_back(
-                std::make_unique<dl_tensor>(dl_tensor{reinterpret_cast<void*>(*data), 1, 0, static_cast<std::int32_t>(b.shape.size()), code,
-                                                      static_cast<std::uint8_t>(bits), 1, nullptr, nullptr, 0}));
-        }
-        for (std::size_t i = 0; i < kept.tensors.size(); ++i) {
-            auto& t = *kept.tensors[i];
-            t.shape = kept.shapes[i].data();
-            kept.values.push_back(&t);
-            kept.codes.push_back(7); // kTVMDLTensorHandle
-            kept.anys.push_back({7, 0, &t});
-        }
-        const auto n = at.getInt32(static_cast<std::uint32_t>(kept.tensors.size()));
-        const auto* const p = f.getFunctionType();
-        if (form == packed_form::c)
-            arguments = {pointer(kept.values.data(), p->getParamType(0)),
-                         pointer(kept.codes.data(), p->getParamType(1)),
-                         n,
-                         pointer(kept.result, p->getParamType(3)),
-                         pointer(&kept.result_code, p->getParamType(4)),
-                         ir::Constant::getNullValue(p->getParamType(5))};
-        else
-            arguments = {ir::Constant::getNullValue(p->getParamType(0)), pointer(kept.anys.data(), p->getParamType(1)), n,
-                         pointer(kept.result, p->getParamType(3))};
-    } else {
-        const bool tvm = to_view(f.getName()).ends_with("_compute_"); // its integer parameters are the device and have no arguments
-        std::size_t next = 0;
-        for (const auto& a : f.args()) {
-            auto* const t = a.getType();
-            const ir_argument* given = nullptr;
-            if (!(tvm && t->isIntegerTy()) && next < o.arguments.size()) given = &o.arguments[next];
-            const std::size_t number = tvm ? next : a.getArgNo();
-            if (!(tvm && t->isIntegerTy())) ++next;
-            if (t->isPointerTy()) {
-                if (given != nullptr && !std::holds_alternative<ir_buffer>(*given)) return refuse(number, "expected a buffer, got a number");
-                const auto data = buffer(given != nullptr ? std::get_if<ir_buffer>(given) : nullptr, number);
-                if (!data) return data.error();
-                arguments.push_back(pointer(reinterpret_cast<void*>(*data), t));
-            } else if (t->isIntegerTy() && t->getIntegerBitWidth() <= 64) {
-                const auto* const value = given != nullptr ? std::get_if<std::int64_t>(given) : nullptr;
-                if (value == nullptr && !tvm) return refuse(number, "expected an integer in ir_options.arguments, got none");
-                arguments.push_back(ir::ConstantInt::getSigned(t, value != nullptr ? *value : 0));
-            } else if (t->isFloatingPointTy()) {
-                const auto* const value = given != nullptr ? std::get_if<double>(given) : nullptr;
-                arguments.push_back(ir::ConstantFP::get(t, value != nullptr ? *value : 1.0));
-            } else {
-                return refuse(number, "expected a parameter of pointer, integer or floating-point type");
-            }
-        }
-        if (next < o.arguments.size())
-            return error{errc::invalid_argument, "'" + f.getName().take_front(80).str() + "' takes " + std::to_string(next) + " arguments, got " +
-                                                     std::to_string(o.arguments.size())};
-    }
-    auto* const call = at.CreateCall(&f, arguments);
+    const bool tvm = to_view(f.getName()).ends_with("_compute_");
+    const auto arguments =
+        form != packed_form::none && all_tensors ? packed_arguments(at, f, form, o, memory, kept) : plain_arguments(at, f, tvm, o, memory);
+    if (!arguments) return arguments.error();
+    auto* const call = at.CreateCall(&f, *arguments);
     call->setCallingConv(f.getCallingConv());
-    const bool status = form != packed_form::none || to_view(f.getName()).ends_with("_compute_");
+    const bool status = form != packed_form::none || tvm;
     if (status && f.getReturnType()->isIntegerTy(32)) at.CreateRet(call);
     else at.CreateRet(at.getInt32(0));
     return name;
