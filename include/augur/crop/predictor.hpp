@@ -17,6 +17,7 @@
 /// T(b) and the misprediction penalty.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -26,8 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include <augur/crop/detail/memory_costs.hpp>
 #include <augur/crop/prediction.hpp>
-#include <augur/program/cache/access_costs.hpp>
 #include <augur/program/features.hpp>
 #include <augur/program/pipeline/edge_costs.hpp>
 #include <augur/program/pipeline/register_traffic.hpp>
@@ -55,26 +56,35 @@ public:
     [[nodiscard]] result<prediction> predict(const program_features& p, int threads = 1);
 
 private:
-    /// Memory costs of a function.
-    struct memory_costs {
-        double extra = 0;           ///< cycles of a load beyond the latency of the first cache, Eq. 6
-        double interval = 0;        ///< minimum cycles between two accesses due to bandwidth
-        std::vector<double> shares; ///< shares of the accesses by cache level, then memory
-    };
     /// Executed instructions of a function.
     struct tally {
         double loads = 0, stores = 0, all = 0, unknown = 0;
         std::array<double, 3> by_source{};
     };
 
-    result<memory_costs> memory_of(const std::vector<memory_features>& list, int threads) const;
-    static const associativity_profile* set_profile_for(const memory_features& m, const cache_level& cache);
-    result<double> hits(const memory_features& m, const cache_level& cache, int threads) const;
+    /// Sums over the functions of a program.
+    struct totals {
+        tally ran;
+        double accesses = 0;
+        std::vector<double> by_limit, by_unit; ///< cycles; the last unit is that of default costs
+    };
+
     void lower(const control_flow_graph& flow);
     tally count(const control_flow_graph& flow) const;
     static control_flow_graph repeated_iterations(const function_features& f);
     double run(const control_flow_graph& flow, std::uint64_t entries, const std::vector<double>& misses);
     void limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out);
+    std::vector<level_share> empty_levels() const;
+    static function_share empty_share(const function_features& f, const std::vector<level_share>& levels);
+    double simulate(const control_flow_graph& flow, std::uint64_t entries, const detail::memory_costs& memory, const tally& ran,
+                    function_share& share);
+    double fill_blocks(const control_flow_graph& flow, double part, double interval, function_share& share);
+    void divide_stalls(const std::vector<double>& shares, double stalls, std::vector<level_share>& levels) const;
+    tally predict_function(const function_features& f, const detail::memory_costs& memory, double part, int threads, function_share& share);
+    std::size_t unit_index(const std::string& name) const;
+    std::string unit_name(std::size_t unit) const;
+    void add_function(const function_share& share, const tally& ran, double part, prediction& out, totals& sum) const;
+    void finish(totals& sum, prediction& out) const;
 
     machine machine_;
     options options_;
@@ -85,65 +95,6 @@ private:
     std::vector<lowered_block> lowered_;
     std::vector<double> cycles_, near_cycles_, unit_busy_; ///< by block; by block when every access hits the first cache; by unit
 };
-
-/// The exact profile for the sets and ways of a cache; null when there is none.
-inline const associativity_profile* predictor::set_profile_for(const memory_features& m, const cache_level& cache) {
-    for (const auto& s : m.sets)
-        if (s.line_bytes == cache.line_bytes && s.sets == sets_of(cache) && s.hits.size() >= static_cast<std::size_t>(cache.ways)) return &s;
-    return nullptr;
-}
-
-/// Hit rate of a cache over all accesses, with `threads` threads.
-inline result<double> predictor::hits(const memory_features& m, const cache_level& cache, int threads) const {
-    // Threads are spread evenly over the instances of a cache.
-    const int instances = (std::max)(1, machine_.processors / cache.sharers);
-    const int together = (std::min)(cache.sharers, (threads + instances - 1) / instances);
-    if (together > 1 && m.threads > 1) return hit_rate(m.shared, cache);
-    if (options_.set_profiles && together == 1)
-        if (const auto* const sets = set_profile_for(m, cache)) return hit_rate(*sets, cache);
-    if (together == 1) return hit_rate(m.own, cache);
-    // Without a profile of interleaved threads, each thread has an equal part of the cache.
-    auto part = cache;
-    const auto sets = (std::max)(std::int64_t{1}, static_cast<std::int64_t>(sets_of(cache)) / together);
-    part.bytes = sets * cache.ways * cache.line_bytes;
-    return hit_rate(m.own, part);
-}
-
-inline result<predictor::memory_costs> predictor::memory_of(const std::vector<memory_features>& list, int threads) const {
-    memory_costs out;
-    const auto levels = machine_.caches.size();
-    std::vector<double> rates(levels, 1.0);
-    if (const auto* m = memory_for(list, threads)) {
-        for (std::size_t i = 0; i < levels; ++i) {
-            const auto rate = hits(*m, machine_.caches[i], threads);
-            if (!rate) return rate.error();
-            rates[i] = *rate;
-        }
-    }
-    const auto access = memory_access_costs(machine_, rates, options_.eq6, threads);
-    if (!access) return access.error();
-    out.extra = access->latency - machine_.caches.front().latency;
-    // The share of a level is Eq. 6 with cost 1 for that level and 0 for the others.
-    std::vector<double> one(levels, 0.0), line_cycles(levels, 0.0);
-    for (std::size_t i = 0; i < levels; ++i) {
-        one[i] = 1;
-        out.shares.push_back(average_cost(rates, one, 0, options_.eq6));
-        one[i] = 0;
-        const auto& c = machine_.caches[i];
-        if (i > 0 && c.bytes_per_cycle > 0) line_cycles[i] = static_cast<double>(c.line_bytes) / c.bytes_per_cycle;
-    }
-    out.shares.push_back(average_cost(rates, one, 1, options_.eq6));
-    if (options_.bandwidth) { // a miss of the first cache transfers a whole line; the load units limit the first cache itself
-        const std::vector<double> none(levels, 0.0);
-        const auto far = memory_access_costs(machine_, none, options_.eq6, threads); // cost of an access that misses all caches
-        if (!far) return far.error();
-        out.interval = average_cost(rates, line_cycles, far->cycles_per_byte * static_cast<double>(machine_.caches.back().line_bytes), options_.eq6);
-        if (const auto* const m = memory_for(list, threads); m != nullptr && options_.set_profiles)
-            if (const auto* const sets = set_profile_for(*m, machine_.caches.front()))
-                out.interval = (std::max)(out.interval, cycles_of_sets(*sets, machine_.caches.front()));
-    }
-    return out;
-}
 
 inline void predictor::lower(const control_flow_graph& flow) {
     std::vector<native_code> one;
@@ -263,118 +214,167 @@ inline void predictor::limits(std::uint32_t b, double interval, double per_run, 
         out.limited_by = limit::front;
     } else {
         out.limited_by = limit::unit;
-        const auto u = static_cast<std::size_t>(busiest - unit_busy_.begin());
-        out.unit = u < machine_.units.size() ? machine_.units[u].name : "default";
+        out.unit = unit_name(static_cast<std::size_t>(busiest - unit_busy_.begin()));
     }
+}
+
+inline std::size_t predictor::unit_index(const std::string& name) const {
+    std::size_t u = 0;
+    while (u < machine_.units.size() && machine_.units[u].name != name) ++u;
+    return u;
+}
+inline std::string predictor::unit_name(std::size_t unit) const { return unit < machine_.units.size() ? machine_.units[unit].name : "default"; }
+
+/// The cache levels of the machine, then memory, without accesses.
+inline std::vector<level_share> predictor::empty_levels() const {
+    std::vector<level_share> levels;
+    for (const auto& c : machine_.caches) levels.push_back({"L" + std::to_string(c.level), 0, 0});
+    levels.push_back({"memory", 0, 0});
+    return levels;
+}
+
+/// The share of a function that takes no time.
+inline function_share predictor::empty_share(const function_features& f, const std::vector<level_share>& levels) {
+    function_share share;
+    share.name = f.name;
+    share.parallel = f.parallel;
+    share.levels = levels;
+    for (const auto& b : f.flow.values()) share.blocks.push_back({b.name, 0, 0, 0, limit::none, {}});
+    return share;
+}
+
+/// Fills cycles_ and near_cycles_, and the load costs of `share`. Returns the cycles of mispredicted branches.
+inline double predictor::simulate(const control_flow_graph& flow, std::uint64_t entries, const detail::memory_costs& memory, const tally& ran,
+                                  function_share& share) {
+    // The load interval covers the bandwidth of loads and stores; a store counts twice (read for ownership and write-back).
+    const double load_interval = ran.loads > 0 ? memory.interval * (ran.loads + 2 * ran.stores) / ran.loads : 0;
+    const double store_interval = ran.loads > 0 ? 0 : 2 * memory.interval;
+    const auto misses = options_.branches && options_.superblocks ? branch_misses(flow, machine_.core.predicted_trips) : std::vector<double>{};
+    share.load_latency = machine_.caches.front().latency + memory.extra;
+    share.load_interval = load_interval;
+
+    const bool far = options_.breakdown && (memory.extra > 0 || memory.interval > 0);
+    costs_->set_memory(0, 0);
+    if (far) {
+        run(flow, entries, misses);
+        near_cycles_ = cycles_;
+    }
+    costs_->set_memory(memory.extra, load_interval, store_interval);
+    const double mispredicted = run(flow, entries, misses);
+    if (!far) near_cycles_ = cycles_;
+    return mispredicted;
+}
+
+/// Fills the blocks of `share` from cycles_ and near_cycles_, and adds their cycles to it. Returns their stall cycles.
+/// @param part      factor from the counts of the whole program to those of one thread
+/// @param interval  minimum cycles between two accesses
+inline double predictor::fill_blocks(const control_flow_graph& flow, double part, double interval, function_share& share) {
+    double stalls = 0;
+    for (std::uint32_t b = 0; b < flow.size(); ++b) {
+        auto& block = share.blocks[b];
+        block.count = static_cast<double>(flow[b].count) * part;
+        block.cycles = cycles_[b] * part;
+        block.stall_cycles = (std::max)(0.0, cycles_[b] - near_cycles_[b]) * part;
+        share.cycles += block.cycles;
+        stalls += block.stall_cycles;
+        if (options_.breakdown && block.count > 0) limits(b, interval, block.cycles / block.count, block.stall_cycles / block.count, block);
+    }
+    return stalls;
+}
+
+/// Divides stall cycles among the levels by accesses served times latency beyond that of the first level.
+/// @param shares  (levels) shares of the accesses
+inline void predictor::divide_stalls(const std::vector<double>& shares, double stalls, std::vector<level_share>& levels) const {
+    const auto weight = [&](std::size_t i) {
+        return shares[i] * ((i < machine_.caches.size() ? machine_.caches[i].latency : machine_.memory.latency) - machine_.caches[0].latency);
+    };
+    double sum = 0;
+    for (std::size_t i = 0; i < levels.size(); ++i) sum += weight(i);
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+        levels[i].share = shares[i];
+        levels[i].stall_cycles = sum > 0 ? stalls * weight(i) / sum : 0;
+    }
+}
+
+/// Predicts one function into its empty share. Returns its executed instructions, of all threads.
+/// pre: f.count > 0
+inline predictor::tally predictor::predict_function(const function_features& f, const detail::memory_costs& memory, double part, int threads,
+                                                    function_share& share) {
+    const bool repeats = options_.superblocks && f.parallel && f.count > f.launches;
+    const control_flow_graph repeated = repeats ? repeated_iterations(f) : control_flow_graph();
+    const control_flow_graph& flow = repeats ? repeated : f.flow;
+    lower(flow);
+    const tally ran = count(flow);
+    share.mispredict_cycles = simulate(flow, repeats ? f.launches : f.count, memory, ran, share) * part;
+    const double stalls = fill_blocks(flow, part, memory.interval, share);
+    if (f.parallel && threads > 1) share.launch_cycles = static_cast<double>(f.launches) * machine_.core.parallel_launch;
+    share.cycles += share.launch_cycles;
+    divide_stalls(memory.shares, stalls, share.levels);
+    return ran;
+}
+
+/// Adds a predicted function to the program.
+inline void predictor::add_function(const function_share& share, const tally& ran, double part, prediction& out, totals& sum) const {
+    const double touched = (ran.loads + ran.stores) * part;
+    for (std::size_t i = 0; i < share.levels.size(); ++i) {
+        out.levels[i].share += share.levels[i].share * touched;
+        out.levels[i].stall_cycles += share.levels[i].stall_cycles;
+    }
+    out.mispredict_cycles += share.mispredict_cycles;
+    out.launch_cycles += share.launch_cycles;
+    out.cycles += share.cycles;
+    for (const auto& block : share.blocks) {
+        sum.by_limit[static_cast<std::size_t>(block.limited_by)] += block.cycles;
+        if (block.limited_by == limit::unit) sum.by_unit[unit_index(block.unit)] += block.cycles;
+    }
+    sum.accesses += touched;
+    sum.ran.all += ran.all * part;
+    sum.ran.unknown += ran.unknown * part;
+    for (std::size_t i = 0; i < 3; ++i) sum.ran.by_source[i] += ran.by_source[i] * part;
+}
+
+/// Turns the sums over the functions into shares, the bottleneck and the time of the program.
+inline void predictor::finish(totals& sum, prediction& out) const {
+    for (auto& l : out.levels) l.share = sum.accesses > 0 ? l.share / sum.accesses : 0;
+    if (sum.ran.all > 0) {
+        out.unknown_share = sum.ran.unknown / sum.ran.all;
+        for (std::size_t i = 0; i < 3; ++i) out.trust[i] = sum.ran.by_source[i] / sum.ran.all;
+    }
+    auto& by_limit = sum.by_limit;
+    by_limit[static_cast<std::size_t>(limit::branches)] = out.mispredict_cycles;
+    by_limit[static_cast<std::size_t>(limit::launch)] = out.launch_cycles;
+    by_limit[static_cast<std::size_t>(limit::none)] = 0;
+    if (out.cycles > 0 && options_.breakdown) {
+        out.limited_by = static_cast<limit>(std::max_element(by_limit.begin(), by_limit.end()) - by_limit.begin());
+        if (out.limited_by == limit::unit)
+            out.unit = unit_name(static_cast<std::size_t>(std::max_element(sum.by_unit.begin(), sum.by_unit.end()) - sum.by_unit.begin()));
+    }
+    out.seconds = out.cycles / machine_.clock_hz;
 }
 
 inline result<prediction> predictor::predict(const program_features& p, int threads) {
     if (threads < 1) return error{errc::invalid_argument, "crop: expected at least 1 thread, got " + std::to_string(threads)};
     if (auto fits = check_features(p); !fits) return error{fits.error().code, "crop: " + fits.error().detail};
     prediction out;
-    threads = (std::min)(threads, machine_.processors);
-    out.threads = threads;
-    tally ran;
-    double accesses = 0;
-    std::vector<double> limited(limit_names.size(), 0.0), by_unit(machine_.units.size() + 1, 0.0);
-    for (std::size_t i = 0; i <= machine_.caches.size(); ++i)
-        out.levels.push_back({i < machine_.caches.size() ? "L" + std::to_string(machine_.caches[i].level) : "memory", 0, 0});
-
+    out.threads = (std::min)(threads, machine_.processors);
+    const auto levels = empty_levels();
+    out.levels = levels;
+    totals sum;
+    sum.by_limit.assign(limit_names.size(), 0.0);
+    sum.by_unit.assign(machine_.units.size() + 1, 0.0);
     for (const auto& f : p.functions) {
-        auto& share = out.functions.emplace_back();
-        share.name = f.name;
-        share.parallel = f.parallel;
-        share.levels = out.levels;
-        for (auto& l : share.levels) l = {std::move(l.name), 0, 0};
-        for (const auto& b : f.flow.values()) {
+        for (const auto& b : f.flow.values())
             for (const auto& i : b.code.values()) out.unknown += i.op == instruction_class::unknown ? 1U : 0U;
-            share.blocks.push_back({b.name, 0, 0, 0, limit::none, {}});
-        }
+        auto& share = out.functions.emplace_back(empty_share(f, levels));
         if (f.count == 0) continue;
-        const auto memory = memory_of(f.memory.empty() ? p.memory : f.memory, threads);
+        const auto memory = detail::memory_costs_of(machine_, options_, f.memory.empty() ? p.memory : f.memory, out.threads);
         if (!memory) return error{memory.error().code, "crop: function '" + f.name.substr(0, 80) + "': " + memory.error().detail};
         // Eq. 3 scales all counts of a function by the same factor.
-        const double part = effective_count(f.count, 1, threads, f.parallel, f.launches) / static_cast<double>(f.count);
-        const bool repeats = options_.superblocks && f.parallel && f.count > f.launches;
-        const control_flow_graph repeated = repeats ? repeated_iterations(f) : control_flow_graph();
-        const control_flow_graph& flow = repeats ? repeated : f.flow;
-        const std::uint64_t entries = repeats ? f.launches : f.count;
-        lower(flow);
-        const tally t = count(flow);
-        // The load interval covers the bandwidth of loads and stores; a store counts twice (read for ownership and write-back).
-        const double load_interval = t.loads > 0 ? memory->interval * (t.loads + 2 * t.stores) / t.loads : 0;
-        const double store_interval = t.loads > 0 ? 0 : 2 * memory->interval;
-        const auto misses = options_.branches && options_.superblocks ? branch_misses(flow, machine_.core.predicted_trips) : std::vector<double>{};
-
-        const bool far = options_.breakdown && (memory->extra > 0 || memory->interval > 0);
-        costs_->set_memory(0, 0);
-        if (far) {
-            run(flow, entries, misses);
-            near_cycles_ = cycles_;
-        }
-        costs_->set_memory(memory->extra, load_interval, store_interval);
-        share.mispredict_cycles = run(flow, entries, misses) * part;
-        if (!far) near_cycles_ = cycles_;
-        share.load_latency = machine_.caches.front().latency + memory->extra;
-        share.load_interval = load_interval;
-        double stalls = 0;
-        for (std::uint32_t b = 0; b < flow.size(); ++b) {
-            auto& block = share.blocks[b];
-            block.count = static_cast<double>(flow[b].count) * part;
-            block.cycles = cycles_[b] * part;
-            block.stall_cycles = (std::max)(0.0, cycles_[b] - near_cycles_[b]) * part;
-            share.cycles += block.cycles;
-            stalls += block.stall_cycles;
-            if (options_.breakdown && block.count > 0)
-                limits(b, memory->interval, block.cycles / block.count, block.stall_cycles / block.count, block);
-            limited[static_cast<std::size_t>(block.limited_by)] += block.cycles;
-            if (block.limited_by == limit::unit) {
-                std::size_t u = 0;
-                while (u < machine_.units.size() && machine_.units[u].name != block.unit) ++u;
-                by_unit[u] += block.cycles;
-            }
-        }
-        if (f.parallel && threads > 1) share.launch_cycles = static_cast<double>(f.launches) * machine_.core.parallel_launch;
-        share.cycles += share.launch_cycles;
-        // Stalls are divided among the levels by accesses served times latency beyond that of the first level.
-        double sum = 0;
-        const auto weight = [&](std::size_t i) {
-            return memory->shares[i] *
-                   ((i < machine_.caches.size() ? machine_.caches[i].latency : machine_.memory.latency) - machine_.caches[0].latency);
-        };
-        for (std::size_t i = 0; i < share.levels.size(); ++i) sum += weight(i);
-        const double touched = (t.loads + t.stores) * part;
-        for (std::size_t i = 0; i < share.levels.size(); ++i) {
-            share.levels[i].share = memory->shares[i];
-            share.levels[i].stall_cycles = sum > 0 ? stalls * weight(i) / sum : 0;
-            out.levels[i].share += memory->shares[i] * touched;
-            out.levels[i].stall_cycles += share.levels[i].stall_cycles;
-        }
-        accesses += touched;
-        out.mispredict_cycles += share.mispredict_cycles;
-        out.launch_cycles += share.launch_cycles;
-        out.cycles += share.cycles;
-        ran.all += t.all * part;
-        ran.unknown += t.unknown * part;
-        for (std::size_t i = 0; i < 3; ++i) ran.by_source[i] += t.by_source[i] * part;
+        const double part = effective_count(f.count, 1, out.threads, f.parallel, f.launches) / static_cast<double>(f.count);
+        const tally ran = predict_function(f, *memory, part, out.threads, share);
+        add_function(share, ran, part, out, sum);
     }
-
-    for (auto& l : out.levels) l.share = accesses > 0 ? l.share / accesses : 0;
-    if (ran.all > 0) {
-        out.unknown_share = ran.unknown / ran.all;
-        for (std::size_t i = 0; i < 3; ++i) out.trust[i] = ran.by_source[i] / ran.all;
-    }
-    limited[static_cast<std::size_t>(limit::branches)] = out.mispredict_cycles;
-    limited[static_cast<std::size_t>(limit::launch)] = out.launch_cycles;
-    limited[static_cast<std::size_t>(limit::none)] = 0;
-    if (out.cycles > 0 && options_.breakdown) {
-        out.limited_by = static_cast<limit>(std::max_element(limited.begin(), limited.end()) - limited.begin());
-        if (out.limited_by == limit::unit) {
-            const auto u = static_cast<std::size_t>(std::max_element(by_unit.begin(), by_unit.end()) - by_unit.begin());
-            out.unit = u < machine_.units.size() ? machine_.units[u].name : "default";
-        }
-    }
-    out.seconds = out.cycles / machine_.clock_hz;
+    finish(sum, out);
     return out;
 }
 
