@@ -101,6 +101,17 @@ TEST_CASE("ansor_log: logs of chance, damaged, in blocks of any size, read as th
     CHECK(bad > static_cast<std::size_t>(rounds));
 }
 
+TEST_CASE("ansor_log: with the line ends of another system it is the same log") {
+    std::string text;
+    for (const char c : log_header() + to_text(logs::record(0)) + to_text(logs::record(1)) + tvm_line(0) + "\n") (c == '\n' ? text += '\r' : text) += c;
+    const auto seen = compare_text(text);
+    CHECK(seen.difference.empty());
+    CHECK(seen.bad.empty());
+    CHECK(seen.summary.ours);
+    CHECK(seen.summary.records == 2);
+    CHECK(seen.summary.torn); // the line of TVM
+}
+
 TEST_CASE("ansor_log: what repeats is shown once") {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += tvm_line(i % 4) + "\n";

@@ -5,11 +5,10 @@
 /// @file
 /// Fast parallel reader of tuning logs by TVM's auto_scheduler (v0.2 to v0.6) and by augur, plain or compressed.
 ///
-/// The reader accepts the same logs as record/log_reader.hpp, with the same values and error messages. It is faster because logs repeat themselves:
-/// the reader finds tasks and steps that it has read before by their bytes and parses only new ones. A line that is not formatted as TVM formats it
-/// goes to the strict parser.
+/// The reader accepts the same logs as record/log_reader.hpp, with the same values and error messages (rules: record/record_assembler.hpp). It is
+/// faster because logs repeat themselves: the reader finds tasks and steps that it has read before by their bytes and parses only new ones. A line that
+/// is not formatted as TVM formats it goes to the strict parser.
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <concepts>
@@ -28,10 +27,53 @@
 #include <augur/core/executor.hpp>
 #include <augur/io/byte_source.hpp>
 #include <augur/io/detail/ansor_line_parser.hpp>
-#include <augur/record/log_reader.hpp>
 #include <augur/record/record.hpp>
+#include <augur/record/record_assembler.hpp>
 
 namespace augur::inline v0 {
+
+namespace detail {
+
+/// Store of a record_assembler that gives records to a sink: the pending record and the record being parsed.
+template <trial_sink K>
+class sink_records {
+public:
+    sink_records(K& sink, const log_read_options& options) : sink_(&sink), parser_(sink, options) {}
+
+    bool parse(std::string_view text, std::size_t number, bad_line& problem) { return parser_.parse(text, number, entries_[1 - pending_], problem); }
+    void keep(std::string_view text) noexcept {
+        pending_ = 1 - pending_;
+        pending_line_ = text;
+    }
+    [[nodiscard]] record& pending() noexcept { return entries_[pending_].rest; }
+    [[nodiscard]] std::string_view pending_line() const noexcept { return pending_line_; }
+    void drop() noexcept { pending().foreign = false; } // tells the parser to reset the entry: a damaged comment can have set some of its fields
+    result<void> give() {
+        const entry& e = entries_[pending_];
+        const record& r = e.rest;
+        return sink_->add(
+            record_view{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign});
+    }
+
+    /// Copies the line of the pending record, which is a view of the buffer.
+    void own_pending_line() {
+        if (pending_line_.data() == own_line_.data()) return;
+        own_line_.assign(pending_line_);
+        pending_line_ = own_line_;
+    }
+
+private:
+    using entry = typename ansor_line_parser<K>::entry;
+
+    K* sink_;
+    ansor_line_parser<K> parser_;
+    std::array<entry, 2> entries_;
+    std::size_t pending_ = 0;       ///< index of the pending record
+    std::string_view pending_line_; ///< in the buffer of the reader or in own_line_
+    std::string own_line_;
+};
+
+} // namespace detail
 
 /// Reads one log into a sink.
 ///
@@ -42,15 +84,15 @@ template <trial_sink K>
 class ansor_log_reader {
 public:
     /// `name`: file name for messages. `block`: initial size of the buffer in bytes.
-    ansor_log_reader(std::string name, K& sink, log_read_options options = {}, std::size_t block = std::size_t{1} << 18U)
-        : name_(std::move(name)), options_(std::move(options)), parser_(sink, options_), sink_(&sink), buffer_(block + padding) {}
+    ansor_log_reader(std::string name, K& sink, const log_read_options& options = {}, std::size_t block = std::size_t{1} << 18U)
+        : records_(std::move(name), options, detail::sink_records<K>(sink, options)), longest_(options.limits.document), buffer_(block + padding) {}
 
     /// Reads from `source.read(char*, size_t) -> result<size_t>` to the end or until `stop()` is true.
     /// A damaged compressed file is reported as a bad line at the point of damage.
     /// Errors: io; version_mismatch (an augur log of another version); errors of the sink; with `strict`, the first bad line or torn record.
     template <class Source, class Stop>
     [[nodiscard]] result<void> read(Source& source, const Stop& stop) {
-        for (bool open = true; open && failed_.code == errc{} && !stop();) {
+        for (bool open = true; open && !records_.failed() && !stop();) {
             make_room();
             const auto got = source.read(buffer_.data() + end_, buffer_.size() - padding - end_);
             open = got && *got > 0;
@@ -59,11 +101,11 @@ public:
             lines();
             if (!got) {
                 if (got.error().code != errc::parse) return got.error();
-                refuse(number_ + 1, 1, errc::parse, got.error().detail);
+                records_.refuse(number_ + 1, 1, errc::parse, got.error().detail);
             }
         }
-        if (failed_.code == errc{} && !stop()) last_line();
-        if (failed_.code != errc{}) return failed_;
+        if (!records_.failed() && !stop()) last_line();
+        if (records_.failed()) return records_.error();
         return {};
     }
     template <class Source>
@@ -71,20 +113,16 @@ public:
         return read(source, [] { return false; });
     }
 
-    [[nodiscard]] const log_summary& summary() const noexcept { return summary_; }
+    [[nodiscard]] const log_summary& summary() const noexcept { return records_.summary(); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; } ///< bytes read, after decompression
 
 private:
-    using entry = typename detail::ansor_line_parser<K>::entry;
     static constexpr std::size_t padding = 64;
 
     /// Moves the unread bytes to the front of the buffer and makes sure that there is room after them.
     void make_room() {
-        if (has_pending_ && pending_line_.data() != kept_line_.data()) {
-            kept_line_.assign(pending_line_);
-            pending_line_ = kept_line_;
-        }
-        if (end_ - begin_ > options_.limits.document) { // drops the part of the line that is in the buffer, so that the memory stays bounded
+        if (records_.has_pending()) records_.store().own_pending_line();
+        if (end_ - begin_ > longest_) { // drops the part of the line that is in the buffer, so that the memory stays bounded
             dropping_ = true;
             begin_ = end_ = searched_ = 0;
         }
@@ -96,7 +134,7 @@ private:
     }
 
     void lines() {
-        while (failed_.code == errc{}) {
+        while (!records_.failed()) {
             char* const from = buffer_.data() + begin_;
             const std::size_t held = end_ - begin_;
             const void* const newline = held > searched_ ? std::memchr(from + searched_, '\n', held - searched_) : nullptr;
@@ -107,147 +145,31 @@ private:
             const auto length = static_cast<std::size_t>(static_cast<const char*>(newline) - from);
             searched_ = 0;
             begin_ += length + 1;
-            line({from, length});
+            line({from, length}, false);
         }
     }
     void last_line() {
         const std::string_view text(buffer_.data() + begin_, end_ - begin_);
         if (!text.empty() || dropping_) {
             buffer_[end_] = '\n';
-            unended_ = !dropping_ && text.size() <= options_.limits.document;
-            line(text);
+            line(text, true);
         }
-        if (failed_.code == errc{}) finish();
+        if (!records_.failed()) records_.finish(number_);
     }
-    void line(std::string_view text) {
+    void line(std::string_view text, bool unended) {
         ++number_;
-        if (std::exchange(dropping_, false) || text.size() > options_.limits.document) {
-            damage_pending();
-            refuse(number_, 1, errc::limit, "a line beyond the limit of " + std::to_string(options_.limits.document) + " bytes");
-            return;
-        }
-        accept(text);
+        if (std::exchange(dropping_, false) || text.size() > longest_) records_.refuse_too_long(number_);
+        else records_.accept({text, number_, unended});
     }
 
-    // The functions below follow log_reader (record/log_reader.hpp), which explains the rules.
-
-    void accept(std::string_view line) {
-        if (line.empty() || line == "\r") return;
-        if (line.front() == '{') return record_line(line);
-        if (line.starts_with(record_comment_prefix)) return complete(line);
-        if (line.starts_with(log_header_prefix)) return header(line);
-        if (unended_ && may_be_torn(line, summary_.ours)) return tear();
-        damage_pending();
-        if (line.front() != '#' && line.front() != ' ') refuse(number_, 1, errc::parse, "neither a record nor a comment");
-    }
-
-    void record_line(std::string_view line) {
-        bad_line problem;
-        const bool good = parser_.parse(line, number_, entries_[1 - pending_], problem);
-        if (unended_ && (summary_.ours || !good)) {
-            if (has_pending_) give_pending();
-            return tear();
-        }
-        if (!good) {
-            damage_pending();
-            return refuse(problem.line, problem.column, problem.code, std::string(problem.reason));
-        }
-        if (has_pending_) give_pending();
-        pending_ = 1 - pending_;
-        pending_line_ = line;
-        pending_number_ = number_;
-        has_pending_ = true;
-    }
-
-    void complete(std::string_view line) {
-        if (has_pending_) {
-            const auto read = read_record_comment(pending_line_, line, waiting().rest, number_);
-            if (read) {
-                summary_.ours = true;
-                summary_.last_sequence = (std::max)(summary_.last_sequence, waiting().rest.sequence);
-                return give_pending();
-            }
-            if (!unended_) {
-                drop_pending();
-                return refuse(number_, 1, read.error().code, read.error().detail);
-            }
-        }
-        if (unended_) tear();
-        else refuse(number_, 1, errc::parse, "expected a record line before its comment line");
-    }
-
-    void header(std::string_view line) {
-        damage_pending();
-        if (has_pending_) give_pending();
-        const auto check = check_log_header(line, number_);
-        if (check) {
-            summary_.ours = true;
-        } else if (check.error().code == errc::version_mismatch) {
-            if (failed_.code == errc{}) failed_ = {errc::version_mismatch, name_ + ":" + check.error().detail};
-        } else if (unended_) {
-            tear();
-        } else {
-            summary_.ours = true;
-            refuse(number_, 1, errc::parse, check.error().detail);
-        }
-    }
-
-    void finish() {
-        if (!has_pending_ || summary_.torn) return;
-        if (summary_.ours) tear();
-        else give_pending();
-    }
-    void give_pending() {
-        has_pending_ = false;
-        ++summary_.records;
-        const entry& e = waiting();
-        const record& r = e.rest;
-        if (r.foreign) ++summary_.foreign;
-        const record_view trial{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign};
-        if (auto added = sink_->add(trial); !added && failed_.code == errc{}) failed_ = added.error();
-    }
-    entry& waiting() noexcept { return entries_[pending_]; }
-    void drop_pending() {
-        has_pending_ = false;
-        waiting().rest.foreign = false; // tells the parser to reset the entry: a damaged comment can have set some of its fields
-    }
-    void damage_pending() {
-        if (!has_pending_ || !summary_.ours) return;
-        has_pending_ = false;
-        refuse(pending_number_, 1, errc::parse, "the comment of the record is damaged");
-    }
-    void tear() {
-        has_pending_ = false;
-        summary_.torn = true;
-        tell(number_, 1, errc::parse, "the log ends within a record");
-    }
-    void refuse(std::size_t line, std::size_t column, errc code, const std::string& reason) {
-        ++summary_.bad;
-        tell(line, column, code, reason);
-    }
-    void tell(std::size_t line, std::size_t column, errc code, const std::string& reason) {
-        const bad_line bad{name_, line, column, code, reason};
-        if (options_.on_bad_line) options_.on_bad_line(bad);
-        if (options_.strict && failed_.code == errc{}) failed_ = {code, bad.text()};
-    }
-
-    std::string name_;
-    log_read_options options_;
-    detail::ansor_line_parser<K> parser_;
-    K* sink_;
+    detail::record_assembler<detail::sink_records<K>> records_;
+    std::size_t longest_; ///< limit on a line in bytes
     std::vector<char> buffer_;
     std::size_t begin_ = 0, end_ = 0; ///< range of unread bytes in the buffer
     std::size_t searched_ = 0;        ///< number of unread bytes that were searched and have no newline
     std::size_t number_ = 0;          ///< number of the last line read, from 1
     std::uint64_t bytes_ = 0;
-    log_summary summary_;
-    std::array<entry, 2> entries_;  ///< the pending record, whose comment line may follow, and the record being read
-    std::size_t pending_ = 0;       ///< index of the pending record
-    std::string_view pending_line_; ///< in the buffer or in kept_line_
-    std::string kept_line_;
-    std::size_t pending_number_ = 0;
-    bool has_pending_ = false, unended_ = false, dropping_ = false;
-    error failed_{};
+    bool dropping_ = false; ///< the first part of the current line was dropped
 };
 
 /// Report about one file.

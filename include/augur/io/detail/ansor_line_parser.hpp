@@ -24,9 +24,9 @@
 #include <augur/core/number.hpp>
 #include <augur/io/detail/text_cache.hpp>
 #include <augur/record/ansor_line.hpp>
-#include <augur/record/log_reader.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/record/record.hpp>
+#include <augur/record/record_assembler.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/schedule/steps_json.hpp>
 
@@ -215,7 +215,6 @@ public:
         if (quick(line, out)) return true;
         return strict(line, number, out, problem);
     }
-    [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
 
 private:
     struct known_task {
@@ -238,7 +237,7 @@ private:
         if (!task(line, at, out) || !steps(at, end, out) || !at.eat(']') || !at.eat(']') || !at.eat(',') || !measured(at, out) || !at.eat(',') ||
             !at.eat_name('v') || !version(at, end, out) || !at.eat('}'))
             return false;
-        while (*at.at == ' ' || *at.at == '\r') ++at.at;
+        while (*at.at == ' ') ++at.at;
         if (at.at != end) return false;
         commit(out);
         return true;
