@@ -14,6 +14,7 @@
 #include <augur/tlp/vocabulary.hpp>
 #include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/tlp/inference/frozen_model.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/split.hpp>
 
 namespace mycc { // a compiler and a search framework that know nothing of augur

@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/dataset.hpp>
 #include <augur/schedule/steps.hpp>
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/dataset.hpp>
 #include <augur/schedule/steps.hpp>
 #include <doctest/doctest.h>

@@ -14,6 +14,7 @@
 #include <augur/tlp/weights_file.hpp>
 #include <augur/program/features_json.hpp>
 #include <augur/program/reuse/profile_json.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/file.hpp>
 #include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>

@@ -2,6 +2,7 @@
 #include "pins.hpp"
 
 #include <augur/core/executor.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/tlp/inference/frozen_model.hpp>
 #include <augur/tlp/online.hpp>

@@ -11,6 +11,7 @@
 #include <augur/tlp/row_table.hpp>
 #include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/tlp/online.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/dataset.hpp>
 
 #ifdef AUGUR_HAS_XGBOOST

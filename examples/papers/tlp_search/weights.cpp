@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <augur/dataset/builder.hpp>
 #include <augur/io/ansor_dataset.hpp>
 #include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/tlp/weights_file.hpp>

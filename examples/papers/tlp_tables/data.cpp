@@ -10,6 +10,7 @@
 #include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_dataset.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/file.hpp>
 #include <augur/dataset/split.hpp>
 

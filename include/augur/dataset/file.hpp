@@ -9,9 +9,9 @@
 /// has a magic number, version, byte order, schema (a hash of the names and element sizes of the arrays), file size, content hash, a number given by
 /// the caller, the element count of each array, and a hash of the header. The file is not portable between byte orders.
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -22,7 +22,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,9 +31,10 @@
 #include <unistd.h>
 
 #include <augur/core/error.hpp>
-#include <augur/core/hash.hpp>
 #include <augur/dataset/dataset.hpp>
+#include <augur/dataset/detail/file_format.hpp>
 #include <augur/dataset/detail/packed_ids.hpp>
+#include <augur/dataset/detail/xxh64.hpp>
 #include <augur/dataset/primitive_table.hpp>
 #include <augur/record/file_descriptor.hpp>
 #include <augur/record/measurement.hpp>
@@ -49,144 +49,6 @@ struct dataset_expectation {
 };
 
 namespace detail {
-
-/// XXH64 (Collet; github.com/Cyan4973/xxHash, doc/xxhash_spec.md), seed 0, incremental. A change within one aligned 8-byte word always changes the
-/// hash.
-class xxh64 {
-public:
-    void add(const void* from, std::size_t size) {
-        const auto* bytes = static_cast<const unsigned char*>(from);
-        length_ += size;
-        while (size > 0) {
-            if (held_ == 0 && size >= stripe) {
-                eat(bytes);
-                bytes += stripe;
-                size -= stripe;
-                continue;
-            }
-            const std::size_t n = (std::min)(size, stripe - held_);
-            std::memcpy(hold_.data() + held_, bytes, n);
-            bytes += n;
-            size -= n;
-            if ((held_ += n) == stripe) {
-                eat(hold_.data());
-                held_ = 0;
-            }
-        }
-    }
-    [[nodiscard]] std::uint64_t value() const {
-        std::uint64_t h = p5;
-        if (length_ >= stripe) {
-            h = std::rotl(lane_[0], 1) + std::rotl(lane_[1], 7) + std::rotl(lane_[2], 12) + std::rotl(lane_[3], 18);
-            for (const std::uint64_t l : lane_) h = (h ^ round(0, l)) * p1 + p4;
-        }
-        h += length_;
-        std::size_t i = 0;
-        for (; i + 8 <= held_; i += 8) h = std::rotl(h ^ round(0, word<std::uint64_t>(hold_.data() + i)), 27) * p1 + p4;
-        if (i + 4 <= held_) {
-            h = std::rotl(h ^ (word<std::uint32_t>(hold_.data() + i) * p1), 23) * p2 + p3;
-            i += 4;
-        }
-        for (; i < held_; ++i) h = std::rotl(h ^ (hold_[i] * p5), 11) * p1;
-        h = (h ^ (h >> 33U)) * p2;
-        h = (h ^ (h >> 29U)) * p3;
-        return h ^ (h >> 32U);
-    }
-
-private:
-    static constexpr std::uint64_t p1 = 0x9E3779B185EBCA87ULL, p2 = 0xC2B2AE3D27D4EB4FULL, p3 = 0x165667B19E3779F9ULL, p4 = 0x85EBCA77C2B2AE63ULL,
-                                   p5 = 0x27D4EB2F165667C5ULL;
-    static constexpr std::size_t stripe = 32;
-
-    static std::uint64_t round(std::uint64_t lane, std::uint64_t input) { return std::rotl(lane + input * p2, 31) * p1; }
-    template <class T>
-    static std::uint64_t word(const unsigned char* from) {
-        T w;
-        std::memcpy(&w, from, sizeof w);
-        return w;
-    }
-    void eat(const unsigned char* from) {
-        for (std::size_t i = 0; i < 4; ++i) lane_[i] = round(lane_[i], word<std::uint64_t>(from + 8 * i));
-    }
-
-    std::array<std::uint64_t, 4> lane_{p1 + p2, p2, 0, ~p1 + 1};
-    std::array<unsigned char, stripe> hold_{};
-    std::size_t held_ = 0;
-    std::uint64_t length_ = 0;
-};
-
-inline constexpr std::size_t dataset_sections = 17;
-
-/// Header of a data set file, as it is stored.
-struct dataset_head {
-    std::array<char, 8> magic{'A', 'U', 'G', 'U', 'R', 'S', 'E', 'T'};
-    std::uint32_t version = 2; // version 1 had ids of four bytes
-    std::uint32_t byte_order = 0x01020304;
-    std::uint64_t schema = 0;
-    std::uint64_t size = 0;                               ///< bytes of the file
-    std::uint64_t content = 0;                            ///< hash of `counts` and of all bytes after the header
-    std::uint64_t origin = 0;                             ///< number given by the caller
-    std::array<std::uint64_t, dataset_sections> counts{}; ///< elements of each array
-    std::uint64_t seal = 0;                               ///< hash of the fields above
-
-    [[nodiscard]] std::uint64_t seal_of() const {
-        xxh64 hash;
-        hash.add(this, offsetof(dataset_head, seal));
-        return hash.value();
-    }
-};
-static_assert(std::has_unique_object_representations_v<dataset_head> && sizeof(dataset_head) % 8 == 0);
-
-/// Arrays of a file in file order.
-struct dataset_arrays {
-    std::span<const std::uint64_t> report;
-    std::span<const std::uint64_t> text_first;
-    std::span<const char> text_bytes;
-    std::span<const std::uint32_t> kinds;
-    std::span<const std::uint32_t> item_first;
-    std::span<const item_tag> tags;
-    std::span<const std::int64_t> words;
-    std::span<const std::uint64_t> name_first;
-    std::span<const char> name_bytes;
-    std::span<const std::uint64_t> source_first;
-    std::span<const char> source_bytes;
-    std::span<const task_row> tasks;
-    std::span<const std::uint32_t> task_sources;
-    std::span<const double> seconds;
-    std::span<const outcome> status;
-    std::span<const id_list> lists;
-    std::span<const packed_id> ids;
-
-    /// Calls `f(name, span)` for each array until f returns false. While a file is written, `lists` and `ids` are empty: `emit` computes them.
-    template <class A, class F>
-    static constexpr bool each(A& a, F&& f) {
-        return f("report", a.report) && f("text_first", a.text_first) && f("text_bytes", a.text_bytes) && f("kinds", a.kinds) &&
-               f("item_first", a.item_first) && f("tags", a.tags) && f("words", a.words) && f("name_first", a.name_first) &&
-               f("name_bytes", a.name_bytes) && f("source_first", a.source_first) && f("source_bytes", a.source_bytes) && f("tasks", a.tasks) &&
-               f("task_sources", a.task_sources) && f("seconds", a.seconds) && f("status", a.status) && f("lists", a.lists) && f("ids", a.ids);
-    }
-};
-static_assert(std::has_unique_object_representations_v<task_row> && sizeof(id_list) == 8 && sizeof(outcome) == 1 && sizeof(item_tag) == 1);
-
-using report_numbers = std::array<std::uint64_t, sizeof(dataset_report) / sizeof(std::uint64_t)>;
-
-[[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
-
-/// Header with the schema, counts and size of a file of `arrays`, with `lists` and `ids` elements in the last two arrays.
-inline dataset_head head_of(const dataset_arrays& arrays, std::uint64_t lists, std::uint64_t ids) {
-    dataset_head head;
-    head.schema = fnv1a64("augur data set");
-    head.size = sizeof head;
-    std::size_t i = 0;
-    dataset_arrays::each(arrays, [&]<class T>(std::string_view name, std::span<const T> s) {
-        const std::uint64_t count = name == "lists" ? lists : name == "ids" ? ids : s.size();
-        head.schema = fnv1a64(std::to_string(sizeof(T)), fnv1a64(name, head.schema));
-        head.size += padded(count * sizeof(T));
-        head.counts[i++] = count;
-        return true;
-    });
-    return head;
-}
 
 /// Owner of a mapped file.
 struct mapping {
@@ -264,78 +126,15 @@ struct dataset_file_access {
 
     /// Checks the consistency of the arrays, which a hash does not guarantee, and builds the data set. Error: parse.
     static result<dataset> adopt(const std::string& path, const detail::dataset_arrays& a, std::shared_ptr<const void> keep) {
-        const auto wrong = [&](std::string message) { return error{errc::parse, path + ": " + std::move(message)}; };
-        const auto rises = [](const auto& first, std::uint64_t end) {
-            if (first.empty() || first.front() != 0 || first.back() != end) return false;
-            for (std::size_t i = 1; i < first.size(); ++i)
-                if (first[i] < first[i - 1]) return false;
-            return true;
-        };
         detail::dataset_store s;
-        constexpr std::size_t report_size = std::tuple_size_v<detail::report_numbers>;
-        if (a.report.size() != report_size)
-            return wrong("expected " + std::to_string(report_size) + " numbers in the report, got " + std::to_string(a.report.size()));
-        detail::report_numbers numbers;
-        std::copy(a.report.begin(), a.report.end(), numbers.begin());
-        s.report = std::bit_cast<dataset_report>(numbers);
-
-        primitive_table& p = s.primitives;
-        if (!rises(a.text_first, a.text_bytes.size()) || !detail::text_pool::lent(a.text_first, a.text_bytes, p.texts_))
-            return wrong("expected distinct texts of primitives in ascending order of offset");
-        if (!rises(a.name_first, a.name_bytes.size()) || !detail::text_pool::lent(a.name_first, a.name_bytes, s.names))
-            return wrong("expected distinct names of tasks in ascending order of offset");
-        if (!rises(a.source_first, a.source_bytes.size()) || !detail::text_pool::lent(a.source_first, a.source_bytes, s.sources))
-            return wrong("expected distinct names of sources in ascending order of offset");
-        if (!rises(a.item_first, a.words.size()) || a.tags.size() != a.words.size() || a.item_first.size() != a.kinds.size() + 1)
-            return wrong("expected the items of the primitives in ascending order of offset");
-        for (std::size_t i = 0; i < a.words.size(); ++i)
-            if (a.tags[i] > detail::item_tag::name ||
-                (a.tags[i] == detail::item_tag::name && static_cast<std::uint64_t>(a.words[i]) >= p.texts_.size()))
-                return wrong("item " + std::to_string(i) + " of the primitives: expected a number or a name");
-        p.kinds_ = detail::column<std::uint32_t>::lent(a.kinds);
-        p.first_ = detail::column<std::uint32_t>::lent(a.item_first);
-        p.tags_ = detail::column<detail::item_tag>::lent(a.tags);
-        p.words_ = detail::column<std::int64_t>::lent(a.words);
-        for (primitive_id id = 0; id < a.kinds.size(); ++id) {
-            if (a.kinds[id] >= p.texts_.size()) return wrong("primitive " + std::to_string(id) + ": expected the index of a text as kind");
-            const std::uint64_t h = primitive_table::hash(a.kinds[id], p.tags(id), p.words(id));
-            if (p.find(h, a.kinds[id], p.tags(id), p.words(id)) != detail::hash_index::none)
-                return wrong("primitive " + std::to_string(id) + ": expected distinct primitives, got a duplicate");
-            p.index_.insert(h, id);
-        }
-
-        const std::uint64_t records = a.lists.size();
-        if (a.seconds.size() != records || a.status.size() != records)
-            return wrong("expected one latency and one outcome for each of " + std::to_string(records) + " records");
-        std::uint64_t place = 0;
-        for (std::size_t r = 0; r < records; ++r) {
-            const bool ok = a.status[r] == outcome::ok;
-            const bool latency = ok ? std::isfinite(a.seconds[r]) && a.seconds[r] > 0 : a.seconds[r] == std::numeric_limits<double>::infinity();
-            if (a.status[r] > outcome::unstable || !latency)
-                return wrong("record " + std::to_string(r) + ": the outcome and the latency contradict each other");
-            if (a.lists[r].place() != place || a.lists[r].length() > a.ids.size() - place)
-                return wrong("record " + std::to_string(r) + ": expected its primitives directly after those of the previous record");
-            place += a.lists[r].length();
-        }
-        if (place != a.ids.size()) return wrong("expected " + std::to_string(place) + " primitive ids, got " + std::to_string(a.ids.size()));
-        for (const detail::packed_id id : a.ids)
-            if (id.get() >= a.kinds.size())
-                return wrong("expected a primitive id below " + std::to_string(a.kinds.size()) + ", got " + std::to_string(id.get()));
-        std::uint64_t record = 0, source = 0;
-        for (std::size_t t = 0; t < a.tasks.size(); ++t) {
-            const detail::task_row& row = a.tasks[t];
-            if (row.key >= s.names.size() || row.target >= s.names.size() || row.first != record || row.last <= row.first || row.last > records ||
-                row.first_source != source || row.last_source < source || row.last_source > a.task_sources.size())
-                return wrong("task " + std::to_string(t) + ": expected its records and sources directly after those of the previous task");
-            record = row.last;
-            source = row.last_source;
-        }
-        if (record != records || source != a.task_sources.size()) return wrong("the last records or sources belong to no task");
-        for (const std::uint32_t n : a.task_sources)
-            if (n >= s.sources.size())
-                return wrong("expected a source number below " + std::to_string(s.sources.size()) + ", got " + std::to_string(n));
-        if (s.report.records != records || s.report.ids != a.ids.size() || s.report.primitives != a.kinds.size())
-            return wrong("the counts of the report differ from the sizes of the arrays");
+        std::string fault = adopt_report(a, s.report);
+        if (fault.empty()) fault = adopt_texts(a, s);
+        if (fault.empty()) fault = adopt_primitives(a, s.primitives);
+        if (fault.empty()) fault = detail::fault_of_records(a);
+        if (fault.empty()) fault = detail::fault_of_tasks(a, s.names.size(), s.sources.size());
+        if (fault.empty() && (s.report.records != a.lists.size() || s.report.ids != a.ids.size() || s.report.primitives != a.kinds.size()))
+            fault = "the counts of the report differ from the sizes of the arrays";
+        if (!fault.empty()) return error{errc::parse, path + ": " + fault};
 
         s.tasks = detail::column<detail::task_row>::lent(a.tasks);
         s.task_sources = detail::column<std::uint32_t>::lent(a.task_sources);
@@ -345,6 +144,57 @@ struct dataset_file_access {
         s.mapped_ids = a.ids.data();
         s.mapping = std::move(keep);
         return dataset(std::make_shared<const detail::dataset_store>(std::move(s)));
+    }
+
+private:
+    // Each of these functions checks some arrays and fills the part of the store that they belong to. It returns the fault; empty: none.
+
+    static std::string adopt_report(const detail::dataset_arrays& a, dataset_report& report) {
+        constexpr std::size_t report_size = std::tuple_size_v<detail::report_numbers>;
+        if (a.report.size() != report_size)
+            return "expected " + std::to_string(report_size) + " numbers in the report, got " + std::to_string(a.report.size());
+        detail::report_numbers numbers;
+        std::copy(a.report.begin(), a.report.end(), numbers.begin());
+        report = std::bit_cast<dataset_report>(numbers);
+        return {};
+    }
+
+    /// Do the offsets `first` ascend from 0 to `end`?
+    template <class T>
+    static bool rises(std::span<const T> first, std::uint64_t end) {
+        return !first.empty() && first.front() == 0 && first.back() == end && std::is_sorted(first.begin(), first.end());
+    }
+
+    static std::string adopt_texts(const detail::dataset_arrays& a, detail::dataset_store& s) {
+        if (!rises(a.text_first, a.text_bytes.size()) || !detail::text_pool::lent(a.text_first, a.text_bytes, s.primitives.texts_))
+            return "expected distinct texts of primitives in ascending order of offset";
+        if (!rises(a.name_first, a.name_bytes.size()) || !detail::text_pool::lent(a.name_first, a.name_bytes, s.names))
+            return "expected distinct names of tasks in ascending order of offset";
+        if (!rises(a.source_first, a.source_bytes.size()) || !detail::text_pool::lent(a.source_first, a.source_bytes, s.sources))
+            return "expected distinct names of sources in ascending order of offset";
+        return {};
+    }
+
+    /// pre: `p` has its texts
+    static std::string adopt_primitives(const detail::dataset_arrays& a, primitive_table& p) {
+        if (!rises(a.item_first, a.words.size()) || a.tags.size() != a.words.size() || a.item_first.size() != a.kinds.size() + 1)
+            return "expected the items of the primitives in ascending order of offset";
+        for (std::size_t i = 0; i < a.words.size(); ++i)
+            if (a.tags[i] > detail::item_tag::name ||
+                (a.tags[i] == detail::item_tag::name && static_cast<std::uint64_t>(a.words[i]) >= p.texts_.size()))
+                return "item " + std::to_string(i) + " of the primitives: expected a number or a name";
+        p.kinds_ = detail::column<std::uint32_t>::lent(a.kinds);
+        p.first_ = detail::column<std::uint32_t>::lent(a.item_first);
+        p.tags_ = detail::column<detail::item_tag>::lent(a.tags);
+        p.words_ = detail::column<std::int64_t>::lent(a.words);
+        for (primitive_id id = 0; id < a.kinds.size(); ++id) {
+            if (a.kinds[id] >= p.texts_.size()) return "primitive " + std::to_string(id) + ": expected the index of a text as kind";
+            const std::uint64_t h = primitive_table::hash(a.kinds[id], p.tags(id), p.words(id));
+            if (p.find(h, a.kinds[id], p.tags(id), p.words(id)) != detail::hash_index::none)
+                return "primitive " + std::to_string(id) + ": expected distinct primitives, got a duplicate";
+            p.index_.insert(h, id);
+        }
+        return {};
     }
 };
 

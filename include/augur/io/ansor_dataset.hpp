@@ -17,6 +17,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/dataset.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <augur/io/detail/ansor_line_parser.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this type is no schedule: specialise augur::schedule_traits for it
-#include <augur/dataset/dataset.hpp>
+#include <augur/dataset/builder.hpp>
 struct plan {
 #if FAIL // it is the sink that a schedule is shown to
     void visit() const {}

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <augur/dataset/builder.hpp>
 #include <augur/schedule/steps.hpp>
 #include <doctest/doctest.h>
 

@@ -16,6 +16,7 @@
 #include <augur/core/executor.hpp>
 #include <augur/io/ansor_dataset.hpp>
 #include <augur/tlp/train/samples.hpp>
+#include <augur/dataset/builder.hpp>
 #include <augur/dataset/split.hpp>
 #include <augur/dataset/top_k.hpp>
 #include <augur/schedule/steps.hpp>
