@@ -103,7 +103,8 @@ TEST_CASE("ansor_log: logs of chance, damaged, in blocks of any size, read as th
 
 TEST_CASE("ansor_log: with the line ends of another system it is the same log") {
     std::string text;
-    for (const char c : log_header() + to_text(logs::record(0)) + to_text(logs::record(1)) + tvm_line(0) + "\n") (c == '\n' ? text += '\r' : text) += c;
+    for (const char c : log_header() + to_text(logs::record(0)) + to_text(logs::record(1)) + tvm_line(0) + "\n")
+        (c == '\n' ? text += '\r' : text) += c;
     const auto seen = compare_text(text);
     CHECK(seen.difference.empty());
     CHECK(seen.bad.empty());

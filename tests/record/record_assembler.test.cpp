@@ -94,8 +94,7 @@ TEST_CASE("record_assembler: the next line decides about a record line") {
     auto damaged = comment;
     damaged[60] = damaged[60] == 'x' ? 'y' : 'x';
     CHECK(assemble(line + damaged + ours).events == events{"drop", "log:2:1: the checksum does not match the record", "record 3"});
-    CHECK(assemble("nonsense\n" + ours + "{}\n").events ==
-          events{"log:1:1: neither a record nor a comment", "record 3", "log:4:7: no record"});
+    CHECK(assemble("nonsense\n" + ours + "{}\n").events == events{"log:1:1: neither a record nor a comment", "record 3", "log:4:7: no record"});
 }
 
 TEST_CASE("record_assembler: a log that ends within a record is torn there") {

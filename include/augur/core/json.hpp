@@ -194,12 +194,8 @@ public:
                 out.integer = *exact;
             }
         }
-        if (digits <= 19 && mantissa <= (std::uint64_t{1} << 53U) && scale >= -22 && scale <= 22) {
-            // both the mantissa and the power of ten are exact, so one operation rounds correctly (Clinger 1990)
-            const auto m = static_cast<double>(mantissa);
-            const double power = detail::powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
-            const double magnitude = scale < 0 ? m / power : m * power;
-            out.real = negative ? -magnitude : magnitude;
+        if (digits <= 19 && detail::exact_decimal(mantissa, scale, out.real)) {
+            if (negative) out.real = -out.real;
         } else {
             const auto real = parse_double(text);
             if (!real || !(*real <= (std::numeric_limits<double>::max)() && *real >= std::numeric_limits<double>::lowest()))

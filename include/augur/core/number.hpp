@@ -32,9 +32,19 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// The powers of ten that a double represents exactly. With a mantissa below 2^53, one operation rounds correctly (Clinger 1990).
+/// The powers of ten that a double represents exactly.
 inline constexpr std::array<double, 23> powers_of_ten{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/// Sets `out` to mantissa * 10^scale, correctly rounded, if mantissa and power are exact in a double, so that one operation rounds (Clinger 1990).
+/// False: `out` is unchanged; use `parse_double`.
+inline bool exact_decimal(std::uint64_t mantissa, std::int64_t scale, double& out) noexcept {
+    if (mantissa > (std::uint64_t{1} << 53U) || scale < -22 || scale > 22) return false;
+    const auto m = static_cast<double>(mantissa);
+    const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
+    out = scale < 0 ? m / power : m * power;
+    return true;
+}
 
 inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 

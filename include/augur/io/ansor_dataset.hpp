@@ -20,7 +20,7 @@
 #include <augur/dataset/builder.hpp>
 #include <augur/dataset/dataset.hpp>
 #include <augur/io/ansor_log.hpp>
-#include <augur/io/detail/ansor_line_parser.hpp>
+#include <augur/io/trial_sink.hpp>
 #include <augur/record/measurement.hpp>
 
 namespace augur::inline v0 {

@@ -27,6 +27,7 @@
 #include <augur/core/executor.hpp>
 #include <augur/io/byte_source.hpp>
 #include <augur/io/detail/ansor_line_parser.hpp>
+#include <augur/io/trial_sink.hpp>
 #include <augur/record/record.hpp>
 #include <augur/record/record_assembler.hpp>
 
@@ -51,8 +52,7 @@ public:
     result<void> give() {
         const entry& e = entries_[pending_];
         const record& r = e.rest;
-        return sink_->add(
-            record_view{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign});
+        return sink_->add(record_view{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign});
     }
 
     /// Copies the line of the pending record, which is a view of the buffer.

@@ -25,18 +25,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/core/number.hpp>
+#include <augur/io/detail/tvm_dag_body.hpp>
 #include <augur/io/detail/tvm_dag_extents.hpp>
 #include <augur/io/detail/tvm_dag_key.hpp>
+#include <augur/io/detail/tvm_dag_lexer.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/ir/expr.hpp>
+#include <augur/loopnest/schedule/state.hpp>
+#include <augur/schedule/steps.hpp>
 
 namespace augur::inline v0 {
 
@@ -55,32 +61,23 @@ struct tvm_dag {
 
 namespace detail {
 
-/// Recursive-descent parser of a DAG text.
+/// Parser of a DAG text.
 class tvm_dag_parser {
 public:
-    tvm_dag_parser(std::string_view text, const tvm_dag_limits& limits) : text_(text), limits_(limits) {}
+    tvm_dag_parser(std::string_view text, const tvm_dag_limits& limits) : in_(text), limits_(limits) {}
 
     result<tvm_dag> run(std::string_view key) {
-        while (at_ < text_.size()) {
-            if (out_.dag.ops.size() == limits_.operations) {
-                fail(errc::limit, "expected at most " + std::to_string(limits_.operations) + " operations");
-                break;
-            }
-            line_end_ = (std::min)(text_.find('\n', at_), text_.size());
-            const auto omitted = text_.substr(0, line_end_).find("..(OMITTED)..", at_);
-            if (omitted != std::string_view::npos) {
-                at_ = omitted;
-                fail(errc::unsupported, "expected the whole operation, the text was shortened where it was printed");
-            }
-            if (!failed() && !operation_line()) break;
-            if (failed()) break;
-            at_ = line_end_ + 1;
-            ++line_;
-            line_start_ = at_;
+        for (; in_.more_lines() && !in_.failed(); in_.next_line()) {
+            in_.begin_line();
+            if (out_.dag.ops.size() == limits_.operations)
+                in_.fail(errc::limit, "expected at most " + std::to_string(limits_.operations) + " operations");
+            else if (in_.seek("..(OMITTED).."))
+                in_.fail(errc::unsupported, "expected the whole operation, the text was shortened where it was printed");
+            else operation();
         }
-        if (failed()) return error_;
+        if (in_.failed()) return in_.error();
         if (out_.dag.ops.empty() || out_.dag.ops.back().placeholder())
-            return error{errc::parse, std::to_string(line_) + ":1: expected a computed tensor at the end of the DAG"};
+            return error{errc::parse, std::to_string(in_.line()) + ":1: expected a computed tensor at the end of the DAG"};
         if (auto done = read_result_shape(key, out_.dag); !done) return done.error();
         if (auto done = extent_inference(out_.dag, out_.assumed).run(); !done) return done.error();
         if (auto done = out_.dag.check(); !done) return done.error();
@@ -88,315 +85,71 @@ public:
     }
 
 private:
-    enum class sort : std::uint8_t { value, index, condition };
-    /// Part of a body. An index is also valid as a value.
-    struct term {
-        loopnest::expr e;
-        sort kind = sort::value;
-        int height = 0;
-    };
-    /// Read whose tensor is not resolved yet. The read expression has the index in `reads_` as its tensor id.
-    struct pending_read {
-        std::string_view name, indices;
-        std::size_t at, rank;
-        std::size_t tensor = 0;
-    };
-
-    std::string_view text_;
-    tvm_dag_limits limits_;
-    std::size_t at_ = 0, line_ = 1, line_start_ = 0, line_end_ = 0;
-    error error_;
-    tvm_dag out_;
-    std::vector<bool> read_;                      ///< (tensors) the tensor has a reader
-    std::vector<std::string_view> axes_, reduce_; ///< axes of the current operation
-    bool reduces_ = false;
-    std::vector<pending_read> reads_;
-
-    [[nodiscard]] bool failed() const noexcept { return error_.code != errc{}; }
-    /// Records the first error; later errors are ignored. Returns false.
-    bool fail(errc code, const std::string& message, std::size_t at) {
-        if (!failed()) error_ = {code, std::to_string(line_) + ":" + std::to_string(at - line_start_ + 1) + ": " + message};
-        return false;
-    }
-    bool fail(errc code, const std::string& message) { return fail(code, message, at_); }
-    bool expected(std::string_view item) {
-        skip_space();
-        std::string got = "the end of the line";
-        if (at_ < line_end_) {
-            const char c = text_[at_];
-            got = c >= ' ' && c <= '~' ? std::string("'") + c + "'" : "byte " + std::to_string(static_cast<unsigned char>(c));
-        }
-        return fail(errc::parse, "expected " + std::string(item) + ", got " + got);
-    }
-
-    void skip_space() {
-        while (at_ < line_end_ && text_[at_] == ' ') ++at_;
-    }
-    [[nodiscard]] char peek() const noexcept { return at_ < line_end_ ? text_[at_] : '\0'; }
-    bool accept(std::string_view token) {
-        skip_space();
-        if (!text_.substr(at_, line_end_ - at_).starts_with(token)) return false;
-        at_ += token.size();
-        return true;
-    }
-    bool expect(std::string_view token) { return accept(token) || expected("'" + std::string(token) + "'"); }
-    static bool starts_name(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-    /// Reads a name; empty if there is none.
-    std::string_view word() {
-        skip_space();
-        const auto begin = at_;
-        if (starts_name(peek()))
-            while (starts_name(peek()) || is_digit(peek()) || peek() == '.') ++at_;
-        return text_.substr(begin, at_ - begin);
-    }
-    bool integer(std::int64_t& value, std::string_view item) {
-        skip_space();
-        const auto begin = at_;
-        if (peek() == '-') ++at_;
-        while (is_digit(peek())) ++at_;
-        const auto digits = text_.substr(begin, at_ - begin);
-        if (digits.empty() || digits == "-") return expected(item);
-        const auto n = parse_int(digits);
-        if (!n || *n > tvm_max_integer || *n < -tvm_max_integer)
-            return fail(errc::limit, "expected an integer of at most 2^31, got " + std::string(digits.substr(0, 40)), begin);
-        value = *n;
-        return true;
-    }
-
-    bool operation_line() {
-        const auto begin = at_;
-        const auto name = word();
-        if (name.empty()) return expected("the name of an operation");
-        if (accept("=")) {
-            if (!expect("PLACEHOLDER") || !expect("[")) return false;
-            std::vector<std::int64_t> shape;
-            if (!accept("]")) {
-                do {
-                    if (!integer(shape.emplace_back(), "an extent")) return false;
-                    if (shape.back() < 1) return fail(errc::shape_mismatch, "expected extents of at least 1, got " + std::to_string(shape.back()));
-                    if (shape.size() > tvm_max_axes) return fail(errc::limit, "expected at most 64 dimensions");
-                } while (accept(","));
-                if (!expect("]")) return false;
-            }
-            out_.dag.input(std::string(name), shape);
-        } else {
-            if (!accept("(")) return expected("'(' or '='");
-            axes_.clear();
-            reduce_.clear();
-            reads_.clear();
-            if (!accept(")")) {
-                do {
-                    const auto axis = word();
-                    if (axis.empty()) return expected("the name of an axis");
-                    if (std::find(axes_.begin(), axes_.end(), axis) != axes_.end())
-                        return fail(errc::parse, "expected axes of different names, got " + std::string(axis) + " twice", at_ - axis.size());
-                    if (axes_.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 axes");
-                    axes_.push_back(axis);
-                } while (accept(","));
-                if (!expect(")")) return false;
-            }
-            const loopnest::reducer combine = accept("+=")     ? loopnest::reducer::sum
-                                              : accept("max=") ? loopnest::reducer::max
-                                              : accept("min=") ? loopnest::reducer::min
-                                                               : loopnest::reducer::none;
-            if (combine == loopnest::reducer::none && !accept("=")) return expected("'=', '+=', 'max=' or 'min='");
-            reduces_ = combine != loopnest::reducer::none;
-            term body;
-            if (!expression(body, 1, limits_.depth) || !value(body)) return false;
-            skip_space();
-            if (at_ != line_end_) return expected("an operator or the end of the line");
-            if (reduces_ && reduce_.empty()) return fail(errc::parse, "expected an axis to reduce over in the body of " + std::string(name), begin);
-            if (!resolve_reads()) return false;
-            body.e = rewrite(body.e, [&](const loopnest::expr_node& n, const std::vector<loopnest::expr>& operands) {
-                return n.op == loopnest::expr_op::read
-                           ? loopnest::ex::read(static_cast<int>(reads_[static_cast<std::size_t>(n.integer)].tensor), operands)
-                           : loopnest::expr();
-            });
-            const auto unknown = [](const std::vector<std::string_view>& names) {
-                std::vector<loopnest::loop_axis> list;
-                for (const auto n : names) list.push_back({std::string(n), 0});
-                return list;
-            };
-            out_.dag.compute(std::string(name), unknown(axes_), std::move(body.e), unknown(reduce_), combine);
-        }
+    bool operation() {
+        const auto begin = in_.position();
+        const auto name = in_.word();
+        if (name.empty()) return in_.expected("the name of an operation");
+        if (!(in_.accept("=") ? placeholder(name) : computed(name, begin))) return false;
         read_.push_back(false);
-        skip_space();
-        return at_ == line_end_ || expected("the end of the line");
+        return in_.at_line_end() || in_.expected("the end of the line");
     }
 
-    bool value(const term& t) { return t.kind != sort::condition || expected("a value, not a condition, before this"); }
-    bool index(const term& t) { return t.kind == sort::index || expected("an index, not a value or a condition, before this"); }
-
-    /// Makes a term of `e`, whose operands have at most this height. Error: limit.
-    bool combine(term& out, loopnest::expr e, sort kind, int height) {
-        if (height >= limits_.depth) return fail(errc::limit, "expected expressions at most " + std::to_string(limits_.depth) + " deep");
-        out = {std::move(e), kind, height + 1};
-        return true;
-    }
-
-    /// Operators and their precedence: 1: ||  2: &&  3: comparisons  4: + -  5: * /
-    static constexpr std::pair<std::string_view, int> operators[] = {{"||", 1}, {"&&", 2}, {"<=", 3}, {">=", 3}, {"==", 3}, {"!=", 3},
-                                                                     {"<", 3},  {">", 3},  {"+", 4},  {"-", 4},  {"*", 5},  {"/", 5}};
-
-    bool expression(term& out, int least, int depth) {
-        if (depth <= 0) return fail(errc::limit, "expected expressions at most " + std::to_string(limits_.depth) + " deep");
-        if (!primary(out, depth)) return false;
-        for (;;) {
-            std::string_view op;
-            int level = 0;
-            const auto begin = (skip_space(), at_);
-            for (const auto& [token, precedence] : operators)
-                if (op.empty() && precedence >= least && accept(token)) op = token, level = precedence;
-            if (op.empty()) return true;
-            term right;
-            if (!expression(right, level + 1, depth - 1) || !binary(out, op, level, right, begin)) return false;
-        }
-    }
-
-    bool binary(term& left, std::string_view op, int level, term& right, std::size_t at) {
-        const bool both_indices = left.kind == sort::index && right.kind == sort::index;
-        const int height = (std::max)(left.height, right.height);
-        auto& a = left.e;
-        auto& b = right.e;
-        const auto wrong = [&](const char* operands) {
-            return fail(errc::unsupported, "expected " + std::string(operands) + " around '" + std::string(op) + "'", at);
-        };
-        if (level <= 2) {
-            if (left.kind != sort::condition || right.kind != sort::condition) return wrong("conditions");
-            return combine(left, op == "&&" ? loopnest::ex::both(a, b) : loopnest::ex::either(a, b), sort::condition, height);
-        }
-        if (level == 3) {
-            if (!both_indices) return wrong("indices");
-            loopnest::expr e = op == "<" || op == "!=" ? loopnest::ex::less(a, b)
-                               : op == "<="            ? loopnest::ex::less_equal(a, b)
-                               : op == ">"             ? loopnest::ex::less(b, a)
-                               : op == ">="            ? loopnest::ex::less_equal(b, a)
-                                                       : loopnest::ex::equal(a, b);
-            if (op == "!=") e = loopnest::ex::either(e, loopnest::ex::less(b, a));
-            return combine(left, std::move(e), sort::condition, height + (op == "!=" ? 1 : 0));
-        }
-        if (left.kind == sort::condition || right.kind == sort::condition) return wrong("numbers");
-        if (op == "/" && both_indices) return wrong("at least one value, not indices,");
-        return combine(left, op == "+" ? a + b : op == "-" ? a - b : op == "*" ? a * b : a / b, both_indices ? sort::index : sort::value, height);
-    }
-
-    bool primary(term& out, int depth) {
-        skip_space();
-        if (accept("(bool)")) {
-            std::int64_t truth = 0;
-            return integer(truth, "0 or 1") &&
-                   combine(out, loopnest::ex::equal(loopnest::ex::integer(truth != 0 ? 1 : 0), loopnest::ex::integer(1)), sort::condition, 0);
-        }
-        if (accept("(")) return expression(out, 1, depth - 1) && expect(")");
-        if (is_digit(peek()) || peek() == '-') return number(out);
-        const auto begin = at_;
-        const auto name = word();
-        if (name.empty()) return expected("a number, a name or '('");
-        if (accept("(")) return call(out, name, begin, depth);
-        if (accept("[")) return read(out, name, begin, depth);
-        for (auto* list : {&axes_, &reduce_}) {
-            const auto found = std::find(list->begin(), list->end(), name);
-            const auto place = found - list->begin() + (list == &reduce_ ? static_cast<std::ptrdiff_t>(axes_.size()) : 0);
-            if (found != list->end()) return combine(out, loopnest::ex::axis(place), sort::index, 0);
-        }
-        if (!reduces_) return fail(errc::not_found, "expected an axis of the operation, got " + std::string(name), begin);
-        if (axes_.size() + reduce_.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 axes", begin);
-        reduce_.push_back(name); // the text has no list of reduce axes
-        return combine(out, loopnest::ex::axis(static_cast<std::int64_t>(axes_.size() + reduce_.size() - 1)), sort::index, 0);
-    }
-
-    bool number(term& out) {
-        const auto begin = at_;
-        if (peek() == '-') ++at_;
-        bool real = false;
-        while (is_digit(peek()) || peek() == '.' || peek() == 'e' || ((peek() == '+' || peek() == '-') && text_[at_ - 1] == 'e')) {
-            real = real || !is_digit(peek());
-            ++at_;
-        }
-        const auto digits = text_.substr(begin, at_ - begin);
-        if (peek() == 'f') real = true, ++at_;
-        if (starts_name(peek()) || is_digit(peek())) return expected("the end of a number");
-        if (!real) {
-            at_ = begin;
-            std::int64_t n = 0;
-            return integer(n, "an integer") && combine(out, loopnest::ex::integer(n), sort::index, 0);
-        }
-        const auto v = parse_double(digits);
-        if (!v) return fail(errc::parse, "expected a number, got " + std::string(digits.substr(0, 40)), begin);
-        if (!(*v <= 3.5e38 && *v >= -3.5e38)) return fail(errc::limit, "expected a float32, got " + std::string(digits.substr(0, 40)), begin);
-        return combine(out, loopnest::ex::constant(*v), sort::value, 0);
-    }
-
-    bool call(term& out, std::string_view name, std::size_t begin, int depth) {
-        static constexpr std::pair<std::string_view, std::size_t> functions[] = {
-            {"floordiv", 2}, {"floormod", 2}, {"max", 2},      {"min", 2},      {"select", 3}, {"tir.if_then_else", 3},
-            {"float32", 1},  {"tir.exp", 1},  {"tir.tanh", 1}, {"tir.sqrt", 1}, {"tir.erf", 1}};
-        const auto known = std::find_if(std::begin(functions), std::end(functions), [&](const auto& f) { return f.first == name; });
-        if (known == std::end(functions)) return fail(errc::unsupported, "expected a known function, got " + std::string(name.substr(0, 80)), begin);
-        std::vector<term> arguments(known->second);
-        int height = 0;
-        bool all_indices = true;
-        for (std::size_t i = 0; i < arguments.size(); ++i) {
-            if (i > 0 && !expect(",")) return false;
-            auto& a = arguments[i];
-            if (!expression(a, 1, depth - 1)) return false;
-            if (known->second == 3 && i == 0) {
-                if (a.kind != sort::condition) return expected("a condition before this");
-            } else if (!value(a)) {
-                return false;
-            }
-            height = (std::max)(height, a.height);
-            all_indices = all_indices && a.kind == sort::index;
-        }
-        if (!expect(")")) return false;
-        auto& a = arguments[0].e;
-        if (name == "floordiv" || name == "floormod") {
-            const auto& divisor = *arguments[1].e;
-            if (!all_indices) return fail(errc::unsupported, "expected indices in " + std::string(name), begin);
-            if (divisor.op != loopnest::expr_op::integer || divisor.integer < 1)
-                return fail(errc::unsupported, "expected a positive number as divisor of " + std::string(name), begin);
-            return combine(out, name == "floordiv" ? loopnest::ex::floor_div(a, divisor.integer) : loopnest::ex::floor_mod(a, divisor.integer),
-                           sort::index, height);
-        }
-        if (name == "max" || name == "min") {
-            auto& b = arguments[1].e;
-            return combine(out, name == "max" ? loopnest::ex::max(a, b) : loopnest::ex::min(a, b), all_indices ? sort::index : sort::value, height);
-        }
-        if (known->second == 3) {
-            if (a->op == loopnest::expr_op::equal && a->operands[0]->op == loopnest::expr_op::integer &&
-                a->operands[1]->op == loopnest::expr_op::integer) {
-                out = std::move(arguments[a->operands[0]->integer == a->operands[1]->integer ? 1 : 2]); // constant condition: select((bool)1, ., .)
-                return true;
-            }
-            return combine(out, loopnest::ex::select(a, arguments[1].e, arguments[2].e), sort::value, height);
-        }
-        if (name == "float32") out = {std::move(a), sort::value, height};
-        else
-            return combine(out,
-                           name == "tir.exp"    ? loopnest::ex::exp(a)
-                           : name == "tir.tanh" ? loopnest::ex::tanh(a)
-                           : name == "tir.sqrt" ? loopnest::ex::sqrt(a)
-                                                : loopnest::ex::erf(a),
-                           sort::value, height);
-        return true;
-    }
-
-    bool read(term& out, std::string_view name, std::size_t begin, int depth) {
-        std::vector<loopnest::expr> indices;
-        int height = 0;
-        const auto first = at_;
-        if (!accept("]")) {
+    bool placeholder(std::string_view name) {
+        if (!in_.expect("PLACEHOLDER") || !in_.expect("[")) return false;
+        std::vector<std::int64_t> shape;
+        if (!in_.accept("]")) {
             do {
-                term i;
-                if (!expression(i, 1, depth - 1) || !index(i)) return false;
-                if (indices.size() == tvm_max_axes) return fail(errc::limit, "expected at most 64 indices");
-                height = (std::max)(height, i.height);
-                indices.push_back(std::move(i.e));
-            } while (accept(","));
-            if (!expect("]")) return false;
+                if (!in_.integer(shape.emplace_back(), "an extent")) return false;
+                if (shape.back() < 1) return in_.fail(errc::shape_mismatch, "expected extents of at least 1, got " + std::to_string(shape.back()));
+                if (shape.size() > tvm_max_axes) return in_.fail(errc::limit, "expected at most 64 dimensions");
+            } while (in_.accept(","));
+            if (!in_.expect("]")) return false;
         }
-        reads_.push_back({name, text_.substr(first, at_ - first), begin, indices.size()});
-        return combine(out, loopnest::ex::read(static_cast<int>(reads_.size() - 1), std::move(indices)), sort::value, height);
+        out_.dag.input(std::string(name), shape);
+        return true;
+    }
+
+    bool computed(std::string_view name, std::size_t begin) {
+        std::vector<std::string_view> axes;
+        if (!axis_names(axes)) return false;
+        const loopnest::reducer combine = in_.accept("+=")     ? loopnest::reducer::sum
+                                          : in_.accept("max=") ? loopnest::reducer::max
+                                          : in_.accept("min=") ? loopnest::reducer::min
+                                                               : loopnest::reducer::none;
+        const bool reduces = combine != loopnest::reducer::none;
+        if (!reduces && !in_.accept("=")) return in_.expected("'=', '+=', 'max=' or 'min='");
+        tvm_dag_body_parser body(in_, std::move(axes), reduces, limits_.depth);
+        loopnest::expr e;
+        if (!body.parse(e)) return false;
+        if (reduces && body.reduce_axes().empty())
+            return in_.fail(errc::parse, "expected an axis to reduce over in the body of " + std::string(name), begin);
+        if (!resolve(body.reads())) return false;
+        e = rewrite(e, [&](const loopnest::expr_node& n, const std::vector<loopnest::expr>& operands) {
+            return n.op == loopnest::expr_op::read
+                       ? loopnest::ex::read(static_cast<int>(body.reads()[static_cast<std::size_t>(n.integer)].tensor), operands)
+                       : loopnest::expr();
+        });
+        const auto unknown = [](std::span<const std::string_view> names) {
+            std::vector<loopnest::loop_axis> list;
+            for (const auto n : names) list.push_back({std::string(n), 0});
+            return list;
+        };
+        out_.dag.compute(std::string(name), unknown(body.spatial_axes()), std::move(e), unknown(body.reduce_axes()), combine);
+        return true;
+    }
+
+    bool axis_names(std::vector<std::string_view>& axes) {
+        if (!in_.accept("(")) return in_.expected("'(' or '='");
+        if (in_.accept(")")) return true;
+        do {
+            const auto axis = in_.word();
+            if (axis.empty()) return in_.expected("the name of an axis");
+            if (std::find(axes.begin(), axes.end(), axis) != axes.end())
+                return in_.fail(errc::parse, "expected axes of different names, got " + std::string(axis) + " twice", in_.position() - axis.size());
+            if (axes.size() == tvm_max_axes) return in_.fail(errc::limit, "expected at most 64 axes");
+            axes.push_back(axis);
+        } while (in_.accept(","));
+        return in_.expect(")");
     }
 
     [[nodiscard]] bool adds_scalar(std::size_t i) const {
@@ -407,33 +160,33 @@ private:
     }
 
     /// Resolves the tensors that the reads of the current operation refer to (rules: head of this file).
-    bool resolve_reads() {
+    bool resolve(std::vector<tvm_dag_read>& reads) {
         const auto& ops = out_.dag.ops;
-        std::vector<bool> done(reads_.size(), false);
-        for (std::size_t r = 0; r < reads_.size(); ++r) {
+        std::vector<bool> done(reads.size(), false);
+        for (std::size_t r = 0; r < reads.size(); ++r) {
             if (done[r]) continue;
             std::vector<std::size_t> named, unread, group;
             std::size_t other_rank = ops.size();
             for (std::size_t i = 0; i < ops.size(); ++i) {
-                if (ops[i].name != reads_[r].name) continue;
-                if (ops[i].axes.size() != reads_[r].rank) other_rank = i;
+                if (ops[i].name != reads[r].name) continue;
+                if (ops[i].axes.size() != reads[r].rank) other_rank = i;
                 else named.push_back(i);
             }
             if (named.empty() && other_rank < ops.size())
-                return fail(errc::shape_mismatch,
-                            "expected " + std::to_string(ops[other_rank].axes.size()) + " indices of " + ops[other_rank].name + ", got " +
-                                std::to_string(reads_[r].rank),
-                            reads_[r].at);
+                return in_.fail(errc::shape_mismatch,
+                                "expected " + std::to_string(ops[other_rank].axes.size()) + " indices of " + ops[other_rank].name + ", got " +
+                                    std::to_string(reads[r].rank),
+                                reads[r].at);
             if (named.empty())
-                return fail(errc::not_found, "expected a tensor defined above, got " + std::string(reads_[r].name.substr(0, 80)), reads_[r].at);
+                return in_.fail(errc::not_found, "expected a tensor defined above, got " + std::string(reads[r].name.substr(0, 80)), reads[r].at);
             for (const auto i : named)
                 if (!read_[i]) unread.push_back(i);
             std::vector<std::string_view> texts; // distinct reads; equal reads can still refer to two tensors
-            for (std::size_t q = r; q < reads_.size(); ++q)
-                if (reads_[q].name == reads_[r].name && reads_[q].rank == reads_[r].rank) {
+            for (std::size_t q = r; q < reads.size(); ++q)
+                if (reads[q].name == reads[r].name && reads[q].rank == reads[r].rank) {
                     group.push_back(q);
                     done[q] = true;
-                    if (std::find(texts.begin(), texts.end(), reads_[q].indices) == texts.end()) texts.push_back(reads_[q].indices);
+                    if (std::find(texts.begin(), texts.end(), reads[q].indices) == texts.end()) texts.push_back(reads[q].indices);
                 }
             auto latest = unread.empty() ? named.back() : unread.back();
             if (unread.empty())
@@ -442,7 +195,7 @@ private:
             const bool each = unread.size() > 1 && group.size() <= unread.size();
             const bool by_text = unread.size() > 1 && !each && texts.size() == unread.size();
             for (std::size_t k = 0; k < group.size(); ++k) {
-                auto& read = reads_[group[k]];
+                auto& read = reads[group[k]];
                 read.tensor = latest;
                 if (each) read.tensor = unread[unread.size() - group.size() + k];
                 if (by_text) read.tensor = unread[static_cast<std::size_t>(std::find(texts.begin(), texts.end(), read.indices) - texts.begin())];
@@ -450,10 +203,15 @@ private:
             if (named.size() > 1 && !by_text && (unread.empty() || (each ? group.size() > 1 && group.size() < unread.size() : group.size() > 1)))
                 out_.assumed.push_back("operation " + std::to_string(ops.size() + 1) + ": " + ops[latest].name + " is taken as operation " +
                                        std::to_string(latest + 1) + ", the text allows " + std::to_string(named.size()));
-            for (const auto k : group) read_[reads_[k].tensor] = true;
+            for (const auto k : group) read_[reads[k].tensor] = true;
         }
         return true;
     }
+
+    tvm_dag_lexer in_;
+    tvm_dag_limits limits_;
+    tvm_dag out_;
+    std::vector<bool> read_; ///< (tensors) the tensor has a reader
 };
 
 } // namespace detail
@@ -471,6 +229,63 @@ private:
     if (text.size() > limits.text)
         return error{errc::limit, "1:1: expected at most " + std::to_string(limits.text) + " bytes, got " + std::to_string(text.size())};
     return detail::tvm_dag_parser(text, limits).run(workload_key);
+}
+
+/// Corrects the inferred extents of a DAG with those of a logged schedule. An SP (split) step has the extent of its loop; if the loop is an unsplit axis
+/// of a stage at root, that is the extent of the axis. Computed tensors are then enlarged to cover all reads. Returns true if an extent changed.
+///
+/// Errors    illegal_schedule: a step cannot be applied, or two steps have different extents for one axis;
+///           shape_mismatch: a step has another extent for a placeholder, or a read is outside a placeholder. `dag` is unchanged on an error.
+/// Cost      that of applying the steps
+inline result<bool> adopt_extents(loopnest::compute_dag& dag, const step_list& steps) {
+    loopnest::loop_state state(std::make_shared<const loopnest::compute_dag>(dag));
+    loopnest::compute_dag out = dag;
+    std::vector<std::size_t> origin(dag.ops.size()); // (stages) operation in `dag`; npos: the stage has other axes
+    for (std::size_t i = 0; i < origin.size(); ++i) origin[i] = i;
+    std::vector<std::vector<bool>> known(dag.ops.size());
+    for (std::size_t i = 0; i < known.size(); ++i) known[i].resize(dag.ops[i].axis_count());
+    bool changed = false;
+    for (const auto& step : steps.steps) {
+        const auto* split = std::get_if<split_step>(&step);
+        const auto number = split != nullptr && split->stage >= 0 ? static_cast<std::size_t>(split->stage) : origin.size();
+        if (number < origin.size() && origin[number] != loopnest::loop_state::npos && split->extent > 0 && split->iter >= 0) {
+            const auto& stage = state.stages()[number];
+            const auto i = origin[number];
+            const auto iter = static_cast<std::size_t>(split->iter);
+            const auto axis = iter < stage.iters.size() ? stage.iters[iter].var : loopnest::loop_state::npos;
+            if (stage.placement == loopnest::stage::place::root && axis < known[i].size() && axis < state.dag().ops[number].axis_count()) {
+                auto& op = out.ops[i];
+                auto& extent = (axis < op.axes.size() ? op.axes[axis] : op.reduce_axes[axis - op.axes.size()]).extent;
+                const auto wrong = [&](errc code) {
+                    return error{code, "step " + std::to_string(state.steps().size()) + " (SP): axis " + op.axis(axis).name + " of " + op.name +
+                                           " has extent " + std::to_string(extent) + ", the step has " + std::to_string(split->extent)};
+                };
+                if (extent != split->extent && known[i][axis]) return wrong(errc::illegal_schedule);
+                if (extent != split->extent && op.placeholder()) return wrong(errc::shape_mismatch);
+                changed = changed || extent != split->extent;
+                extent = split->extent;
+                known[i][axis] = true;
+            }
+        }
+        if (auto done = state.apply(step); !done) return done.error();
+        const auto insert = [&](std::int64_t at, std::size_t from) { origin.insert(origin.begin() + at, from); };
+        if (const auto* w = std::get_if<cache_write_step>(&step)) {
+            insert(w->stage, origin[static_cast<std::size_t>(w->stage)]);
+        } else if (const auto* r = std::get_if<cache_read_step>(&step)) {
+            insert(r->stage + 1, origin[static_cast<std::size_t>(r->stage)]);
+        } else if (const auto* f = std::get_if<rfactor_step>(&step)) {
+            origin[static_cast<std::size_t>(f->stage)] = loopnest::loop_state::npos;
+            insert(f->stage, loopnest::loop_state::npos);
+        }
+    }
+    if (!changed) return false;
+    std::vector<std::string> none;
+    detail::extent_inference inference(out, none);
+    inference.grow();
+    if (auto fine = inference.check(); !fine) return fine.error();
+    if (auto fine = out.check(); !fine) return fine.error();
+    dag = std::move(out);
+    return true;
 }
 
 } // namespace augur::inline v0

@@ -106,8 +106,7 @@ inline std::string fault_of_records(const dataset_arrays& a) {
     for (std::size_t r = 0; r < records; ++r) {
         const bool ok = a.status[r] == outcome::ok;
         const bool latency = ok ? std::isfinite(a.seconds[r]) && a.seconds[r] > 0 : a.seconds[r] == std::numeric_limits<double>::infinity();
-        if (a.status[r] > outcome::unstable || !latency)
-            return "record " + std::to_string(r) + ": the outcome and the latency contradict each other";
+        if (a.status[r] > outcome::unstable || !latency) return "record " + std::to_string(r) + ": the outcome and the latency contradict each other";
         if (a.lists[r].place() != place || a.lists[r].length() > a.ids.size() - place)
             return "record " + std::to_string(r) + ": expected its primitives directly after those of the previous record";
         place += a.lists[r].length();

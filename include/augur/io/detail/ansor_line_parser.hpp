@@ -3,17 +3,14 @@
 #define AUGUR_IO_DETAIL_ANSOR_LINE_PARSER_HPP
 
 /// @file
-/// Trial sink concept and the record line parser of io/ansor_log.hpp, which parses each distinct task and step of a log once.
+/// Record line parser of io/ansor_log.hpp, which parses each distinct task and step of a log once.
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +18,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
-#include <augur/core/number.hpp>
 #include <augur/io/detail/text_cache.hpp>
+#include <augur/io/detail/text_cursor.hpp>
+#include <augur/io/trial_sink.hpp>
 #include <augur/record/ansor_line.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/record/record.hpp>
@@ -30,50 +28,12 @@
 #include <augur/schedule/steps.hpp>
 #include <augur/schedule/steps_json.hpp>
 
-namespace augur::inline v0 {
-
-/// One record of a log. The views are valid during the call of `add`.
-struct record_view {
-    const logged_task& task;
-    std::uint32_t task_number;            ///< number that the sink returned for the task
-    std::span<const std::uint32_t> steps; ///< number that the sink returned for each step
-    const measurement& measured;
-    std::string_view compiler, flags, version;
-    std::int64_t sequence;
-    bool foreign; ///< written by TVM; see `record::foreign`
-};
-
-/// Receiver of the trials of a log.
-///
-/// Syntax      `k.task(const logged_task&)` and `k.step(const step_list&)` (a list of one step) return the numbers that trials use for them;
-///             `k.add(const record_view&) -> result<void>`
-/// Semantics   `task` and `step` are called before the first trial that has the task or step, and can be called again for an equal one: the sink
-///             should return equal numbers for equal arguments. They can also be called for a trial that is then found damaged. An error of
-///             `add` ends the reading
-/// Cost        `task` and `step` are called about once per distinct text, `add` once per record
-/// Threads     one thread per sink
-template <class K>
-concept trial_sink = requires(K& k, const logged_task& task, const step_list& step, const record_view& trial) {
-    { k.task(task) } -> std::same_as<std::uint32_t>;
-    { k.step(step) } -> std::same_as<std::uint32_t>;
-    { k.add(trial) } -> std::same_as<result<void>>;
-};
-
-namespace detail {
+namespace augur::inline v0::detail {
 
 /// Sets the high bit of each zero byte of `word`. The lowest set bit is exact; higher set bits can be false positives.
 inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101ULL;
     return (word - ones) & ~word & (ones * 0x80);
-}
-
-/// Value of eight ASCII digits; 100'000'000 if a byte is not a digit.
-inline std::uint64_t eight_digits(std::uint64_t text) noexcept {
-    constexpr std::uint64_t high = 0xF0F0F0F0F0F0F0F0ULL;
-    if ((text & high) != 0x3030303030303030ULL || ((text + 0x0606060606060606ULL) & high) != 0x3030303030303030ULL) return 100'000'000;
-    text = (text & 0x0F0F0F0F0F0F0F0FULL) * 2561U >> 8U; // pairs: 10 a + b
-    text = (text & 0x00FF00FF00FF00FFULL) * 6553601U >> 16U;
-    return (text & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32U;
 }
 
 /// Probable end of the step that begins at `at`, and the hash of its text. The end is before `, ["` or before the brackets that close the enclosing
@@ -115,78 +75,6 @@ struct step_guess {
             hash = words.finish(eight_bytes(p), static_cast<std::size_t>(end - p));
             return;
         }
-    }
-};
-
-/// Cursor over the text of a line. The byte after the line must not be part of a value; usually it is the newline.
-struct text_cursor {
-    const char* at;
-
-    bool eat(char c) noexcept {
-        while (*at == ' ') ++at;
-        if (*at != c) return false;
-        ++at;
-        return true;
-    }
-    bool eat_name(char c) noexcept { // a key of one letter
-        if (!eat('"') || at[0] != c || at[1] != '"') return false;
-        at += 2;
-        return eat(':');
-    }
-    /// Reads an integer of at most 18 digits.
-    bool integer(std::int64_t& out) noexcept {
-        while (*at == ' ') ++at;
-        const char* p = at;
-        const bool negative = *p == '-';
-        if (negative) ++p;
-        const char* const first = p;
-        std::int64_t n = 0;
-        for (; is_digit(*p) && p - first < 18; ++p) n = n * 10 + (*p - '0');
-        if (p == first || is_digit(*p) || (*first == '0' && p - first > 1) || *p == '.' || *p == 'e' || *p == 'E') return false;
-        out = negative ? -n : n;
-        at = p;
-        return true;
-    }
-    /// Reads a number if one rounded operation gives its exact value (mantissa at most 2^53, power of ten at most 22; as in json_reader).
-    bool real(double& out) noexcept {
-        while (*at == ' ') ++at;
-        const char* p = at;
-        const bool negative = *p == '-';
-        if (negative) ++p;
-        const char* const first = p;
-        std::uint64_t mantissa = 0;
-        std::int64_t scale = 0;
-        for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
-        std::int64_t digits = p - first;
-        if (digits == 0 || (*first == '0' && digits > 1)) return false;
-        if (*p == '.') {
-            const char* const point = ++p;
-            if (const auto eight = eight_digits(eight_bytes(p)); eight < 100'000'000) {
-                mantissa = mantissa * 100'000'000 + eight;
-                p += 8;
-            }
-            for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
-            scale = point - p;
-            if (scale == 0) return false;
-            digits -= scale;
-        }
-        if (*p == 'e' || *p == 'E') {
-            ++p;
-            const bool down = *p == '-';
-            if (*p == '-' || *p == '+') ++p;
-            if (!is_digit(*p)) return false;
-            std::int64_t e = 0;
-            for (; is_digit(*p); ++p)
-                if (e < 1000) e = e * 10 + (*p - '0');
-            scale += down ? -e : e;
-        }
-        if (digits > 19 || mantissa > (std::uint64_t{1} << 53U) || scale < -22 || scale > 22) return false;
-        const auto m = static_cast<double>(mantissa);
-        const double power = powers_of_ten[static_cast<std::size_t>(scale < 0 ? -scale : scale)];
-        const double magnitude = scale < 0 ? m / power : m * power;
-        out = negative ? -magnitude : magnitude;
-        at = p;
-        return true;
     }
 };
 
@@ -407,8 +295,6 @@ private:
     std::string reason_;
 };
 
-} // namespace detail
-
-} // namespace augur::inline v0
+} // namespace augur::inline v0::detail
 
 #endif

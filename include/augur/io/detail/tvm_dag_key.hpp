@@ -14,11 +14,10 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
+#include <augur/io/detail/tvm_dag_lexer.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 
 namespace augur::inline v0::detail {
-
-inline constexpr std::int64_t tvm_max_integer = std::int64_t{1} << 31U; ///< limit on an extent of the key and on an integer of the DAG text
 
 /// Sets the extents of the last operation from the key of a DAG, `["<hash>", placeholder shapes..., output shape]`; the shapes can be nested or flat.
 /// The key of a registered function has arbitrary arguments; it sets the extents only if its numbers have that form.
