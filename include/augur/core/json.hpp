@@ -17,17 +17,16 @@
 /// current position, e.g. next_element after the end of an array, is such an error and not a broken precondition, because a text can cause it.
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <augur/core/config.hpp>
+#include <augur/core/detail/json_number.hpp>
 #include <augur/core/detail/json_string.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
@@ -49,13 +48,6 @@ struct json_position {
 
 /// The kind of the next value.
 enum class json_kind : std::uint8_t { none, null, boolean, number, string, array, object };
-
-/// A number: an integer if it is written as one and fits into 64 bits, and always a double.
-struct json_number {
-    bool is_integer = false;
-    std::int64_t integer = 0; ///< valid if is_integer
-    double real = 0;          ///< always valid
-};
 
 /// Reads one JSON text. A returned view is valid as long as the text; a view of a string with escapes is valid until the next string is read.
 ///
@@ -152,57 +144,10 @@ public:
     /// Reads any number. A number beyond the range of a double is an error; an integer beyond 64 bits is returned as a double.
     bool read(json_number& out) {
         if (!begin_value()) return false;
-        const char* p = at_;
-        const bool negative = *p == '-';
-        if (negative) ++p;
-        if (p == end_ || !detail::is_digit(*p)) return expected("a number");
-        const char* const first = p;
-        std::uint64_t mantissa = 0; // may overflow: more than 19 digits take the slow path below
-        std::int64_t scale = 0;
-        std::size_t digits = 0;
-        const auto run = [&] {
-            const char* const from = p;
-            for (; p != end_ && detail::is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
-            digits += static_cast<std::size_t>(p - from);
-            return p - from;
-        };
-        if (run() > 1 && *first == '0') return fail_at(first, errc::parse, "a number must not begin with 0");
-        bool integer = true;
-        if (p != end_ && *p == '.') {
-            integer = false;
-            ++p;
-            const auto fraction = run();
-            if (fraction == 0) return fail_at(p, errc::parse, "expected a digit after the decimal point");
-            scale = -static_cast<std::int64_t>(fraction);
-        }
-        if (p != end_ && (*p == 'e' || *p == 'E')) {
-            integer = false;
-            ++p;
-            const bool negative_exponent = p != end_ && *p == '-';
-            if (p != end_ && (*p == '-' || *p == '+')) ++p;
-            if (p == end_ || !detail::is_digit(*p)) return fail_at(p, errc::parse, "expected a digit in the exponent");
-            std::int64_t e = 0;
-            for (; p != end_ && detail::is_digit(*p); ++p)
-                if (e < 100'000) e = e * 10 + (*p - '0');
-            scale += negative_exponent ? -e : e;
-        }
-        const std::string_view text(value_, static_cast<std::size_t>(p - value_));
-        out.is_integer = false;
-        if (integer) {
-            if (const auto exact = parse_int(text)) {
-                out.is_integer = true;
-                out.integer = *exact;
-            }
-        }
-        if (digits <= 19 && detail::exact_decimal(mantissa, scale, out.real)) {
-            if (negative) out.real = -out.real;
-        } else {
-            const auto real = parse_double(text);
-            if (!real || !(*real <= (std::numeric_limits<double>::max)() && *real >= std::numeric_limits<double>::lowest()))
-                return fail_at(value_, errc::limit, "a number beyond the range of a double");
-            out.real = *real;
-        }
-        at_ = p;
+        detail::json_fault fault;
+        const char* const next = detail::scan_number(at_, end_, out, fault);
+        if (next == nullptr) return fault.reason == nullptr ? expected("a number") : fail_at(fault.at, fault.code, fault.reason);
+        at_ = next;
         return true;
     }
     bool read(bool& out) {
@@ -331,71 +276,11 @@ private:
     }
     /// Reads the string whose opening quote is at at_.
     bool string(std::string_view& out, std::string& scratch) {
-        const char* const start = ++at_;
-        const char* p = start;
-        const char* from = start; // begin of the characters that are not yet copied to scratch
-        scratch.clear();
-        for (;;) {
-            while (end_ - p >= 8 && detail::eight_plain(p)) p += 8;
-            while (p != end_ && detail::string_bytes[static_cast<unsigned char>(*p)] == detail::string_byte::plain) ++p;
-            if (p == end_) return fail_at(p, errc::parse, "a string without a closing quote");
-            switch (detail::string_bytes[static_cast<unsigned char>(*p)]) {
-            case detail::string_byte::plain: break;
-            case detail::string_byte::quote: {
-                const std::string_view last(from, static_cast<std::size_t>(p - from));
-                if (scratch.size() + last.size() > limits_.string) return limit("string", limits_.string);
-                at_ = p + 1;
-                if (from == start) return out = last, true;
-                scratch.append(last);
-                out = scratch;
-                return true;
-            }
-            case detail::string_byte::control: return fail_at(p, errc::parse, "a control character inside a string must be escaped");
-            case detail::string_byte::multibyte: {
-                const std::size_t n = detail::utf8_length(p, end_);
-                if (n == 0) return fail_at(p, errc::parse, "a string that is not UTF-8");
-                p += n;
-                break;
-            }
-            case detail::string_byte::escape:
-                scratch.append(from, p);
-                if (scratch.size() > limits_.string) return limit("string", limits_.string);
-                if (!escape(p, scratch)) return false;
-                from = p;
-                break;
-            }
-        }
-    }
-    bool escape(const char*& p, std::string& scratch) {
-        const char* const backslash = p++;
-        switch (p == end_ ? '\0' : *p++) {
-        case '"': scratch += '"'; return true;
-        case '\\': scratch += '\\'; return true;
-        case '/': scratch += '/'; return true;
-        case 'b': scratch += '\b'; return true;
-        case 'f': scratch += '\f'; return true;
-        case 'n': scratch += '\n'; return true;
-        case 'r': scratch += '\r'; return true;
-        case 't': scratch += '\t'; return true;
-        case 'u': break;
-        default: return fail_at(backslash, errc::parse, "an unknown escape inside a string");
-        }
-        std::uint32_t code = 0;
-        if (!hex4(p, code)) return fail_at(backslash, errc::parse, "\\u must be followed by four hexadecimal digits");
-        if (code >= 0xD800 && code < 0xE000) {
-            std::uint32_t low = 0;
-            if (code >= 0xDC00 || end_ - p < 2 || p[0] != '\\' || p[1] != 'u' || !hex4(p += 2, low) || low < 0xDC00 || low >= 0xE000)
-                return fail_at(backslash, errc::parse, "an unpaired surrogate inside a string");
-            code = 0x10000U + ((code - 0xD800U) << 10U) + (low - 0xDC00U);
-        }
-        detail::append_utf8(scratch, code);
-        return true;
-    }
-    bool hex4(const char*& p, std::uint32_t& code) const noexcept {
-        if (end_ - p < 4) return false;
-        const auto [at, failure] = std::from_chars(p, p + 4, code, 16);
-        if (failure != std::errc{} || at != p + 4) return false;
-        p = at;
+        detail::json_fault fault;
+        ++at_;
+        const char* const next = detail::decode_string(at_, end_, limits_.string, out, scratch, fault);
+        if (next == nullptr) return fault.reason == nullptr ? limit("string", limits_.string) : fail_at(fault.at, fault.code, fault.reason);
+        at_ = next;
         return true;
     }
 

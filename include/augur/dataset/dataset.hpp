@@ -3,8 +3,8 @@
 #define AUGUR_DATASET_DATASET_HPP
 
 /// @file
-/// In-memory data set of measured schedules, grouped by tuning task (built by dataset/builder.hpp). A record is a list of primitive ids, a latency and
-/// an outcome.
+/// In-memory data set of measured schedules, grouped by tuning task (built by dataset/builder.hpp). A record is a list of primitive ids, a latency
+/// and an outcome.
 
 #include <algorithm>
 #include <array>

@@ -6,8 +6,8 @@
 /// Fast parallel reader of tuning logs by TVM's auto_scheduler (v0.2 to v0.6) and by augur, plain or compressed.
 ///
 /// The reader accepts the same logs as record/log_reader.hpp, with the same values and error messages (rules: record/record_assembler.hpp). It is
-/// faster because logs repeat themselves: the reader finds tasks and steps that it has read before by their bytes and parses only new ones. A line that
-/// is not formatted as TVM formats it goes to the strict parser.
+/// faster because logs repeat themselves: the reader finds tasks and steps that it has read before by their bytes and parses only new ones. A line
+/// that is not formatted as TVM formats it goes to the strict parser.
 
 #include <array>
 #include <atomic>

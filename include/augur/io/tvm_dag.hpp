@@ -231,8 +231,8 @@ private:
     return detail::tvm_dag_parser(text, limits).run(workload_key);
 }
 
-/// Corrects the inferred extents of a DAG with those of a logged schedule. An SP (split) step has the extent of its loop; if the loop is an unsplit axis
-/// of a stage at root, that is the extent of the axis. Computed tensors are then enlarged to cover all reads. Returns true if an extent changed.
+/// Corrects the inferred extents of a DAG with those of a logged schedule. An SP (split) step has the extent of its loop; if the loop is an unsplit
+/// axis of a stage at root, that is the extent of the axis. Computed tensors are then enlarged to cover all reads. Returns true if an extent changed.
 ///
 /// Errors    illegal_schedule: a step cannot be applied, or two steps have different extents for one axis;
 ///           shape_mismatch: a step has another extent for a placeholder, or a read is outside a placeholder. `dag` is unchanged on an error.

@@ -58,27 +58,37 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
     }
 }
 
+namespace detail {
+
+/// Sets status and reason of a measurement from the error number of its TVM line; `m.seconds` has the costs of the line, and is cleared on an error.
+inline void set_ansor_outcome(measurement& m, std::int64_t error) {
+    m.status = outcome_of_ansor_error(error);
+    m.reason.clear();
+    if (!m.ok()) {
+        m.seconds.clear();
+        m.reason = "error_no " + std::to_string(error);
+        return;
+    }
+    bool positive = !m.seconds.empty();
+    for (const double seconds : m.seconds) positive = positive && seconds > 0 && seconds < ansor_failed_cost;
+    if (positive) return;
+    m.status = outcome::unstable;
+    m.reason = "no error, but not a positive time";
+}
+
+} // namespace detail
+
 /// Converts a TVM line to a record and marks it foreign.
 [[nodiscard]] inline record to_record(ansor_line line) {
     record record;
     record.task = std::move(line.task);
     record.schedule = std::move(line.schedule);
-    record.measured.status = outcome_of_ansor_error(line.error);
     record.measured.total_seconds = line.all_cost;
     record.measured.timestamp = line.timestamp;
     record.version = std::move(line.version);
     record.foreign = true;
-    if (record.measured.ok()) {
-        bool positive = !line.costs.empty();
-        for (const double seconds : line.costs) positive = positive && seconds > 0 && seconds < ansor_failed_cost;
-        record.measured.seconds = std::move(line.costs);
-        if (!positive) {
-            record.measured.status = outcome::unstable;
-            record.measured.reason = "no error, but not a positive time";
-        }
-    } else {
-        record.measured.reason = "error_no " + std::to_string(line.error);
-    }
+    record.measured.seconds = std::move(line.costs);
+    detail::set_ansor_outcome(record.measured, line.error);
     return record;
 }
 

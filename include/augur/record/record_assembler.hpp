@@ -5,9 +5,9 @@
 /// @file
 /// Rules by which the lines of a tuning log form records, shared by log_reader (record/log_reader.hpp) and ansor_log_reader (io/ansor_log.hpp).
 ///
-/// A record of an augur log is a record line and its comment line (record/record.hpp); it is given only if the checksum of both lines matches. A record
-/// line without a comment is foreign: TVM wrote it. If the last record line of an augur log has no comment, the record is torn: its writer died during
-/// the write. Every other damage loses one line, or two lines that lost the newline between them, and is reported.
+/// A record of an augur log is a record line and its comment line (record/record.hpp); it is given only if the checksum of both lines matches. A
+/// record line without a comment is foreign: TVM wrote it. If the last record line of an augur log has no comment, the record is torn: its writer
+/// died during the write. Every other damage loses one line, or two lines that lost the newline between them, and is reported.
 
 #include <algorithm>
 #include <cstddef>

@@ -3,13 +3,19 @@
 #define AUGUR_CORE_DETAIL_JSON_STRING_HPP
 
 /// @file
-/// Helpers for JSON strings: byte classes, UTF-8 validation and UTF-8 encoding.
+/// Lexer of JSON strings: byte classes, UTF-8 validation and encoding, escapes.
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <system_error>
+
+#include <augur/core/detail/json_fault.hpp>
+#include <augur/core/error.hpp>
 
 namespace augur::inline v0::detail {
 
@@ -75,6 +81,83 @@ inline bool eight_plain(const char* at) noexcept {
     const auto has_zero = [](std::uint64_t v) { return (v - ones) & ~v; };
     const std::uint64_t bad = x | ((x - ones * 0x20) & ~x) | has_zero(x ^ (ones * '"')) | has_zero(x ^ (ones * '\\'));
     return (bad & (ones * 0x80)) == 0;
+}
+
+/// Reads four hexadecimal digits.
+inline bool hex4(const char*& p, const char* const end, std::uint32_t& code) noexcept {
+    if (end - p < 4) return false;
+    const auto [at, failure] = std::from_chars(p, p + 4, code, 16);
+    if (failure != std::errc{} || at != p + 4) return false;
+    p = at;
+    return true;
+}
+
+/// Appends the character of the escape sequence at `p` to `scratch`. False: `fault` says why.
+inline bool decode_escape(const char*& p, const char* const end, std::string& scratch, json_fault& fault) {
+    const char* const backslash = p++;
+    switch (p == end ? '\0' : *p++) {
+    case '"': scratch += '"'; return true;
+    case '\\': scratch += '\\'; return true;
+    case '/': scratch += '/'; return true;
+    case 'b': scratch += '\b'; return true;
+    case 'f': scratch += '\f'; return true;
+    case 'n': scratch += '\n'; return true;
+    case 'r': scratch += '\r'; return true;
+    case 't': scratch += '\t'; return true;
+    case 'u': break;
+    default: return fault.set(backslash, errc::parse, "an unknown escape inside a string"), false;
+    }
+    std::uint32_t code = 0;
+    if (!hex4(p, end, code)) return fault.set(backslash, errc::parse, "\\u must be followed by four hexadecimal digits"), false;
+    if (code >= 0xD800 && code < 0xE000) {
+        std::uint32_t low = 0;
+        if (code >= 0xDC00 || end - p < 2 || p[0] != '\\' || p[1] != 'u' || !hex4(p += 2, end, low) || low < 0xDC00 || low >= 0xE000)
+            return fault.set(backslash, errc::parse, "an unpaired surrogate inside a string"), false;
+        code = 0x10000U + ((code - 0xD800U) << 10U) + (low - 0xDC00U);
+    }
+    append_utf8(scratch, code);
+    return true;
+}
+
+/// Decodes the string that begins at `start`, after its opening quote. `out` is a view of the text, or of `scratch` if the string has escapes.
+/// Returns the position after the closing quote; nullptr: `fault` says why, without a reason if the string is longer than `limit` bytes.
+inline const char* decode_string(const char* const start, const char* const end, std::size_t limit, std::string_view& out, std::string& scratch,
+                                 json_fault& fault) {
+    const char* p = start;
+    const char* from = start; // begin of the characters that are not yet copied to scratch
+    scratch.clear();
+    for (;;) {
+        while (end - p >= 8 && eight_plain(p)) p += 8;
+        while (p != end && string_bytes[static_cast<unsigned char>(*p)] == string_byte::plain) ++p;
+        if (p == end) return fault.set(p, errc::parse, "a string without a closing quote");
+        switch (string_bytes[static_cast<unsigned char>(*p)]) {
+        case string_byte::plain: break;
+        case string_byte::quote: {
+            const std::string_view last(from, static_cast<std::size_t>(p - from));
+            if (scratch.size() + last.size() > limit) return nullptr;
+            if (from == start) {
+                out = last;
+            } else {
+                scratch.append(last);
+                out = scratch;
+            }
+            return p + 1;
+        }
+        case string_byte::control: return fault.set(p, errc::parse, "a control character inside a string must be escaped");
+        case string_byte::multibyte: {
+            const std::size_t n = utf8_length(p, end);
+            if (n == 0) return fault.set(p, errc::parse, "a string that is not UTF-8");
+            p += n;
+            break;
+        }
+        case string_byte::escape:
+            scratch.append(from, p);
+            if (scratch.size() > limit) return nullptr;
+            if (!decode_escape(p, end, scratch, fault)) return nullptr;
+            from = p;
+            break;
+        }
+    }
 }
 
 } // namespace augur::inline v0::detail

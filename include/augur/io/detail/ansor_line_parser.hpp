@@ -200,22 +200,8 @@ private:
         while (at.eat(','));
         if (!at.eat(']') || !at.eat(',') || !at.integer(error) || !at.eat(',') || !at.real(m.total_seconds) || !at.eat(',')) return false;
         if (!at.integer(m.timestamp) || !at.eat(']')) return false;
-        set_status(m, error);
+        set_ansor_outcome(m, error);
         return true;
-    }
-
-    /// Sets status and reason in place, with the same values as `to_record`.
-    static void set_status(measurement& m, std::int64_t error) {
-        m.status = outcome_of_ansor_error(error);
-        m.reason.clear();
-        if (!m.ok()) {
-            m.seconds.clear();
-            m.reason = "error_no " + std::to_string(error);
-            return;
-        }
-        for (const double s : m.seconds)
-            if (!(s > 0 && s < ansor_failed_cost)) m.status = outcome::unstable;
-        if (!m.ok()) m.reason = "no error, but not a positive time";
     }
 
     bool version(text_cursor& at, const char* end, entry& out) {
