@@ -146,12 +146,12 @@ static void tlp_train(benchmark::State& state) {
         groups.push_back(static_cast<std::uint32_t>(groups.size() % 4));
     }
     augur::tbb_executor executor(static_cast<std::size_t>(state.range(1)));
-    augur::tlp::online_fit_options options;
+    auto options = augur::tlp::training_options::online();
     options.epochs = 4;
-    options.least_steps = 1;
+    options.fine.least_steps = 1;
     for (auto _ : state) {
         auto net = start.network;
-        auto report = augur::tlp::fit_online(net, data, labels, groups, augur::random_engine(1), executor, options);
+        auto report = augur::tlp::fit_online(net, data, labels, groups, executor, options);
         benchmark::DoNotOptimize(report);
     }
     state.SetItemsProcessed(state.iterations() * 4 * 256);

@@ -102,7 +102,7 @@ TEST_CASE("pins: samples, first weights, and small TLPs after a few steps") {
     }
     augur::tlp::online_options options;
     options.fit.epochs = 1;
-    options.fit.least_steps = 3;
+    options.fit.fine.least_steps = 3;
     augur::tlp::online_model<augur::step_list, augur::loopnest::kernel_task, augur::serial_executor> online(serial, options);
     REQUIRE(online.update(l.seen));
     book.numbers("online.scores", 0, scores(online, l), "1e-04");

@@ -50,7 +50,7 @@ augur::tlp::online_options without_places(augur::tlp::backbone backbone) {
     o.schema = augur::tlp::schema::ansor(16, 12, 0);
     o.config.backbone = backbone;
     o.fit.epochs = 20;
-    o.fit.least_steps = 100;
+    o.fit.fine.least_steps = 100;
     return o;
 }
 
@@ -117,9 +117,9 @@ TEST_CASE("tlp online: lists and batches without limit are those of all records;
     const auto bounded = [&](std::size_t most) {
         augur::serial_executor serial;
         auto o = without_places(augur::tlp::backbone::attention);
-        o.fit.list = o.fit.batch = most;
+        o.fit.fine.list = o.fit.batch = most;
         o.fit.epochs = 2;
-        o.fit.least_steps = 4;
+        o.fit.fine.least_steps = 4;
         online model(serial, o);
         REQUIRE(model.update(data.records));
         CHECK(model.trained_on() == 64);
@@ -139,5 +139,8 @@ TEST_CASE("tlp online: lists and batches without limit are those of all records;
     CHECK(model.trainings() == 0);
     CHECK(model.update(data.records)); // not tried again before the next mark
     o.growth = 1.001;
+    CHECK(o.check().error().code == augur::errc::invalid_argument);
+    o = {};
+    o.fit.checkpoint = "a file";
     CHECK(o.check().error().code == augur::errc::invalid_argument);
 }

@@ -88,3 +88,19 @@ TEST_CASE("tlp lists: one output has lists of a task, a loss that does not rank 
     options.fine.target_head_passes = 0;
     CHECK(options.check(1).error().code == errc::invalid_argument);
 }
+
+TEST_CASE("tlp lists: a draw depends on its numbers only, a redraw also on the draw before") {
+    tlp::training_samples samples = some_samples();
+    const auto drawn = [](auto groups) {
+        std::vector<std::vector<std::uint32_t>> out;
+        for (const auto& g : groups) out.emplace_back(g.begin(), g.end());
+        return out;
+    };
+    tlp::detail::ranking_groups once(samples, all_of(samples), {}), again(samples, all_of(samples), {});
+    const auto first = drawn(once.draw(random_engine(3)));
+    CHECK(drawn(again.redraw(random_engine(3))) == first); // there was no draw before
+    const auto second = drawn(again.redraw(random_engine(3)));
+    CHECK(second != first);
+    CHECK(drawn(once.redraw(random_engine(3))) == second);
+    CHECK(drawn(once.draw(random_engine(3))) == first);
+}

@@ -164,7 +164,7 @@ TEST_CASE("tlp online: learns to rank, at its marks only, the same on one and tw
     const auto unseen = tlp_data::random_schedules(300, 77);
     augur::tlp::online_options options;
     options.fit.epochs = 20;
-    options.fit.least_steps = 120;
+    options.fit.fine.least_steps = 120;
     augur::serial_executor serial;
     two_threads threads;
     online model(serial, options);

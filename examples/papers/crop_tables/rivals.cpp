@@ -73,14 +73,14 @@ using rival = result<std::vector<float>> (*)(const augur::dataset& data, const a
 
 result<std::vector<float>> tlp_scores(const augur::dataset& data, const augur::tlp::training_samples& train, const records& judged,
                                       std::uint64_t seed, executor& threads) {
-    const augur::tlp::online_options o;
+    augur::tlp::online_options o;
+    o.fit.seed = seed;
     const augur::tlp::row_table table(o.schema, data.primitives());
-    const augur::random_engine rng(seed);
-    auto net = augur::tlp::model<float>::random_init(o.config.with_input(o.schema), rng.stream(0));
+    auto net = augur::tlp::model<float>::random_init(o.config.with_input(o.schema), augur::random_engine(seed).stream(0));
     augur::tlp::deduplicated_batch bags(o.schema.columns, net.config.order());
     for (const auto r : train.records)
         if (!bags.add(data.schedule(r), table)) return augur::error{augur::errc::unknown_primitive, "a schedule beyond TLP's vocabulary"};
-    (void)augur::tlp::fit_online(net, bags, train.labels, train.groups, rng.stream(1), threads, o.fit);
+    (void)augur::tlp::fit_online(net, bags, train.labels, train.groups, threads, o.fit);
     augur::tlp::forward_backward<float> pass;
     return augur::tlp::record_scores(net, table, data, judged, threads, pass);
 }

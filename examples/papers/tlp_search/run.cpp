@@ -193,7 +193,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     }
     augur::tlp::online_options o;
     o.first_update = first_update;
-    o.seed = seed;
+    o.fit.seed = seed;
     if (row.weights.empty()) {
         augur::tlp::online_model<schedule, task, executor> model(threads, o);
         return guided(model);

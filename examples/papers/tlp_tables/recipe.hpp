@@ -54,12 +54,13 @@ struct recipe {
 [[nodiscard]] inline std::string options_text(const augur::tlp::training_options& options) {
     const auto& [epochs, batch, learning_rate, seed, checkpoint, fine] = options;
     const auto& [loss, by_task, list, sharpness, regret, weight_decay, clip, rate, rate_every, rate_factor, output_weights, decoders_only,
-                 target_head, target_head_passes, patience] = fine;
+                 target_head, target_head_passes, patience, least_steps] = fine;
     static_cast<void>(seed), static_cast<void>(checkpoint);
     std::string text = text_of("loss %d by_task %d list %zu batch %zu epochs %zu rate %d", static_cast<int>(loss), by_task ? 1 : 0, list, batch,
                                epochs, static_cast<int>(rate));
     text += text_of(" every %zu decoders %d patience %zu judged %zu", rate_every, decoders_only ? 1 : 0, patience, target_head);
     if (target_head_passes != 1) text += text_of(" passes %zu", target_head_passes); // cells from before there were passes stay known
+    if (least_steps != 0) text += text_of(" least_steps %zu", least_steps);
     for (const double x : {sharpness, regret, learning_rate, weight_decay, clip, rate_factor}) augur::append_number(text += ' ', x);
     for (const double x : output_weights) augur::append_number(text += " weight ", x);
     return text;

@@ -32,18 +32,18 @@ namespace augur::inline v0::tlp {
 
 /// Model, training and retraining schedule of `online_model`.
 struct online_options {
-    tlp::schema schema = tlp::schema::ansor();  ///< for Ansor's steps; `schema::learn` builds a schema for another language
-    tlp::config config = tlp::config::small(0); ///< `columns` is taken from the schema
-    online_fit_options fit;
-    std::uint64_t seed = 1;
-    std::size_t first_update = 64; ///< number of records at the first training
-    double growth = 2;             ///< retraining after first_update * growth^k records; at least 1.01
+    tlp::schema schema = tlp::schema::ansor();         ///< for Ansor's steps; `schema::learn` builds a schema for another language
+    tlp::config config = tlp::config::small(0);        ///< `columns` is taken from the schema
+    training_options fit = training_options::online(); ///< its seed draws the initial weights too; without checkpoint
+    std::size_t first_update = 64;                     ///< number of records at the first training
+    double growth = 2;                                 ///< retraining after first_update * growth^k records; at least 1.01
 
     /// Errors: invalid_argument, shape_mismatch, limit.
     [[nodiscard]] result<void> check() const {
         if (auto fits = schema.check(); !fits) return fits;
         if (auto fits = config.with_input(schema).check(); !fits) return fits;
-        if (auto fits = fit.check(); !fits) return fits;
+        if (auto fits = fit.check(1); !fits) return fits;
+        if (!fit.checkpoint.empty()) return error{errc::invalid_argument, "tlp online: expected no checkpoint, got '" + fit.checkpoint + "'"};
         if (growth >= least_retraining_growth && first_update > 0) return {};
         return error{errc::invalid_argument, "tlp online: expected a first update of 1 or more records and a growth of at least 1.01, got " +
                                                  std::to_string(first_update) + " and " + std::to_string(growth)};
@@ -136,9 +136,8 @@ private:
             best[group] = (std::min)(best[group], latency.back());
         }
         for (std::size_t i = 0; i < groups.size(); ++i) labels.push_back(speed_label(best[groups[i]], latency[i]));
-        const random_engine rng(options_.seed);
-        auto network = start_ ? *start_ : tlp::model<float>::random_init(options_.config, rng.stream(0));
-        report_ = fit_online(network, data, labels, groups, rng.stream(1), *executor_, options_.fit);
+        auto network = start_ ? *start_ : tlp::model<float>::random_init(options_.config, random_engine(options_.fit.seed).stream(0));
+        report_ = fit_online(network, data, labels, groups, *executor_, options_.fit);
         ++trainings_;
         trained_on_ = records.size();
         if (const auto bad = network.not_finite(); !bad.empty())

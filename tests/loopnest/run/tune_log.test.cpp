@@ -273,7 +273,7 @@ std::vector<std::uint64_t> guided(const problem& p, Executor& threads, Runner& r
     std::vector<augur::evolutionary<Executor>> strategies(p.tasks.size(), augur::evolutionary<Executor>(small, threads));
     augur::tlp::online_options options;
     options.first_update = 16;
-    options.fit.least_steps = 20;
+    options.fit.fine.least_steps = 20;
     options.fit.epochs = 4;
     using model_type = augur::tlp::online_model<step_list, kernel_task, Executor>;
     model_type model(threads, options);

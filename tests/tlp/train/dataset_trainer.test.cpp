@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/tlp/train/dataset_trainer.hpp>
+#include <augur/tlp/train/online_trainer.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -202,6 +203,30 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
         CHECK(!read);
     }
     std::remove(options.checkpoint.c_str());
+}
+
+TEST_CASE("tlp_fit_dataset: of equal samples and options a data set and a running search have the same first loss") {
+    const kernel_log log(3);
+    const auto samples = tlp::make_samples(log.data, log.records(0, 3));
+    auto options = tlp::training_options::online();
+    options.fine.list = options.batch = 512; // one step: the loss before the weights move
+    options.epochs = 2;
+    options.fine.least_steps = 5;
+    serial_executor serial;
+    auto net = log.network();
+    const auto report = tlp::train_on_dataset(net, log.table, log.data, samples, tlp::training_samples{}, serial, options);
+    REQUIRE(report);
+    CHECK(report->steps == 5);
+    CHECK(report->history.size() == 5);
+
+    auto other = log.network();
+    tlp::deduplicated_batch schedules(log.table.schema().columns, other.config.order());
+    for (const auto r : samples.records) REQUIRE(schedules.add(log.data.schedule(r), log.table));
+    const auto fitted = tlp::fit_online(other, schedules, samples.labels, samples.groups, serial, options);
+    CHECK(fitted.steps == 5);
+    CHECK(fitted.schedules == 5 * samples.size());
+    CHECK(fitted.first_loss == doctest::Approx(report->history.front().loss).epsilon(1e-5));
+    CHECK(fitted.last_loss < fitted.first_loss);
 }
 
 TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {

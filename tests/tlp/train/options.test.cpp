@@ -7,8 +7,7 @@
 
 using namespace augur;
 
-TEST_CASE("tlp options: one header has those of both ways to train, five usual ones for data sets and the others apart") {
-    CHECK(tlp::online_fit_options{}.check());
+TEST_CASE("tlp options: five usual ones, and the others apart") {
     const tlp::training_options usual;
     CHECK(usual.check(1));
     const auto& [epochs, batch, learning_rate, seed, checkpoint, fine] = usual; // a sixth is refused here
@@ -18,6 +17,22 @@ TEST_CASE("tlp options: one header has those of both ways to train, five usual o
     CHECK(seed == 1);
     CHECK(checkpoint.empty());
     CHECK(fine.patience == 0);
+    CHECK(fine.least_steps == 0);
+}
+
+TEST_CASE("tlp options: the settings of the online model") {
+    const auto o = tlp::training_options::online();
+    CHECK(o.check(1));
+    CHECK(o.epochs == 100);
+    CHECK(o.batch == 128);
+    CHECK(o.learning_rate == 1e-3);
+    CHECK(o.fine.list == 64);
+    CHECK(o.fine.sharpness == 1);
+    CHECK(o.fine.regret == 0);
+    CHECK(o.fine.rate == tlp::learning_rate_decay::cosine);
+    CHECK(o.fine.weight_decay == 1e-4);
+    CHECK(o.fine.clip == 0.5);
+    CHECK(o.fine.least_steps == 300);
 }
 
 TEST_CASE("tlp options: the authors' settings") { // scripts/tlp_train.py of the TLP repository

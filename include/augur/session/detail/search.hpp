@@ -144,7 +144,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
 #ifdef AUGUR_HAS_TLP
     if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
         tlp::online_options o;
-        o.seed = settings.seed;
+        o.fit.seed = settings.seed;
         o.first_update = std::clamp(options.round * tasks_.size(), std::size_t{8}, std::size_t{64}); // after one round of each kernel
         std::optional<tlp::online_model<step_list, loopnest::kernel_task, E>> model;
         if (models_->initial) model.emplace(threads, *models_->initial, o);

@@ -51,14 +51,22 @@ public:
                 same_output.clear();
             }
         }
+        drawn_ = order_;
     }
 
     [[nodiscard]] std::size_t size() const { return order_.size(); } ///< samples per epoch, counted once for each pass over their group
     [[nodiscard]] bool ranked() const { return ranked_; }
 
-    /// Draws the groups of one epoch: splits groups that are too large, and shuffles. The result depends on `rng` only.
+    /// Draws the groups of one epoch: splits groups that are too large, and shuffles. The result depends on `rng` only, so that a resumed training
+    /// draws the groups of an uninterrupted one.
     [[nodiscard]] std::span<const std::span<std::uint32_t>> draw(random_engine rng) {
         drawn_ = order_;
+        return redraw(rng);
+    }
+
+    /// As `draw`, but shuffles the samples in the order of the last draw, so that the result depends on all draws before. Only for `fit_online`, whose
+    /// weights would change with `draw`.
+    [[nodiscard]] std::span<const std::span<std::uint32_t>> redraw(random_engine rng) {
         groups_.clear();
         for (const auto& [first, last] : ranges_) {
             const auto all = std::span(drawn_).subspan(first, last - first);
@@ -89,7 +97,7 @@ private:
 
     bool ranked_;
     std::size_t most_;
-    std::vector<std::uint32_t> order_, drawn_;
+    std::vector<std::uint32_t> order_, drawn_;                ///< samples by group; the same, shuffled within the groups
     std::vector<std::pair<std::size_t, std::size_t>> ranges_; ///< into order_
     std::vector<std::span<std::uint32_t>> groups_;
 };

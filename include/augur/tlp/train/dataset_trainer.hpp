@@ -24,14 +24,12 @@
 #include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/dataset/top_k.hpp>
-#include <augur/nn/train/loss.hpp>
-#include <augur/nn/train/optimiser.hpp>
 #include <augur/tlp/batch.hpp>
-#include <augur/tlp/detail/ranking_groups.hpp>
+#include <augur/tlp/detail/training_loop.hpp>
+#include <augur/tlp/model.hpp>
 #include <augur/tlp/row_table.hpp>
 #include <augur/tlp/train/checkpoint.hpp>
 #include <augur/tlp/train/forward_backward.hpp>
-#include <augur/tlp/train/mtl_loss.hpp>
 #include <augur/tlp/train/options.hpp>
 #include <augur/tlp/train/samples.hpp>
 #include <augur/tlp/weights_file.hpp>
@@ -154,6 +152,152 @@ inline std::uint64_t run_hash(const model<float>& net, const row_table& table, c
     return fnv1a64(bytes(numbers), fnv1a64(bytes(words), hash));
 }
 
+/// Errors: invalid_argument (options), shape_mismatch (samples or rows of another model).
+inline result<void> check_training(const model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
+                                   const training_samples& validation, const training_options& options) {
+    const std::size_t outputs = net.decoders.size();
+    if (auto fits = options.check(outputs); !fits) return fits;
+    if (train.outputs != outputs || (validation.size() > 0 && validation.outputs != outputs))
+        return error{errc::shape_mismatch, "tlp training: the network has " + std::to_string(outputs) + " outputs, the samples " +
+                                               std::to_string(train.outputs) + " and " + std::to_string(validation.outputs)};
+    if (table.schema().columns != static_cast<std::size_t>(net.config.columns) || table.size() < data.primitives().size())
+        return error{errc::shape_mismatch, "tlp training: rows of " + std::to_string(table.schema().columns) + " columns for " +
+                                               std::to_string(table.size()) + " primitives, expected " + std::to_string(net.config.columns) +
+                                               " for " + std::to_string(data.primitives().size())};
+    return {};
+}
+
+/// Indices of the samples whose primitives the vocabulary all has.
+[[nodiscard]] inline std::vector<std::uint32_t> usable_samples(const row_table& table, const dataset& data, const training_samples& samples) {
+    std::vector<std::uint32_t> out;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const auto ids = data.schedule(samples.records[i]);
+        const bool known = std::none_of(ids.begin(), ids.end(), [&](primitive_id id) { return table.row(id) == row_table::refused; });
+        if (known) out.push_back(static_cast<std::uint32_t>(i));
+    }
+    return out;
+}
+
+/// One call of `train_on_dataset`: the training loop with validation and checkpoints. Keeps references to its arguments.
+template <bulk_executor Executor>
+class dataset_trainer {
+public:
+    /// pre: check_training of the same arguments
+    dataset_trainer(model<float>& net, const row_table& table, const dataset& data, const training_samples& train, const training_samples& validation,
+                    Executor& executor, const training_options& options)
+        : net_(&net), table_(&table), data_(&data), train_(&train), validation_(&validation), executor_(&executor), options_(options),
+          validated_(can_evaluate(validation, options.fine.target_head)), usable_(usable_samples(table, data, train)),
+          loop_(net, train, usable_, options) {}
+
+    /// Starts from the weights of the model, or resumes from the checkpoint if its file exists.
+    /// Errors: not_found (no usable sample), io, those of `load_checkpoint`.
+    result<void> start() {
+        report_.refused = train_->size() - usable_.size();
+        if (loop_.groups().size() == 0)
+            return error{errc::not_found, "tlp training: expected samples that teach something, none of " + std::to_string(train_->size()) +
+                                              " does (" + std::to_string(report_.refused) + " have words that the schema '" + table_->schema().name +
+                                              "' refuses)"};
+        options_.epochs = loop_.epochs();
+        state_.network = state_.best_network = *net_;
+        if (options_.checkpoint.empty()) return {};
+
+        state_.run = run_hash(*net_, *table_, *data_, *train_, *validation_, options_);
+        std::error_code wrong;
+        const bool exists = std::filesystem::exists(std::filesystem::status(options_.checkpoint, wrong));
+        if (wrong && wrong != std::errc::no_such_file_or_directory)
+            return error{errc::io, "'" + options_.checkpoint + "': cannot open the checkpoint: " + wrong.message()};
+        if (!exists) return {};
+        auto from = load_checkpoint(options_.checkpoint, net_->config, state_.run);
+        if (!from) return from.error();
+        state_ = *std::move(from);
+        loop_.optimiser().restore(state_.first, state_.second, state_.steps);
+        report_.resumed_from = state_.epochs();
+        return {};
+    }
+
+    /// Are all epochs done, or no validation score of the last `patience` epochs a new best?
+    [[nodiscard]] bool finished() const {
+        const std::size_t patience = options_.fine.patience;
+        return state_.epochs() >= options_.epochs || (patience > 0 && validated_ && state_.epochs() > state_.best + patience);
+    }
+
+    /// Trains one epoch, evaluates it and writes the checkpoint.
+    /// Errors: limit (the loss or a weight is not finite), those of `save_checkpoint`.
+    result<void> train_epoch() {
+        const std::size_t epoch = state_.epochs();
+        const auto drawn = loop_.groups().draw(random_engine(options_.seed).stream(epoch));
+        const auto append = [&](deduplicated_batch& batch, std::uint32_t record) {
+            [[maybe_unused]] const bool added = batch.add(data_->schedule(record), *table_);
+            AUGUR_ASSERT(added, "dataset_trainer: a sample that is not usable");
+        };
+        const auto done = [&](std::size_t first) {
+            return (static_cast<double>(epoch) + static_cast<double>(first) / static_cast<double>(drawn.size())) /
+                   static_cast<double>(options_.epochs);
+        };
+        const double loss = loop_.train_epoch(state_.network, drawn, epoch, append, done, *executor_);
+        const auto bad = state_.network.not_finite();
+        if (!std::isfinite(loss) || !bad.empty())
+            return error{errc::limit, "tlp training: expected finite numbers, " + (bad.empty() ? "the loss" : "'" + bad + "'") + " of epoch " +
+                                          std::to_string(epoch + 1) + " is not: lower the learning rate"};
+        evaluate(loss);
+        return save();
+    }
+
+    /// @param seconds  elapsed time since `start`
+    [[nodiscard]] training_progress progress(double seconds) const {
+        const auto epochs_done = static_cast<double>(state_.epochs() - report_.resumed_from);
+        const double left = seconds / epochs_done * static_cast<double>(options_.epochs - state_.epochs());
+        return {state_.epochs(), options_.epochs, state_.history.back(), seconds, left};
+    }
+
+    /// Moves the weights of the best epoch to the model and returns the report.
+    /// @param stopped  by the user
+    training_report finish(bool stopped) && {
+        *net_ = std::move(state_.best_network);
+        report_.stopped = stopped && state_.epochs() < options_.epochs;
+        report_.history = std::move(state_.history);
+        report_.best = state_.best;
+        report_.steps = state_.steps;
+        return std::move(report_);
+    }
+
+private:
+    /// Appends the report of an epoch and keeps its weights if its top-1 + top-5 is the best so far.
+    void evaluate(double loss) {
+        epoch_report now{loss, 0, 0};
+        if (validated_) {
+            const auto top_k = evaluate_top_k(state_.network, *table_, *data_, *validation_, options_.fine.target_head, *executor_, loop_.pass());
+            now = {loss, top_k.score(0), top_k.score(1)};
+        }
+        const auto score = [](const epoch_report& e) { return e.top_1 + e.top_5; };
+        const bool best = !validated_ || state_.history.empty() || score(now) > score(state_.history[state_.best]);
+        state_.history.push_back(now);
+        if (!best) return;
+        state_.best = state_.epochs() - 1;
+        state_.best_network = state_.network;
+    }
+
+    result<void> save() {
+        state_.steps = loop_.optimiser().steps();
+        if (options_.checkpoint.empty()) return {};
+        state_.first = loop_.optimiser().first();
+        state_.second = loop_.optimiser().second();
+        return save_checkpoint(state_, options_.checkpoint);
+    }
+
+    model<float>* net_;
+    const row_table* table_;
+    const dataset* data_;
+    const training_samples *train_, *validation_;
+    Executor* executor_;
+    training_options options_; ///< `epochs` is the planned number
+    bool validated_;
+    std::vector<std::uint32_t> usable_;
+    training_loop loop_;
+    checkpoint state_;
+    training_report report_;
+};
+
 } // namespace detail
 
 /// Trains a model on samples, in place, and keeps the weights of the best epoch.
@@ -172,165 +316,16 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
                                          const training_samples& validation, Executor& executor, const training_options& options,
                                          Progress&& progress) {
     using clock = std::chrono::steady_clock;
-    const auto start = clock::now();
-    const std::size_t outputs = net.decoders.size();
-    if (auto fits = options.check(outputs); !fits) return fits.error();
-    if (train.outputs != outputs || (validation.size() > 0 && validation.outputs != outputs))
-        return error{errc::shape_mismatch, "tlp training: the network has " + std::to_string(outputs) + " outputs, the samples " +
-                                               std::to_string(train.outputs) + " and " + std::to_string(validation.outputs)};
-    if (table.schema().columns != static_cast<std::size_t>(net.config.columns) || table.size() < data.primitives().size())
-        return error{errc::shape_mismatch, "tlp training: rows of " + std::to_string(table.schema().columns) + " columns for " +
-                                               std::to_string(table.size()) + " primitives, expected " + std::to_string(net.config.columns) +
-                                               " for " + std::to_string(data.primitives().size())};
-    training_report report;
-    std::vector<std::uint32_t> usable;
-    for (std::size_t i = 0; i < train.size(); ++i) {
-        const auto ids = data.schedule(train.records[i]);
-        const bool known = std::none_of(ids.begin(), ids.end(), [&](primitive_id id) { return table.row(id) == row_table::refused; });
-        if (known) usable.push_back(static_cast<std::uint32_t>(i));
+    const auto begin = clock::now();
+    if (auto fits = detail::check_training(net, table, data, train, validation, options); !fits) return fits.error();
+    detail::dataset_trainer<Executor> trainer(net, table, data, train, validation, executor, options);
+    if (auto started = trainer.start(); !started) return started.error();
+    bool stopped = false;
+    while (!stopped && !trainer.finished()) {
+        if (auto trained = trainer.train_epoch(); !trained) return trained.error();
+        stopped = !progress(trainer.progress(std::chrono::duration<double>(clock::now() - begin).count()));
     }
-    report.refused = train.size() - usable.size();
-    detail::ranking_groups groups(train, usable, options);
-    if (groups.size() == 0)
-        return error{errc::not_found, "tlp training: expected samples that teach something, none of " + std::to_string(train.size()) + " does (" +
-                                          std::to_string(report.refused) + " have words that the schema '" + table.schema().name + "' refuses)"};
-
-    checkpoint at;
-    at.run = options.checkpoint.empty() ? 0 : detail::run_hash(net, table, data, train, validation, options);
-    nn::adam<model<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = options.fine.weight_decay});
-    bool resume = false;
-    if (!options.checkpoint.empty()) {
-        std::error_code wrong;
-        resume = std::filesystem::exists(std::filesystem::status(options.checkpoint, wrong));
-        if (wrong && wrong != std::errc::no_such_file_or_directory)
-            return error{errc::io, "'" + options.checkpoint + "': cannot open the checkpoint: " + wrong.message()};
-    }
-    if (resume) {
-        auto from = load_checkpoint(options.checkpoint, net.config, at.run);
-        if (!from) return from.error();
-        at = *std::move(from);
-        adam.restore(at.first, at.second, at.steps);
-        report.resumed_from = at.epochs();
-    } else {
-        at.network = at.best_network = net;
-    }
-
-    model<float>& current = at.network;
-    auto grad = model<float>::zeros(net.config);
-    forward_backward<float> pass;
-    nn::lambda_rank rank;
-    mtl_loss<float> loss;
-    deduplicated_batch batch(table.schema().columns, net.config.order());
-    std::vector<float> scores, d_scores, labels, sharp, d_regret;
-    std::vector<std::uint8_t> known;
-    std::vector<std::size_t> ends;
-    const auto is_decoder = [](std::string_view name) { return name.starts_with("decoder.") || name.starts_with("mtl_heads."); };
-    const auto validation_score = [&](std::size_t epoch) { return at.history[epoch].top_1 + at.history[epoch].top_5; };
-    const auto group_loss = [&](std::span<const float> s, std::span<const float> y, std::span<float> d) {
-        if (options.fine.loss == training_loss::mse) return static_cast<double>(nn::mse(s, y, d));
-        sharp.assign(y.begin(), y.end());
-        if (options.fine.sharpness != 1)
-            for (float& x : sharp) x = static_cast<float>(std::pow(x, options.fine.sharpness));
-        double value = rank(s, std::span<const float>(sharp), d);
-        if (options.fine.regret > 0) {
-            d_regret.resize(d.size());
-            const double weight = options.fine.regret * static_cast<double>(s.size()); // `rank` is a sum over the group as well
-            value += weight * nn::expected_regret(s, y, std::span<float>(d_regret));
-            for (std::size_t i = 0; i < d.size(); ++i) d[i] += static_cast<float>(weight) * d_regret[i];
-        }
-        return value;
-    };
-
-    const bool validated = detail::can_evaluate(validation, options.fine.target_head);
-    while (at.epochs() < options.epochs && !(options.fine.patience > 0 && validated && at.epochs() > at.best + options.fine.patience)) {
-        const std::size_t epoch = at.epochs();
-        const auto drawn = groups.draw(random_engine(options.seed).stream(epoch));
-        double sum = 0;
-        for (std::size_t next = 0; next < drawn.size();) {
-            const double done =
-                (static_cast<double>(epoch) + static_cast<double>(next) / static_cast<double>(drawn.size())) / static_cast<double>(options.epochs);
-            batch.clear();
-            labels.clear();
-            known.clear();
-            ends.clear();
-            while (next < drawn.size() && (ends.empty() || batch.size() + drawn[next].size() <= options.batch)) {
-                for (const std::uint32_t i : drawn[next]) {
-                    if (!batch.add(data.schedule(train.records[i]), table)) continue; // does not happen: `usable` has no refused sample
-                    for (std::size_t k = i * outputs; k < (i + 1) * outputs; ++k) {
-                        labels.push_back(train.labels[k]);
-                        known.push_back(train.known[k]);
-                    }
-                }
-                ends.push_back(batch.size());
-                ++next;
-            }
-            scores.resize(labels.size());
-            d_scores.resize(labels.size());
-            pass.forward_to_train(current, batch, executor, scores);
-            std::size_t begin = 0;
-            for (const std::size_t end : ends) {
-                const std::size_t first = begin * outputs, n = (end - begin) * outputs;
-                const auto d = std::span<float>(d_scores).subspan(first, n);
-                const double value =
-                    loss(std::span<const float>(scores).subspan(first, n), std::span<const float>(labels).subspan(first, n),
-                         std::span<const std::uint8_t>(known).subspan(first, n), options.fine.output_weights, outputs, group_loss, d);
-                // mean over a ranking group and over the groups of the step: a task's weight grows linearly with its number of records
-                const double share = groups.ranked() ? 1 / static_cast<double>(end - begin) : 1;
-                sum += value * share;
-                if (groups.ranked())
-                    for (float& x : d) x *= static_cast<float>(share / static_cast<double>(ends.size()));
-                begin = end;
-            }
-            pass.backward(current, batch, executor, std::span<const float>(d_scores), grad);
-            if (options.fine.decoders_only)
-                model<float>::visit(
-                    [&](std::string_view name, auto& g) {
-                        if (!is_decoder(name)) g.setZero();
-                    },
-                    grad);
-            nn::clip_norm(grad, options.fine.clip);
-            double& rate = adam.settings().learning_rate;
-            rate = options.learning_rate;
-            if (options.fine.rate == learning_rate_decay::step)
-                rate *= std::pow(options.fine.rate_factor, static_cast<double>(epoch / options.fine.rate_every));
-            if (options.fine.rate == learning_rate_decay::cosine) rate *= 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
-            adam.step(current, grad, [&](std::string_view name) { return !options.fine.decoders_only || is_decoder(name); });
-        }
-        const auto bad = current.not_finite();
-        if (!std::isfinite(sum) || !bad.empty())
-            return error{errc::limit, "tlp training: expected finite numbers, " + (bad.empty() ? "the loss" : "'" + bad + "'") + " of epoch " +
-                                          std::to_string(epoch + 1) + " is not: lower the learning rate"};
-
-        epoch_report last{groups.ranked() ? sum / static_cast<double>(drawn.size()) : sum, 0, 0};
-        if (validated) {
-            const auto top_k = evaluate_top_k(current, table, data, validation, options.fine.target_head, executor, pass);
-            last = {last.loss, top_k.score(0), top_k.score(1)};
-        }
-        at.history.push_back(last);
-        at.steps = adam.steps();
-        if (!validated || epoch == 0 || validation_score(epoch) > validation_score(at.best)) {
-            at.best = epoch;
-            at.best_network = current;
-        }
-        if (!options.checkpoint.empty()) {
-            at.first = adam.first();
-            at.second = adam.second();
-            if (auto saved = save_checkpoint(at, options.checkpoint); !saved) return saved.error();
-        }
-        const double seconds = std::chrono::duration<double>(clock::now() - start).count();
-        const auto epochs_done = static_cast<double>(at.epochs() - report.resumed_from);
-        const double left = seconds / epochs_done * static_cast<double>(options.epochs - at.epochs());
-        const training_progress told{at.epochs(), options.epochs, last, seconds, left};
-        if (!progress(told)) {
-            report.stopped = at.epochs() < options.epochs;
-            break;
-        }
-    }
-    net = at.best_network;
-    report.history = std::move(at.history);
-    report.best = at.best;
-    report.steps = at.steps;
-    return report;
+    return std::move(trainer).finish(stopped);
 }
 
 /// `train_on_dataset` without progress reports.

@@ -3,7 +3,7 @@
 #define AUGUR_TLP_TRAIN_OPTIONS_HPP
 
 /// @file
-/// Training options of TLP: for the online cost model and for training on a data set.
+/// Training options of TLP, for training on a data set and on the records of a running search.
 
 #include <cmath>
 #include <cstddef>
@@ -24,34 +24,14 @@ enum class learning_rate_decay : std::uint8_t {
     cosine ///< half a cosine over all epochs, down to 1 % of the initial rate
 };
 
-/// Options of `fit_online`, which trains on the records of a running search.
-struct online_fit_options {
-    std::size_t list = 64;         ///< maximum size of a ranking group (schedules of one task); at least 2
-    std::size_t batch = 128;       ///< schedules per step, from any number of tasks
-    std::size_t epochs = 100;      ///< minimum number of epochs
-    std::size_t least_steps = 300; ///< minimum number of steps; adds epochs if necessary
-    double learning_rate = 1e-3;   ///< initial rate; cosine decay to 1 %
-    double weight_decay = 1e-4;
-    double clip = 0.5; ///< maximum norm of the gradient
-
-    /// Errors: invalid_argument.
-    [[nodiscard]] result<void> check() const {
-        const auto fine = [](double x) { return x > 0 && std::isfinite(x); };
-        if (list >= 2 && batch >= 1 && epochs >= 1 && fine(learning_rate) && clip > 0 && weight_decay >= 0 && std::isfinite(weight_decay)) return {};
-        return error{errc::invalid_argument, "tlp fit: expected list >= 2, batch >= 1, epochs >= 1, learning_rate > 0, clip > 0 and "
-                                             "weight_decay >= 0, got " +
-                                                 std::to_string(list) + ", " + std::to_string(batch) + ", " + std::to_string(epochs) + ", " +
-                                                 std::to_string(learning_rate) + ", " + std::to_string(clip) + ", " + std::to_string(weight_decay)};
-    }
-};
-
-/// Options of `train_on_dataset`. The defaults rank schedules within their task; `faithful` reproduces the authors' code (scripts/tlp_train.py).
+/// Options of a training. The defaults are for `train_on_dataset` and rank schedules within their task; `faithful` reproduces the authors' code
+/// (scripts/tlp_train.py); `online` is for `fit_online`.
 struct training_options {
     std::size_t epochs = 12;
     std::size_t batch = 512; ///< schedules per step
     double learning_rate = 2e-3;
     std::uint64_t seed = 1;
-    std::string checkpoint; ///< checkpoint file, written after every epoch; a call with equal arguments resumes from it; empty: no checkpoint
+    std::string checkpoint; ///< file of `train_on_dataset`, written after every epoch; a call with equal arguments resumes from it; empty: none
 
     /// Options that are rarely changed.
     struct fine_settings {
@@ -70,6 +50,7 @@ struct training_options {
         std::size_t target_head = 0;        ///< output whose validation top-1 and top-5 select the best epoch
         std::size_t target_head_passes = 1; ///< by_task, several outputs: passes per epoch over the ranking groups of the target head
         std::size_t patience = 0;           ///< stop after this many epochs without a better validation score; 0: never
+        std::size_t least_steps = 0;        ///< minimum number of steps; adds epochs if necessary
     } fine;
 
     /// The authors' setup: one ranking group per batch across all tasks, raw labels, constant learning rate.
@@ -83,6 +64,18 @@ struct training_options {
         o.fine.regret = 0;
         o.fine.weight_decay = 1e-6;
         o.fine.rate = learning_rate_decay::constant;
+        return o;
+    }
+    /// For the few hundred records of a running search: raw labels, and steps enough for the first of them.
+    static training_options online() {
+        training_options o;
+        o.epochs = 100;
+        o.batch = 128;
+        o.learning_rate = 1e-3;
+        o.fine.list = 64;
+        o.fine.sharpness = 1;
+        o.fine.regret = 0;
+        o.fine.least_steps = 300;
         return o;
     }
     /// Errors: invalid_argument.
