@@ -142,6 +142,16 @@ private:
         std::uint32_t epoch = 0;
     };
 
+    /// Attention weights in T and the values of the common keys, operands of `fold`. In bf16 a step over the common keys takes two keys of repeated rows.
+    struct fold_weights {
+        const T* own = nullptr;                 ///< as `worker::weights`
+        const T* repeated = nullptr;            ///< (repeated rows, steps, lanes [, 2]) common keys
+        const T* single = nullptr;              ///< (rows that occur once, common keys, lanes) common keys
+        index repeated_row = 0, single_row = 0; ///< row strides
+        index steps = 0;                        ///< over the common keys of repeated rows
+        const T* const* values = nullptr;       ///< (steps) values of the common keys
+    };
+
     float* entry(std::size_t id) { return table_[id / row_block].data() + static_cast<index>(id % row_block) * net_->row_size; }
     T* values_of(std::size_t id) { return values_[id / row_block].data() + static_cast<index>(id % row_block) * net_->values_size; }
     float* base_of(std::size_t id) { return bases_[id / row_block].data() + static_cast<index>(id % row_block) * net_->fold_columns; }
@@ -167,6 +177,15 @@ private:
     void attend_common(worker& w, index common);
     void attend_own(worker& w, index common);
     void fold(worker& w, index common);
+    void list_operands(worker& w, index common);
+    void weigh_single_rows(worker& w, index common);
+    fold_weights convert_weights(worker& w, index common);
+    void pair_values(worker& w, index common, index p);
+    void sum_repeated_rows(worker& w, const fold_weights& weights, index p);
+    void sum_single_rows(worker& w, index common, const fold_weights& weights, index p);
+    void add_own_keys(worker& w, index common, const fold_weights& weights, index p);
+    [[nodiscard]] index value_panel() const { return net_->head_steps * net_->tail.width * net_->tail.pair; } ///< size of a panel of a row's values
+    [[nodiscard]] index pair_panel() const { return net_->head_steps * 2 * net_->tail.width * net_->tail.pair; } ///< the same of two rows, in w.pairs
     void combine(worker& w, index common);
     void layers(worker& w);
 
@@ -207,6 +226,7 @@ private:
 
 } // namespace augur::inline v0::tlp
 
+#include <augur/tlp/detail/frozen_fold_impl.hpp>
 #include <augur/tlp/detail/frozen_forward_impl.hpp>
 #include <augur/tlp/detail/frozen_group_impl.hpp>
 
