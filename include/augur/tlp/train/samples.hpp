@@ -44,6 +44,29 @@ struct training_samples {
     [[nodiscard]] std::size_t size() const { return records.size(); }
 };
 
+namespace detail {
+
+/// Renumbers the groups that have samples as 0, 1, ..., and takes over their least latencies.
+///
+/// @param least  (all groups, K) least latency in seconds, by the numbers before; 1e6 or more if there is none
+inline void number_groups(training_samples& samples, std::span<const double> least) {
+    std::uint32_t group = 0, previous = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const std::uint32_t now = samples.groups[i];
+        if (i > 0 && now != previous) ++group;
+        if (i == 0 || now != previous) {
+            for (std::size_t k = 0; k < samples.outputs; ++k) {
+                const double low = least[now * samples.outputs + k];
+                samples.least.push_back(low < 1e6 ? low : std::numeric_limits<double>::infinity());
+            }
+        }
+        previous = now;
+        samples.groups[i] = group;
+    }
+}
+
+} // namespace detail
+
 /// Makes samples for K outputs from K lists of records, one per platform.
 ///
 /// With one output every record is a sample, grouped by task. With several outputs, records with equal schedules (the same primitives) of one
@@ -127,20 +150,7 @@ struct training_samples {
         out.labels[slot] = out.known[slot] != 0 ? (std::max)(out.labels[slot], static_cast<float>(label)) : static_cast<float>(label);
         out.known[slot] = 1;
     }
-    // renumber the groups that have samples as 0, 1, ...
-    std::uint32_t group = 0, previous = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint32_t now = out.groups[i];
-        if (i > 0 && now != previous) ++group;
-        if (i == 0 || now != previous) {
-            for (std::size_t k = 0; k < outputs; ++k) {
-                const double low = least[now * outputs + k];
-                out.least.push_back(low < 1e6 ? low : std::numeric_limits<double>::infinity());
-            }
-        }
-        previous = now;
-        out.groups[i] = group;
-    }
+    detail::number_groups(out, least);
     return out;
 }
 
