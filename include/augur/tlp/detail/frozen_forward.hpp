@@ -79,6 +79,13 @@ struct packed_network {
 
     /// pre: attention backbone with one attention layer
     packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
+
+private:
+    template <class U>
+    static nn::kernels::packed_panels<U> packed_layer(const nn::kernels::panel_kernels<U>& kernels, const nn::linear<float>& l);
+    void pack_projection(const nn::attention<float>& attention);
+    void pack_output_projection(const model<float>& net);
+    void choose_strides();
 };
 
 /// State of a scorer: the table of rows, the current batch, and scratch memory for each thread of the executor.

@@ -28,12 +28,30 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
     lanes = groups * k::head_lanes;
     has_block = !net.blocks.empty();
 
-    const auto layer_of = [](const auto& kernels_of, const nn::linear<float>& l) {
-        return k::packed_panels(kernels_of, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); });
-    };
-    for (const auto& l : net.encoder) encoder.push_back(layer_of(single, l));
+    for (const auto& l : net.encoder) encoder.push_back(packed_layer(single, l));
+    pack_projection(attention);
+    pack_output_projection(net);
+    for (const auto& b : net.blocks) blocks.push_back(packed_layer(tail, b.inner));
+    for (std::size_t l = 0; l + 1 < layers.size(); ++l) decoder.push_back(packed_layer(tail, layers[l]));
+    context_row = k::whole_blocks(heads * head_room, k::amx_depth);
+    out_bias.assign(attention.out_proj.b.data(), attention.out_proj.b.data() + width);
+    const auto& end = layers.back();
+    last.assign(static_cast<std::size_t>(k::whole_blocks(end.W.rows(), 8)), 0.0F);
+    for (index i = 0; i < end.W.rows(); ++i) last[static_cast<std::size_t>(i)] = end.W(i, 0);
+    last_bias = end.b(0);
+    choose_strides();
+}
 
-    // q and k with one lane per head, v with each head in whole panels
+template <class T>
+template <class U>
+nn::kernels::packed_panels<U> packed_network<T>::packed_layer(const nn::kernels::panel_kernels<U>& kernels, const nn::linear<float>& l) {
+    return {kernels, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); }};
+}
+
+/// Packs q and k with one lane per head, v with each head in whole panels.
+template <class T>
+void packed_network<T>::pack_projection(const nn::attention<float>& attention) {
+    namespace k = nn::kernels;
     const index qk = lanes * head;
     const float scale = 1 / std::sqrt(static_cast<float>(head));
     const auto column_of = [&](index c) { // column of in_proj; -1 for padding
@@ -54,14 +72,18 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
             const index from = column_of(c);
             return from < 0 ? 0.0F : attention.in_proj.b(from) * (c < qk ? scale : 1.0F);
         });
+}
 
-    // [Wo | Wo W1], alternating halves
+/// Packs [Wo | Wo W1] with alternating halves, and Wo alone.
+template <class T>
+void packed_network<T>::pack_output_projection(const model<float>& net) {
+    const auto& attention = net.attention.front();
     half = has_block ? tail.width / 2 : tail.width;
     fold_panels = (width + half - 1) / half;
     fold_columns = fold_panels * tail.width;
     nn::matrix<double> folded;
     if (has_block && !tail.amx) {
-        first.push_back(layer_of(single, net.blocks.front().inner));
+        first.push_back(packed_layer(single, net.blocks.front().inner));
         folded = attention.out_proj.W.template cast<double>() * net.blocks.front().inner.W.template cast<double>();
     }
     const auto fold = [&](index i, index c) {
@@ -75,16 +97,13 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
     combine.emplace_back(
         tail, heads * head_room, width,
         [&](index i, index c) { return i % head_room < head ? attention.out_proj.W(i / head_room * head + i % head_room, c) : 0.0F; }, no_bias);
+}
 
-    for (const auto& b : net.blocks) blocks.push_back(layer_of(tail, b.inner));
-    for (std::size_t l = 0; l + 1 < layers.size(); ++l) decoder.push_back(layer_of(tail, layers[l]));
-    context_row = k::whole_blocks(heads * head_room, k::amx_depth);
-    out_bias.assign(attention.out_proj.b.data(), attention.out_proj.b.data() + width);
-    const auto& end = layers.back();
-    last.assign(static_cast<std::size_t>(k::whole_blocks(end.W.rows(), 8)), 0.0F);
-    for (index i = 0; i < end.W.rows(); ++i) last[static_cast<std::size_t>(i)] = end.W(i, 0);
-    last_bias = end.b(0);
-
+/// Offsets and strides of the rows' entries and values.
+template <class T>
+void packed_network<T>::choose_strides() {
+    namespace k = nn::kernels;
+    const index qk = lanes * head;
     q_at = combine.front().panels * tail.width;
     k_at = q_at + qk;
     v_at = k_at + qk;
