@@ -149,9 +149,7 @@ using transform_step =
     std::variant<annotate_step, fuse_step, pragma_step, reorder_step, split_step, follow_split_step, follow_fused_split_step, storage_align_step,
                  compute_at_step, compute_inline_step, compute_root_step, cache_read_step, cache_write_step, rfactor_step, foreign_step>;
 
-namespace detail {
-
-/// The fields of a step after its kind, in the order of the logs. All readers and writers of steps use this function.
+/// The fields of a step after its kind, in the order of the logs, as a tuple of references. All readers and writers of steps use this function.
 template <class S>
 constexpr auto step_fields(S& s) noexcept {
     using step = std::remove_const_t<S>;
@@ -185,6 +183,21 @@ constexpr bool with_step_of_kind(std::string_view kind, F&& f) {
     }(std::type_identity<transform_step>{});
 }
 
+/// Index in `transform_step` of the step type with the given kind; that of `foreign_step` if there is no such type.
+[[nodiscard]] constexpr std::size_t step_index(std::string_view kind) noexcept {
+    std::size_t index = 0;
+    const auto is_next = [&]<class Step>(std::type_identity<Step>) {
+        if constexpr (std::is_same_v<Step, foreign_step>) return true;
+        else return Step::kind == kind || (++index, false);
+    };
+    [&]<class... Step>(std::type_identity<std::variant<Step...>>) {
+        static_cast<void>((is_next(std::type_identity<Step>{}) || ...));
+    }(std::type_identity<transform_step>{});
+    return index;
+}
+
+namespace detail {
+
 template <class Sink>
 struct field_to_sink {
     Sink& sink;
@@ -216,7 +229,7 @@ struct step_list {
                         sink.name(std::string_view(step.json));
                     } else {
                         sink.primitive(Step::kind);
-                        std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, detail::step_fields(step));
+                        std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, step_fields(step));
                     }
                 },
                 entry);
@@ -291,13 +304,13 @@ struct schedule_traits<step_list> {
             std::size_t n = 1;
             while (n < items.size() && items[n].type != schedule_item::kind::primitive) ++n;
             detail::field_from_items from{items.subspan(1, n - 1)};
-            const bool known = detail::with_step_of_kind(kind, [&]<class Step>(Step step) {
+            const bool known = with_step_of_kind(kind, [&]<class Step>(Step step) {
                 std::apply(
                     [&](auto&... field) {
                         std::size_t fields_left = sizeof...(field);
                         (from.take(field, --fields_left), ...);
                     },
-                    detail::step_fields(step));
+                    step_fields(step));
                 list.steps.emplace_back(std::move(step));
             });
             if (!known) {

@@ -139,7 +139,7 @@ inline void write_steps(json_writer& out, const step_list& list) {
                     out.raw(step.json);
                 } else {
                     out.begin_array().value(Step::kind);
-                    std::apply([&](const auto&... field) { (detail::step_field_writer{out}(field), ...); }, detail::step_fields(step));
+                    std::apply([&](const auto&... field) { (detail::step_field_writer{out}(field), ...); }, step_fields(step));
                     out.end_array();
                 }
             },
