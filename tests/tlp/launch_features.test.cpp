@@ -2,6 +2,7 @@
 #include <augur/tlp/launch_features.hpp>
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -119,7 +120,7 @@ TEST_CASE("thread rows: steps that contradict themselves end the following, and 
                 x = static_cast<std::int64_t>(rng.below(9)) - 1;
                 if (rng.below(20) == 0) x = static_cast<std::int64_t>(rng()) >> rng.below(64);
             }
-            follower.step(static_cast<augur::tlp::detail::loop_step>(rng.below(10)), numbers);
+            follower.step(rng.below(std::variant_size_v<augur::transform_step>), numbers);
         }
         for (const auto& row : follower.rows())
             for (const auto x : row) CHECK(x >= 0);

@@ -262,7 +262,7 @@ inline schema schema::ansor(std::size_t rows, std::size_t numbers, std::size_t p
 inline schema schema::ansor_gpu(std::size_t rows, std::size_t numbers, std::size_t positions) {
     schema s = ansor(rows, numbers, positions);
     s.name = "ansor-gpu";
-    s.kinds.emplace_back("TH");
+    s.kinds.emplace_back(launch_follower::kind);
     s.launch_features = true;
     return s;
 }

@@ -8,29 +8,50 @@
 /// Each feature is a product of extents from several steps (splits, fusions, annotations), which a per-primitive encoding does not contain. The
 /// transform steps determine the extents of split and fused loops; no compute DAG is needed.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/steps.hpp>
 
 namespace augur::inline v0::tlp {
 
 namespace detail {
 
-/// Ansor's transform steps that change the loops of a stage; `other` for the rest.
-enum class loop_step : std::uint8_t { other, SP, FSP, FFSP, FU, RE, AN, CHW, CHR, RF };
-
-[[nodiscard]] inline loop_step loop_step_of(std::string_view kind) {
-    constexpr std::array<std::string_view, 9> names{"SP", "FSP", "FFSP", "FU", "RE", "AN", "CHW", "CHR", "RF"};
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == kind) return static_cast<loop_step>(i + 1);
-    return loop_step::other;
+/// Assigns the integers of a visit of a step to the step's fields; for steps without names. False if their count does not fit the fields.
+/// An integer that is not 0 is true, one that is no annotation is `none`. Allocates only to grow a list.
+template <class Step>
+[[nodiscard]] bool assign_fields(std::span<const std::int64_t> numbers, Step& step) {
+    return std::apply(
+        [&](auto&... fields) {
+            std::size_t later = sizeof...(fields); // fields after the current one; a list leaves an integer for each
+            const auto take = [&]<class Field>(Field& field) {
+                --later;
+                constexpr bool is_list = std::is_same_v<Field, std::vector<std::int64_t>>;
+                if (numbers.size() < (is_list ? later : 1)) return false;
+                const std::size_t count = is_list ? numbers.size() - later : 1;
+                if constexpr (is_list) field.assign(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count));
+                else if constexpr (std::is_same_v<Field, bool>) field = numbers.front() != 0;
+                else if constexpr (std::is_same_v<Field, std::int64_t>) field = numbers.front();
+                else {
+                    constexpr auto last = static_cast<std::int64_t>(loop_annotation::tensorize);
+                    field = numbers.front() >= 0 && numbers.front() <= last ? static_cast<loop_annotation>(numbers.front()) : loop_annotation::none;
+                }
+                numbers = numbers.subspan(count);
+                return true;
+            };
+            return (take(fields) && ...) && numbers.empty();
+        },
+        step_fields(step));
 }
 
 } // namespace detail
@@ -40,30 +61,60 @@ enum class loop_step : std::uint8_t { other, SP, FSP, FFSP, FU, RE, AN, CHW, CHR
 ///
 /// An extent that the steps do not determine is 0; an extent above 2^40 and every product with an unknown extent are 0, too. At an inconsistent step
 /// the tracking stops; rows from earlier steps remain. Reuse one object for many schedules; it allocates only to grow.
+///
+/// A schedule sink: call `clear` before and `finish` after a visit. Or call `step` for each step.
 class launch_follower {
 public:
+    static constexpr std::string_view kind = "TH"; ///< of the primitives that `visit` reports
+
     /// threads per block; iterations per thread over the stage's loops, including virtual threads; last bound virtual threads; last bound blocks
     using row = std::array<std::int64_t, 4>;
 
     void clear() {
+        open_ = lost_ = false;
         used_ = 0;
-        steps_ = 0;
-        lost_ = false;
         virtual_threads_ = blocks_ = 0;
+        numbers_.clear();
+        numbers_.reserve(32); // most steps have fewer
         lengths_.clear();
         splits_.clear();
         rows_.clear();
     }
 
-    /// Processes the next step, given its kind and its integer parameters in order, without names.
-    void step(detail::loop_step kind, std::span<const std::int64_t> n) {
+    void primitive(std::string_view next) {
+        finish();
+        open_ = true;
+        type_ = step_index(next);
+    }
+    void number(std::integral auto n) { numbers_.push_back(static_cast<std::int64_t>(n)); }
+    void number(double) const noexcept {}
+    void name(std::string_view) const noexcept {}
+    /// Ends the last step.
+    void finish() {
+        if (open_) step(type_, numbers_);
+        open_ = false;
+        numbers_.clear();
+    }
+
+    /// Processes the next step.
+    ///
+    /// @param type     index of its type in `transform_step` (`step_index` of its kind)
+    /// @param numbers  its integers in the order of the logs, without names
+    void step(std::size_t type, std::span<const std::int64_t> numbers) {
         splits_.push_back({lengths_.size(), 0, 0});
-        ++steps_;
-        if (lost_ || kind == detail::loop_step::other) return;
-        lost_ = n.empty() || n[0] < 0 || n[0] >= most_stages || !run(kind, n);
+        lost_ = lost_ || !dispatch(type, numbers);
     }
 
     [[nodiscard]] std::span<const row> rows() const { return rows_; }
+
+    /// Reports each row to a schedule sink as a primitive of four numbers.
+    template <schedule_sink Sink>
+    void visit(Sink& sink) const {
+        for (const row& numbers : rows_) {
+            sink.primitive(kind);
+            for (const std::int64_t n : numbers) sink.number(n);
+        }
+    }
 
 private:
     static constexpr std::int64_t most_stages = 1024, most_loops = 1024;
@@ -86,6 +137,11 @@ private:
         if (a <= 0 || b <= 0 || a > largest / b) return 0;
         return a * b;
     }
+    [[nodiscard]] static std::int64_t product(std::span<const std::int64_t> factors) {
+        std::int64_t all = 1;
+        for (const std::int64_t factor : factors) all = times(all, factor);
+        return all;
+    }
 
     [[nodiscard]] stage& at(std::int64_t number) {
         while (used_ <= static_cast<std::size_t>(number)) {
@@ -95,136 +151,161 @@ private:
         }
         return stages_[static_cast<std::size_t>(number)];
     }
-    void insert(std::int64_t number, bool copy) {
+    /// Inserts a stage without loops; false if there are too many.
+    [[nodiscard]] bool insert(std::int64_t number, bool copy) {
+        if (used_ >= static_cast<std::size_t>(most_stages)) return false;
         static_cast<void>(at(number)); // creates the stages up to `number`
         static_cast<void>(at(static_cast<std::int64_t>(used_)));
         for (std::size_t i = used_ - 1; i > static_cast<std::size_t>(number); --i) std::swap(stages_[i], stages_[i - 1]);
         stages_[static_cast<std::size_t>(number)].loops.clear();
         stages_[static_cast<std::size_t>(number)].copy = copy;
-    }
-    /// Ensures that loop i exists; false if i is out of range.
-    [[nodiscard]] static bool reach(stage& s, std::int64_t i) {
-        if (i < 0 || i >= most_loops) return false;
-        if (s.loops.size() <= static_cast<std::size_t>(i)) s.loops.resize(static_cast<std::size_t>(i) + 1);
         return true;
     }
+    /// Inserts a stage in front of stage `number`, which gets new loops.
+    [[nodiscard]] bool insert_rfactor(std::int64_t number) {
+        if (!insert(number, false)) return false;
+        at(number + 1).loops.clear();
+        return true;
+    }
+    /// Loop i of a stage, created if no step has used it; null if i is out of range.
+    [[nodiscard]] static loop* loop_at(stage& s, std::int64_t i) {
+        if (i < 0 || i >= most_loops) return nullptr;
+        if (s.loops.size() <= static_cast<std::size_t>(i)) s.loops.resize(static_cast<std::size_t>(i) + 1);
+        return &s.loops[static_cast<std::size_t>(i)];
+    }
     /// Splits loop i by the factors `inner` into (remainder, inner...), or, if !inner_to_outer, into (inner..., remainder); outermost loop first.
-    [[nodiscard]] bool divide(stage& s, std::int64_t i, std::int64_t extent, std::span<const std::int64_t> inner, bool inner_to_outer) {
-        if (!reach(s, i) || s.loops.size() + inner.size() > static_cast<std::size_t>(most_loops)) return false;
-        std::int64_t product = 1;
-        for (const std::int64_t length : inner) product = times(product, length);
-        const std::int64_t remainder = extent > 0 && product > 0 ? (extent + product - 1) / product : 0;
+    /// An `extent` of 0 is unknown.   pre: loop i exists
+    [[nodiscard]] static bool divide(stage& s, std::int64_t i, std::int64_t extent, std::span<const std::int64_t> inner, bool inner_to_outer) {
+        if (s.loops.size() + inner.size() > static_cast<std::size_t>(most_loops)) return false;
+        const std::int64_t part = product(inner);
         const auto place = s.loops.begin() + i;
-        *place = {remainder, false};
+        *place = {extent > 0 && part > 0 ? (extent + part - 1) / part : 0, false};
         const auto to = s.loops.insert(inner_to_outer ? place + 1 : place, inner.size(), loop{});
         for (std::size_t k = 0; k < inner.size(); ++k) to[static_cast<std::ptrdiff_t>(k)].extent = times(inner[k], 1);
         return true;
     }
+    /// The split of an earlier step; null if `step` is no earlier step.
+    [[nodiscard]] const split* split_of(std::int64_t step) const {
+        return step >= 0 && static_cast<std::size_t>(step) + 1 < splits_.size() ? &splits_[static_cast<std::size_t>(step)] : nullptr;
+    }
+    [[nodiscard]] std::span<const std::int64_t> lengths(const split& s) const { return std::span(lengths_).subspan(s.first, s.count); }
 
-    [[nodiscard]] bool run(detail::loop_step kind, std::span<const std::int64_t> n) {
-        using enum detail::loop_step;
-        switch (kind) {
-        case SP: {
-            if (n.size() < 4) return false;
-            stage& s = at(n[0]);
-            if (!reach(s, n[1])) return false;
-            const auto inner = n.subspan(3, n.size() - 4);
-            const std::int64_t extent = n[2] != 0 ? times(n[2], 1) : s.loops[static_cast<std::size_t>(n[1])].extent;
-            splits_.back() = {lengths_.size(), inner.size(), extent};
-            lengths_.insert(lengths_.end(), inner.begin(), inner.end());
-            return divide(s, n[1], extent, inner, n.back() != 0);
+    [[nodiscard]] bool dispatch(std::size_t type, std::span<const std::int64_t> numbers) {
+        switch (type) {
+        case step_index(split_step::kind): return read_and_run(split_, numbers);
+        case step_index(follow_split_step::kind): return read_and_run(follow_split_, numbers);
+        case step_index(follow_fused_split_step::kind): return read_and_run(follow_fused_split_, numbers);
+        case step_index(fuse_step::kind): return read_and_run(fuse_, numbers);
+        case step_index(reorder_step::kind): return read_and_run(reorder_, numbers);
+        case step_index(annotate_step::kind): return read_and_run(annotate_, numbers);
+        // of the steps that insert a stage only its index counts
+        case step_index(cache_write_step::kind): return has_stage(numbers) && insert(numbers.front(), false);
+        case step_index(cache_read_step::kind): return has_stage(numbers) && insert(numbers.front() + 1, true);
+        case step_index(rfactor_step::kind): return has_stage(numbers) && insert_rfactor(numbers.front());
+        default: return true; // the step changes no loop
         }
-        case FSP: {
-            if (n.size() != 4 || n[2] < 0 || static_cast<std::size_t>(n[2]) + 1 >= steps_ || n[3] < 1) return false;
-            const split from = splits_[static_cast<std::size_t>(n[2])];
-            const auto parts = static_cast<std::size_t>(n[3]);
-            if (from.count + 1 < parts) return false;
-            const auto lengths = std::span(lengths_).subspan(from.first, from.count);
-            inner_.assign(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(parts - 1));
-            std::int64_t product = 1;
-            for (const std::int64_t length : lengths.subspan(parts - 1)) product = times(product, length);
-            inner_.push_back(product);
-            stage& s = at(n[0]);
-            if (!reach(s, n[1])) return false;
-            const std::int64_t known = s.loops[static_cast<std::size_t>(n[1])].extent;
-            return divide(s, n[1], known > 0 ? known : from.extent, inner_, true);
-        }
-        case FFSP: {
-            if (n.size() < 5) return false;
-            const std::int64_t level = n[n.size() - 2];
-            std::int64_t product = 1;
-            for (const std::int64_t step : n.subspan(2, n.size() - 4)) {
-                if (step < 0 || static_cast<std::size_t>(step) + 1 >= steps_) return false;
-                const split from = splits_[static_cast<std::size_t>(step)];
-                if (level < 0 || static_cast<std::size_t>(level) >= from.count) return false;
-                product = times(product, lengths_[from.first + static_cast<std::size_t>(level)]);
-            }
-            stage& s = at(n[0]);
-            return reach(s, n[1]) && divide(s, n[1], s.loops[static_cast<std::size_t>(n[1])].extent, std::span(&product, 1), n.back() != 0);
-        }
-        case FU: {
-            if (n.size() < 2) return false;
-            stage& s = at(n[0]);
-            const auto fused = n.subspan(1);
-            std::int64_t product = 1;
-            for (std::size_t k = 0; k < fused.size(); ++k) {
-                if (fused[k] != fused[0] + static_cast<std::int64_t>(k) || !reach(s, fused[k])) return false;
-                product = times(product, s.loops[static_cast<std::size_t>(fused[k])].extent);
-            }
-            s.loops.erase(s.loops.begin() + fused[0] + 1, s.loops.begin() + fused.back() + 1);
-            s.loops[static_cast<std::size_t>(fused[0])] = {product, false};
-            return true;
-        }
-        case RE: {
-            stage& s = at(n[0]);
-            moved_.clear();
-            for (const std::int64_t i : n.subspan(1)) {
-                if (!reach(s, i)) return false;
-                moved_.push_back(s.loops[static_cast<std::size_t>(i)]);
-            }
-            s.loops.swap(moved_);
-            return true;
-        }
-        case AN: {
-            if (n.size() != 3) return false;
-            stage& s = at(n[0]);
-            if (!reach(s, n[1])) return false;
-            loop& l = s.loops[static_cast<std::size_t>(n[1])];
-            constexpr std::int64_t vthread = 4, block_x = 5, thread_x = 6, thread_z = 10; // schedule/steps.hpp: loop_annotation
-            l.bound = n[2] >= block_x && n[2] <= thread_z;
-            if (s.copy) return true;
-            if (n[2] == vthread) virtual_threads_ = l.extent;
-            if (n[2] == block_x) blocks_ = l.extent;
-            if (n[2] != thread_x) return true;
-            std::int64_t work = 1;
-            for (const loop& each : s.loops)
-                if (!each.bound) work = times(work, each.extent);
-            rows_.push_back({l.extent, work, virtual_threads_, blocks_});
-            return true;
-        }
-        case CHW: return used_ < static_cast<std::size_t>(most_stages) && (insert(n[0], false), true);
-        case CHR: return used_ < static_cast<std::size_t>(most_stages) && (static_cast<void>(at(n[0])), insert(n[0] + 1, true), true);
-        case RF: // the original stage gets new loops
-            if (used_ >= static_cast<std::size_t>(most_stages)) return false;
-            at(n[0]).loops.clear();
-            insert(n[0], false);
-            return true;
-        case other: break;
-        }
-        return true;
+    }
+    [[nodiscard]] static bool has_stage(std::span<const std::int64_t> numbers) {
+        return !numbers.empty() && numbers.front() >= 0 && numbers.front() < most_stages;
+    }
+    template <class Step>
+    [[nodiscard]] bool read_and_run(Step& step, std::span<const std::int64_t> numbers) {
+        return has_stage(numbers) && detail::assign_fields(numbers, step) && run(step);
     }
 
+    [[nodiscard]] bool run(const split_step& s) {
+        stage& target = at(s.stage);
+        const loop* const l = loop_at(target, s.iter);
+        if (l == nullptr) return false;
+        const std::int64_t extent = s.extent != 0 ? times(s.extent, 1) : l->extent;
+        splits_.back() = {lengths_.size(), s.lengths.size(), extent};
+        lengths_.insert(lengths_.end(), s.lengths.begin(), s.lengths.end());
+        return divide(target, s.iter, extent, s.lengths, s.inner_to_outer);
+    }
+    [[nodiscard]] bool run(const follow_split_step& s) {
+        const split* const source = split_of(s.source_step);
+        if (source == nullptr || s.parts < 1 || source->count + 1 < static_cast<std::size_t>(s.parts)) return false;
+        const auto own = static_cast<std::size_t>(s.parts - 1); // lengths before the product of the rest
+        const auto all = lengths(*source);
+        inner_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(own));
+        inner_.push_back(product(all.subspan(own)));
+        stage& target = at(s.stage);
+        const loop* const l = loop_at(target, s.iter);
+        return l != nullptr && divide(target, s.iter, l->extent > 0 ? l->extent : source->extent, inner_, true);
+    }
+    [[nodiscard]] bool run(const follow_fused_split_step& s) {
+        if (s.source_steps.empty()) return false;
+        std::int64_t length = 1;
+        for (const std::int64_t step : s.source_steps) {
+            const split* const source = split_of(step);
+            if (source == nullptr || s.level < 0 || static_cast<std::size_t>(s.level) >= source->count) return false;
+            length = times(length, lengths(*source)[static_cast<std::size_t>(s.level)]);
+        }
+        stage& target = at(s.stage);
+        const loop* const l = loop_at(target, s.iter);
+        return l != nullptr && divide(target, s.iter, l->extent, std::span(&length, 1), s.factor_or_nparts);
+    }
+    [[nodiscard]] bool run(const fuse_step& s) {
+        if (s.iters.empty()) return false;
+        stage& target = at(s.stage);
+        const std::int64_t first = s.iters.front();
+        std::int64_t extent = 1;
+        for (std::size_t k = 0; k < s.iters.size(); ++k) {
+            const loop* const l = s.iters[k] == first + static_cast<std::int64_t>(k) ? loop_at(target, s.iters[k]) : nullptr;
+            if (l == nullptr) return false;
+            extent = times(extent, l->extent);
+        }
+        target.loops.erase(target.loops.begin() + first + 1, target.loops.begin() + s.iters.back() + 1);
+        target.loops[static_cast<std::size_t>(first)] = {extent, false};
+        return true;
+    }
+    [[nodiscard]] bool run(const reorder_step& s) {
+        stage& target = at(s.stage);
+        moved_.clear();
+        for (const std::int64_t i : s.order) {
+            const loop* const l = loop_at(target, i);
+            if (l == nullptr) return false;
+            moved_.push_back(*l);
+        }
+        target.loops.swap(moved_);
+        return true;
+    }
+    [[nodiscard]] bool run(const annotate_step& s) {
+        stage& target = at(s.stage);
+        loop* const l = loop_at(target, s.iter);
+        if (l == nullptr) return false;
+        l->bound = s.annotation >= loop_annotation::block_x && s.annotation <= loop_annotation::thread_z;
+        if (target.copy) return true;
+        if (s.annotation == loop_annotation::vthread) virtual_threads_ = l->extent;
+        if (s.annotation == loop_annotation::block_x) blocks_ = l->extent;
+        if (s.annotation != loop_annotation::thread_x) return true;
+        std::int64_t work = 1;
+        for (const loop& each : target.loops)
+            if (!each.bound) work = times(work, each.extent);
+        rows_.push_back({l->extent, work, virtual_threads_, blocks_});
+        return true;
+    }
     std::vector<stage> stages_; ///< stages from used_ on are spare
-    std::size_t used_ = 0, steps_ = 0;
+    std::size_t used_ = 0;
     std::vector<std::int64_t> lengths_, inner_;
     std::vector<split> splits_; ///< one per step; without factors unless the step is an SP
     std::vector<loop> moved_;
     std::vector<row> rows_;
     std::int64_t virtual_threads_ = 0, blocks_ = 0;
-    bool lost_ = false;
+    bool open_ = false, lost_ = false;
+    std::size_t type_ = 0; ///< of the current step of a visit
+    std::vector<std::int64_t> numbers_;
+    // the last step of each type, so that the lists keep their memory
+    split_step split_{};
+    follow_split_step follow_split_{};
+    follow_fused_split_step follow_fused_split_{};
+    fuse_step fuse_{};
+    reorder_step reorder_{};
+    annotate_step annotate_{};
 };
+static_assert(schedule_sink<launch_follower>);
 
-/// Schedule sink adaptor: forwards every call to another sink; `finish` appends the rows of a `launch_follower` as "TH" primitives of four numbers.
+/// Schedule sink adaptor: forwards every call to a `launch_follower` and to another sink; `finish` appends the follower's rows to the other sink.
 template <schedule_sink Sink>
 class launch_feature_sink {
 public:
@@ -232,46 +313,24 @@ public:
     launch_feature_sink(Sink& next, launch_follower& follower) : next_(&next), follower_(&follower) { follower.clear(); }
 
     void primitive(std::string_view kind) {
-        close();
-        open_ = true;
-        kind_ = detail::loop_step_of(kind);
+        follower_->primitive(kind);
         next_->primitive(kind);
     }
     void number(std::integral auto n) {
-        if (size_ < items_.size()) items_[size_++] = static_cast<std::int64_t>(n);
-        else more_.push_back(static_cast<std::int64_t>(n));
+        follower_->number(n);
         next_->number(n);
     }
     void number(double n) { next_->number(n); }
     void name(std::string_view text) { next_->name(text); }
-    /// Ends the schedule and appends the "TH" primitives.
+    /// Ends the schedule and appends the launch-feature rows.
     void finish() {
-        close();
-        for (const launch_follower::row& row : follower_->rows()) {
-            next_->primitive("TH");
-            for (const std::int64_t n : row) next_->number(n);
-        }
+        follower_->finish();
+        follower_->visit(*next_);
     }
 
 private:
-    void close() {
-        if (open_ && more_.empty()) {
-            follower_->step(kind_, std::span(items_).first(size_));
-        } else if (open_) {
-            more_.insert(more_.begin(), items_.begin(), items_.end());
-            follower_->step(kind_, more_);
-            more_.clear();
-        }
-        size_ = 0;
-    }
-
     Sink* next_;
     launch_follower* follower_;
-    std::array<std::int64_t, 64> items_{}; ///< first integer parameters of the current primitive; more_ holds the rest
-    std::size_t size_ = 0;
-    std::vector<std::int64_t> more_;
-    detail::loop_step kind_{};
-    bool open_ = false;
 };
 
 } // namespace augur::inline v0::tlp

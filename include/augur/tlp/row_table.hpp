@@ -19,6 +19,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/dataset/primitive_table.hpp>
+#include <augur/schedule/steps.hpp>
 #include <augur/tlp/features.hpp>
 
 namespace augur::inline v0::tlp {
@@ -68,7 +69,7 @@ public:
         for (const launch_follower::row& numbers : follower.rows()) {
             row.assign(schema_.columns, 0.0F);
             detail::feature_sink sink{placeless, row.data()};
-            sink.primitive("TH");
+            sink.primitive(launch_follower::kind);
             for (const std::int64_t n : numbers) sink.number(n);
             std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
             add(std::span<float>(row));
@@ -120,15 +121,15 @@ private:
         void name(std::string_view) const {}
     };
     void keep_items(primitive_id id, const primitive_table& primitives) {
-        steps_.push_back(detail::loop_step_of(primitives.kind(id)));
+        steps_.push_back(step_index(primitives.kind(id)));
         item_sink sink{items_};
-        if (steps_.back() != detail::loop_step::other) primitives.visit(id, sink);
+        primitives.visit(id, sink);
         first_item_.push_back(items_.size());
     }
 
     tlp::schema schema_;
     std::vector<std::uint32_t> rows_;        ///< row id by primitive
-    std::vector<detail::loop_step> steps_;   ///< loop transformation by primitive; only with launch features
+    std::vector<std::size_t> steps_;         ///< step type (`step_index`) by primitive; only with launch features
     std::vector<std::int64_t> items_;        ///< integer parameters of all primitives; only with launch features
     std::vector<std::size_t> first_item_{0}; ///< (primitives + 1) offsets into items_
     std::vector<float> values_;              ///< (distinct, E)
