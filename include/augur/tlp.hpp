@@ -10,6 +10,7 @@
 #include <augur/tlp/model.hpp>
 #include <augur/tlp/online.hpp>
 #include <augur/tlp/row_table.hpp>
+#include <augur/tlp/schema.hpp>
 #include <augur/tlp/scorer.hpp>
 #include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/tlp/train/mtl_loss.hpp>

@@ -28,10 +28,7 @@ using records = std::vector<std::uint32_t>;
 
 constexpr std::size_t part = 16; // schedules of a pass: fixed, so that sums do not depend on the threads
 
-bool is_known(const augur::dataset& data, const augur::tlp::row_table& table, std::uint32_t record) {
-    const auto ids = data.schedule(record);
-    return std::none_of(ids.begin(), ids.end(), [&](augur::primitive_id id) { return table.row(id) == augur::tlp::row_table::refused; });
-}
+bool is_known(const augur::dataset& data, const augur::tlp::row_table& table, std::uint32_t record) { return table.knows(data.schedule(record)); }
 
 /// All that an interrupted training needs.
 struct state {

@@ -74,22 +74,14 @@ public:
     /// @return false, and nothing is appended, if the vocabulary refuses a primitive (`table.check` reports it)
     /// @note   pre: every id is below table.size(); one table per batch. A row that was also added by value is stored twice: slower, scores are equal
     [[nodiscard]] bool add(std::span<const primitive_id> schedule, const row_table& table) {
-        const tlp::schema& schema = table.schema();
-        AUGUR_ASSERT(schema.columns == columns_ && (table_ == nullptr || table_ == &table), "deduplicated_batch: one table per batch");
-        for (const primitive_id id : schedule)
-            if (table.row(id) == row_table::refused) return false;
+        AUGUR_ASSERT(table.schema().columns == columns_ && (table_ == nullptr || table_ == &table), "deduplicated_batch: one table per batch");
+        if (!table.knows(schedule)) return false;
         table_ = &table;
         const std::size_t first = ids_.size();
-        std::size_t n = (std::min)(schedule.size(), schema.rows);
-        for (std::size_t i = 0; i < n; ++i)
-            put(first, find(table.row(schedule[i]), schema.positions == 0 ? 0 : 1 + (std::min)(i, schema.positions - 1)), 1);
-        table.for_launch_features(schedule, follower_, launch_row_, [&](std::span<float> row) {
-            if (n >= schema.rows) return;
-            if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(n, schema.positions - 1)] = 1;
-            put(first, find(row.data()), 1);
-            ++n;
-        });
-        if (schema.pad && n < schema.rows) put(first, find(row_table::padding, 0), static_cast<std::uint32_t>(schema.rows - n));
+        const std::size_t zeros = table.visit_rows(
+            schedule, scratch_, [&](std::uint32_t row, std::uint32_t position) { put(first, find(row, position), 1); },
+            [&](std::span<const float> row) { put(first, find(row.data()), 1); });
+        if (zeros > 0) put(first, find(row_table::padding, 0), static_cast<std::uint32_t>(zeros));
         begin_.push_back(static_cast<nn::index>(ids_.size()));
         return true;
     }
@@ -145,15 +137,14 @@ private:
         return id;
     }
 
-    /// Finds or inserts a row by its id in the row table and its position, counted from 1; 0: no position.
-    std::uint32_t find(std::uint32_t row, std::size_t place) {
-        const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | place); // mix64 is injective: equal hashes are equal keys
+    /// Finds or inserts a row by its id in the row table and its position.
+    std::uint32_t find(std::uint32_t row, std::uint32_t position) {
+        const std::uint64_t hash = mix64((static_cast<std::uint64_t>(row) << 32U) | position); // mix64 is injective: equal hashes are equal keys
         bool fresh = false;
         const std::uint32_t id = seek(key_index_, hash, [](std::uint32_t) { return true; }, fresh);
         if (fresh) {
-            const auto values = table_->values(row);
-            rows_.insert(rows_.end(), values.begin(), values.end());
-            if (place > 0) rows_[rows_.size() - table_->schema().positions + place - 1] = 1;
+            rows_.resize(rows_.size() + columns_);
+            table_->write(row, position, rows_.data() + rows_.size() - columns_);
         }
         return id;
     }
@@ -193,8 +184,7 @@ private:
     std::vector<std::uint32_t> ids_, repeat_;
     slot_index value_index_, key_index_;
     const row_table* table_ = nullptr; ///< of this batch
-    launch_follower follower_;
-    std::vector<float> launch_row_;
+    row_table::scratch scratch_;
     std::size_t distinct_ = 0;
     std::uint32_t epoch_ = 0;
 };

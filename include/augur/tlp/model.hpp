@@ -17,7 +17,7 @@
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/layers/lstm.hpp>
 #include <augur/tlp/batch.hpp>
-#include <augur/tlp/features.hpp>
+#include <augur/tlp/schema.hpp>
 
 namespace augur::inline v0::tlp {
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,11 +25,36 @@
 #include <augur/core/retraining_schedule.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/record/measurement.hpp>
+#include <augur/schedule/concepts.hpp>
+#include <augur/tlp/detail/row_encoding.hpp>
 #include <augur/tlp/features.hpp>
 #include <augur/tlp/scorer.hpp>
 #include <augur/tlp/train/online_trainer.hpp>
 
 namespace augur::inline v0::tlp {
+
+namespace detail {
+
+/// Schedule sink: does any primitive have a kind of the vocabulary?
+struct known_kind_sink {
+    const tlp::schema& schema;
+    bool any = false;
+
+    void primitive(std::string_view kind) { any = any || row_encoding(schema).kind_index(kind) < schema.kinds.size(); }
+    void number(std::integral auto) const noexcept {}
+    void number(double) const noexcept {}
+    void name(std::string_view) const noexcept {}
+};
+
+/// Is the kind of at least one primitive of `s` in the vocabulary?
+template <schedule S>
+[[nodiscard]] bool knows_any_kind(const tlp::schema& schema, const S& s) {
+    known_kind_sink sink{schema};
+    schedule_traits<S>::visit(s, sink);
+    return sink.any;
+}
+
+} // namespace detail
 
 /// Model, training and retraining schedule of `online_model`.
 struct online_options {

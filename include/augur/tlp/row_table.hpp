@@ -16,17 +16,20 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/hash.hpp>
 #include <augur/dataset/primitive_table.hpp>
 #include <augur/schedule/steps.hpp>
-#include <augur/tlp/features.hpp>
+#include <augur/tlp/detail/row_encoding.hpp>
+#include <augur/tlp/launch_features.hpp>
+#include <augur/tlp/schema.hpp>
 
 namespace augur::inline v0::tlp {
 
 /// Row id of each primitive of a table. Primitives whose features are equal (after cropping and encoding of names) share a row.
 ///
-/// The position columns of the rows are 0; `deduplicated_batch::add` sets them. Threads: concurrent const calls are safe.
+/// The position columns of the rows are 0; `write` sets them. Threads: concurrent const calls are safe.
 class row_table {
 public:
     static constexpr std::uint32_t padding = 0;          ///< id of the row of zeros
@@ -42,38 +45,55 @@ public:
 
     /// Adds the rows of the primitives with ids from size() on.   pre: `primitives` is the same table as before, grown. O(new primitives * E)
     void extend(const primitive_table& primitives) {
-        tlp::schema placeless = schema_;
-        placeless.rows = 1;
         std::vector<float> row(schema_.columns);
         while (rows_.size() < primitives.size()) {
             const auto id = static_cast<primitive_id>(rows_.size());
-            if (schema_.launch_features) keep_items(id, primitives);
-            std::fill(row.begin(), row.end(), 0.0F);
-            detail::feature_sink sink{placeless, row.data()};
-            primitives.visit(id, sink);
-            std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
-            rows_.push_back(sink.failed != errc{} ? refused : intern(row.data()));
+            if (schema_.launch_features) keep_integers(id, primitives);
+            detail::row_encoder<row_without_position> encoder(schema_, {{schema_, row}});
+            primitives.visit(id, encoder);
+            rows_.push_back(encoder.rows().failed != errc{} ? refused : intern(row.data()));
         }
     }
 
-    /// Calls `add(row)` (E) for each launch-feature ("TH") row of a schedule, position columns 0; no call without `launch_features`. O(steps).
-    /// pre: every id is below size()
-    template <class F>
-    void for_launch_features(std::span<const primitive_id> schedule, launch_follower& follower, std::vector<float>& row, F&& add) const {
-        if (!schema_.launch_features) return;
-        follower.clear();
+    /// Does the vocabulary have all primitives of a schedule, also those that are cropped?   pre: every id is below size()
+    [[nodiscard]] bool knows(std::span<const primitive_id> schedule) const {
+        return std::none_of(schedule.begin(), schedule.end(), [this](primitive_id id) { return rows_[id] == refused; });
+    }
+
+    /// Scratch memory of `visit_rows`. Reuse one object for many schedules.
+    struct scratch {
+        launch_follower follower;
+        std::vector<float> launch_rows; ///< (., E)
+    };
+
+    /// Visits the rows that `extract_features` writes for a schedule, in order: calls `primitive(row id, position)` for a primitive's row, with the
+    /// position counted from 1 (0: the schema has no positions), and `launch(row (E))` for a launch-feature row. The rows of zeros that pad the
+    /// schedule come last and are not visited.
+    ///
+    /// @return number of rows of zeros
+    /// @note   O(steps); allocates only to grow the scratch memory. pre: knows(schedule)
+    template <class F, class G>
+    std::size_t visit_rows(std::span<const primitive_id> schedule, scratch& memory, F&& primitive, G&& launch) const {
+        const detail::row_encoding encoding(schema_);
+        const std::size_t primitives = encoding.crop(schedule.size()).encoded;
+        for (std::size_t i = 0; i < primitives; ++i) primitive(rows_[schedule[i]], encoding.position(i));
+        if (!schema_.launch_features) return encoding.crop(primitives).padding;
+        memory.follower.clear();
         for (const primitive_id id : schedule)
-            follower.step(steps_[id], std::span(items_).subspan(first_item_[id], first_item_[id + 1] - first_item_[id]));
-        tlp::schema placeless = schema_;
-        placeless.rows = 1;
-        for (const launch_follower::row& numbers : follower.rows()) {
-            row.assign(schema_.columns, 0.0F);
-            detail::feature_sink sink{placeless, row.data()};
-            sink.primitive(launch_follower::kind);
-            for (const std::int64_t n : numbers) sink.number(n);
-            std::fill(row.end() - static_cast<std::ptrdiff_t>(schema_.positions), row.end(), 0.0F);
-            add(std::span<float>(row));
-        }
+            memory.follower.step(steps_[id], std::span(integers_).subspan(first_integer_[id], first_integer_[id + 1] - first_integer_[id]));
+        const std::size_t rows = encoding.crop(primitives + memory.follower.rows().size()).encoded;
+        memory.launch_rows.resize((rows - primitives) * schema_.columns);
+        detail::row_encoder<detail::float_rows> encoder(schema_, {schema_, memory.launch_rows}, primitives);
+        memory.follower.visit(encoder);
+        for (std::size_t i = 0; i < rows - primitives; ++i)
+            launch(std::span<const float>(memory.launch_rows).subspan(i * schema_.columns, schema_.columns));
+        return encoder.finish().padding;
+    }
+
+    /// out (E) <- row `row` at a position from `visit_rows`.   pre: row < distinct()
+    void write(std::uint32_t row, std::uint32_t position, float* out) const {
+        std::copy_n(values(row).begin(), schema_.columns, out);
+        detail::row_encoding(schema_).set({0, position}, out);
     }
 
     [[nodiscard]] const tlp::schema& schema() const { return schema_; }
@@ -113,26 +133,31 @@ private:
         return number;
     }
 
-    struct item_sink {
-        std::vector<std::int64_t>& items;
+    /// Encodes one primitive; its position is not known yet.
+    struct row_without_position : detail::float_rows {
+        void begin(std::size_t at, detail::one_hots ones) { detail::float_rows::begin(at, {ones.kind, 0}); }
+    };
+
+    struct integer_sink {
+        std::vector<std::int64_t>& integers;
         void primitive(std::string_view) const {}
-        void number(std::integral auto n) const { items.push_back(static_cast<std::int64_t>(n)); }
+        void number(std::integral auto n) const { integers.push_back(static_cast<std::int64_t>(n)); }
         void number(double) const {}
         void name(std::string_view) const {}
     };
-    void keep_items(primitive_id id, const primitive_table& primitives) {
+    void keep_integers(primitive_id id, const primitive_table& primitives) {
         steps_.push_back(step_index(primitives.kind(id)));
-        item_sink sink{items_};
+        integer_sink sink{integers_};
         primitives.visit(id, sink);
-        first_item_.push_back(items_.size());
+        first_integer_.push_back(integers_.size());
     }
 
     tlp::schema schema_;
-    std::vector<std::uint32_t> rows_;        ///< row id by primitive
-    std::vector<std::size_t> steps_;         ///< step type (`step_index`) by primitive; only with launch features
-    std::vector<std::int64_t> items_;        ///< integer parameters of all primitives; only with launch features
-    std::vector<std::size_t> first_item_{0}; ///< (primitives + 1) offsets into items_
-    std::vector<float> values_;              ///< (distinct, E)
+    std::vector<std::uint32_t> rows_;           ///< row id by primitive
+    std::vector<std::size_t> steps_;            ///< step type (`step_index`) by primitive; only with launch features
+    std::vector<std::int64_t> integers_;        ///< integer parameters of all primitives; only with launch features
+    std::vector<std::size_t> first_integer_{0}; ///< (primitives + 1) offsets into integers_
+    std::vector<float> values_;                 ///< (distinct, E)
     augur::detail::hash_index index_;
 };
 

@@ -20,8 +20,8 @@
 #include <augur/core/executor.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/tlp/detail/frozen_forward.hpp>
-#include <augur/tlp/features.hpp>
 #include <augur/tlp/inference/row_ids.hpp>
+#include <augur/tlp/schema.hpp>
 #include <augur/tlp/scorer.hpp>
 
 namespace augur::inline v0::tlp {

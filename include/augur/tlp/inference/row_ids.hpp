@@ -11,23 +11,21 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include <augur/core/config.hpp>
-#include <augur/core/number.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/nn/kernels/panel_layer.hpp>
 #include <augur/schedule/concepts.hpp>
-#include <augur/tlp/features.hpp>
+#include <augur/tlp/detail/row_encoding.hpp>
+#include <augur/tlp/launch_features.hpp>
+#include <augur/tlp/schema.hpp>
 
 namespace augur::inline v0::tlp {
 
@@ -36,10 +34,9 @@ class row_ids {
 public:
     /// @param capacity  maximum number of rows; raised to schema.rows.   pre: schema.check()
     row_ids(const tlp::schema& schema, std::size_t capacity)
-        : schema_(schema), numbers_end_(schema.columns - schema.positions),
-          words_(1 + (numbers_end_ > schema.kind_columns ? numbers_end_ - schema.kind_columns : 0)), capacity_((std::max)(capacity, schema.rows)),
+        : schema_(schema), words_(1 + detail::row_encoding(schema).numbers()), capacity_((std::max)(capacity, schema.rows)),
           stride_((heading + words_ + 15) / 16 * 16), slots_(256), entries_(capacity_ * stride_), read_((schema.rows + 1) * stride_),
-          names_(std::bit_ceil(4 * schema.kinds.size() + 1)) {
+          names_(std::bit_ceil(4 * schema.kinds.size() + 1), name_slot{0, none, schema.kinds.size()}) {
         for (std::size_t i = 0; i < words_; ++i) factors_.push_back(mix64(i + 1) | 1U);
         for (std::size_t k = 0; k < schema_.kinds.size(); ++k)
             if (name_slot& at = name_at(schema_.kinds[k]); at.size == none) at = {pack(schema_.kinds[k]), size32(schema_.kinds[k]), k};
@@ -65,12 +62,11 @@ public:
             for (std::size_t id = 0; id < size_; ++id) entry(id)[0] = 0;
             schedule_ = 1;
         }
-        sink k{*this, read_.data(), factors_.data(), words_};
-        detail::visit_with_launch_features(s, schema_.launch_features, follower_, k);
-        k.flush();
-        if (k.failed) return false;
+        detail::row_encoder<key_rows> encoder(schema_, {*this, read_.data(), factors_.data()});
+        const auto [encoded, padding] = detail::encode_rows(s, schema_.launch_features, follower_, encoder);
+        if (encoder.rows().refused) return false;
         // look up all rows in a separate loop, so that their cache misses overlap
-        const std::size_t first = ids.size(), seen = (std::min)(k.steps, schema_.rows);
+        const std::size_t first = ids.size();
         ids.resize(first + schema_.rows);
         times.resize(first + schema_.rows);
         std::uint32_t* const to_ids = ids.data() + first;
@@ -87,10 +83,10 @@ public:
             to_ids[distinct] = id;
             to_times[distinct++] = n;
         };
-        for (std::size_t i = 0; i < seen; ++i) count(find(read_.data() + i * stride_), 1);
-        if (schema_.pad && seen < schema_.rows) {
+        for (std::size_t i = 0; i < encoded; ++i) count(find(read_.data() + i * stride_), 1);
+        if (padding > 0) {
             std::fill_n(read_.data(), stride_, 0U);
-            count(find(read_.data()), static_cast<float>(schema_.rows - seen));
+            count(find(read_.data()), static_cast<float>(padding));
         }
         ids.resize(first + distinct);
         times.resize(first + distinct);
@@ -100,11 +96,9 @@ public:
     /// row (E) <- features of row `id`, as `extract_features` writes them.
     void write(std::size_t id, float* row) const {
         const std::uint32_t* key = entries_.data() + id * stride_ + heading;
-        std::fill_n(row, schema_.columns, 0.0F);
-        for (std::size_t i = 1; i < words_; ++i) row[schema_.kind_columns + i - 1] = std::bit_cast<float>(key[i]);
-        const std::size_t kind = key[0] & 0xFFFFU, place = key[0] >> 16U;
-        if (place > 0) row[numbers_end_ + place - 1] = 1;
-        if (kind > 0) row[kind - 1] = 1;
+        detail::float_rows rows{schema_, {row, schema_.columns}};
+        rows.begin(0, {key[0] & 0xFFFFU, key[0] >> 16U});
+        for (std::size_t i = 1; i < words_; ++i) rows.number(i - 1, std::bit_cast<float>(key[i]));
     }
 
 private:
@@ -120,67 +114,35 @@ private:
     struct name_slot {
         std::uint64_t word = 0;
         std::uint32_t size = none;
-        std::size_t kind = 0;
+        std::size_t kind = 0; ///< index in the vocabulary; of a free slot the number of kinds
     };
 
-    /// Schedule sink with the encoding of `feature_sink` that writes keys. The hash of a key is the sum of its words, each times its own factor, so
-    /// trailing zeros do not change it and are not written.
-    struct sink {
-        row_ids& rows;
+    /// Rows of a `row_encoder` as keys in read_. The hash of a key is the sum of its words, each times its own factor, so trailing zeros do not change
+    /// it and are not written.
+    struct key_rows {
+        row_ids& table;
         std::uint32_t* row; ///< current row
         const std::uint64_t* factors;
-        std::size_t words;
-        std::size_t steps = 0;
-        std::size_t column = 0; ///< count of numbers in the current row
         std::uint64_t hash = 0;
-        bool failed = false;
-        std::string_view kind{};
+        bool refused = false;
 
-        [[gnu::always_inline]] void primitive(std::string_view next) { // inlined, so that the hash of a constant kind is a constant
-            flush();
-            const auto& schema = rows.schema_;
-            kind = next;
-            const std::size_t at = steps++;
-            row = rows.read_.data() + (std::min)(at, schema.rows) * rows.stride_; // rows from L on share one scratch row
-            const std::size_t place = schema.positions > 0 ? 1 + (std::min)(at, schema.positions - 1) : 0;
-            const name_slot& found = rows.name_at(next);
-            std::size_t k = found.kind + 1;
-            if (found.size == none) {
-                failed = failed || schema.unknown == unknown_word::refuse;
-                k = schema.unknown == unknown_word::zeros ? 0 : schema.kinds.size() + 1;
-            }
-            row[heading] = static_cast<std::uint32_t>((k <= rows.numbers_end_ ? k : 0) | place << 16U);
+        [[gnu::always_inline]] std::size_t kind_index(std::string_view kind) { return table.name_at(kind).kind; }
+        [[gnu::always_inline]] void begin(std::size_t at, detail::one_hots ones) {
+            row = table.read_.data() + (std::min)(at, table.schema_.rows) * table.stride_; // rows from L on share one scratch row
+            row[heading] = ones.kind | ones.position << 16U;
             hash = row[heading] * factors[0];
-            column = 0;
         }
-        void number(std::integral auto n) { put(static_cast<float>(static_cast<std::int64_t>(n))); }
-        void number(double n) {
-            const auto value = static_cast<float>(n);
-            failed = failed || !std::isfinite(value);
-            put(value);
-        }
-        void name(std::string_view text) {
-            const auto& schema = rows.schema_;
-            for (const word& w : schema.words)
-                if (w.text == text && w.kind == kind) return put(w.value);
-            if (schema.unknown == unknown_word::refuse) failed = true;
-            if (schema.unknown != unknown_word::other) return put(0);
-            const auto dollar = text.rfind('$');
-            const auto n = dollar == std::string_view::npos ? std::nullopt : parse_int(text.substr(dollar + 1));
-            put(n ? static_cast<float>(*n) + 1 : -1.0F);
-        }
-        void flush() {
-            row[0] = static_cast<std::uint32_t>(hash >> 32U);
-            row[1] = static_cast<std::uint32_t>((std::min)(column, words - 1));
-        }
-
-    private:
-        void put(float value) {
-            if (++column >= words) return;
+        void number(std::size_t i, float value) {
             const auto bits = std::bit_cast<std::uint32_t>(value);
-            row[heading + column] = bits;
-            hash += bits * factors[column];
+            row[heading + 1 + i] = bits;
+            hash += bits * factors[1 + i];
         }
+        void end(std::size_t numbers) {
+            row[0] = static_cast<std::uint32_t>(hash >> 32U);
+            row[1] = static_cast<std::uint32_t>(numbers);
+        }
+        void refuse(std::size_t, const char*, std::string_view) { refused = true; }
+        void refuse(std::size_t, double) { refused = true; }
     };
 
     /// First eight bytes of a name (all bytes of a shorter one): unique among names of equal length up to eight bytes.
@@ -245,7 +207,6 @@ private:
     }
 
     schema schema_;
-    std::size_t numbers_end_;
     std::size_t words_; ///< words per key: kind and position, then the numbers
     std::size_t capacity_;
     std::size_t stride_; ///< words per entry

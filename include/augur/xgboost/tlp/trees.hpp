@@ -40,20 +40,16 @@ namespace augur::inline v0 {
     const tlp::schema& schema = table.schema();
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "tlp_flat_features: shape");
     std::fill(out.begin(), out.end(), 0.0F);
-    for (const primitive_id id : schedule) // also checks cropped primitives, as `extract_features` does
-        if (table.row(id) == tlp::row_table::refused) return false;
-    std::size_t rows = 0;
-    const auto add = [&](std::span<const float> values) {
-        if (rows >= schema.rows) return;
-        const auto row = out.subspan(rows * schema.columns, schema.columns);
-        std::copy_n(values.begin(), schema.columns, row.begin());
-        if (schema.positions > 0) row[schema.columns - schema.positions + (std::min)(rows, schema.positions - 1)] = 1;
-        ++rows;
-    };
-    for (const primitive_id id : schedule) add(table.values(table.row(id)));
-    tlp::launch_follower follower;
-    std::vector<float> scratch;
-    table.for_launch_features(schedule, follower, scratch, add);
+    if (!table.knows(schedule)) return false;
+    float* next = out.data();
+    tlp::row_table::scratch scratch;
+    table.visit_rows(
+        schedule, scratch,
+        [&](std::uint32_t row, std::uint32_t position) {
+            table.write(row, position, next);
+            next += schema.columns;
+        },
+        [&](std::span<const float> row) { next = std::copy(row.begin(), row.end(), next); });
     return true;
 }
 
