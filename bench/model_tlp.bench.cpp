@@ -77,7 +77,7 @@ BENCHMARK(tlp_score)
 static void tlp_score_dense_eigen(benchmark::State& state) {
     namespace nn = augur::nn;
     const auto model = model_of(true);
-    const auto& net = model.network;
+    const auto& net = model.model;
     const auto batch = candidates(static_cast<std::size_t>(state.range(0)));
     const auto n = static_cast<nn::index>(batch.size());
     const nn::index rows = n * 25, d = 256, heads = 8, width = d / heads;
@@ -150,7 +150,7 @@ static void tlp_train(benchmark::State& state) {
     options.epochs = 4;
     options.fine.least_steps = 1;
     for (auto _ : state) {
-        auto net = start.network;
+        auto net = start.model;
         auto report = augur::tlp::fit_online(net, data, labels, groups, executor, options);
         benchmark::DoNotOptimize(report);
     }

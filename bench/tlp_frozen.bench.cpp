@@ -72,7 +72,7 @@ double dense_flop(const augur::tlp::trained_model& model, const std::vector<S>& 
         if (!rows.add(s, ids, times)) std::abort();
         double n = 0;
         for (const float t : times) n += static_cast<double>(t);
-        sum += dense_flop(model.network.config, n);
+        sum += dense_flop(model.model.config, n);
     }
     return sum;
 }

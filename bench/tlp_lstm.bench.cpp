@@ -47,7 +47,7 @@ void tlp_score_lstm(benchmark::State& state, bool faithful) {
     for (std::size_t r = 0; r < rounds.size(); ++r)
         for (const auto& s : rounds[r]) {
             const std::size_t rows = model->schema.pad ? model->schema.rows : (std::min)(s.steps.size(), model->schema.rows);
-            flop[r] += dense_flop(model->network.config, static_cast<double>(rows));
+            flop[r] += dense_flop(model->model.config, static_cast<double>(rows));
         }
     for (auto _ : state) {
         double logs = 0;

@@ -94,19 +94,19 @@ int main() {
     // 3. The words of the language, and a network that learns from all kernels but those it is judged by.
     const auto schema = augur::tlp::schema::learn(plans, {});
     if (!schema) return failed(schema.error());
-    auto model = augur::tlp::trained_model::random_init(*schema, augur::tlp::config::small(0), augur::random_engine(1));
-    if (!model) return failed(model.error());
+    auto trained = augur::tlp::trained_model::random_init(*schema, augur::tlp::config::small(0), augur::random_engine(1));
+    if (!trained) return failed(trained.error());
     const augur::tlp::row_table rows(*schema, data.primitives());
     const auto split = augur::split_tasks(data, std::vector<bool>(data.tasks()), 1.0 / 3);
     augur::tlp::training_options options;
     options.epochs = 40;             // few records
     augur::serial_executor executor; // or `tbb_executor`, or your own threads
     const auto report =
-        augur::tlp::train_on_dataset(model->network, rows, data, augur::tlp::make_samples(data, augur::tlp::records_of(data, split.train)),
+        augur::tlp::train_on_dataset(trained->model, rows, data, augur::tlp::make_samples(data, augur::tlp::records_of(data, split.train)),
                                      augur::tlp::make_samples(data, augur::tlp::records_of(data, split.validation)), executor, options);
     if (!report) return failed(report.error());
     // 4. The inference form behind the search's own interface: one model, a scorer a thread.
-    const auto frozen = augur::tlp::freeze(*model);
+    const auto frozen = augur::tlp::freeze(*trained);
     if (!frozen) return failed(frozen.error());
     auto scorer = frozen->scorer(executor);
     const kernel unseen{"a kernel that was never measured", 7};

@@ -41,7 +41,7 @@ struct logged {
         data = std::move(builder).finish();
         table.extend(data.primitives());
     }
-    [[nodiscard]] row_transformer<double> network() const { return row_transformer<double>::random_init(input, 2, 8, 2, augur::random_engine(5)); }
+    [[nodiscard]] row_transformer<double> model() const { return row_transformer<double>::random_init(input, 2, 8, 2, augur::random_engine(5)); }
     void fill(row_pass<double>& pass, unlabelled how, bool hide) const {
         augur::random_engine rng(9);
         pass.begin(table, input, how);
@@ -78,7 +78,7 @@ void check_gradient(row_transformer<double> net, const row_transformer<double>& 
 
 TEST_CASE("row_transformer: gradients of both losses, GPT and BERT") {
     const logged log;
-    const auto net = log.network();
+    const auto net = log.model();
     for (const unlabelled how : {unlabelled::next_row, unlabelled::hidden_rows}) {
         CAPTURE(static_cast<int>(how));
         row_pass<double> pass;

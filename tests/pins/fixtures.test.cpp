@@ -197,7 +197,7 @@ TEST_CASE("0.1: weights and checkpoints are read, and training goes on from them
     pins::book book("weights");
     if (lacks("weights.safetensors")) REQUIRE(augur::tlp::save(tiny(3), fixture("weights.safetensors")));
     const auto model = take(augur::tlp::load(fixture("weights.safetensors"), augur::tlp::schema::ansor(16, 4, 0), "here"));
-    CHECK(equal(model.network, tiny(3).network));
+    CHECK(equal(model.model, tiny(3).model));
     book.numbers("weights.scores", 0, scores(model), "1e-06");
 
     if (lacks("checkpoint.safetensors")) {
@@ -206,25 +206,25 @@ TEST_CASE("0.1: weights and checkpoints are read, and training goes on from them
         c.steps = 7;
         c.best = 1;
         c.history = {{0.75, 0.5, 0.625}, {0.5, 0.875, 1}};
-        c.network = tiny(1).network;
-        c.best_network = tiny(2).network;
-        c.first = tiny(3).network;
-        c.second = tiny(4).network;
+        c.model = tiny(1).model;
+        c.best_model = tiny(2).model;
+        c.first = tiny(3).model;
+        c.second = tiny(4).model;
         REQUIRE(augur::tlp::save_checkpoint(c, fixture("checkpoint.safetensors")));
     }
-    const auto c = take(augur::tlp::load_checkpoint(fixture("checkpoint.safetensors"), model.network.config, run_number));
+    const auto c = take(augur::tlp::load_checkpoint(fixture("checkpoint.safetensors"), model.model.config, run_number));
     CHECK(c.steps == 7);
     CHECK(c.best == 1);
     CHECK(c.history == std::vector<augur::tlp::epoch_report>{{0.75, 0.5, 0.625}, {0.5, 0.875, 1}});
-    CHECK(equal(c.network, tiny(1).network));
-    CHECK(equal(c.best_network, tiny(2).network));
-    CHECK(equal(c.first, tiny(3).network));
-    CHECK(equal(c.second, tiny(4).network));
+    CHECK(equal(c.model, tiny(1).model));
+    CHECK(equal(c.best_model, tiny(2).model));
+    CHECK(equal(c.first, tiny(3).model));
+    CHECK(equal(c.second, tiny(4).model));
 
-    auto net = tiny(3).network;
+    auto net = tiny(3).model;
     if (lacks("resume.safetensors")) train(net, fixture("resume.safetensors"), true);
     const copy resume("resume.safetensors");
-    auto resumed = tiny(3).network, whole = tiny(3).network;
+    auto resumed = tiny(3).model, whole = tiny(3).model;
     const auto report = train(resumed, resume.path, false);
     CHECK(report.resumed_from == 1); // data, options and first weights have the fingerprint that they had
     CHECK(report.history.size() == 2);

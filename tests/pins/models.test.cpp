@@ -80,18 +80,18 @@ TEST_CASE("pins: samples, first weights, and small TLPs after a few steps") {
                 [&](std::string_view parameter, const auto& p) {
                     first += std::string(parameter) + spell(std::span<const float>(p.data(), static_cast<std::size_t>(p.size())));
                 },
-                model.network);
+                model.model);
             book.text(name + ".first_weights", seed, first);
             auto options = name == "faithful" ? augur::tlp::training_options::faithful() : augur::tlp::training_options();
             options.batch = 16;
             options.fine.list = 8;
             options.epochs = 2;
             options.seed = seed;
-            const auto report = take(augur::tlp::train_on_dataset(model.network, l.table, l.data, l.train, l.validation, serial, options));
+            const auto report = take(augur::tlp::train_on_dataset(model.model, l.table, l.data, l.train, l.validation, serial, options));
             auto scorer = model.scorer(serial);
             book.numbers(name + ".loss", seed, std::array{report.history[0].loss, report.history[1].loss, static_cast<double>(report.steps)},
                          "1e-04");
-            book.numbers(name + ".norms", seed, norms(model.network), "1e-04");
+            book.numbers(name + ".norms", seed, norms(model.model), "1e-04");
             book.numbers(name + ".scores", seed, scores(scorer, l), "1e-04");
             if (name == "lstm") continue;
             augur::tlp::freeze_options exact; // without AMX, whose factors have 16 binary digits

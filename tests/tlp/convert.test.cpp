@@ -67,15 +67,15 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
                {"MTLTLPAttentionModule(2 heads)", augur::tlp::config::authors_mtl(22, 2), "", false}};
     for (const auto& c : all) {
         CAPTURE(std::string(c.name));
-        const auto net = tlp_data::reference_network<float>(c.config);
+        const auto net = tlp_data::reference_model<float>(c.config);
         write_parameters(net, raw, c.as_mtl);
         REQUIRE(run("python3 " + quoted(tests + "/tlp/state_dict.py") + " " + quoted(raw) + " " + quoted(pt) + " " + c.prefix));
         REQUIRE(run(script + quoted(pt) + " " + quoted(weights) + " > /dev/null"));
         const auto model = augur::tlp::load(weights, augur::tlp::schema::authors_cpu(), "the authors' encoding");
         if (!model) FAIL_CHECK(model.error().detail);
         if (!model) continue;
-        CHECK(model->network.config == c.config);
-        augur::tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, model->network, net);
+        CHECK(model->model.config == c.config);
+        augur::tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, model->model, net);
         augur::tlp::deduplicated_batch bags = model->batch();
         std::vector<float> rows(25 * 22);
         for (const char* record : {"tlp_cpu_rf_cr.json", "tlp_cpu_chw.json"}) {
@@ -86,7 +86,7 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
         augur::serial_executor serial;
         const auto outputs = static_cast<std::size_t>(c.config.outputs);
         std::vector<float> scores(2 * outputs);
-        pass.forward(model->network, bags, serial, scores);
+        pass.forward(model->model, bags, serial, scores);
         for (std::size_t n = 0; n < 2; ++n)
             for (std::size_t k = 0; k < outputs; ++k) {
                 const auto& e = models[c.name]["output"];

@@ -51,7 +51,7 @@ inline augur::tlp::deduplicated_batch bags_of(const std::vector<augur::step_list
 
 /// The weights of the reference file: a hash of the place of each element, in torch's order (out, in).
 template <class S>
-augur::tlp::model<S> reference_network(const augur::tlp::config& config) {
+augur::tlp::model<S> reference_model(const augur::tlp::config& config) {
     auto net = augur::tlp::model<S>::zeros(config);
     std::uint32_t k = 0;
     augur::tlp::model<S>::visit(
@@ -76,8 +76,8 @@ augur::tlp::model<S> reference_network(const augur::tlp::config& config) {
     return net;
 }
 template <class S>
-augur::tlp::model<S> reference_network(augur::nn::index columns) {
-    return reference_network<S>(augur::tlp::config::authors(columns));
+augur::tlp::model<S> reference_model(augur::nn::index columns) {
+    return reference_model<S>(augur::tlp::config::authors(columns));
 }
 
 /// A random tiled matrix product, much as Ansor's: some of the rows are shared by many.

@@ -98,9 +98,9 @@ TEST_CASE("tlp: the authors' forward, in double and float") {
     const auto expected = tlp_data::load("tlp_forward.json")["models"]["AttentionModule"];
     const auto schema = augur::tlp::schema::authors_cpu();
     const auto bags = tlp_data::bags_of(reference_schedules(), schema);
-    const auto exact = score(tlp_data::reference_network<double>(22), bags);
-    const auto narrow = score(tlp_data::reference_network<float>(22), bags);
-    const auto small_inputs = score(tlp_data::reference_network<double>(22), tlp_data::bags_of(reference_schedules(), schema, 1.0F / 64));
+    const auto exact = score(tlp_data::reference_model<double>(22), bags);
+    const auto narrow = score(tlp_data::reference_model<float>(22), bags);
+    const auto small_inputs = score(tlp_data::reference_model<double>(22), tlp_data::bags_of(reference_schedules(), schema, 1.0F / 64));
     for (std::size_t i = 0; i < 2; ++i) {
         CHECK(exact[i] == doctest::Approx(expected["output"][i].get<double>()).epsilon(1e-12));
         CHECK(static_cast<double>(narrow[i]) == doctest::Approx(expected["output"][i].get<double>()).epsilon(1e-5));
@@ -115,10 +115,10 @@ TEST_CASE("tlp: the authors' LSTM and two-headed network, in double and float") 
     const auto in_order = tlp_data::bags_of(reference_schedules(), schema, 1, kept);
     const auto small_inputs = tlp_data::bags_of(reference_schedules(), schema, 1.0F / 64, kept);
     const auto lstm = augur::tlp::config::authors_lstm(22), mtl = augur::tlp::config::authors_mtl(22, 2);
-    const auto exact = score(tlp_data::reference_network<double>(lstm), in_order);
-    const auto narrow = score(tlp_data::reference_network<float>(lstm), in_order);
-    const auto small = score(tlp_data::reference_network<double>(lstm), small_inputs);
-    const auto heads = score(tlp_data::reference_network<double>(mtl), tlp_data::bags_of(reference_schedules(), schema));
+    const auto exact = score(tlp_data::reference_model<double>(lstm), in_order);
+    const auto narrow = score(tlp_data::reference_model<float>(lstm), in_order);
+    const auto small = score(tlp_data::reference_model<double>(lstm), small_inputs);
+    const auto heads = score(tlp_data::reference_model<double>(mtl), tlp_data::bags_of(reference_schedules(), schema));
     for (std::size_t i = 0; i < 2; ++i) {
         const auto& e = models["LSTMModule"];
         CHECK(exact[i] == doctest::Approx(e["output"][i].get<double>()).epsilon(1e-12));
@@ -135,7 +135,7 @@ TEST_CASE("tlp: three steps of the authors' training") {
     for (const auto& line : j["records"]) schedules.push_back(tlp_data::steps_of(line.get<std::string>()));
     const auto labels = j["labels"].get<std::vector<double>>();
     const auto bags = tlp_data::bags_of(schedules, augur::tlp::schema::authors_cpu(), 1.0F / 64);
-    auto net = tlp_data::reference_network<double>(22);
+    auto net = tlp_data::reference_model<double>(22);
     auto grad = net;
     nn::adam<augur::tlp::model<double>> adam(net);
     nn::lambda_rank rank;

@@ -107,7 +107,7 @@ TEST_CASE("tlp online: an LSTM goes on from weights, and so does the first outpu
         CHECK(model.trainings() == 1);
         CHECK(model.last_fit().steps > 0);
         REQUIRE(model.model() != nullptr);
-        CHECK(model.model()->network.decoders.size() == 1);
+        CHECK(model.model()->model.decoders.size() == 1);
         CHECK(scores_of(model, unseen) != expected);
     }
 }

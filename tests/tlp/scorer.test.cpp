@@ -151,7 +151,7 @@ TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a fail
     std::vector<float> short_of(2);
     const auto refused = scorer.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(short_of));
     CHECK(refused.error().code == augur::errc::shape_mismatch);
-    for (float* const weight : {&model->network.decoders.front().back().b(0), &model->network.encoder.front().b(0)}) { // the last layer, the first
+    for (float* const weight : {&model->model.decoders.front().back().b(0), &model->model.encoder.front().b(0)}) { // the last layer, the first
         const float was = std::exchange(*weight, std::numeric_limits<float>::quiet_NaN());
         for (const float s : scores_of(scorer, batch)) CHECK(s == -std::numeric_limits<float>::infinity());
         *weight = was;

@@ -31,7 +31,7 @@ std::vector<float> score(const augur::tlp::trained_model& model) {
     augur::tlp::forward_backward<float> pass;
     const auto bags = tlp_data::bags_of(tlp_data::random_schedules(20, 1), model.schema);
     std::vector<float> out(20);
-    pass.forward(model.network, bags, serial, out);
+    pass.forward(model.model, bags, serial, out);
     return out;
 }
 } // namespace
@@ -43,7 +43,7 @@ TEST_CASE("tlp weights: a saved model is the same model, with its schema") {
         const auto again = augur::tlp::from_safetensors(augur::tlp::to_safetensors(model));
         REQUIRE(again);
         CHECK(again->schema == model.schema);
-        CHECK(again->network.config == model.network.config);
+        CHECK(again->model.config == model.model.config);
         if (model.schema.name != "authors-gpu") CHECK(score(*again) == score(model));
     }
     const auto path = (std::filesystem::temp_directory_path() / "augur_tlp_weights_test.safetensors").string();
@@ -57,7 +57,7 @@ TEST_CASE("tlp weights: a saved model is the same model, with its schema") {
 
     // what could not be loaded again is not written
     auto broken = model;
-    broken.network.encoder.front().W(0, 0) = std::numeric_limits<float>::quiet_NaN();
+    broken.model.encoder.front().W(0, 0) = std::numeric_limits<float>::quiet_NaN();
     CHECK(augur::tlp::save(broken, path).error().detail == path + ": expected finite parameters, 'encoder.0.weight' has a NaN or an infinity");
     broken = model;
     broken.schema.kinds[0] = "bad \xff\xfe";
@@ -72,7 +72,7 @@ TEST_CASE("tlp weights: stored in torch's orientation") {
     REQUIRE(header);
     std::vector<float> w(4 * 24);
     REQUIRE(augur::nn::read_tensor(file, *header, "encoder.0.weight", std::array<std::uint64_t, 2>{4, 24}, w));
-    CHECK(w[1 * 24 + 5] == model.network.encoder[0].W(5, 1));
+    CHECK(w[1 * 24 + 5] == model.model.encoder[0].W(5, 1));
 }
 
 TEST_CASE("tlp weights: every backbone and any number of outputs") {
@@ -89,8 +89,8 @@ TEST_CASE("tlp weights: every backbone and any number of outputs") {
         const std::string file = augur::tlp::to_safetensors(*model);
         const auto again = augur::tlp::from_safetensors(file);
         REQUIRE(again);
-        CHECK(again->network.config == model->network.config);
-        augur::tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, again->network, model->network);
+        CHECK(again->model.config == model->model.config);
+        augur::tlp::model<float>::visit([](std::string_view, const auto& a, const auto& b) { CHECK(a == b); }, again->model, model->model);
         const auto header = augur::nn::parse_safetensors(file);
         REQUIRE(header);
         const char* const name[] = {"lstm.weight_hh_l0", "attention_1.in_proj_weight", "mtl_heads.2.0.weight"};
@@ -107,7 +107,7 @@ TEST_CASE("tlp weights: a file from before there were backbones and outputs") {
     }
     const auto model = augur::tlp::from_safetensors(old);
     REQUIRE(model);
-    CHECK(model->network.config == small_model().network.config);
+    CHECK(model->model.config == small_model().model.config);
 }
 
 TEST_CASE("tlp weights: another schema than the one asked for says which file has which") {
@@ -282,7 +282,7 @@ TEST_CASE("tlp weights: every corruption has its error") {
     };
     static_assert(std::size(all) >= 40);
     auto model = small_model();
-    model.network.attention.front().in_proj.W *= 10; // as if trained: what the heads are then shows in a score
+    model.model.attention.front().in_proj.W *= 10; // as if trained: what the heads are then shows in a score
     const std::string good = augur::tlp::to_safetensors(model);
     REQUIRE(augur::tlp::from_safetensors(parts(good).file()));
     for (const auto& c : all) {

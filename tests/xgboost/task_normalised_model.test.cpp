@@ -107,11 +107,11 @@ TEST_CASE("task_normalised_model: the example of its header") {
     using my_schedule = pick;
     using my_task = task_of_kernel;
     using my_row = row_of_pick;
-    using my_network = likes_thirds;
+    using my_opinion = likes_thirds;
     const kernel far(150, 1024, 77);
     const std::vector<task_of_kernel> tasks{{"far", &far}};
     const auto trees = members(normalisation::relative, 1);
-    my_network network;
+    my_opinion opinion;
     const auto samples_of = [](const task_of_kernel&) { return picks(0, 100); };
     const auto score_all = [&](std::span<float> scores) -> result<void> {
 #include <snippets/xgboost/task_normalised_model.hpp.1.inc>

@@ -99,7 +99,7 @@ augur::result<bool> train_weights(const search_plan& plan, std::string_view name
                       p.epoch % 8 == 1 || p.epoch == p.epochs);
         return !stop_requested().load();
     };
-    const auto fitted = augur::tlp::train_on_dataset(model->network, table, data, samples, augur::tlp::training_samples{}, threads, options, told);
+    const auto fitted = augur::tlp::train_on_dataset(model->model, table, data, samples, augur::tlp::training_samples{}, threads, options, told);
     progress.clear();
     if (!fitted) return fitted.error();
     if (fitted->stopped) return false;

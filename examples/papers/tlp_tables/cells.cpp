@@ -57,7 +57,7 @@ void wide(recipe& r) {
 void two_layers(recipe& r) { r.config.attention_layers = 2; }
 
 /// The variants of section 6.1.3, for either base.
-void network_variants(std::vector<table_cell>& out, const char* table, const char* base) {
+void model_variants(std::vector<table_cell>& out, const char* table, const char* base) {
     const std::vector<std::pair<const char*, change>> variants{{"1 head", heads(1)},
                                                                {"4 heads", heads(4)},
                                                                {"0 residual blocks", blocks(0)},
@@ -86,7 +86,7 @@ std::vector<table_cell> all_cells(const table_world& world) {
         faithful("4", "54 x 22", {0.9032, 0.9472}, crop(54, 22));
         faithful("4", "54 x 40", {0.9076, 0.9677}, crop(54, 40));
         faithful("6.1.3", "faithful: 8 heads, 2 blocks, 256 wide", {});
-        network_variants(out, "6.1.3", "faithful");
+        model_variants(out, "6.1.3", "faithful");
 
         const auto ablate = [&](const char* row, change how) {
             out.push_back({"ablation", row, {{cpu}}, "default", tlp, {}, std::move(how), false, {}});
@@ -116,7 +116,7 @@ std::vector<table_cell> all_cells(const table_world& world) {
         ablate("constant rate", [](recipe& r) { r.options.fine.rate = augur::tlp::learning_rate_decay::constant; });
         ablate("MSE", mse);
         ablate("LSTM", lstm);
-        network_variants(out, "ablation", "default");
+        model_variants(out, "ablation", "default");
         for (const auto& [row, how] :
              {std::pair{"boosted trees, squared error", trees_regression}, std::pair{"boosted trees, pairwise ranks", trees_ranking}})
             out.push_back({"ablation", row, {{cpu}}, "faithful", how, {}, {}, false, {}});

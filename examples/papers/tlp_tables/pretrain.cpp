@@ -23,7 +23,7 @@ namespace {
 using augur::errc;
 using augur::error;
 using augur::result;
-using network = row_transformer<float>;
+using model = row_transformer<float>;
 using records = std::vector<std::uint32_t>;
 
 constexpr std::size_t part = 16; // schedules of a pass: fixed, so that sums do not depend on the threads
@@ -34,14 +34,14 @@ bool is_known(const augur::dataset& data, const augur::tlp::row_table& table, st
 struct state {
     std::uint64_t run = 0, epoch = 0, best = 0, steps = 0; ///< epochs of both parts
     double best_worth = -1;
-    network net, best_net, first, second;
+    model net, best_net, first, second;
 
     template <class F>
     void walk(F&& f) {
         for (auto* number : {&run, &epoch, &best, &steps}) f(reinterpret_cast<char*>(number), sizeof *number);
         f(reinterpret_cast<char*>(&best_worth), sizeof best_worth);
         for (auto* n : {&net, &best_net, &first, &second})
-            network::visit([&](auto&&, auto& p) { f(reinterpret_cast<char*>(p.data()), static_cast<std::size_t>(p.size()) * sizeof(float)); }, *n);
+            model::visit([&](auto&&, auto& p) { f(reinterpret_cast<char*>(p.data()), static_cast<std::size_t>(p.size()) * sizeof(float)); }, *n);
     }
     [[nodiscard]] result<void> save(const std::string& path) {
         std::string text;
@@ -92,7 +92,7 @@ double cosine(double done) { return 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265
 
 } // namespace
 
-std::vector<float> pretrained_scores(const network& net, const augur::dataset& data, const augur::tlp::row_table& table,
+std::vector<float> pretrained_scores(const model& net, const augur::dataset& data, const augur::tlp::row_table& table,
                                      const augur::tlp::config& input, unlabelled how, std::span<const std::uint32_t> of, executor& threads) {
     std::vector<float> scores(of.size());
     threads.bulk((of.size() + part - 1) / part, [&](std::size_t p) {
@@ -127,15 +127,15 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
     const augur::random_engine rng(options.seed);
     state at;
     at.run = options.run;
-    at.net = network::random_init(input, options.layers, options.width, options.heads, rng.stream(0));
+    at.net = model::random_init(input, options.layers, options.width, options.heads, rng.stream(0));
     at.best_net = at.first = at.second = at.net;
-    augur::nn::adam<network> adam(at.net, {.learning_rate = options.learning_rate});
+    augur::nn::adam<model> adam(at.net, {.learning_rate = options.learning_rate});
     if (at.load(options.checkpoint, options.run)) adam.restore(at.first, at.second, at.steps);
     const std::size_t resumed = at.epoch;
 
     std::vector<row_pass<float>> passes((options.list + part - 1) / part);
-    std::vector<network> parts(passes.size(), at.net);
-    network grad = at.net;
+    std::vector<model> parts(passes.size(), at.net);
+    model grad = at.net;
     augur::nn::lambda_rank rank;
     // one list of schedules through the passes and back; `loss_of(passes in use)` stands between
     const auto step = [&](const records& list, const auto& add, const auto& loss_of, double rate) {
@@ -148,7 +148,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
         });
         const double loss = loss_of(n);
         threads.bulk(n, [&](std::size_t p) { passes[p].backward(at.net, parts[p]); });
-        augur::nn::sum_of(grad, std::span<const network>(parts).first(n), threads);
+        augur::nn::sum_of(grad, std::span<const model>(parts).first(n), threads);
         augur::nn::clip_norm(grad, options.clip);
         adam.settings().learning_rate = options.learning_rate * rate;
         adam.step(at.net, grad);

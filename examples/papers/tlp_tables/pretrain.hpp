@@ -40,8 +40,8 @@ struct pretrain_progress {
 };
 
 struct pretrained {
-    row_transformer<float> network; ///< of the best epoch by top-1 + top-5
-    std::size_t best = 0;           ///< from 0
+    row_transformer<float> model; ///< of the best epoch by top-1 + top-5
+    std::size_t best = 0;         ///< from 0
 };
 
 /// @param input      how rows become numbers

@@ -74,13 +74,13 @@ struct row_transformer {
     }
 };
 
-/// Some schedules on their way through the network and back.
+/// Some schedules on their way through the model and back.
 ///
 /// begin, add..., forward; then tell or rank; then backward. Reused, it stops allocating.
 template <augur::nn::scalar S>
 class row_pass {
 public:
-    using network = row_transformer<S>;
+    using model = row_transformer<S>;
     using index = augur::nn::index;
 
     /// Forgets all schedules.
@@ -127,7 +127,7 @@ public:
     [[nodiscard]] std::size_t size() const { return begin_.size() - 1; }
     [[nodiscard]] std::size_t targets() const { return targets_.size(); }
 
-    void forward(const network& net) {
+    void forward(const model& net) {
         const index t = begin_.back(), d = net.input.W.cols();
         states_.resize(net.layers.size() + 1);
         kept_.resize(net.layers.size());
@@ -144,7 +144,7 @@ public:
 
     /// How well the rows that are to be told are told: ten times the cross entropy of the kinds, the authors' weight, and the squared error of the
     /// numbers' logarithms, summed over the targets times `share`. Adds the derivative to what `backward` goes back from.
-    double tell(const network& net, S share, network& grad) {
+    double tell(const model& net, S share, model& grad) {
         using std::exp, std::log;
         if (targets_.empty()) return 0;
         const auto n = static_cast<index>(targets_.size()), d = net.input.W.cols(), kinds = net.kind.W.cols(), numbers = net.numbers.W.cols();
@@ -182,7 +182,7 @@ public:
     }
 
     /// scores (N) <- of the schedules.
-    void rank(const network& net, std::span<S> scores) {
+    void rank(const model& net, std::span<S> scores) {
         const auto n = static_cast<index>(size()), d = net.input.W.cols();
         auto pooled = picked_.shape(n, d);
         for (index i = 0; i < n; ++i) {
@@ -199,7 +199,7 @@ public:
         std::copy_n(out.data(), n, scores.data());
     }
     /// Given dL/dscores (N); after `rank`.
-    void rank_backward(const network& net, std::span<const S> d_scores, network& grad) {
+    void rank_backward(const model& net, std::span<const S> d_scores, model& grad) {
         const auto n = static_cast<index>(size()), d = net.input.W.cols();
         const augur::nn::matrix<S> d_out = Eigen::Map<const augur::nn::matrix<S>>(d_scores.data(), n, 1);
         auto d_wide = c_.shape(n, net.hidden.W.cols());
@@ -217,7 +217,7 @@ public:
     }
 
     /// grad += dL/d(parameters below the top); after `tell` or `rank_backward`.
-    void backward(const network& net, network& grad) {
+    void backward(const model& net, model& grad) {
         const index t = begin_.back(), d = net.input.W.cols();
         auto d_above = d_top_.view();
         net.last.backward(normal_.view(), deviation_.view(), d_above, d_above, grad.last);

@@ -97,7 +97,7 @@ public:
     /// Starts from the weights of `start`, which replaces schema and config of the options: it scores from the beginning, and each training starts
     /// from these weights. If `start` has several outputs, only the first (the target head) is used.   pre: options.check()
     online_model(Executor& executor, trained_model start, online_options options = {}) : executor_(&executor), options_(std::move(options)) {
-        start_ = start.network.decoders.size() > 1 ? start.network.only(0) : std::move(start.network);
+        start_ = start.model.decoders.size() > 1 ? start.model.only(0) : std::move(start.model);
         options_.schema = std::move(start.schema);
         options_.config = start_->config;
         AUGUR_ASSERT(options_.check(), "tlp::online_model: options");
@@ -135,8 +135,8 @@ public:
     [[nodiscard]] const trained_model* model() const { return model_ ? &*model_ : nullptr; }
 
 private:
-    void adopt(tlp::model<float> network) {
-        model_.emplace(trained_model{options_.schema, std::move(network)});
+    void adopt(tlp::model<float> net) {
+        model_.emplace(trained_model{options_.schema, std::move(net)});
         scorer_.emplace(*model_, *executor_);
     }
 
@@ -162,14 +162,14 @@ private:
             best[group] = (std::min)(best[group], latency.back());
         }
         for (std::size_t i = 0; i < groups.size(); ++i) labels.push_back(speed_label(best[groups[i]], latency[i]));
-        auto network = start_ ? *start_ : tlp::model<float>::random_init(options_.config, random_engine(options_.fit.seed).stream(0));
-        report_ = fit_online(network, data, labels, groups, *executor_, options_.fit);
+        auto net = start_ ? *start_ : tlp::model<float>::random_init(options_.config, random_engine(options_.fit.seed).stream(0));
+        report_ = fit_online(net, data, labels, groups, *executor_, options_.fit);
         ++trainings_;
         trained_on_ = records.size();
-        if (const auto bad = network.not_finite(); !bad.empty())
+        if (const auto bad = net.not_finite(); !bad.empty())
             return error{errc::limit, "tlp online: expected finite parameters, '" + bad + "' is not after training on " +
                                           std::to_string(records.size()) + " records: lower the learning rate"};
-        if (report_.steps > 0) adopt(std::move(network));
+        if (report_.steps > 0) adopt(std::move(net));
         return {};
     }
 

@@ -29,21 +29,21 @@ class scorer;
 /// Schema and parameters of a trained model. Share it as const; a `scorer` computes the scores.
 struct trained_model {
     tlp::schema schema;
-    model<float> network;
+    tlp::model<float> model;
 
     /// Untrained model with random parameters; `config.with_input(schema)` sets the input columns. Errors: those of `schema::check` and `config::check`.
     static result<trained_model> random_init(tlp::schema schema, tlp::config config, random_engine rng) {
         if (auto fits = schema.check(); !fits) return fits.error();
         config = config.with_input(schema);
         if (auto fits = config.check(); !fits) return fits.error();
-        return trained_model{std::move(schema), model<float>::random_init(config, rng)};
+        return trained_model{std::move(schema), tlp::model<float>::random_init(config, rng)};
     }
 
-    /// Single-output model, e.g. the target head of an MTL model.   pre: output < network.config.outputs
-    [[nodiscard]] trained_model only(std::size_t output) const { return {schema, network.only(output)}; }
+    /// Single-output model, e.g. the target head of an MTL model.   pre: output < model.config.outputs
+    [[nodiscard]] trained_model only(std::size_t output) const { return {schema, model.only(output)}; }
 
     /// Empty batch with the columns and the row order that this model needs.
-    [[nodiscard]] deduplicated_batch batch() const { return deduplicated_batch(schema.columns, network.config.order()); }
+    [[nodiscard]] deduplicated_batch batch() const { return deduplicated_batch(schema.columns, model.config.order()); }
 
     /// Creates a scorer for one output. This model and the executor must outlive it; use one scorer per thread. With many outputs a scorer of
     /// `only(output)` is faster.
@@ -59,10 +59,10 @@ class scorer {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
-    /// pre: output < model.network.config.outputs
-    scorer(const trained_model& model, Executor& executor, std::size_t output = 0)
-        : model_(&model), executor_(&executor), output_(output), batch_(model.batch()) {
-        AUGUR_ASSERT(output < model.network.decoders.size(), "tlp::scorer: no such output");
+    /// pre: output < trained.model.config.outputs
+    scorer(const trained_model& trained, Executor& executor, std::size_t output = 0)
+        : trained_(&trained), executor_(&executor), output_(output), batch_(trained.batch()) {
+        AUGUR_ASSERT(output < trained.model.decoders.size(), "tlp::scorer: no such output");
     }
 
     /// scores[i] <- score of batch[i], higher is better; -infinity if the vocabulary refuses a word or the score is NaN.
@@ -76,7 +76,7 @@ public:
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
                          "tlp: expected as many scores as schedules, got " + std::to_string(scores.size()) + " and " + std::to_string(batch.size())};
-        const tlp::schema& schema = model_->schema;
+        const tlp::schema& schema = trained_->schema;
         rows_.resize(schema.rows * schema.columns);
         unknown_.clear();
         batch_.clear();
@@ -85,11 +85,11 @@ public:
             if (!n) unknown_.push_back(i);
             batch_.add(std::span<const float>(rows_).first(n ? *n * schema.columns : 0));
         }
-        if (const std::size_t outputs = model_->network.decoders.size(); outputs == 1) {
-            pass_.forward(model_->network, batch_, *executor_, scores);
+        if (const std::size_t outputs = trained_->model.decoders.size(); outputs == 1) {
+            pass_.forward(trained_->model, batch_, *executor_, scores);
         } else {
             all_.resize(batch.size() * outputs);
-            pass_.forward(model_->network, batch_, *executor_, all_);
+            pass_.forward(trained_->model, batch_, *executor_, all_);
             for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = all_[i * outputs + output_];
         }
         for (const std::size_t i : unknown_) scores[i] = -std::numeric_limits<float>::infinity();
@@ -99,7 +99,7 @@ public:
     }
 
 private:
-    const trained_model* model_;
+    const trained_model* trained_;
     Executor* executor_;
     std::size_t output_;
     deduplicated_batch batch_;

@@ -158,9 +158,9 @@ template <class P>
 inline constexpr bool is_vector = P::RowsAtCompileTime == 1;
 
 /// Probe input for any schema: one schedule of up to 8 rows with different kinds and small numbers.
-inline deduplicated_batch make_probe(const trained_model& model) {
-    const schema& s = model.schema;
-    deduplicated_batch batch = model.batch();
+inline deduplicated_batch make_probe(const trained_model& trained) {
+    const schema& s = trained.schema;
+    deduplicated_batch batch = trained.batch();
     std::vector<float> rows;
     for (std::size_t r = 0; r < (std::min)(s.rows, std::size_t{8}); ++r) {
         rows.insert(rows.end(), s.columns, 0.0F);
@@ -172,11 +172,11 @@ inline deduplicated_batch make_probe(const trained_model& model) {
     return batch;
 }
 /// Sum of the probe's scores over all outputs.
-inline float score_probe(const trained_model& model, const deduplicated_batch& probe) {
+inline float score_probe(const trained_model& trained, const deduplicated_batch& probe) {
     forward_backward<float> pass;
     serial_executor serial;
-    std::vector<float> scores(model.network.decoders.size());
-    pass.forward(model.network, probe, serial, scores);
+    std::vector<float> scores(trained.model.decoders.size());
+    pass.forward(trained.model, probe, serial, scores);
     float sum = 0;
     for (const float s : scores) sum += s;
     return sum;
@@ -216,15 +216,15 @@ inline parameter_count parameter_count_of(const config& c) {
 } // namespace detail
 
 /// Serialises a model to the bytes of a weights file.
-inline std::string to_safetensors(const trained_model& model) {
+inline std::string to_safetensors(const trained_model& trained) {
     nn::safetensors_writer out;
     out.metadata("format", "augur-tlp");
     out.metadata("version", "1");
-    out.metadata("schema", detail::schema_json(model.schema));
-    out.metadata("config", detail::config_json(model.network.config));
-    const deduplicated_batch probe = detail::make_probe(model);
+    out.metadata("schema", detail::schema_json(trained.schema));
+    out.metadata("config", detail::config_json(trained.model.config));
+    const deduplicated_batch probe = detail::make_probe(trained);
     std::string score;
-    append_number(score, static_cast<double>(detail::score_probe(model, probe)));
+    append_number(score, static_cast<double>(detail::score_probe(trained, probe)));
     out.metadata("probe_score", score);
     const std::array<std::uint64_t, 2> probe_shape{probe.distinct(), probe.columns()};
     out.tensor("probe.rows", probe_shape, probe.rows());
@@ -239,7 +239,7 @@ inline std::string to_safetensors(const trained_model& model) {
                 out.tensor(name, std::array{cols, rows}, {transposed.data(), n});
             }
         },
-        model.network);
+        trained.model);
     return out.file();
 }
 
@@ -274,7 +274,7 @@ inline result<trained_model> from_safetensors(std::string_view file, const nn::s
     if (need.parameters > static_cast<double>(file.size()) / 4)
         return wrong(errc::shape_mismatch, "the config needs more parameters than the file has bytes for");
 
-    trained_model model{std::move(*schema), tlp::model<float>::zeros(*config)};
+    trained_model trained{std::move(*schema), tlp::model<float>::zeros(*config)};
     result<void> outcome;
     tlp::model<float>::visit(
         [&](std::string_view name, auto& p) {
@@ -289,36 +289,36 @@ inline result<trained_model> from_safetensors(std::string_view file, const nn::s
                 p = transposed.transpose();
             }
         },
-        model.network);
+        trained.model);
     if (!outcome) return outcome.error();
 
     const nn::tensor_entry* const probe = header->find("probe.rows");
     const std::uint64_t rows = probe != nullptr && !probe->shape.empty() ? probe->shape.front() : 0;
     if (rows > 64) return wrong(errc::limit, "the known input has " + std::to_string(rows) + " rows, expected at most 64");
-    std::vector<float> known(static_cast<std::size_t>(rows) * model.schema.columns);
-    outcome = nn::read_tensor(file, *header, "probe.rows", std::array<std::uint64_t, 2>{rows, model.schema.columns}, known);
+    std::vector<float> known(static_cast<std::size_t>(rows) * trained.schema.columns);
+    outcome = nn::read_tensor(file, *header, "probe.rows", std::array<std::uint64_t, 2>{rows, trained.schema.columns}, known);
     if (!outcome) return outcome.error();
-    deduplicated_batch input = model.batch();
+    deduplicated_batch input = trained.batch();
     input.add(known);
     const auto expected = parse_double(entry("probe_score"));
-    const float got = detail::score_probe(model, input);
+    const float got = detail::score_probe(trained, input);
     if (!expected || !(std::abs(static_cast<double>(got) - *expected) <= 1e-4 * (std::max)(1.0, std::abs(*expected))))
         return wrong(errc::version_mismatch,
                      "the known input scores " + std::to_string(got) + ", the file says '" + std::string(entry("probe_score").substr(0, 40)) + "'");
-    return model;
+    return trained;
 }
 
 /// Saves a model. Replaces the file atomically (`replace_file`); the data are durable on return.
 /// Errors: io, not_found (the folder); invalid_argument for a model that could not be loaded again: a parameter that is not finite (named in the
 /// message), or a word of the schema that is not UTF-8. On an error the file is unchanged.
-inline result<void> save(const trained_model& model, const std::string& path) {
-    if (const auto bad = model.network.not_finite(); !bad.empty())
+inline result<void> save(const trained_model& trained, const std::string& path) {
+    if (const auto bad = trained.model.not_finite(); !bad.empty())
         return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
-    const auto schema = detail::read_schema(detail::schema_json(model.schema));
-    if (!schema || !same_schema(*schema, "", model.schema, ""))
-        return error{errc::invalid_argument, path + ": expected a schema whose kinds and words are UTF-8, '" + model.schema.name +
+    const auto schema = detail::read_schema(detail::schema_json(trained.schema));
+    if (!schema || !same_schema(*schema, "", trained.schema, ""))
+        return error{errc::invalid_argument, path + ": expected a schema whose kinds and words are UTF-8, '" + trained.schema.name +
                                                  (schema ? "' would read back as another" : "' would not read back: " + schema.error().detail)};
-    return replace_file(path, to_safetensors(model));
+    return replace_file(path, to_safetensors(trained));
 }
 
 /// Loads a model from a file. Errors: io, limit, and those of `from_safetensors`.

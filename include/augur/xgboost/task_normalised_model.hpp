@@ -37,7 +37,7 @@ struct no_opinion {};
 /// Mean score of several `task_normalised_trees`, plus the correction of a second model. Models `cost_model` for tasks with `set_normaliser`.
 ///
 /// ```cpp
-/// task_normalised_model<my_schedule, my_task, my_row, my_network> model(trees, my_row(), network);
+/// task_normalised_model<my_schedule, my_task, my_row, my_opinion> model(trees, my_row(), opinion);
 /// for (const auto& t : tasks)
 ///     if (auto set = model.set_normaliser(t, samples_of(t)); !set) return set.error(); // a few hundred random candidates of its space
 /// ```

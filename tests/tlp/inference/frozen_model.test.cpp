@@ -127,11 +127,11 @@ TEST_CASE("tlp frozen: scores of the plain path, for every shape, size of batch 
         for (const auto& schema : {augur::tlp::schema::ansor(), augur::tlp::schema::authors_cpu(), augur::tlp::schema::authors_cpu(3, 14)})
             for (const auto [level, amx] : kernel_sets()) {
                 const auto model = model_of(schema, config);
-                augur::tlp::scorer<augur::serial_executor> scorer(model, serial, model.network.decoders.size() - 1);
+                augur::tlp::scorer<augur::serial_executor> scorer(model, serial, model.model.decoders.size() - 1);
                 augur::tlp::freeze_options options;
                 options.level = level;
                 options.amx = amx;
-                options.output = model.network.decoders.size() - 1;
+                options.output = model.model.decoders.size() - 1;
                 const auto frozen = augur::tlp::freeze(model, options);
                 REQUIRE(frozen);
                 auto fast = frozen->scorer(serial);
@@ -220,7 +220,7 @@ TEST_CASE("tlp frozen: bf16 keeps the ranking") {
     augur::serial_executor serial;
     for (const std::uint64_t seed : {3U, 4U}) {
         auto model = model_of(augur::tlp::schema::ansor(), augur::tlp::config::full(0), seed);
-        for (auto& l : model.network.encoder) l.W *= 2; // as after training: rows differ, and so do scores
+        for (auto& l : model.model.encoder) l.W *= 2; // as after training: rows differ, and so do scores
         augur::tlp::freeze_options options;
         const auto single = augur::tlp::freeze(model, options);
         options.precision = augur::tlp::precision::bf16;
@@ -313,7 +313,7 @@ TEST_CASE("tlp frozen: memory is bounded, also where no row is shared") {
 
 TEST_CASE("tlp frozen: queries that are far from every key, and from some") {
     auto model = model_of(augur::tlp::schema::ansor(), augur::tlp::config::small(0));
-    model.network.attention.front().in_proj.W *= 40; // the exponentials of a pair table would vanish
+    model.model.attention.front().in_proj.W *= 40; // the exponentials of a pair table would vanish
     const auto batch = tlp_data::random_schedules(300, 5);
     augur::serial_executor serial;
     auto plain = model.scorer(serial);
@@ -357,7 +357,7 @@ TEST_CASE("tlp frozen: what cannot be scored or frozen") {
     auto other = model;
     other.schema = augur::tlp::schema::ansor();
     CHECK(refused(other).code == augur::errc::shape_mismatch);
-    model.network.blocks.front().inner.W(0, 0) = std::numeric_limits<float>::quiet_NaN();
+    model.model.blocks.front().inner.W(0, 0) = std::numeric_limits<float>::quiet_NaN();
     const auto why = refused(model);
     CHECK(why.code == augur::errc::invalid_argument);
     CHECK(why.detail.find("l_list.0.0.weight") != std::string::npos);

@@ -71,7 +71,7 @@ struct kernel_log {
         for (std::uint32_t t = first; t < last; ++t) tasks.push_back(t);
         return tlp::records_of(data, tasks);
     }
-    [[nodiscard]] tlp::model<float> network(nn::index outputs = 1) const {
+    [[nodiscard]] tlp::model<float> model(nn::index outputs = 1) const {
         auto config = tlp::config::small(static_cast<nn::index>(table.schema().columns));
         config.encoder = {16};
         config.heads = 2;
@@ -100,7 +100,7 @@ TEST_CASE("tlp_fit_dataset: both ways of ranking and mse learn to pick the fast 
     const auto train = tlp::make_samples(log.data, log.records(0, 4)), validation = tlp::make_samples(log.data, log.records(4, 6));
     serial_executor serial;
     tlp::forward_backward<float> pass;
-    const auto before = tlp::evaluate_top_k(log.network(), log.table, log.data, validation, 0, serial, pass);
+    const auto before = tlp::evaluate_top_k(log.model(), log.table, log.data, validation, 0, serial, pass);
     for (const int way : {0, 1, 2}) {
         CAPTURE(way);
         auto options = way == 1 ? tlp::training_options::faithful() : tlp::training_options{};
@@ -109,7 +109,7 @@ TEST_CASE("tlp_fit_dataset: both ways of ranking and mse learn to pick the fast 
         options.fine.list = 16;
         options.epochs = 40;
         options.learning_rate = 5e-3;
-        auto net = log.network();
+        auto net = log.model();
         std::size_t told = 0;
         const auto report = tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options, [&](const tlp::training_progress& p) {
             CHECK(p.epoch == ++told);
@@ -137,10 +137,10 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     options.batch = 48;
     options.fine.list = 16;
     options.epochs = 5;
-    auto whole = log.network();
+    auto whole = log.model();
     const auto expected = tlp::train_on_dataset(whole, log.table, log.data, train, validation, serial, options);
     REQUIRE(expected);
-    auto parallel = log.network();
+    auto parallel = log.model();
     REQUIRE(tlp::train_on_dataset(parallel, log.table, log.data, train, validation, many, options));
     CHECK(equal(whole, parallel));
 
@@ -150,7 +150,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
         const pid_t child = ::fork();
         REQUIRE(child >= 0);
         if (child == 0) { // dies behind this epoch; the one after the last dies when all is done
-            auto lost = log.network();
+            auto lost = log.model();
             (void)tlp::train_on_dataset(lost, log.table, log.data, train, validation, serial, options, [&](const tlp::training_progress& p) {
                 if (p.epoch == killed) ::raise(SIGKILL);
                 return true;
@@ -160,13 +160,13 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
         int status = 0;
         REQUIRE(::waitpid(child, &status, 0) == child);
         REQUIRE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-        auto net = log.network();
+        auto net = log.model();
         const auto first =
             tlp::train_on_dataset(net, log.table, log.data, train, validation, many, options, [&](const tlp::training_progress&) { return false; });
         REQUIRE(first); // one more epoch on three threads, then the user stops it
         CHECK(first->resumed_from == killed);
         CHECK(first->stopped == (killed < 4));
-        net = log.network();
+        net = log.model();
         const auto second = tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options);
         REQUIRE(second);
         CHECK(second->resumed_from == (std::min)(killed + 1, std::size_t{5}));
@@ -177,13 +177,13 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     }
 
     // another run's file, and damage anywhere
-    auto net = log.network();
+    auto net = log.model();
     auto other = options;
     other.seed = 2;
     const auto refused = tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, other);
     REQUIRE(!refused);
     CHECK(refused.error().code == errc::version_mismatch);
-    CHECK(equal(net, log.network()));
+    CHECK(equal(net, log.model()));
     other = options;
     other.fine.target_head_passes = 5;
     CHECK(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, other).error().code == errc::version_mismatch);
@@ -237,9 +237,9 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     options.epochs = 3;
     options.fine.decoders_only = true;
     options.fine.weight_decay = 0.1;
-    auto net = log.network();
+    auto net = log.model();
     REQUIRE(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options));
-    const auto start = log.network();
+    const auto start = log.model();
     CHECK(equal(net, start, "encoder"));
     CHECK(equal(net, start, "attention"));
     CHECK(equal(net, start, "l_list"));
@@ -248,7 +248,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     options = {};
     options.epochs = 1000;
     options.fine.patience = 3;
-    net = log.network();
+    net = log.model();
     const auto stopped = tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options);
     REQUIRE(stopped);
     CHECK(stopped->history.size() == stopped->best + 1 + 3);
@@ -277,7 +277,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
         options.fine.rate_factor = factor;
         options.fine.rate = tlp::learning_rate_decay::step;
         options.fine.rate_every = 1;
-        net = log.network();
+        net = log.model();
         CHECK(code_of(options, train) == errc::limit);
         CHECK(equal(net, start));
     }
@@ -287,7 +287,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
             options.epochs = 1;
             options.fine.by_task = by_task;
             options.fine.list = options.batch = most;
-            net = log.network();
+            net = log.model();
             const auto done = tlp::train_on_dataset(net, log.table, log.data, train, tlp::training_samples{}, serial, options);
             REQUIRE(done);
             CHECK(done->steps == 1);
@@ -344,7 +344,7 @@ TEST_CASE("tlp samples: labels of several platforms are aligned by schedule, as 
         CHECK(known == part[0].size() + part[1].size()); // the data set has merged equal schedules of a task
     }
     const auto samples = tlp::make_samples(log.data, std::span<const std::vector<std::uint32_t>>(records));
-    auto net = log.network(2);
+    auto net = log.model(2);
     serial_executor serial;
     tlp::training_options options;
     options.epochs = 30;

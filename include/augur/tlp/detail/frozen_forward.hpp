@@ -47,7 +47,7 @@ namespace detail {
 
 /// Packed parameters, shared as const. T is the type of the layers after attention, float or bf16; the layers before attention are float.
 template <class T>
-struct packed_network {
+struct frozen_weights {
     using index = std::ptrdiff_t;
     nn::kernels::panel_kernels<float> single;  ///< kernels of the layers before attention
     nn::kernels::panel_kernels<float> context; ///< kernels of the weighted sum of v; 16 columns, because heads are rarely wider
@@ -78,7 +78,7 @@ struct packed_network {
     float last_bias = 0;
 
     /// pre: attention backbone with one attention layer
-    packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
+    frozen_weights(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels);
 
 private:
     template <class U>
@@ -97,7 +97,7 @@ public:
     static constexpr std::size_t row_block = 64;     ///< rows per memory block of the table
     static constexpr std::ptrdiff_t slot_block = 12; ///< distinct rows per block; their means fit in the first-level cache
 
-    frozen_forward(const packed_network<T>& net, const row_ids& rows) : net_(&net), rows_(&rows), stamp_(rows.capacity()), local_(rows.capacity()) {}
+    frozen_forward(const frozen_weights<T>& net, const row_ids& rows) : net_(&net), rows_(&rows), stamp_(rows.capacity()), local_(rows.capacity()) {}
 
     /// Empties the table; call it together with `rows.clear()`.
     void clear() {
@@ -206,7 +206,7 @@ private:
         });
     }
 
-    const packed_network<T>* net_;
+    const frozen_weights<T>* net_;
     const row_ids* rows_;
     std::vector<nn::kernels::line_buffer<float>> table_; ///< blocks of row_block entries
     std::vector<nn::kernels::line_buffer<T>> values_;

@@ -12,7 +12,7 @@ namespace augur::inline v0::tlp {
 namespace detail {
 
 template <class T>
-packed_network<T>::packed_network(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels)
+frozen_weights<T>::frozen_weights(const model<float>& net, std::size_t output, nn::kernels::isa isa, bool amx, nn::kernels::panel_kernels<T> kernels)
     : single(nn::kernels::float_panels(isa, amx)), context(nn::kernels::narrow_float_panels(isa)), tail(kernels),
       lanes_of(nn::kernels::head_lane_functions(isa)), level(isa) {
     namespace k = nn::kernels;
@@ -44,13 +44,13 @@ packed_network<T>::packed_network(const model<float>& net, std::size_t output, n
 
 template <class T>
 template <class U>
-nn::kernels::packed_panels<U> packed_network<T>::packed_layer(const nn::kernels::panel_kernels<U>& kernels, const nn::linear<float>& l) {
+nn::kernels::packed_panels<U> frozen_weights<T>::packed_layer(const nn::kernels::panel_kernels<U>& kernels, const nn::linear<float>& l) {
     return {kernels, l.W.rows(), l.W.cols(), [&](index i, index c) { return l.W(i, c); }, [&](index c) { return l.b(c); }};
 }
 
 /// Packs q and k with one lane per head, v with each head in whole panels.
 template <class T>
-void packed_network<T>::pack_projection(const nn::attention<float>& attention) {
+void frozen_weights<T>::pack_projection(const nn::attention<float>& attention) {
     namespace k = nn::kernels;
     const index qk = lanes * head;
     const float scale = 1 / std::sqrt(static_cast<float>(head));
@@ -76,7 +76,7 @@ void packed_network<T>::pack_projection(const nn::attention<float>& attention) {
 
 /// Packs [Wo | Wo W1] with alternating halves, and Wo alone.
 template <class T>
-void packed_network<T>::pack_output_projection(const model<float>& net) {
+void frozen_weights<T>::pack_output_projection(const model<float>& net) {
     const auto& attention = net.attention.front();
     half = has_block ? tail.width / 2 : tail.width;
     fold_panels = (width + half - 1) / half;
@@ -101,7 +101,7 @@ void packed_network<T>::pack_output_projection(const model<float>& net) {
 
 /// Offsets and strides of the rows' entries and values.
 template <class T>
-void packed_network<T>::choose_strides() {
+void frozen_weights<T>::choose_strides() {
     namespace k = nn::kernels;
     const index qk = lanes * head;
     q_at = combine.front().panels * tail.width;

@@ -59,14 +59,14 @@ public:
     }
 
 private:
-    friend result<frozen_model> freeze(const trained_model& model, const freeze_options& options);
+    friend result<frozen_model> freeze(const trained_model& trained, const freeze_options& options);
     template <bulk_executor Executor>
     friend class frozen_scorer;
     frozen_model() = default;
 
     std::shared_ptr<const tlp::schema> schema_;
-    std::shared_ptr<const detail::packed_network<float>> single_; ///< exactly one of single_ and half_ is set
-    std::shared_ptr<const detail::packed_network<nn::kernels::bf16>> half_;
+    std::shared_ptr<const detail::frozen_weights<float>> single_; ///< exactly one of single_ and half_ is set
+    std::shared_ptr<const detail::frozen_weights<nn::kernels::bf16>> half_;
     std::size_t rows_ = 0;
 };
 
@@ -75,35 +75,35 @@ private:
 /// @note errors: unsupported for a backbone other than one attention layer; invalid_argument for an output out of range or a parameter that is not
 ///       finite (named); limit for more than 2^20 cached rows; shape_mismatch if schema and config do not fit together. About 20 ms at the authors'
 ///       size.
-[[nodiscard]] inline result<frozen_model> freeze(const trained_model& model, const freeze_options& options = {}) {
-    const auto& config = model.network.config;
-    if (auto fits = model.schema.check(); !fits) return fits.error();
+[[nodiscard]] inline result<frozen_model> freeze(const trained_model& trained, const freeze_options& options = {}) {
+    const auto& config = trained.model.config;
+    if (auto fits = trained.schema.check(); !fits) return fits.error();
     if (auto fits = config.check(); !fits) return fits.error();
-    if (config.columns != static_cast<nn::index>(model.schema.columns))
-        return error{errc::shape_mismatch, "tlp freeze: expected a model with the schema's " + std::to_string(model.schema.columns) +
+    if (config.columns != static_cast<nn::index>(trained.schema.columns))
+        return error{errc::shape_mismatch, "tlp freeze: expected a model with the schema's " + std::to_string(trained.schema.columns) +
                                                " columns, got " + std::to_string(config.columns)};
     if (config.backbone != backbone::attention || config.attention_layers != 1)
         return error{errc::unsupported, "tlp freeze: expected one layer of attention, got " +
                                             (config.backbone == backbone::attention ? std::to_string(config.attention_layers) : "an LSTM")};
-    if (options.output >= model.network.decoders.size())
-        return error{errc::invalid_argument, "tlp freeze: expected an output below " + std::to_string(model.network.decoders.size()) + ", got " +
+    if (options.output >= trained.model.decoders.size())
+        return error{errc::invalid_argument, "tlp freeze: expected an output below " + std::to_string(trained.model.decoders.size()) + ", got " +
                                                  std::to_string(options.output)};
     if (options.rows > std::size_t{1} << 20U) // 22 GB
         return error{errc::limit, "tlp freeze: expected at most 1048576 rows kept, got " + std::to_string(options.rows)};
-    if (const auto bad = model.network.not_finite(); !bad.empty())
+    if (const auto bad = trained.model.not_finite(); !bad.empty())
         return error{errc::invalid_argument, "tlp freeze: expected finite parameters, '" + bad + "' has a NaN or an infinity"};
 
     namespace k = nn::kernels;
     frozen_model out;
-    out.schema_ = std::make_shared<const tlp::schema>(model.schema);
+    out.schema_ = std::make_shared<const tlp::schema>(trained.schema);
     out.rows_ = options.rows;
     const bool amx = options.amx && options.level == k::isa::avx512 && k::amx_ready();
     const bool native = k::has_bf16() && options.level == k::isa::avx512;
     if (options.precision == tlp::precision::bf16 && (amx || (native && k::has_fast_bf16()) || options.portable_bf16))
         out.half_ =
-            std::make_shared<const detail::packed_network<k::bf16>>(model.network, options.output, options.level, amx, k::bf16_panels(native, amx));
+            std::make_shared<const detail::frozen_weights<k::bf16>>(trained.model, options.output, options.level, amx, k::bf16_panels(native, amx));
     else
-        out.single_ = std::make_shared<const detail::packed_network<float>>(model.network, options.output, options.level, amx,
+        out.single_ = std::make_shared<const detail::frozen_weights<float>>(trained.model, options.output, options.level, amx,
                                                                             k::float_panels(options.level, amx));
     return out;
 }

@@ -39,10 +39,10 @@ struct epoch_report {
 struct checkpoint {
     std::uint64_t run = 0; ///< hash of everything that determines the result: data, options, initial weights
     std::size_t steps = 0; ///< Adam's step count
-    std::size_t best = 0;  ///< epoch, from 0, of the weights in `best_network`; the last epoch without validation
+    std::size_t best = 0;  ///< epoch, from 0, of the weights in `best_model`; the last epoch without validation
     std::vector<epoch_report> history;
-    model<float> network, best_network;
-    model<float> first, second; ///< Adam's moments
+    tlp::model<float> model, best_model;
+    tlp::model<float> first, second; ///< Adam's moments
 
     [[nodiscard]] std::size_t epochs() const { return history.size(); }
 };
@@ -55,7 +55,7 @@ inline constexpr std::array<std::string_view, 4> checkpoint_parts{"network.", "b
 template <class Checkpoint, class F>
 void visit_checkpoint(Checkpoint& c, const F& f) {
     std::size_t part = 0;
-    for (auto* net : {&c.network, &c.best_network, &c.first, &c.second}) {
+    for (auto* net : {&c.model, &c.best_model, &c.first, &c.second}) {
         model<float>::visit([&](std::string_view name, auto& p) { f(std::string(checkpoint_parts[part]) + std::string(name), p); }, *net);
         ++part;
     }
@@ -168,7 +168,7 @@ inline result<checkpoint> load_checkpoint(const std::string& path, const tlp::co
     if (c.run != run)
         return wrong(errc::version_mismatch,
                      "expected run " + std::to_string(run) + ", got run " + std::to_string(c.run) + ": other data, options or initial weights");
-    c.network = c.best_network = c.first = c.second = model<float>::zeros(config);
+    c.model = c.best_model = c.first = c.second = model<float>::zeros(config);
     result<void> outcome;
     detail::visit_checkpoint(c, [&](const std::string& name, auto& p) {
         if (outcome)

@@ -198,7 +198,7 @@ public:
                                               " does (" + std::to_string(report_.refused) + " have words that the schema '" + table_->schema().name +
                                               "' refuses)"};
         options_.epochs = loop_.epochs();
-        state_.network = state_.best_network = *net_;
+        state_.model = state_.best_model = *net_;
         if (options_.checkpoint.empty()) return {};
 
         state_.run = run_hash(*net_, *table_, *data_, *train_, *validation_, options_);
@@ -234,8 +234,8 @@ public:
             return (static_cast<double>(epoch) + static_cast<double>(first) / static_cast<double>(drawn.size())) /
                    static_cast<double>(options_.epochs);
         };
-        const double loss = loop_.train_epoch(state_.network, drawn, epoch, append, done, *executor_);
-        const auto bad = state_.network.not_finite();
+        const double loss = loop_.train_epoch(state_.model, drawn, epoch, append, done, *executor_);
+        const auto bad = state_.model.not_finite();
         if (!std::isfinite(loss) || !bad.empty())
             return error{errc::limit, "tlp training: expected finite numbers, " + (bad.empty() ? "the loss" : "'" + bad + "'") + " of epoch " +
                                           std::to_string(epoch + 1) + " is not: lower the learning rate"};
@@ -253,7 +253,7 @@ public:
     /// Moves the weights of the best epoch to the model and returns the report.
     /// @param stopped  by the user
     training_report finish(bool stopped) && {
-        *net_ = std::move(state_.best_network);
+        *net_ = std::move(state_.best_model);
         report_.stopped = stopped && state_.epochs() < options_.epochs;
         report_.history = std::move(state_.history);
         report_.best = state_.best;
@@ -266,7 +266,7 @@ private:
     void evaluate(double loss) {
         epoch_report now{loss, 0, 0};
         if (validated_) {
-            const auto top_k = evaluate_top_k(state_.network, *table_, *data_, *validation_, options_.fine.target_head, *executor_, loop_.pass());
+            const auto top_k = evaluate_top_k(state_.model, *table_, *data_, *validation_, options_.fine.target_head, *executor_, loop_.pass());
             now = {loss, top_k.score(0), top_k.score(1)};
         }
         const auto score = [](const epoch_report& e) { return e.top_1 + e.top_5; };
@@ -274,7 +274,7 @@ private:
         state_.history.push_back(now);
         if (!best) return;
         state_.best = state_.epochs() - 1;
-        state_.best_network = state_.network;
+        state_.best_model = state_.model;
     }
 
     result<void> save() {
