@@ -26,7 +26,7 @@ std::vector<float> some_rows(std::size_t n, std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("reference: the lower median of each column") {
+TEST_CASE("task_normaliser: the lower median of each column") {
     for (std::size_t n = 1; n < 40; ++n) {
         const auto rows = some_rows(n, n);
         const auto all = task_normaliser::fit(rows, columns);
@@ -43,7 +43,7 @@ TEST_CASE("reference: the lower median of each column") {
     }
 }
 
-TEST_CASE("reference: what all candidates of a task have in common does not matter") {
+TEST_CASE("task_normaliser: what all candidates of a task have in common does not matter") {
     auto rows = some_rows(50, 1);
     auto moved = rows;
     for (std::size_t i = 0; i < rows.size(); ++i) moved[i] += static_cast<float>(64 * (i % columns)); // exact in float
@@ -52,7 +52,7 @@ TEST_CASE("reference: what all candidates of a task have in common does not matt
     CHECK(rows == moved);
 }
 
-TEST_CASE("reference: equal rows, as each compared with each") {
+TEST_CASE("task_normaliser: equal rows, as each compared with each") {
     for (const std::size_t n : {0UL, 1UL, 2UL, 7UL, 100UL}) {
         auto rows = some_rows(n, n + 5);
         if (n > 2) rows[0] = 0.0F, rows[columns] = -0.0F, rows[1] = rows[columns + 1], rows[2] = rows[columns + 2]; // equal, not the same bits
@@ -66,7 +66,7 @@ TEST_CASE("reference: equal rows, as each compared with each") {
     }
 }
 
-TEST_CASE("reference: ranks, worked out by hand") {
+TEST_CASE("task_normaliser: ranks, worked out by hand") {
     const auto all = task_normaliser::fit(std::vector<float>{2, 7, 5, 7, 1, 7, 2, 7}, 2, normalisation::ranked); // columns 2 5 1 2 and 7 7 7 7
     CHECK(all.columns() == 2);
     struct expected {
@@ -93,7 +93,7 @@ TEST_CASE("reference: ranks, worked out by hand") {
     CHECK(asked == std::vector<float>{0, 0.5F, 1});
 }
 
-TEST_CASE("reference: the ranks of a value and of its opposite among opposites add up to 1") {
+TEST_CASE("task_normaliser: the ranks of a value and of its opposite among opposites add up to 1") {
     auto rows = some_rows(64, 8), others = some_rows(20, 9); // a power of two: sums are exact
     others.insert(others.end(), {-9, 0.5F, 9});
     auto opposites = rows, opposed = others;
@@ -108,14 +108,14 @@ TEST_CASE("reference: the ranks of a value and of its opposite among opposites a
     }
 }
 
-TEST_CASE("reference: the absolute view changes nothing") {
+TEST_CASE("task_normaliser: the absolute normalisation changes nothing") {
     const auto rows = some_rows(60, 8);
     auto same = rows;
     task_normaliser::fit(rows, columns, normalisation::absolute).relate(same);
     CHECK(same == rows);
 }
 
-TEST_CASE("reference: one model proposes each program once, then the repeats in their order") {
+TEST_CASE("task_normaliser: one model proposes each program once, then the repeats in their order") {
     const std::vector<std::uint32_t> first{0, 1, 0, 3, 1};
     const auto of = [&](std::vector<float> scores, std::size_t most = 9) {
         return take_turns(std::vector<std::vector<float>>{std::move(scores)}, first, most);
@@ -127,7 +127,7 @@ TEST_CASE("reference: one model proposes each program once, then the repeats in 
     CHECK(take_turns(std::vector<std::vector<float>>(2), {}, 5).empty());
 }
 
-TEST_CASE("reference: models take turns, as by hand") {
+TEST_CASE("task_normaliser: models take turns, as by hand") {
     augur::random_engine draw(3);
     for (std::size_t n = 1; n < 30; ++n) {
         const auto rows = some_rows(n, n);

@@ -34,7 +34,7 @@ std::vector<float> scores_of(const task_normalised_trees& trees, kernel k) {
 
 } // namespace
 
-TEST_CASE("relative trees: a kernel far from those trained on is ranked, for absolute numbers it would be beyond all") {
+TEST_CASE("task_normalised_trees: a kernel far from those trained on is ranked, for absolute numbers it would be beyond all") {
     const auto trees = trained();
     REQUIRE(trees);
     const kernel far(300, 1024, 99);
@@ -56,7 +56,7 @@ TEST_CASE("relative trees: a kernel far from those trained on is ranked, for abs
     CHECK(one[0] == scores[10]);
 }
 
-TEST_CASE("relative trees: the same seed gives the same trees on any number of threads") {
+TEST_CASE("task_normalised_trees: the same seed gives the same trees on any number of threads") {
     auto two = quick();
     two.threads = 2;
     const auto a = trained(), b = trained(two);
@@ -72,7 +72,7 @@ TEST_CASE("relative trees: the same seed gives the same trees on any number of t
     CHECK(other.error().code == errc::version_mismatch);
 }
 
-TEST_CASE("relative trees: a program's label is the best of its measurements, cubed") {
+TEST_CASE("task_normalised_trees: a program's label is the best of its measurements, cubed") {
     task_normalised_samples samples(columns);
     const std::vector<float> rows{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, labels{0.5F, 0, 1, 0.25F};
     const auto all = task_normaliser::fit(rows, columns);
@@ -86,11 +86,11 @@ TEST_CASE("relative trees: a program's label is the best of its measurements, cu
     CHECK(std::vector<float>(view.x.begin(), view.x.begin() + 6) == std::vector<float>{0, 0, 0, 3, 3, 3});
 }
 
-TEST_CASE("relative trees: each view learns the law, and is known again when it is loaded") {
-    for (const auto view : {normalisation::ranked, normalisation::absolute}) {
-        task_normalised_samples samples(columns, view);
+TEST_CASE("task_normalised_trees: each normalisation learns the law, and is known again when it is loaded") {
+    for (const auto method : {normalisation::ranked, normalisation::absolute}) {
+        task_normalised_samples samples(columns, method);
         const kernel k(300, 0, 3), other(300, 0, 4);
-        const auto shown = [&](const kernel& of) { return task_normaliser::fit(of.rows, columns, view); };
+        const auto shown = [&](const kernel& of) { return task_normaliser::fit(of.rows, columns, method); };
         REQUIRE(samples.add(shown(k), k.rows, k.labels));
         const auto trees = task_normalised_trees::train(samples, quick());
         REQUIRE(trees);
@@ -98,7 +98,7 @@ TEST_CASE("relative trees: each view learns the law, and is known again when it 
         REQUIRE(trees->score(shown(other), rows, scores));
         const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
         CHECK(other.labels[best] >= 0.9F * *std::max_element(other.labels.begin(), other.labels.end()));
-        const auto loaded = task_normalised_trees::load(trees->save(11), 11, view);
+        const auto loaded = task_normalised_trees::load(trees->save(11), 11, method);
         REQUIRE(loaded);
         rows = other.rows;
         REQUIRE(loaded->score(shown(other), rows, again));
@@ -107,7 +107,7 @@ TEST_CASE("relative trees: each view learns the law, and is known again when it 
     }
 }
 
-TEST_CASE("relative trees: what does not fit is refused") {
+TEST_CASE("task_normalised_trees: what does not fit is refused") {
     task_normalised_samples samples(columns);
     const std::vector<float> rows{1, 2, 3, 4, 5, 6};
     const auto all = task_normaliser::fit(rows, columns), narrow = task_normaliser::fit(rows, 2);

@@ -30,15 +30,15 @@ class task_normaliser {
 public:
     /// Computes the statistics of `rows` (N, C), the candidates of one task on one target: its log, or a sample of its space. Scores of a model
     /// depend on this set. O(N C) time and C floats for `relative`, O(N log N C) and N C for `ranked`.   pre: columns >= 1, N >= 1, no number is NaN
-    [[nodiscard]] static task_normaliser fit(std::span<const float> rows, std::size_t columns, normalisation view = normalisation::relative) {
-        AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "task_normaliser::of: whole rows, at least one");
-        task_normaliser out(columns, view);
-        if (view == normalisation::absolute) return out;
+    [[nodiscard]] static task_normaliser fit(std::span<const float> rows, std::size_t columns, normalisation method = normalisation::relative) {
+        AUGUR_ASSERT(columns > 0 && !rows.empty() && rows.size() % columns == 0, "task_normaliser::fit: whole rows, at least one");
+        task_normaliser out(columns, method);
+        if (method == normalisation::absolute) return out;
         std::vector<float> column(rows.size() / columns);
         const auto middle = column.begin() + static_cast<std::ptrdiff_t>((column.size() - 1) / 2);
         for (std::size_t c = 0; c < columns; ++c) {
             for (std::size_t i = 0; i < column.size(); ++i) column[i] = rows[i * columns + c];
-            if (view == normalisation::ranked) {
+            if (method == normalisation::ranked) {
                 std::sort(column.begin(), column.end());
                 out.known_.insert(out.known_.end(), column.begin(), column.end());
             } else {
@@ -49,22 +49,22 @@ public:
         return out;
     }
 
-    [[nodiscard]] normalisation view() const noexcept { return view_; }
+    [[nodiscard]] normalisation method() const noexcept { return method_; }
     [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-    /// (C) lower median of each column.   pre: view() is `relative`
+    /// (C) lower median of each column.   pre: method() is `relative`
     [[nodiscard]] std::span<const float> middle() const noexcept {
-        AUGUR_ASSERT(view_ == normalisation::relative, "task_normaliser::middle: another normalisation");
+        AUGUR_ASSERT(method_ == normalisation::relative, "task_normaliser::middle: another normalisation");
         return known_;
     }
 
     /// rows (N, C) <- normalised rows, in place.   pre: the same features of the same task and target, no number is NaN
     void relate(std::span<float> rows) const {
         AUGUR_ASSERT(rows.size() % columns_ == 0, "task_normaliser::relate: whole rows");
-        if (view_ == normalisation::absolute) return;
+        if (method_ == normalisation::absolute) return;
         const std::size_t n = known_.size() / columns_;
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const auto column = std::span(known_).subspan(i % columns_ * n, n);
-            if (view_ == normalisation::relative) {
+            if (method_ == normalisation::relative) {
                 rows[i] -= column.front();
                 continue;
             }
@@ -74,10 +74,10 @@ public:
     }
 
 private:
-    task_normaliser(std::size_t columns, normalisation view) : columns_(columns), view_(view) {}
+    task_normaliser(std::size_t columns, normalisation method) : columns_(columns), method_(method) {}
 
     std::size_t columns_;
-    normalisation view_;
+    normalisation method_;
     std::vector<float> known_; ///< `relative`: (C) medians; `ranked`: (C, N) values, each column sorted
 };
 

@@ -72,7 +72,7 @@ public:
         if (kept == 0)
             return error{errc::not_found, "task_normalised_model: none of " + std::to_string(candidates.size()) + " candidates of " +
                                               std::string(task_key(t)) + " has features"};
-        known all{task_normaliser::fit(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().view()), {}};
+        known all{task_normaliser::fit(std::span(rows_).first(kept * row_of_.columns()), row_of_.columns(), trees_.front().method()), {}};
         if constexpr (has_second) {
             second_scores_.resize(candidates.size());
             if (auto done = opinion_->score(t, candidates, std::span<float>(second_scores_)); !done) return done;
@@ -117,19 +117,19 @@ public:
     }
     /// Replaces the trees.   pre: at least one, with the normalisation and the columns of the current trees
     void use(std::vector<task_normalised_trees> trees) {
-        check(trees, trees_.front().view());
+        check(trees, trees_.front().method());
         trees_ = std::move(trees);
     }
 
 private:
     task_normalised_model(std::vector<task_normalised_trees> trees, F row_of, Opinion* opinion, bounded_blend blend)
         : trees_(std::move(trees)), row_of_(std::move(row_of)), opinion_(opinion), blend_(blend) {
-        check(trees_, trees_.empty() ? normalisation::relative : trees_.front().view());
+        check(trees_, trees_.empty() ? normalisation::relative : trees_.front().method());
     }
-    void check([[maybe_unused]] std::span<const task_normalised_trees> trees, [[maybe_unused]] normalisation view) const {
+    void check([[maybe_unused]] std::span<const task_normalised_trees> trees, [[maybe_unused]] normalisation method) const {
         AUGUR_ASSERT(!trees.empty(), "task_normalised_model: no trees");
         for ([[maybe_unused]] const auto& t : trees)
-            AUGUR_ASSERT(t.view() == view && t.columns() == row_of_.columns(),
+            AUGUR_ASSERT(t.method() == method && t.columns() == row_of_.columns(),
                          "task_normalised_model: trees of another normalisation or other columns");
     }
 

@@ -24,10 +24,10 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// Error about features of another normalisation.
-inline error other_view(normalisation expected, normalisation got) {
+/// Error about features of another normalisation. `type` is the name of the class.
+inline error other_normalisation(std::string_view type, normalisation expected, normalisation got) {
     const auto name = [](normalisation v) { return v == normalisation::relative ? "relative" : v == normalisation::ranked ? "ranked" : "absolute"; };
-    return {errc::invalid_argument, std::string("relative trees: expected features of view ") + name(expected) + ", got " + name(got)};
+    return {errc::invalid_argument, std::string(type) + ": expected features of normalisation " + name(expected) + ", got " + name(got)};
 }
 
 } // namespace detail
@@ -36,7 +36,7 @@ inline error other_view(normalisation expected, normalisation got) {
 class task_normalised_samples {
 public:
     /// pre: columns >= 1
-    explicit task_normalised_samples(std::size_t columns, normalisation view = normalisation::relative) : columns_(columns), view_(view) {
+    explicit task_normalised_samples(std::size_t columns, normalisation method = normalisation::relative) : columns_(columns), method_(method) {
         AUGUR_ASSERT(columns > 0, "task_normalised_samples: columns");
     }
 
@@ -49,12 +49,13 @@ public:
     /// @note          errors: shape_mismatch; invalid_argument (a label outside [0, 1], another normalisation)
     [[nodiscard]] result<void> add(const task_normaliser& all, std::vector<float> rows, std::span<const float> labels) {
         if (rows.size() != labels.size() * columns_ || all.columns() != columns_)
-            return error{errc::shape_mismatch, "relative samples: " + std::to_string(labels.size()) + " labels and " + std::to_string(rows.size()) +
-                                                   " numbers, expected " + std::to_string(columns_) + " each, got a reference of " +
-                                                   std::to_string(all.columns())};
-        if (all.view() != view_) return detail::other_view(view_, all.view());
+            return error{errc::shape_mismatch, "task_normalised_samples: " + std::to_string(labels.size()) + " labels and " +
+                                                   std::to_string(rows.size()) + " numbers, expected " + std::to_string(columns_) +
+                                                   " each, got a normaliser of " + std::to_string(all.columns())};
+        if (all.method() != method_) return detail::other_normalisation("task_normalised_samples", method_, all.method());
         for (const float l : labels)
-            if (!(l >= 0 && l <= 1)) return error{errc::invalid_argument, "relative samples: expected labels of 0 to 1, got " + std::to_string(l)};
+            if (!(l >= 0 && l <= 1))
+                return error{errc::invalid_argument, "task_normalised_samples: expected labels of 0 to 1, got " + std::to_string(l)};
         if (std::all_of(labels.begin(), labels.end(), [](float l) { return l == 0; })) return {};
         const auto first = equal_rows(rows, columns_);
         std::vector<float> best(labels.begin(), labels.end());
@@ -68,11 +69,11 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
     [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
     [[nodiscard]] tree_samples samples() const noexcept { return {rows_, columns_, labels_, groups_}; }
-    [[nodiscard]] normalisation view() const noexcept { return view_; }
+    [[nodiscard]] normalisation method() const noexcept { return method_; }
 
 private:
     std::size_t columns_;
-    normalisation view_;
+    normalisation method_;
     std::vector<float> rows_, labels_;
     std::vector<std::uint32_t> groups_;
     std::uint32_t tasks_ = 0;
@@ -100,42 +101,42 @@ public:
                                                              const boosted_trees_options& options = defaults()) {
         auto trees = boosted_trees::train(samples.samples(), options);
         if (!trees) return trees.error();
-        return task_normalised_trees(*std::move(trees), samples.view());
+        return task_normalised_trees(*std::move(trees), samples.method());
     }
 
-    [[nodiscard]] normalisation view() const noexcept { return view_; }
+    [[nodiscard]] normalisation method() const noexcept { return method_; }
     [[nodiscard]] std::size_t columns() const noexcept { return trees_.columns(); }
 
     /// scores[i] <- score of row i of (N, C), higher is better among the candidates of one task. Normalises the rows by `all` in place.
     /// Errors: shape_mismatch; invalid_argument (another normalisation than in training); those of `boosted_trees::predict`.
     [[nodiscard]] result<void> score(const task_normaliser& all, std::span<float> rows, std::span<float> scores) const {
         if (all.columns() != trees_.columns() || rows.size() != scores.size() * trees_.columns())
-            return error{errc::shape_mismatch, "relative trees: " + std::to_string(scores.size()) + " scores and " + std::to_string(rows.size()) +
-                                                   " numbers, expected " + std::to_string(trees_.columns()) + " each, got a reference of " +
-                                                   std::to_string(all.columns())};
-        if (all.view() != view_) return detail::other_view(view_, all.view());
+            return error{errc::shape_mismatch, "task_normalised_trees: " + std::to_string(scores.size()) + " scores and " +
+                                                   std::to_string(rows.size()) + " numbers, expected " + std::to_string(trees_.columns()) +
+                                                   " each, got a normaliser of " + std::to_string(all.columns())};
+        if (all.method() != method_) return detail::other_normalisation("task_normalised_trees", method_, all.method());
         all.relate(rows);
         return trees_.predict(rows, scores);
     }
 
     /// @param schema  hash of the names and the order of the features
-    [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema_of(schema, view_)); }
+    [[nodiscard]] std::string save(std::uint64_t schema) const { return trees_.save(schema_of(schema, method_)); }
     /// Errors: those of `boosted_trees::load`; version_mismatch for trees of another schema or normalisation.
     [[nodiscard]] static result<task_normalised_trees> load(std::string_view bytes, std::uint64_t schema,
-                                                            normalisation view = normalisation::relative, std::uint32_t threads = 1) {
-        auto trees = boosted_trees::load(bytes, schema_of(schema, view), threads);
+                                                            normalisation method = normalisation::relative, std::uint32_t threads = 1) {
+        auto trees = boosted_trees::load(bytes, schema_of(schema, method), threads);
         if (!trees) return trees.error();
-        return task_normalised_trees(*std::move(trees), view);
+        return task_normalised_trees(*std::move(trees), method);
     }
 
 private:
-    task_normalised_trees(boosted_trees trees, normalisation view) : trees_(std::move(trees)), view_(view) {}
-    [[nodiscard]] static std::uint64_t schema_of(std::uint64_t schema, normalisation view) noexcept {
-        return view == normalisation::relative ? schema : mix64(schema ^ static_cast<std::uint64_t>(view));
+    task_normalised_trees(boosted_trees trees, normalisation method) : trees_(std::move(trees)), method_(method) {}
+    [[nodiscard]] static std::uint64_t schema_of(std::uint64_t schema, normalisation method) noexcept {
+        return method == normalisation::relative ? schema : mix64(schema ^ static_cast<std::uint64_t>(method));
     }
 
     boosted_trees trees_;
-    normalisation view_;
+    normalisation method_;
 };
 
 } // namespace augur::inline v0

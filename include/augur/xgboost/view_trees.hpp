@@ -40,7 +40,7 @@ public:
             return error{errc::shape_mismatch,
                          "view samples: expected rows of " + std::to_string(columns) + ", got " + std::to_string(rows.size()) + " numbers"};
         for (auto& samples : samples_)
-            if (auto done = samples.add(task_normaliser::fit(rows, columns, samples.view()), {rows.begin(), rows.end()}, labels); !done) return done;
+            if (auto done = samples.add(task_normaliser::fit(rows, columns, samples.method()), {rows.begin(), rows.end()}, labels); !done) return done;
         return {};
     }
     [[nodiscard]] std::size_t size() const noexcept { return samples_.front().size(); }
@@ -87,7 +87,7 @@ public:
             return error{errc::invalid_argument,
                          "view trees: expected " + std::to_string(views_.size()) + " views, got " + std::to_string(member.size())};
         for (std::size_t v = 0; v < member.size(); ++v) {
-            if (member[v].view() != views_[v]) return detail::other_view(views_[v], member[v].view());
+            if (member[v].method() != views_[v]) return detail::other_normalisation("view_trees", views_[v], member[v].method());
             const std::size_t columns = (members_.empty() ? member : members_.front()).front().columns();
             if (member[v].columns() != columns)
                 return error{errc::shape_mismatch,
