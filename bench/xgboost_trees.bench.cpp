@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Boosted trees on what schedules do: how fast they are trained, and how fast candidates get a score or are proposed. A round of 2048 candidates of a
-// 3x3 convolution, 300 trees of depth 6 as `task_normalised_trees` has them; one thread.
+// Boosted trees on what schedules do: how fast they are trained, and how fast candidates get a score. A round of 2048 candidates of a 3x3 convolution,
+// 300 trees of depth 6 as `task_normalised_trees` has them; one thread.
 #ifdef AUGUR_HAS_XGBOOST
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <augur/loopnest/features/nest_row.hpp>
 #include <augur/workload/kernel.hpp>
 #include <augur/xgboost/task_normalised_model.hpp>
-#include <augur/xgboost/view_trees.hpp>
+#include <augur/xgboost/task_normalised_trees.hpp>
 
 #include "tlp_rounds.hpp"
 
@@ -46,8 +46,8 @@ struct convolution {
 };
 
 /// The round as the candidates of several tasks. Labels hang on the features and on luck, so that the trees are full, as real ones are.
-view_samples samples_of(const convolution& from, std::span<const normalisation> views) {
-    view_samples out(columns, views);
+task_normalised_samples samples_of(const convolution& from) {
+    task_normalised_samples out(columns);
     augur::random_engine rng(1);
     const std::size_t each = from.round.size() / teachers;
     for (std::size_t t = 0; t < teachers; ++t) {
@@ -57,32 +57,33 @@ view_samples samples_of(const convolution& from, std::span<const normalisation> 
             const auto told = mix64(static_cast<std::uint64_t>(rows[i * columns + i % 7] * 1024.0F));
             labels[i] = (static_cast<float>(told % 1024) + static_cast<float>(rng.below(1024))) / 2048.0F;
         }
-        if (!out.add(rows, labels)) std::abort();
+        if (!out.add(task_normaliser::fit(rows, columns), {rows.begin(), rows.end()}, labels)) std::abort();
     }
     return out;
 }
-view_trees trained(std::size_t members) {
-    view_trees trees;
-    const auto samples = samples_of(convolution::once(), trees.views());
+std::vector<task_normalised_trees> trained(std::size_t members) {
+    std::vector<task_normalised_trees> out;
+    const auto samples = samples_of(convolution::once());
     for (std::size_t m = 0; m < members; ++m) {
         auto o = task_normalised_trees::defaults();
         o.seed = m;
-        if (!trees.train(samples, o)) std::abort();
+        auto trees = task_normalised_trees::train(samples, o);
+        if (!trees) std::abort();
+        out.push_back(*std::move(trees));
     }
-    return trees;
+    return out;
 }
-const view_trees& five_members() {
-    static const view_trees trees = trained(5);
+const std::vector<task_normalised_trees>& five_members() {
+    static const auto trees = trained(5);
     return trees;
 }
 
 void train(benchmark::State& state) {
-    const normalisation relative[] = {normalisation::relative};
-    const auto samples = samples_of(convolution::once(), relative);
+    const auto samples = samples_of(convolution::once());
     auto o = task_normalised_trees::defaults();
     o.threads = static_cast<std::uint32_t>(state.range(0));
     for (auto _ : state) {
-        auto trees = task_normalised_trees::train(samples.by_view().front(), o);
+        auto trees = task_normalised_trees::train(samples, o);
         benchmark::DoNotOptimize(trees);
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(samples.size()));
@@ -107,7 +108,7 @@ BENCHMARK(rows)->Name("xgboost/rows");
 // Only the trees.
 void score_rows(benchmark::State& state) {
     const auto& c = convolution::once();
-    const auto& trees = five_members().members().front().front();
+    const auto& trees = five_members().front();
     const auto all = task_normaliser::fit(c.rows, columns);
     std::vector<float> related, scores(c.round.size());
     for (auto _ : state) {
@@ -123,8 +124,7 @@ BENCHMARK(score_rows)->Name("xgboost/relative_trees/score")->Unit(benchmark::kMi
 // From steps to scores, as a search asks.
 void score_steps(benchmark::State& state) {
     const auto& c = convolution::once();
-    std::vector<task_normalised_trees> members;
-    for (const auto& m : five_members().members().first(static_cast<std::size_t>(state.range(0)))) members.push_back(m.front());
+    std::vector<task_normalised_trees> members(five_members().begin(), five_members().begin() + state.range(0));
     task_normalised_model<step_list, kernel_task, nest_row> model(std::move(members), c.row_of);
     if (!model.set_normaliser(c.task, c.round)) std::abort();
     std::vector<float> scores(c.round.size());
@@ -136,17 +136,6 @@ void score_steps(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(scores.size()));
 }
 BENCHMARK(score_steps)->Name("xgboost/relative_model/score")->ArgName("members")->Arg(1)->Arg(5)->Unit(benchmark::kMillisecond);
-
-// Five programs of a round whose rows are known, by three views of five members each.
-void propose(benchmark::State& state) {
-    const auto& c = convolution::once();
-    for (auto _ : state) {
-        auto five = five_members().propose(c.rows, {}, 5);
-        benchmark::DoNotOptimize(five);
-    }
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(c.round.size()));
-}
-BENCHMARK(propose)->Name("xgboost/view_trees/propose")->Unit(benchmark::kMillisecond);
 
 } // namespace
 

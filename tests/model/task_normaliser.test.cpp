@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -113,43 +113,4 @@ TEST_CASE("task_normaliser: the absolute normalisation changes nothing") {
     auto same = rows;
     task_normaliser::fit(rows, columns, normalisation::absolute).relate(same);
     CHECK(same == rows);
-}
-
-TEST_CASE("task_normaliser: one model proposes each program once, then the repeats in their order") {
-    const std::vector<std::uint32_t> first{0, 1, 0, 3, 1};
-    const auto of = [&](std::vector<float> scores, std::size_t most = 9) {
-        return take_turns(std::vector<std::vector<float>>{std::move(scores)}, first, most);
-    };
-    CHECK(of({5, 1, 7, 3, 2}) == std::vector<std::uint32_t>{2, 3, 4, 0, 1}); // the best of a program stands for it
-    CHECK(of({1, 1, 1, 1, 1}) == std::vector<std::uint32_t>{0, 1, 3, 2, 4}); // of equals the first
-    CHECK(of({-std::numeric_limits<float>::infinity(), 1, 2, 3, 4}) == std::vector<std::uint32_t>{4, 3, 2, 1, 0});
-    CHECK(of({5, 1, 7, 3, 2}, 2) == std::vector<std::uint32_t>{2, 3});
-    CHECK(take_turns(std::vector<std::vector<float>>(2), {}, 5).empty());
-}
-
-TEST_CASE("task_normaliser: models take turns, as by hand") {
-    augur::random_engine draw(3);
-    for (std::size_t n = 1; n < 30; ++n) {
-        const auto rows = some_rows(n, n);
-        const auto first = equal_rows(rows, columns);
-        std::vector<std::vector<float>> scores(1 + n % 4, std::vector<float>(n));
-        for (auto& one : scores)
-            for (float& x : one) x = static_cast<float>(draw.below(8));
-        std::vector<std::uint32_t> slow;
-        std::vector<bool> used(n);
-        for (const bool repeats : {false, true})
-            for (std::size_t turn = 0, idle = 0; idle < scores.size(); turn = (turn + 1) % scores.size()) {
-                std::size_t best = n;
-                for (std::size_t i = 0; i < n; ++i) {
-                    bool known = false;
-                    for (const std::uint32_t u : slow) known = known || first[u] == first[i];
-                    if (!used[i] && (repeats || !known) && (best == n || scores[turn][i] > scores[turn][best])) best = i;
-                }
-                idle = best == n ? idle + 1 : 0;
-                if (best < n) used[best] = true, slow.push_back(static_cast<std::uint32_t>(best));
-            }
-        CHECK(take_turns(scores, first, n) == slow);
-        const auto some = take_turns(scores, first, n / 2);
-        CHECK(some == std::vector<std::uint32_t>(slow.begin(), slow.begin() + static_cast<std::ptrdiff_t>(n / 2)));
-    }
 }

@@ -99,7 +99,7 @@ enum class table_method : std::uint8_t {
     trees_regression, ///< boosted trees on the faithful features
     trees_ranking,
     trees_nest,   ///< boosted trees on the features of the loop nest that the steps make (tables_nest.hpp)
-    tlp_and_nest, ///< `view_trees` on these features with TLP as a second opinion (decision 18)
+    tlp_and_nest, ///< `round_robin_trees` on these features with TLP as the second model of their blend (decision 18)
     absent,       ///< in the paper, not here
 };
 

@@ -8,7 +8,7 @@
 
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/tlp/trees.hpp>
-#include <augur/xgboost/view_trees.hpp>
+#include "round_robin_trees.hpp"
 #endif
 
 #include "draw.hpp"
@@ -59,14 +59,14 @@ result<cell_score> cell_runner::nest_trees([[maybe_unused]] const table_cell& ce
     const std::string& platform = cell.heads.front().platform;
     const table_data& set = *world_->find(platform);
     constexpr auto columns = augur::loopnest::nest_feature_count;
-    augur::view_trees trees = language ? augur::view_trees() : augur::view_trees({augur::normalisation::relative});
+    round_robin_trees trees = language ? round_robin_trees() : round_robin_trees({augur::normalisation::relative});
     std::size_t samples_of_first = 0;
     for (std::size_t m = 0; m < cell.members; ++m) {
         const std::uint64_t seed = cell.members * (first_seed - 1) + 1 + m;
         const recipe r = recipe_for(cell, 1, seed);
         const drawn parts = draw(set, r, cell.heads, cell.full ? budget_.full_records : budget_.records, seed);
         const augur::tlp::training_samples samples = augur::tlp::make_samples(set.data, parts.train, {r.failures, false});
-        augur::view_samples known(columns, trees.views());
+        round_robin_samples known(columns, trees.methods());
         for (std::size_t i = 0, end = 0; i < samples.size(); i = end) {
             while (end < samples.size() && samples.groups[end] == samples.groups[i]) ++end;
             const auto rows = features_of(set, std::span(samples.records).subspan(i, end - i));

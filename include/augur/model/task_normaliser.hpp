@@ -3,7 +3,7 @@
 #define AUGUR_MODEL_TASK_NORMALISER_HPP
 
 /// @file
-/// Per-task normalisation of candidate features (difference to the task median, or rank within the task), and selection of distinct candidates.
+/// Per-task normalisation of candidate features (difference to the task median, or rank within the task), and detection of equal candidates.
 
 #include <algorithm>
 #include <cstddef>
@@ -98,42 +98,6 @@ private:
         first[order[i]] = i > 0 && std::equal(x.begin(), x.end(), previous.begin()) ? first[order[i - 1]] : order[i];
     }
     return first;
-}
-
-/// Round-robin selection of candidates: the models in turn select their best candidate that is not yet selected, starting with the first model.
-/// Candidates with equal rows are the same program; it is selected once, by its highest-scored candidate. Further candidates of selected programs
-/// follow only after all programs. Ties go to the lower index.
-///
-/// @param scores  per model (N) scores, higher is better.   pre: at least one model, no score is NaN
-/// @param first   (N) `equal_rows` of the candidates
-/// @param most    maximum number of selected candidates
-/// @return        at most `most` different indices in the order of selection. O(models N log N)
-[[nodiscard]] inline std::vector<std::uint32_t> take_turns(std::span<const std::vector<float>> scores, std::span<const std::uint32_t> first,
-                                                           std::size_t most) {
-    AUGUR_ASSERT(!scores.empty(), "take_turns: a model");
-    std::vector<std::vector<std::uint32_t>> orders;
-    for (const auto& model_scores : scores) {
-        AUGUR_ASSERT(model_scores.size() == first.size(), "take_turns: one score per candidate");
-        auto& order = orders.emplace_back(first.size());
-        std::iota(order.begin(), order.end(), 0U);
-        std::sort(order.begin(), order.end(),
-                  [&](std::uint32_t a, std::uint32_t b) { return model_scores[a] != model_scores[b] ? model_scores[a] > model_scores[b] : a < b; });
-    }
-    std::vector<std::uint32_t> out;
-    std::vector<bool> proposed(first.size()), known(first.size()); // selected candidates; selected programs, by their first candidate
-    for (const bool repeats : {false, true}) {
-        std::vector<std::size_t> next(orders.size());
-        for (std::size_t turn = 0, idle = 0; out.size() < most && idle < orders.size(); turn = (turn + 1) % orders.size()) {
-            const auto& order = orders[turn];
-            std::size_t& at = next[turn];
-            while (at < order.size() && (proposed[order[at]] || (!repeats && known[first[order[at]]]))) ++at;
-            idle = at < order.size() ? 0 : idle + 1;
-            if (idle > 0) continue;
-            proposed[order[at]] = known[first[order[at]]] = true;
-            out.push_back(order[at]);
-        }
-    }
-    return out;
 }
 
 } // namespace augur::inline v0

@@ -42,8 +42,6 @@ struct no_opinion {};
 ///     if (auto set = model.set_normaliser(t, samples_of(t)); !set) return set.error(); // a few hundred random candidates of its space
 /// ```
 ///
-/// If all candidates are known from the start, as in a log, use `view_trees`, which combine several normalisations.
-///
 /// Memory      per task a few rows, or with `normalisation::ranked` all rows of `set_normaliser`; twice the rows of a batch
 /// Threads     use an object from one thread at a time
 template <schedule S, task Task, row_features_of<S, Task> F, class Opinion = no_opinion>
