@@ -26,7 +26,6 @@ BEGIN {
     libraries["io"] = "zlib zstd"
     libraries["tbb"] = "tbb"
     libraries["xgboost"] = "xgboost"
-    libraries["xgboost_tlp"] = "xgboost eigen"
     libraries["session"] = "eigen boost xgboost" # of the models that are there
     libraries["llvm"] = "llvm boost zlib" # LLVM's own headers include zlib where it was built with it
 }

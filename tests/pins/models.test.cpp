@@ -8,8 +8,9 @@
 #include <augur/tlp/online.hpp>
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/loopnest/features/nest_row.hpp>
-#include <augur/xgboost/tlp/trees.hpp>
 #include <augur/xgboost/trees_online.hpp>
+
+#include "../../examples/support/tlp_trees.hpp"
 #endif
 
 namespace {
@@ -119,7 +120,7 @@ TEST_CASE("pins: small boosted trees") {
         o.row_share = 0.8;
         o.seed = seed;
         o.objective = seed == 3 ? augur::tree_objective::rank_pairwise : augur::tree_objective::squared_error;
-        const auto trees = take(augur::tlp_trees::train(l.table, l.data, l.train.records, l.train.labels, l.train.groups, o));
+        const auto trees = take(examples::tlp_trees::train(l.table, l.data, l.train.records, l.train.labels, l.train.groups, o));
         book.numbers("tlp_trees", seed, scores(trees, l));
         augur::trees_online<augur::step_list, augur::loopnest::kernel_task, augur::loopnest::nest_row> online(
             augur::loopnest::nest_row(augur::loopnest::nest_target::make(augur::xeon_gold_5220r(), 24)), [&] {

@@ -15,7 +15,7 @@
 #include <augur/dataset/dataset.hpp>
 
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/tlp/trees.hpp>
+#include "tlp_trees.hpp"
 #endif
 
 #include "crop_tables.hpp"
@@ -89,12 +89,12 @@ result<std::vector<float>> tree_scores([[maybe_unused]] const augur::dataset& da
                                        [[maybe_unused]] const records& judged, [[maybe_unused]] std::uint64_t seed,
                                        [[maybe_unused]] executor& threads) {
 #ifdef AUGUR_HAS_XGBOOST
-    const augur::tlp_trees_online_options o;
+    const tlp_trees_online_options o;
     const augur::tlp::row_table table(o.schema, data.primitives());
     auto how = o.trees;
     how.seed = seed;
     how.threads = static_cast<std::uint32_t>(threads.concurrency());
-    const auto trees = augur::tlp_trees::train(table, data, train.records, train.labels, train.groups, how);
+    const auto trees = tlp_trees::train(table, data, train.records, train.labels, train.groups, how);
     if (!trees) return trees.error();
     std::vector<float> scores(judged.size());
     if (auto done = trees->score_records(table, data, judged, scores); !done) return done.error();

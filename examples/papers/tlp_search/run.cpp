@@ -21,7 +21,7 @@
 
 #include "executor.hpp"
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/tlp/trees.hpp>
+#include "tlp_trees.hpp"
 #endif
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/xgboost/task_normalised_model.hpp>
@@ -182,10 +182,10 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     const auto first_update = std::clamp(options.round * s.tasks().size(), std::size_t{8}, std::size_t{64}); // as `tune` has it
     if (row.guide == search_guide::trees) {
 #ifdef AUGUR_HAS_XGBOOST
-        augur::tlp_trees_online_options o;
+        tlp_trees_online_options o;
         o.first_update = first_update;
         o.trees.threads = static_cast<std::uint32_t>(s.report().threads);
-        augur::tlp_trees_online<schedule, task> model(o);
+        tlp_trees_online<schedule, task> model(o);
         return guided(model);
 #else
         return augur::error{augur::errc::unsupported, "built without XGBoost"};

@@ -7,7 +7,7 @@
 #include <augur/loopnest/features/nest_features.hpp>
 
 #ifdef AUGUR_HAS_XGBOOST
-#include <augur/xgboost/tlp/trees.hpp>
+#include "tlp_trees.hpp"
 #include "round_robin_trees.hpp"
 #endif
 
@@ -33,7 +33,7 @@ result<cell_score> cell_runner::trees([[maybe_unused]] const table_cell& cell, [
     if (cell.method == table_method::trees_ranking) options.objective = augur::tree_objective::rank_pairwise;
     options.seed = seed;
     options.threads = static_cast<std::uint32_t>(threads_->concurrency());
-    const auto trees = augur::tlp_trees::train(table, set.data, samples.records, samples.labels, samples.groups, options);
+    const auto trees = tlp_trees::train(table, set.data, samples.records, samples.labels, samples.groups, options);
     if (!trees) return trees.error();
     cell_score out;
     result<void> fine;
