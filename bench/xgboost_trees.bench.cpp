@@ -62,16 +62,9 @@ task_normalised_samples samples_of(const convolution& from) {
     return out;
 }
 std::vector<task_normalised_trees> trained(std::size_t members) {
-    std::vector<task_normalised_trees> out;
-    const auto samples = samples_of(convolution::once());
-    for (std::size_t m = 0; m < members; ++m) {
-        auto o = task_normalised_trees::defaults();
-        o.seed = m;
-        auto trees = task_normalised_trees::train(samples, o);
-        if (!trees) std::abort();
-        out.push_back(*std::move(trees));
-    }
-    return out;
+    auto trees = task_normalised_trees::train_members(samples_of(convolution::once()), task_normalised_trees::defaults(), members);
+    if (!trees) std::abort();
+    return *std::move(trees);
 }
 const std::vector<task_normalised_trees>& five_members() {
     static const auto trees = trained(5);

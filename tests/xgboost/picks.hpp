@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/model/concepts.hpp>
 
 #include "candidates.hpp"
 
@@ -35,6 +36,15 @@ struct row_of_pick {
         if (p.row >= bad) return augur::error{augur::errc::illegal_schedule, "no row"};
         std::copy_n(t.all->rows.begin() + static_cast<std::ptrdiff_t>(p.row * columns()), columns(), row.begin());
         if (p.row >= not_finite) row.back() = std::numeric_limits<float>::infinity();
+        return {};
+    }
+};
+/// A second model: likes every third, cannot score the sevenths.
+struct likes_thirds {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
+    static float of(const pick& p) { return p.row % 7 == 6 ? -std::numeric_limits<float>::infinity() : p.row % 3 == 0 ? 9.0F : 1.0F; }
+    static augur::result<void> score(const task_of_kernel&, std::span<const pick> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = of(batch[i]);
         return {};
     }
 };

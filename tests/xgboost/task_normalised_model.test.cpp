@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,18 +22,6 @@ using namespace augur;
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
-/// Likes every third; cannot tell of the sevenths.
-struct likes_thirds {
-    static constexpr score_meaning meaning = score_meaning::rank;
-    static float of(const pick& p) { return p.row % 7 == 6 ? -infinity : p.row % 3 == 0 ? 9.0F : 1.0F; }
-    static result<void> score(const task_of_kernel&, std::span<const pick> batch, std::span<float> scores) {
-        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = of(batch[i]);
-        return {};
-    }
-};
-
 std::vector<task_normalised_trees> members(normalisation view, std::size_t count) {
     std::vector<task_normalised_trees> out;
     for (std::uint64_t m = 0; m < count; ++m) {
@@ -47,19 +36,26 @@ std::vector<task_normalised_trees> members(normalisation view, std::size_t count
     }
     return out;
 }
-using alone = task_normalised_model<pick, task_of_kernel, row_of_pick>;
-using advised = task_normalised_model<pick, task_of_kernel, row_of_pick, likes_thirds>;
-static_assert(cost_model<alone, pick, task_of_kernel> && cost_model<advised, pick, task_of_kernel>);
+using offline = task_normalised_model<pick, task_of_kernel, row_of_pick>;
+using online = task_normalised_model<pick, task_of_kernel, row_of_pick, tree_training::online>;
+static_assert(cost_model<offline, pick, task_of_kernel> && trainable_cost_model<online, pick, task_of_kernel>);
+// the tuner looks for the name: a model that is not retrained has no `update`, not even one of another shape
+template <class M>
+concept has_update = requires { &M::update; };
+static_assert(!has_update<offline> && has_update<online>);
+template <class Second>
+concept second_model = std::constructible_from<offline, std::vector<task_normalised_trees>, row_of_pick, Second&>;
+static_assert(second_model<likes_thirds> && !second_model<kernel>);
 
 } // namespace
 
-TEST_CASE("task_normalised_model: a score is the members' mean and the opinion, of what was met, step by step") {
+TEST_CASE("task_normalised_model: a score is the members' mean and the blend of the second model, step by step") {
     const kernel far(150, 1024, 77);
     const task_of_kernel task{"far", &far};
     for (const auto view : {normalisation::relative, normalisation::ranked, normalisation::absolute}) {
         const auto trees = members(view, 2);
         likes_thirds other;
-        advised model(trees, {}, other, {0.5F, 2});
+        offline model(trees, {}, other, {0.5F, 2});
         const auto met = picks(0, 100), asked = picks(60, 150);
         REQUIRE(model.set_normaliser(task, met));
         std::vector<float> scores(asked.size());
@@ -82,7 +78,7 @@ TEST_CASE("task_normalised_model: a score is the members' mean and the opinion, 
 TEST_CASE("task_normalised_model: it picks a fast candidate of a kernel far from those that it learned from, whatever its neighbours") {
     const kernel far(150, 1024, 77), near(150, 0, 5);
     const task_of_kernel task{"far", &far}, other{"near", &near};
-    alone model(members(normalisation::relative, 2), {});
+    offline model(members(normalisation::relative, 2), {});
     REQUIRE(model.set_normaliser(task, picks(0, 150)));
     REQUIRE(model.set_normaliser(other, picks(0, 150)));
     const auto all = picks(0, 150);
@@ -95,7 +91,7 @@ TEST_CASE("task_normalised_model: it picks a fast candidate of a kernel far from
         CHECK(one[0] == scores[i]);
     }
     REQUIRE(model.set_normaliser(task, picks(0, 20))); // in place of those before
-    alone anew(members(normalisation::relative, 2), {});
+    offline anew(members(normalisation::relative, 2), {});
     REQUIRE(anew.set_normaliser(task, picks(0, 20)));
     std::vector<float> again(150);
     REQUIRE(model.score(task, all, scores));
@@ -107,11 +103,10 @@ TEST_CASE("task_normalised_model: the example of its header") {
     using my_schedule = pick;
     using my_task = task_of_kernel;
     using my_row = row_of_pick;
-    using my_opinion = likes_thirds;
     const kernel far(150, 1024, 77);
     const std::vector<task_of_kernel> tasks{{"far", &far}};
     const auto trees = members(normalisation::relative, 1);
-    my_opinion opinion;
+    likes_thirds opinion;
     const auto samples_of = [](const task_of_kernel&) { return picks(0, 100); };
     const auto score_all = [&](std::span<float> scores) -> result<void> {
 #include <snippets/xgboost/task_normalised_model.hpp.1.inc>
@@ -126,20 +121,20 @@ TEST_CASE("task_normalised_model: what cannot be scored") {
     const kernel far(50, 64, 3);
     const task_of_kernel task{"far", &far};
     likes_thirds other;
-    advised model(members(normalisation::relative, 1), row_of_pick{40, 30}, other);
+    offline model(members(normalisation::relative, 1), row_of_pick{40, 30}, other);
     std::vector<float> scores(50), few(3);
     const auto all = picks(0, 50);
     auto refused = model.score(task, all, scores);
     REQUIRE(!refused);
     CHECK(refused.error().code == errc::not_found);
-    CHECK(refused.error().detail == "task_normalised_model: expected a task whose candidates it has met, got far");
+    CHECK(refused.error().detail == "task_normalised_model: expected a task after set_normaliser, got far");
     refused = model.set_normaliser(task, picks(30, 50));
     REQUIRE(!refused);
     CHECK(refused.error().detail == "task_normalised_model: none of 20 candidates of far has features");
     REQUIRE(model.set_normaliser(task, all)); // the thirty that have
     REQUIRE(model.score(task, all, scores));
     for (std::size_t i = 0; i < scores.size(); ++i) CHECK(std::isfinite(scores[i]) == (i < 30));
-    alone some(members(normalisation::relative, 1), row_of_pick{40, 30}), thirty(members(normalisation::relative, 1), {});
+    offline some(members(normalisation::relative, 1), row_of_pick{40, 30}), thirty(members(normalisation::relative, 1), {});
     REQUIRE(some.set_normaliser(task, all));
     REQUIRE(thirty.set_normaliser(task, picks(0, 30)));
     std::vector<float> a(30), b(30);

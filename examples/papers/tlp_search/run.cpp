@@ -25,7 +25,6 @@
 #endif
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/xgboost/task_normalised_model.hpp>
-#include <augur/xgboost/task_normalised_online.hpp>
 #include <augur/session/known.hpp>
 #endif
 
@@ -223,18 +222,14 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     if (row.guide == search_guide::advised_learning) {
         augur::task_normalised_online_options learning;
         learning.trees = tree_options;
-        auto trees = augur::task_normalised_online<schedule, task, augur::loopnest::nest_row, decltype(model)>::create(std::move(known->samples),
-                                                                                                                       row_of, model, learning);
+        using online_model = augur::task_normalised_model<schedule, task, augur::loopnest::nest_row, augur::tree_training::online>;
+        auto trees = online_model::create(std::move(known->samples), row_of, model, learning);
         if (!trees) return trees.error();
         return advised(*trees);
     }
-    std::vector<augur::task_normalised_trees> members;
-    for (int m = 0; m < 5; ++m, ++tree_options.seed) {
-        auto trees = augur::task_normalised_trees::train(known->samples, tree_options);
-        if (!trees) return trees.error();
-        members.push_back(*std::move(trees));
-    }
-    augur::task_normalised_model<schedule, task, augur::loopnest::nest_row, decltype(model)> trees(std::move(members), row_of, model);
+    auto members = augur::task_normalised_trees::train_members(known->samples, tree_options, 5);
+    if (!members) return members.error();
+    augur::task_normalised_model<schedule, task, augur::loopnest::nest_row> trees(*std::move(members), row_of, model);
     return advised(trees);
 #else
     return augur::error{augur::errc::unsupported, "built without Boost or without XGBoost"};

@@ -103,6 +103,17 @@ public:
         if (!trees) return trees.error();
         return task_normalised_trees(*std::move(trees), samples.method());
     }
+    /// Trains the members of a `task_normalised_model`: `count` times, with the seeds options.seed, options.seed + 1, ...
+    [[nodiscard]] static result<std::vector<task_normalised_trees>> train_members(const task_normalised_samples& samples,
+                                                                                  boosted_trees_options options, std::size_t count) {
+        std::vector<task_normalised_trees> out;
+        for (; out.size() < count; ++options.seed) {
+            auto trees = train(samples, options);
+            if (!trees) return trees.error();
+            out.push_back(*std::move(trees));
+        }
+        return out;
+    }
 
     [[nodiscard]] normalisation method() const noexcept { return method_; }
     [[nodiscard]] std::size_t columns() const noexcept { return trees_.columns(); }

@@ -32,7 +32,7 @@
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/loopnest/features/nest_row.hpp>
 #include <augur/model/residual.hpp>
-#include <augur/xgboost/task_normalised_online.hpp>
+#include <augur/xgboost/task_normalised_model.hpp>
 #include <augur/xgboost/trees_online.hpp>
 #endif
 
@@ -159,7 +159,8 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         task_normalised_online_options learning;
         learning.trees.threads = static_cast<std::uint32_t>(report_.threads);
         learning.trees.seed = settings.seed;
-        auto trees = task_normalised_online<step_list, loopnest::kernel_task, loopnest::nest_row>::create(*models_->known, row_of, learning);
+        using online_model = task_normalised_model<step_list, loopnest::kernel_task, loopnest::nest_row, tree_training::online>;
+        auto trees = online_model::create(*models_->known, row_of, learning);
         ready = trees ? result<void>{} : trees.error();
         for (std::size_t k = 0; k < tasks_.size() && ready; ++k)
             ready = trees->set_normaliser(tasks_[k], sample_schedules(spaces_[k], settings.seed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#include <augur/xgboost/task_normalised_online.hpp>
+#include <augur/xgboost/task_normalised_model.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@ using namespace augur;
 
 namespace {
 
-using learner = task_normalised_online<pick, task_of_kernel, row_of_pick>;
+using learner = task_normalised_model<pick, task_of_kernel, row_of_pick, tree_training::online>;
 using observed = observation<pick, task_of_kernel>;
 static_assert(trainable_cost_model<learner, pick, task_of_kernel>);
 
@@ -78,7 +78,7 @@ std::vector<float> scores_of_trees(const task_normalised_samples& samples, const
 
 } // namespace
 
-TEST_CASE("task_normalised_online: the example of its header") {
+TEST_CASE("task_normalised_model, online: the example of its header") {
     using my_schedule = pick;
     using my_task = task_of_kernel;
     using my_row = row_of_pick;
@@ -87,7 +87,7 @@ TEST_CASE("task_normalised_online: the example of its header") {
     const auto samples_of_other_tasks = known();
     const auto samples_of = [](const task_of_kernel&) { return picks(0, 100); };
     const auto score_all = [&](std::span<float> scores) -> result<void> {
-#include <snippets/xgboost/task_normalised_online.hpp.1.inc>
+#include <snippets/xgboost/task_normalised_model.hpp.2.inc>
         return model->score(tasks[0], picks(0, 150), scores);
     };
     std::vector<float> scores(150);
@@ -95,7 +95,7 @@ TEST_CASE("task_normalised_online: the example of its header") {
     CHECK(scores[0] != scores[1]);
 }
 
-TEST_CASE("task_normalised_online: trees on what was known, then on that and the records as often as they weigh") {
+TEST_CASE("task_normalised_model, online: trees on what was known, then on that and the records as often as they weigh") {
     const kernel far(150, 1024, 77), near(100, 0, 5);
     const task_of_kernel first{"far", &far}, second{"near", &near};
     const auto options = quickly(2, 3);
@@ -135,7 +135,34 @@ TEST_CASE("task_normalised_online: trees on what was known, then on that and the
     }
 }
 
-TEST_CASE("task_normalised_online: where what was known is wrong of a kernel, a search finds out") {
+TEST_CASE("task_normalised_model, online: the correction of a second model is that of the offline model, also after an update") {
+    const kernel far(150, 1024, 77);
+    const task_of_kernel task{"far", &far};
+    likes_thirds second;
+    const auto options = quickly(2, 3);
+    const bounded_blend blend{0.5F, 2};
+    auto model = learner::create(known(), {}, second, options, blend), plain = learner::create(known(), {}, options);
+    REQUIRE(model);
+    REQUIRE(plain);
+    for (auto* m : {&*model, &*plain}) REQUIRE(m->set_normaliser(task, picks(0, 120)));
+    std::vector<float> second_scores;
+    for (const auto& p : picks(0, 120)) second_scores.push_back(likes_thirds::of(p));
+    const auto median = task_normaliser::fit(second_scores, 1);
+    const auto blended = [&] {
+        auto scores = scores_of(*plain, task, 120);
+        blend.add(median, second_scores, scores);
+        return scores;
+    };
+    const auto before = scores_of(*model, task, 120);
+    CHECK(before == blended());
+    const measured all(task, 40);
+    REQUIRE(model->update(all.records));
+    REQUIRE(plain->update(all.records));
+    CHECK(scores_of(*model, task, 120) == blended());
+    CHECK(scores_of(*model, task, 120) != before);
+}
+
+TEST_CASE("task_normalised_model, online: where what was known is wrong of a kernel, a search finds out") {
     const kernel far(400, 1024, 77);
     const task_of_kernel task{"far", &far};
     const measured all(task, 400);
@@ -161,7 +188,7 @@ TEST_CASE("task_normalised_online: where what was known is wrong of a kernel, a 
     CHECK(best.back() > 0.9F);
 }
 
-TEST_CASE("task_normalised_online: rows that cannot be made, failures, and what is refused") {
+TEST_CASE("task_normalised_model, online: rows that cannot be made, failures, and what is refused") {
     const kernel far(60, 64, 3);
     const task_of_kernel task{"far", &far}, stranger{"other", &far};
     auto some = learner::create(known(), row_of_pick{40, 30}, quickly()), thirty = learner::create(known(), {}, quickly());
@@ -197,7 +224,7 @@ TEST_CASE("task_normalised_online: rows that cannot be made, failures, and what 
     auto none = learner::create(task_normalised_samples(columns), {}, quickly());
     CHECK(none.error().code == errc::shape_mismatch);
     none = learner::create(task_normalised_samples(columns + 1), {}, quickly());
-    CHECK(none.error().detail == "task_normalised_online: expected samples of 3 columns, got 4");
+    CHECK(none.error().detail == "task_normalised_model: expected samples of 3 columns, got 4");
     for (const auto& [members, weight] : {std::pair{0U, 1U}, {1U, 0U}}) {
         none = learner::create(known(), {}, quickly(members, weight));
         REQUIRE(!none);
