@@ -126,7 +126,7 @@ TEST_CASE("task_normalised_model, online: trees on what was known, then on that 
         auto slowly = learner::create(known(), {}, options);
         REQUIRE(slowly->set_normaliser(first, picks(0, 120)));
         REQUIRE(slowly->set_normaliser(second, picks(0, 100)));
-        for (const std::size_t n : {7, 40, 40, 65}) REQUIRE(slowly->update(std::span(all).first(n)));
+        for (const std::size_t n : {7U, 40U, 40U, 65U}) REQUIRE(slowly->update(std::span(all).first(n)));
         CHECK(scores_of(*slowly, first, 150) == scores_of(*model, first, 150));
     }
     SUBCASE("without records it is as it was") {
