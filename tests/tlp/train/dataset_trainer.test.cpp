@@ -213,13 +213,13 @@ TEST_CASE("tlp_fit_dataset: of equal samples and options a data set and a runnin
     options.epochs = 2;
     options.fine.least_steps = 5;
     serial_executor serial;
-    auto net = log.network();
+    auto net = log.model();
     const auto report = tlp::train_on_dataset(net, log.table, log.data, samples, tlp::training_samples{}, serial, options);
     REQUIRE(report);
     CHECK(report->steps == 5);
     CHECK(report->history.size() == 5);
 
-    auto other = log.network();
+    auto other = log.model();
     tlp::deduplicated_batch schedules(log.table.schema().columns, other.config.order());
     for (const auto r : samples.records) REQUIRE(schedules.add(log.data.schedule(r), log.table));
     const auto fitted = tlp::fit_online(other, schedules, samples.labels, samples.groups, serial, options);
