@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> result_table(const augur::session_report& 
         const double tuned = searches.back().result[i].latency;
         row.push_back(times(b.naive, tuned));
         row.push_back(std::isfinite(tuned) && b.flops > 0 ? text_of("%.1f", b.flops / tuned * 1e-9) : "-");
-        row.push_back(std::isfinite(tuned) && b.limit > 0 ? text_of("%.0f%% %s", 100 * b.limit / tuned, b.memory_bound ? "read" : "fma ") : "-");
+        row.push_back(std::isfinite(tuned) && b.limit > 0 ? text_of("%.0f%% %-4s", 100 * b.limit / tuned, std::string(b.bound_name()).c_str()) : "-");
         add(naive, b.uses, b.naive);
         add(untuned, b.uses, b.untuned);
         add(least, b.uses, b.limit);

@@ -135,12 +135,21 @@ augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, co
         const auto& k = s.tasks()[i].workload();
         const bool product =
             k.kind() == augur::kernel_kind::dense && k.fused().empty() && k["m"] == blas_extent && k["n"] == blas_extent && k["k"] == blas_extent;
-        all[i].against = b.memory_bound ? rival::read_bandwidth : product && has_blas ? rival::openblas : rival::fma_peak;
-        if (b.memory_bound) {
+        double amount = b.flops;
+        if (b.bound == augur::roofline_bound::read_bandwidth) {
+            all[i].against = rival::read_bandwidth;
             all[i].limit = programs.size();
             programs.push_back(augur::loopnest::read_limit(s.host(), threads, static_cast<std::int64_t>(b.bytes)));
+            amount = b.bytes;
+        } else if (b.bound == augur::roofline_bound::function) {
+            all[i].against = rival::function;
+            all[i].limit = programs.size();
+            programs.push_back(augur::loopnest::function_limit(s.host(), threads, b.function));
+            amount = s.tasks()[i].dag()->evaluations(b.function);
+        } else {
+            all[i].against = product && has_blas ? rival::openblas : rival::fma_peak;
         }
-        all[i].scale = (b.memory_bound ? b.bytes : b.flops) / programs[all[i].limit].flops;
+        all[i].scale = amount / programs[all[i].limit].flops;
         for (const auto& f : found.finalists[i]) {
             auto p = runner.program_of(s.tasks()[i], f.schedule, static_cast<unsigned>(programs.size()));
             if (!p) continue; // it was measured once, so this is not expected

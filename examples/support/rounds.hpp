@@ -16,7 +16,7 @@
 namespace examples {
 
 /// What a kernel is compared with.
-enum class rival { fma_peak, read_bandwidth, openblas };
+enum class rival { fma_peak, read_bandwidth, function, openblas };
 
 /// A kernel and its limit over some rounds.
 ///

@@ -9,13 +9,16 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/run/roofline.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/session/options.hpp>
@@ -47,16 +50,36 @@ namespace augur::inline v0 {
     return out;
 }
 
+/// The resource whose measured peak gives the least latency of a kernel.
+enum class roofline_bound : std::uint8_t {
+    multiply_adds,  ///< peak of fused multiply-adds
+    read_bandwidth, ///< of the cache or memory that holds the kernel's data
+    function,       ///< throughput of an elementary function, e.g. exp
+};
+
 /// A kernel of the session, and what its tuned latency is compared with. Latencies are in seconds.
 struct kernel_report {
     std::string label; ///< `kernel_label`
     double uses = 1;   ///< calls per inference
     double flops = 0;
-    double bytes = 0;          ///< that must be read and written at least
-    double naive = 0;          ///< one thread, the loops of the definition; 0: not measured
-    double untuned = 0;        ///< `loopnest::untuned_schedule`; 0: not measured
-    double limit = 0;          ///< the least that the measured roofline allows; 0: not known
-    bool memory_bound = false; ///< the limit is the read bandwidth, not the peak of fused multiply-adds
+    double bytes = 0;                                     ///< that must be read and written at least
+    double naive = 0;                                     ///< one thread, the loops of the definition; 0: not measured
+    double untuned = 0;                                   ///< `loopnest::untuned_schedule`; 0: not measured
+    double limit = 0;                                     ///< the least that the measured roofline allows; 0: not known
+    roofline_bound bound = roofline_bound::multiply_adds; ///< what gives the limit
+    loopnest::expr_op function{};                         ///< for a bound of `function`: exp, tanh, erf, sqrt or div
+
+    /// The name of the bound in tables: fma, read, or that of the function.
+    [[nodiscard]] std::string_view bound_name() const {
+        if (bound != roofline_bound::function) return bound == roofline_bound::read_bandwidth ? "read" : "fma";
+        switch (function) {
+        case loopnest::expr_op::exp: return "exp";
+        case loopnest::expr_op::tanh: return "tanh";
+        case loopnest::expr_op::erf: return "erf";
+        case loopnest::expr_op::sqrt: return "sqrt";
+        default: return "div";
+        }
+    }
 };
 
 /// A schedule and its recorded latency in seconds.

@@ -7,6 +7,7 @@
 /// session which another one instantiates.
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
 #include <augur/core/thread_pool.hpp>
+#include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/record/measurement.hpp>
@@ -126,6 +128,7 @@ private:
     std::unique_ptr<detail::session_models_state> models_;
     std::optional<tuning_log<>> log_;
     bool baselines_measured_ = false;
+    std::map<loopnest::expr_op, double> functions_; ///< measured evaluations per second
 
     result<void> prepare();
     void find_limit(std::size_t kernel);

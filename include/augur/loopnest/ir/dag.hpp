@@ -133,6 +133,28 @@ public:
         return total;
     }
 
+    /// Evaluations of `function` (exp, tanh, erf, sqrt or div) that one run needs at least: each occurrence counts once for each combination of the axes
+    /// on which its operands depend, and not at all if it divides by a constant.
+    [[nodiscard]] double evaluations(expr_op function) const {
+        double total = 0;
+        for (const auto& op : ops) {
+            if (op.placeholder()) continue;
+            walk(op.body, [&](const expr_node& n) {
+                if (n.op != function || n.is_index() || (function == expr_op::div && n.operands[1]->op == expr_op::constant)) return;
+                std::vector<bool> used(op.axis_count(), false);
+                for (const auto& operand : n.operands)
+                    walk(operand, [&](const expr_node& x) {
+                        if (x.op == expr_op::axis) used[static_cast<std::size_t>(x.integer)] = true;
+                    });
+                double points = 1;
+                for (std::size_t a = 0; a < used.size(); ++a)
+                    if (used[a]) points *= static_cast<double>(op.axis(a).extent);
+                total += points;
+            });
+        }
+        return total;
+    }
+
     /// Validates a DAG from a user: extents are positive, products fit into int64, axes and tensors exist, and reads have the right rank.
     /// Errors: shape_mismatch, limit (more than 1e15 points in one operation).
     [[nodiscard]] result<void> check() const {

@@ -3,8 +3,8 @@
 #define AUGUR_LOOPNEST_RUN_ROOFLINE_HPP
 
 /// @file
-/// Measured roofline of the machine: peak of fused multiply-adds and read bandwidth. The C programs are compiled and run in the same way as
-/// candidates.
+/// Measured roofline of the machine: peak of fused multiply-adds, read bandwidth and throughput of elementary functions. The C programs are compiled
+/// and run in the same way as candidates.
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/generated_program.hpp>
+#include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/run/program_runner.hpp>
 #include <augur/target/machine.hpp>
 
@@ -86,6 +87,42 @@ struct roofline {
     return p;
 }
 
+/// Program for the throughput of an elementary function in vector form: exp, tanh, erf, sqrt or div. Independent chains a <- f(a) x + y in registers, in
+/// the form in which kernels evaluate it. `flops` of the program is the number of evaluations.
+[[nodiscard]] inline generated_program function_limit(const machine& m, int threads, expr_op function) {
+    constexpr std::int64_t steps = 10'000;
+    constexpr int chains = 8;
+    const auto lanes = m.vector_bytes / 4;
+    const auto n = std::to_string(lanes);
+    const auto of = [&](const std::string& x) -> std::string {
+        switch (function) {
+        case expr_op::exp: return "aug_exp" + n + "(" + x + ")";
+        case expr_op::tanh: return "aug_tanh" + n + "(" + x + ")";
+        case expr_op::erf: return "aug_erf" + n + "(" + x + ")";
+        case expr_op::sqrt: return "aug_sqrt" + n + "(" + x + ")";
+        default: return "y / " + x;
+        }
+    };
+    generated_program p;
+    p.entry = "aug_peak_function" + std::to_string(static_cast<int>(function)) + "_" + std::to_string(threads);
+    const std::string body = p.entry + "_body", vec = "aug_v" + n;
+    std::string& s = p.source;
+    s = "static void " + body + "(void *context, int64_t begin, int64_t end) {\n    float *const *b = context;\n" +
+        "    for (int64_t part = begin; part < end; ++part) {\n        const " + vec + " x = aug_load" + n + "(b[0]), y = aug_load" + n +
+        "(b[1]);\n        " + vec;
+    for (int c = 0; c < chains; ++c) s += (c > 0 ? ", a" : " a") + std::to_string(c) + " = y * " + std::to_string(c + 1) + ".0f";
+    s += ";\n        for (int64_t i = 0; i < " + std::to_string(steps) + "; ++i) {\n";
+    for (int c = 0; c < chains; ++c) s += "            a" + std::to_string(c) + " = " + of("a" + std::to_string(c)) + " * x + y;\n";
+    s += "        }\n        aug_store" + n + "(b[2] + part * " + n + ", a0";
+    for (int c = 1; c < chains; ++c) s += " + a" + std::to_string(c);
+    s += ");\n    }\n}\nvoid " + p.entry + "(float *const *b, aug_launch launch) { launch(" + body + ", (void *)b, " + std::to_string(threads) +
+         "); }\n";
+    using role = program_buffer::role;
+    p.buffers = {{role::input, lanes, 1, 0.25, 0.75}, {role::input, lanes, 2, 0.25, 0.75}, {role::output, lanes * threads, 0, 0, 1}};
+    p.flops = static_cast<double>(lanes) * chains * static_cast<double>(steps) * threads;
+    return p;
+}
+
 namespace detail {
 
 /// Work per second of each program in its fastest repeat, since a peak is a maximum. Many short repeats make an undisturbed one likely.
@@ -123,6 +160,19 @@ inline result<std::array<double, 2>> measure_read_bandwidth(program_runner& runn
     const auto best = detail::fastest(runner, programs, is_long ? 16 : 64);
     if (!best) return best.error();
     return std::array<double, 2>{best->front(), best->back()};
+}
+
+/// Evaluations per second of an elementary function (exp, tanh, erf, sqrt or div) in vector form, on all threads.
+///
+/// @return errors: invalid_argument (another operation), and those of `measure_read_bandwidth`
+inline result<double> measure_function_throughput(program_runner& runner, const machine& m, expr_op function) {
+    constexpr std::array known{expr_op::exp, expr_op::tanh, expr_op::erf, expr_op::sqrt, expr_op::div};
+    if (std::find(known.begin(), known.end(), function) == known.end())
+        return error{errc::invalid_argument, "function throughput: expected exp, tanh, erf, sqrt or div"};
+    const auto program = function_limit(m, runner.options().threads, function);
+    const auto best = detail::fastest(runner, std::span(&program, 1), 64);
+    if (!best) return best.error();
+    return best->front();
 }
 
 /// Measures both peaks with the runner's compiler, flags and threads. Costs about 3 s.

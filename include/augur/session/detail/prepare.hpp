@@ -81,7 +81,7 @@ result<void> basic_session<E>::prepare() {
         if (!t) return error{t.error().code, k.workload.text() + ": " + t.error().detail};
         auto p = loopnest::ansor_space::create(t->dag(), space);
         if (!p) return error{p.error().code, k.workload.text() + ": " + p.error().detail};
-        report_.kernels.push_back({kernel_label(k.workload), static_cast<double>(k.uses), t->flops(), t->bytes(), 0, 0, 0, false});
+        report_.kernels.push_back({kernel_label(k.workload), static_cast<double>(k.uses), t->flops(), t->bytes()});
         tasks_.push_back(*std::move(t));
         spaces_.push_back(*std::move(p));
     }
@@ -141,24 +141,40 @@ result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
     return {};
 }
 
-/// Operations at the peak, or bytes at the read bandwidth of a working set of that size, whichever takes longer; none where one cannot be measured.
+/// The resource that takes longest: operations at the peak, bytes at the read bandwidth of a working set of that size, or evaluations of an elementary
+/// function. None where one cannot be measured.
 template <bulk_executor E>
 void basic_session<E>::find_limit(std::size_t i) {
     kernel_report& k = report_.kernels[i];
     if (!(report_.roofline.flops_all > 0)) return;
-    const double compute = k.flops / report_.roofline.flops_all;
-    if (k.bytes / report_.roofline.read_all <= compute) {
-        k.limit = compute;
-        return;
+    double longest = k.flops / report_.roofline.flops_all;
+    const auto failed = [&](const error& e) {
+        if (report_.roofline_error.empty()) report_.roofline_error = k.label + ": " + e.detail;
+    };
+    if (k.bytes / report_.roofline.read_all > longest) {
+        const auto read = loopnest::measure_read_bandwidth(runner_->programs(), report_.host, static_cast<std::int64_t>(k.bytes));
+        if (!read) return failed(read.error());
+        if (const double streamed = k.bytes / (*read)[1]; streamed > longest) {
+            longest = streamed;
+            k.bound = roofline_bound::read_bandwidth;
+        }
     }
-    const auto read = loopnest::measure_read_bandwidth(runner_->programs(), report_.host, static_cast<std::int64_t>(k.bytes));
-    if (!read) {
-        if (report_.roofline_error.empty()) report_.roofline_error = k.label + ": " + read.error().detail;
-        return;
+    using loopnest::expr_op;
+    for (const auto function : {expr_op::exp, expr_op::tanh, expr_op::erf, expr_op::sqrt, expr_op::div}) {
+        const double evaluations = tasks_[i].dag()->evaluations(function);
+        if (evaluations * 64 < k.flops) continue; // no function costs as much as 64 operations
+        auto& throughput = functions_[function];
+        if (!(throughput > 0)) {
+            const auto measured = loopnest::measure_function_throughput(runner_->programs(), report_.host, function);
+            if (!measured) return failed(measured.error());
+            throughput = *measured;
+        }
+        if (evaluations / throughput <= longest) continue;
+        longest = evaluations / throughput;
+        k.bound = roofline_bound::function;
+        k.function = function;
     }
-    const double streamed = k.bytes / (*read)[1];
-    k.memory_bound = streamed > compute;
-    k.limit = (std::max)(streamed, compute);
+    k.limit = longest;
 }
 
 template <bulk_executor E>
