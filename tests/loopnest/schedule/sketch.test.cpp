@@ -183,6 +183,43 @@ TEST_CASE("sketch: plain reductions are tiled on request, where data is contiguo
     CHECK(more(row_reduce({1024}, 32, reducer::sum)).size() == 1);      // contiguous along the reduction
 }
 
+TEST_CASE("sketch: an operand that is read along the reduction is copied on request") {
+    const auto product = [](bool transposed, bool constant) {
+        compute_dag d;
+        const int x = d.input("x", {2, 8, 16}),
+                  y = d.input("y", transposed ? std::vector<std::int64_t>{2, 12, 16} : std::vector<std::int64_t>{2, 16, 12}, constant);
+        d.compute("z", {{"b", 2}, {"i", 8}, {"j", 12}},
+                  ex::read(x, {ax(0), ax(1), ax(3)}) * ex::read(y, transposed ? std::vector{ax(0), ax(2), ax(3)} : std::vector{ax(0), ax(3), ax(2)}),
+                  {{"k", 16}}, reducer::sum);
+        return share(std::move(d));
+    };
+    const auto count = [](const dag_ptr& dag, bool copies) {
+        const auto all = generate_sketches(dag, {4, 4096, false, copies});
+        REQUIRE(all);
+        for (const auto& s : *all) {
+            std::size_t reads = 0;
+            for (const auto& step : s.steps.steps) reads += std::holds_alternative<cache_read_step>(step) ? 1 : 0;
+            CHECK(reads <= 1);
+            if (reads == 0) continue;
+            CHECK(augur::loopnest::detail::is_cache_read(s.steps.steps, 2));
+            CHECK(where(s, 2) == stage::place::at);
+            CHECK(s.state.stages()[2].at_stage > 2);
+            CHECK(s.state.dag().ops[2].name == "y.local");
+        }
+        return all->size();
+    };
+    CHECK(count(product(true, false), false) == 3);
+    CHECK(count(product(true, false), true) == 6);
+    CHECK(count(product(true, true), true) == 3);   // a constant is packed, once
+    CHECK(count(product(false, false), true) == 3); // read along the innermost axis
+    // Inside the outermost tiles, so that the copy serves all inner ones: the fused stage's outer loops, or the product's own.
+    const auto all = generate_sketches(product(true, false), {4, 4096, false, true});
+    REQUIRE(all);
+    CHECK(steps_of((*all)[3]).ends_with(R"(["CHR", 1, "local", [2]], ["CA", 2, 3, 2]])"));
+    CHECK(steps_of((*all)[4]).ends_with(R"(["CA", 2, 3, 2], ["CHR", 1, "local", [2]], ["CA", 2, 4, 2]])"));
+    CHECK(steps_of((*all)[5]).ends_with(R"(["CA", 2, 3, 5], ["CHR", 1, "local", [2]], ["CA", 2, 4, 2]])"));
+}
+
 TEST_CASE("sketch: bad arguments are told") {
     CHECK(generate_sketches(matmul(8, 8, 8), {0, 4096, false}).error().code == errc::invalid_argument);
     CHECK(generate_sketches(matmul(8, -1, 8), {}).error().code == errc::shape_mismatch);

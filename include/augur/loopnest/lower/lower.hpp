@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/detail/inserted_stage.hpp>
 #include <augur/loopnest/lower/bounds.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -105,6 +106,8 @@ public:
         if (options_.rewrite_layout)
             for (std::size_t i = 0; i < ops.size(); ++i)
                 if (ops[i].placeholder() && ops[i].constant) pack(i);
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            if (bounds_.bodies[i] && state_.stages()[i].placement == stage::place::at && is_cache_read(state_.steps(), i)) order_copy(i);
         for (const auto place : {stage::place::root, stage::place::at}) {
             for (std::size_t i = 0; i < ops.size(); ++i) {
                 if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].placement != place) continue;
@@ -138,7 +141,7 @@ public:
 private:
     static error refused(std::string reason) { return {errc::illegal_schedule, std::move(reason)}; }
 
-    /// A packed layout; each dimension is a piece of an axis of the tensor.
+    /// A packed layout; each dimension is a piece of an axis of the tensor, or of the box that its stage computes.
     struct piece {
         std::size_t axis;    ///< index of the axis
         std::int64_t stride; ///< value of the piece: axis value / stride % extent
@@ -250,14 +253,80 @@ private:
         out_.nests.push_back(std::move(nest));
     }
 
+    /// Gives a copied operand (CHR) the order in which the loops of its only reader access it inside the loop where the copy is made, so that the
+    /// innermost tile reads adjacent elements. Keeps the row-major layout if the schedule has loops of its own for the copy, an index of the read is not
+    /// a plain axis, or a tile is cut by the box.
+    void order_copy(std::size_t i) {
+        const auto& ops = state_.dag().ops;
+        const auto& copy = state_.stages()[i];
+        const auto plain = [](const loop_iter& iter) { return iter.annotation == loop_annotation::none; };
+        if (!copy.relations.empty() || !std::all_of(copy.iters.begin(), copy.iters.end(), plain) || state_.has_attached(i)) return;
+        std::size_t reader = loop_state::npos;
+        const expr_node* access = nullptr;
+        int reads = 0;
+        for (std::size_t c = i + 1; c < ops.size(); ++c) {
+            if (!bounds_.bodies[c]) continue;
+            walk(bounds_.bodies[c], [&](const expr_node& n) {
+                if (n.op != expr_op::read || n.integer != ops[i].id) return;
+                ++reads;
+                reader = c;
+                access = &n;
+            });
+        }
+        if (reads != 1) return;
+        const auto& s = state_.stages()[reader];
+        const auto& b = bounds_.stages[reader];
+        std::vector<std::size_t> axis_of(ops[reader].axis_count(), loop_state::npos); // axis of the copy for each axis of the reader
+        for (std::size_t a = 0; a < access->operands.size(); ++a) {
+            if (access->operands[a]->op != expr_op::axis) return;
+            auto& slot = axis_of[static_cast<std::size_t>(access->operands[a]->integer)];
+            if (slot != loop_state::npos) return;
+            slot = a;
+        }
+        layout l;
+        std::vector<std::int64_t> covered(ops[i].axes.size(), 1);
+        const std::size_t outside = copy.at_stage == reader ? s.iter_of(copy.at_var) + 1 : 0; // loops of the reader around the copy
+        for (std::size_t k = s.iters.size(); k-- > 0;) {                                      // innermost first
+            const auto var = s.iters[k].var;
+            const auto extent = b.extents[var];
+            if (extent == 1 || k < outside) continue;
+            auto root = var;
+            std::int64_t stride = 1;
+            for (const auto& rel : s.relations) {
+                const auto part = std::find(rel.parts.begin(), rel.parts.end(), var);
+                if (rel.type == loop_relation::kind::fuse && (rel.parent == var || part != rel.parts.end())) return;
+                if (rel.type != loop_relation::kind::split || part == rel.parts.end()) continue;
+                root = rel.parent;
+                for (auto inner = part + 1; inner != rel.parts.end(); ++inner) stride *= b.extents[*inner];
+            }
+            if (root >= axis_of.size()) return; // an axis that was split twice
+            const auto a = axis_of[root];
+            if (a == loop_state::npos) continue;
+            if (covered[a] != stride) return; // not the next larger piece of the axis
+            covered[a] *= extent;
+            l.pieces.insert(l.pieces.begin(), {a, stride, extent});
+        }
+        if (covered == bounds_.stages[i].box.extent) place_[i] = std::move(l);
+    }
+
+    /// The loops of a copy with an order of its own: one for each piece of the layout.
+    void copy_loops(std::size_t i, lowered_nest& n, std::vector<affine>& axes) {
+        axes = bounds_.stages[i].box.low;
+        for (const auto& p : place_[i].pieces) {
+            n.loops.push_back({bounds_.terms.loop(p.extent), p.extent, false, loop_annotation::none, {}});
+            axes[p.axis].add(term_table::value(n.loops.back().term), p.stride);
+        }
+    }
+
     /// The flat offset of the element `index` of operation `at`.
     std::optional<affine> offset(std::size_t at, const std::vector<affine>& index) {
         const auto& ops = state_.dag().ops;
         affine flat;
         if (!place_[at].pieces.empty()) {
+            const auto& within = bounds_.stages[at].box; // empty for a placeholder
             for (const auto& p : place_[at].pieces) {
-                auto v = bounds_.terms.quotient(index[p.axis], p.stride);
-                const bool outermost = p.stride * p.extent >= ops[at].axes[p.axis].extent;
+                auto v = bounds_.terms.quotient(within.low.empty() ? index[p.axis] : index[p.axis] - within.low[p.axis], p.stride);
+                const bool outermost = p.stride * p.extent >= (within.low.empty() ? ops[at].axes[p.axis].extent : within.extent[p.axis]);
                 flat = flat * p.extent + (outermost ? v : bounds_.terms.remainder(v, p.extent));
             }
             return flat;
@@ -366,7 +435,10 @@ private:
         n.stage = i;
         n.combine = op.combine;
         n.auto_unroll_max_step = s.auto_unroll_max_step;
-        for (std::size_t k = 0; k < s.iters.size(); ++k) {
+        const bool ordered = s.placement == stage::place::at && !place_[i].pieces.empty();
+        auto axes = b.axes;
+        if (ordered) copy_loops(i, n, axes);
+        for (std::size_t k = 0; k < s.iters.size() && !ordered; ++k) {
             const auto& v = s.vars[s.iters[k].var];
             const auto annotation = s.iters[k].annotation;
             if (v.space && v.reduce && b.loops[k] >= 0) return refused("a loop runs over space and reduce axes at once");
@@ -378,14 +450,15 @@ private:
             if (bounds_.terms.range(room).low < 0 && std::find(n.guards.begin(), n.guards.end(), room) == n.guards.end())
                 n.guards.push_back(std::move(room));
         };
-        for (const auto& room : b.room) guard(room); // the iteration lies inside the box
+        if (!ordered)
+            for (const auto& room : b.room) guard(room); // the iteration lies inside the box
         for (std::size_t a = 0; a < op.axes.size() && s.placement == stage::place::at; ++a) {
-            guard(affine(op.axes[a].extent - 1) - b.axes[a]); // and inside the tensor
-            guard(b.axes[a]);
+            guard(affine(op.axes[a].extent - 1) - axes[a]); // and inside the tensor
+            guard(axes[a]);
         }
-        std::vector<affine> index(b.axes.begin(), b.axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
+        std::vector<affine> index(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
         const auto flat = offset(i, index);
-        auto value = lower(bounds_.bodies[i], b.axes);
+        auto value = lower(bounds_.bodies[i], axes);
         if (!flat || !value) return refused("an index is not affine in the loops");
         n.buffer = buffer_of_[i];
         n.index = *flat;

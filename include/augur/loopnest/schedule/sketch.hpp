@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/detail/inserted_stage.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/schedule/access_analysis.hpp>
 #include <augur/loopnest/schedule/state.hpp>
@@ -33,6 +34,9 @@ struct sketch_options {
     /// Adds a tiling SRS for plain reductions whose data is contiguous along the innermost space axis, e.g. pooling of channels-last images. Space
     /// loops are then innermost and can be vectorised. Ansor leaves this to LLVM.
     bool tile_plain_reductions = false;
+    /// Adds, for each tiling of a product that reads an input along the reduction, a sketch that copies the part of that input which a block of
+    /// outer tiles needs, in the order of the tiles (CHR), e.g. K of an attention product Q K^T. Ansor has this rule for GPUs only.
+    bool copy_operands = false;
 };
 
 /// A loop structure of a kernel.
@@ -108,8 +112,8 @@ private:
     void visit(const partial& p) {
         const auto at = static_cast<std::size_t>(p.at);
         const auto& op = p.state.dag().ops[at];
-        if (op.placeholder()) return keep(p, p.at - 1);
         const auto& st = p.state.stages()[at];
+        if (op.placeholder() || st.placement == stage::place::at) return keep(p, p.at - 1); // a copy of an operand has its place
 
         if (!p.accesses->output(at) && !has_reduce_loop(st) && (p.accesses->strictly_inlineable(at) || op.inline_always)) {
             partial q = p;
@@ -141,14 +145,45 @@ private:
                 partial q = base;
                 follow(q, consumer, splits, level);
                 apply(q, compute_at_step{p.at, number(consumer), number(level * splits.size()) - 1});
-                keep(std::move(q), p.at - 1);
+                keep_tiled(std::move(q), at, consumer, splits.size());
             }
             if (cached) return;
         }
         partial q = p;
         std::vector<std::int64_t> splits;
         tile(q, at, splits);
-        keep(std::move(q), p.at - 1);
+        keep_tiled(std::move(q), at, at, splits.size());
+    }
+
+    /// Keeps a sketch whose stage `at` is tiled, and, if that reads an input along the reduction, the same sketch with a copy of that input. The copy
+    /// is made inside the `outer` outermost tile loops, which are loops of stage `outer_stage`.
+    void keep_tiled(partial p, std::size_t at, std::size_t outer_stage, std::size_t outer) {
+        const auto operand = options_.copy_operands ? strided_operand(p.state.dag(), at) : loop_state::npos;
+        if (operand != loop_state::npos) {
+            partial q = p;
+            insert(q, cache_read_step{number(operand), "local", {number(at)}});
+            apply(q, compute_at_step{number(operand) + 1, number(outer_stage) + 1, number(outer) - 1});
+            keep(std::move(p), number(at) - 1);
+            return keep(std::move(q), number(at));
+        }
+        keep(std::move(p), number(at) - 1);
+    }
+
+    /// The input of the product `at` that is not constant and whose last index is a reduce axis, while its other indices contain the innermost space
+    /// axis: its elements for neighbouring results are not adjacent. npos if there is none.
+    static std::size_t strided_operand(const compute_dag& dag, std::size_t at) {
+        const auto& op = dag.ops[at];
+        const auto innermost = number(op.axes.size()) - 1;
+        std::size_t found = loop_state::npos;
+        walk(op.body, [&](const expr_node& n) {
+            if (n.op != expr_op::read || n.operands.size() < 2) return;
+            const auto plain = [](const expr& e) { return e->op == expr_op::axis; };
+            if (!std::all_of(n.operands.begin(), n.operands.end(), plain) || n.operands.back()->integer <= innermost) return;
+            if (std::none_of(n.operands.begin(), n.operands.end(), [&](const expr& e) { return e->integer == innermost; })) return;
+            const auto source = dag.index_of(static_cast<int>(n.integer));
+            if (dag.ops[source].placeholder() && !dag.ops[source].constant) found = source;
+        });
+        return found;
     }
 
     [[nodiscard]] bool needs_rfactor(const stage& s, bool tiled) const {
@@ -164,22 +199,9 @@ private:
         return reduce > 1 && reduce > cores;
     }
 
-    /// True if the stage was made by a cache write (CHW). Steps use the stage numbers valid at their time.
     static bool has_cache_write(const std::vector<transform_step>& steps, std::size_t stage_index) {
-        auto s = number(stage_index);
-        for (std::size_t i = steps.size(); i-- > 0;) {
-            std::int64_t inserted = -1;
-            if (const auto* w = std::get_if<cache_write_step>(&steps[i])) {
-                if (w->stage == s) return true;
-                inserted = w->stage;
-            } else if (const auto* r = std::get_if<cache_read_step>(&steps[i])) {
-                inserted = r->stage;
-            } else if (const auto* f = std::get_if<rfactor_step>(&steps[i])) {
-                inserted = f->stage;
-            }
-            if (inserted >= 0 && s > inserted) --s;
-        }
-        return false;
+        const auto* step = step_that_inserted(steps, stage_index);
+        return step != nullptr && std::holds_alternative<cache_write_step>(*step);
     }
 
     /// The stage whose tiles can contain this one: its only reader, matched element by element. A reader that reduces or has tiles of its own is

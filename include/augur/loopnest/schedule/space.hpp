@@ -40,7 +40,8 @@ struct ansor_options {
     std::int64_t max_vectorize = 64; ///< largest vectorised loop in iterations, fused or not; Ansor: 16
     std::size_t max_sketches = 4096;
     /// Use exactly Ansor's sketches and compute-location candidates: "unchanged" and an explicit root are two options, no stage is inlined, and a
-    /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, and plain reductions are tiled.
+    /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, plain reductions are tiled, and
+    /// operands that are read along the reduction may be copied.
     bool faithful = false;
 
     /// TVM's values, so that the random programs in TVM logs lie in the space.
@@ -66,6 +67,7 @@ struct sketch_plan {
     step_list steps; ///< open lengths are 0
     std::vector<open_split> splits;
     std::vector<std::size_t> movable; ///< stages with a compute-location decision, last first
+    std::vector<std::size_t> copies;  ///< copies of operands (CHR): the sketch says where they are made, and their reader how
     loop_state state;                 ///< after Ansor's convention: loops of open splits have no extent
     std::shared_ptr<const access_analysis> accesses;
 
@@ -118,7 +120,7 @@ public:
         if (options.max_innermost < 1 || options.max_vectorize < 1)
             return error{errc::invalid_argument, "innermost and vector lengths: expected at least 1, got " + std::to_string(options.max_innermost) +
                                                      " and " + std::to_string(options.max_vectorize)};
-        auto sketches = generate_sketches(dag, {options.num_cores, options.max_sketches, !options.faithful});
+        auto sketches = generate_sketches(dag, {options.num_cores, options.max_sketches, !options.faithful, !options.faithful});
         if (!sketches) return sketches.error();
         ansor_space out(std::move(dag), options);
         for (auto& s : *sketches) out.plans_.push_back(out.make_plan(std::move(s)));
@@ -170,6 +172,10 @@ private:
         }
         for (std::size_t i = s.state.stages().size(); i-- > 0;) {
             if (s.state.dag().ops[i].placeholder() || s.state.stages()[i].placement == stage::place::inlined) continue;
+            if (detail::is_cache_read(s.steps.steps, i)) {
+                p.copies.push_back(i);
+                continue;
+            }
             if (!detail::is_tiled(s.state, i) && !s.accesses->needs_tiling(i)) p.movable.push_back(i);
         }
         p.steps = std::move(s.steps);
@@ -360,7 +366,7 @@ private:
 
     bool ask_vectorize() {
         const auto& st = state_.stages()[at_];
-        if (st.iters.empty()) return false;
+        if (st.iters.empty() || std::find(plan_->copies.begin(), plan_->copies.end(), at_) != plan_->copies.end()) return false;
         const bool tiled = detail::is_tiled(state_, at_); // in a tiled stage two neighbouring loops are not contiguous in memory
         short_loops_ = 0;
         std::int64_t length = 1;
