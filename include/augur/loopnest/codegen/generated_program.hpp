@@ -146,6 +146,53 @@ AUG_VECTOR(2, 8)
 AUG_VECTOR(4, 16)
 AUG_VECTOR(8, 32)
 AUG_VECTOR(16, 64)
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+#define AUG_SHUFFLE(N, a, b, ...) ((aug_v##N)__builtin_shufflevector(a, b, __VA_ARGS__))
+#else
+#define AUG_SHUFFLE(N, a, b, ...) ((aug_v##N)__builtin_shuffle(a, b, (aug_i##N){__VA_ARGS__}))
+#endif
+#define aug_zip_low2(a, b) AUG_SHUFFLE(2, a, b, 0, 2)
+#define aug_zip_high2(a, b) AUG_SHUFFLE(2, a, b, 1, 3)
+#define aug_zip_low4(a, b) AUG_SHUFFLE(4, a, b, 0, 4, 1, 5)
+#define aug_zip_high4(a, b) AUG_SHUFFLE(4, a, b, 2, 6, 3, 7)
+#define aug_zip_low8(a, b) AUG_SHUFFLE(8, a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define aug_zip_high8(a, b) AUG_SHUFFLE(8, a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define aug_zip_low16(a, b) AUG_SHUFFLE(16, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define aug_zip_high16(a, b) AUG_SHUFFLE(16, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define aug_unzip_even2 aug_zip_low2
+#define aug_unzip_odd2 aug_zip_high2
+#define aug_unzip_even4(a, b) AUG_SHUFFLE(4, a, b, 0, 2, 4, 6)
+#define aug_unzip_odd4(a, b) AUG_SHUFFLE(4, a, b, 1, 3, 5, 7)
+#define aug_unzip_even8(a, b) AUG_SHUFFLE(8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define aug_unzip_odd8(a, b) AUG_SHUFFLE(8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define aug_unzip_even16(a, b) AUG_SHUFFLE(16, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define aug_unzip_odd16(a, b) AUG_SHUFFLE(16, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define aug_store_part4_2(p, x, i) aug_store2(p, ((const aug_v2 *)&(x))[i])
+#define aug_store_part8_2(p, x, i) aug_store2(p, ((const aug_v2 *)&(x))[i])
+#define aug_store_part8_4(p, x, i) aug_store4(p, ((const aug_v4 *)&(x))[i])
+#define aug_store_part16_2(p, x, i) aug_store2(p, ((const aug_v2 *)&(x))[i])
+#define aug_store_part16_4(p, x, i) aug_store4(p, ((const aug_v4 *)&(x))[i])
+#define aug_store_part16_8(p, x, i) aug_store8(p, ((const aug_v8 *)&(x))[i])
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+#define AUG_BOTH4(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3)
+#define AUG_BOTH8(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
+#define AUG_BOTH16(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#else
+#define AUG_BOTH4(a, b) ((union { aug_v2 half[2]; aug_v4 whole; }){{a, b}}.whole)
+#define AUG_BOTH8(a, b) ((union { aug_v4 half[2]; aug_v8 whole; }){{a, b}}.whole)
+#define AUG_BOTH16(a, b) ((union { aug_v8 half[2]; aug_v16 whole; }){{a, b}}.whole)
+#endif
+#define AUG_JOIN(N, H, B) \
+    AUG_INLINE aug_v##N aug_load##N##_##B(const float *const *p) { return AUG_BOTH##N(aug_load##H##_##B(p), aug_load##H##_##B(p + H / B)); }
+AUG_INLINE aug_v2 aug_load2_2(const float *const *p) { return aug_load2(*p); }
+AUG_INLINE aug_v4 aug_load4_4(const float *const *p) { return aug_load4(*p); }
+AUG_INLINE aug_v8 aug_load8_8(const float *const *p) { return aug_load8(*p); }
+AUG_JOIN(4, 2, 2)
+AUG_JOIN(8, 4, 2)
+AUG_JOIN(8, 4, 4)
+AUG_JOIN(16, 8, 2)
+AUG_JOIN(16, 8, 4)
+AUG_JOIN(16, 8, 8)
 #define AUG_FOLD(NAME, OP, N, H) \
     AUG_INLINE float aug_fold_##NAME##N(aug_v##N a) { \
         aug_v##H half[2]; __builtin_memcpy(half, &a, sizeof a); return aug_fold_##NAME##H(OP##H(half[0], half[1])); }

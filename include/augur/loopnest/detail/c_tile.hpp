@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include <augur/loopnest/detail/c_windows.hpp>
+#include <augur/loopnest/detail/c_transpose.hpp>
 
 namespace augur::inline v0::loopnest {
 
 namespace detail {
 
-class c_tile : protected c_windows {
+class c_tile : protected c_transpose {
 protected:
-    c_tile(lowered_kernel k, const c_options& o) : c_windows(std::move(k), o), planner_(o) {}
+    c_tile(lowered_kernel k, const c_options& o) : c_transpose(std::move(k), o), planner_(o) {}
 
     tile_planner planner_;
 
@@ -50,9 +50,10 @@ protected:
         }
         const bool partial = std::any_of(p.nest.guards.begin(), p.nest.guards.end(), [&](const affine& g) { return depends_on(g, tile_loop_terms); });
         if (slow_only) return block([&] { points(p); });
-        if (whole.empty()) return block([&] { vectors(p, per_step); });
+        const auto all_vectors = [&] { interior_and_border(p, per_step); };
+        if (whole.empty()) return block(all_vectors);
         open({});
-        vectors(p, per_step);
+        all_vectors();
         const auto fast = close();
         std::string slow;
         if (partial) {
@@ -63,11 +64,66 @@ protected:
         line("if (" + whole + ") {\n" + fast + "}" + (slow.empty() ? "" : " else {\n" + slow + "}"));
     }
 
+    /// Writes the tile. If its reads are padded and the padding depends on loops of the tile, there are two versions: one without conditions for tiles
+    /// that lie inside the padded tensor, as nearly all do, and one for the others.
+    void interior_and_border(const tile_plan& p, const std::vector<affine>& guards) {
+        std::vector<affine> bounds;
+        if (!padding_bounds(p.nest.value, bounds) || bounds.empty()) return vectors(p, guards);
+        const auto inner = [&](int t) {
+            const auto is = [&](const lowered_loop& l) { return l.term == t; };
+            return is(p.lanes) || is(p.sum_lanes) || std::any_of(p.tile.begin(), p.tile.end(), is) ||
+                   std::any_of(p.reduce_loops.begin(), p.reduce_loops.end(), is);
+        };
+        if (std::none_of(bounds.begin(), bounds.end(), [&](const affine& b) { return kernel_.terms.depends(b, inner); }))
+            return vectors(p, guards); // known outside the tile: padded_read selects a pointer there
+        std::string inside;
+        for (const auto& b : bounds) {
+            const auto text = "(" + sum_text(kernel_.terms.sweep(b, inner).first) + ") >= 0";
+            if (inside.find(text) == std::string::npos) inside += (inside.empty() ? "" : " && ") + text;
+        }
+        auto interior = p;
+        interior.nest.value = unpadded(p.nest.value);
+        open({});
+        vectors(interior, guards);
+        const auto fast = close();
+        open({});
+        vectors(p, guards);
+        line("if (" + inside + ") {\n" + fast + "} else {\n" + close() + "}");
+    }
+
+    /// Collects the affine conditions (each at least 0) under which the selects of `e` take their first value. False if a select has another form.
+    static bool padding_bounds(const lowered_expr& e, std::vector<affine>& bounds) {
+        const auto conjunction = [&](const auto& self, const lowered_expr& c) -> bool {
+            if (c.op == expr_op::logical_and) return self(self, c.operands[0]) && self(self, c.operands[1]);
+            if (c.op != expr_op::less_equal) return false;
+            if (std::find(bounds.begin(), bounds.end(), c.index) == bounds.end()) bounds.push_back(c.index);
+            return true;
+        };
+        if (e.op == expr_op::select && (!conjunction(conjunction, e.operands[0]) || e.operands[1].op != expr_op::read)) return false;
+        const std::size_t first = e.op == expr_op::select ? 1 : 0; // the condition is no value
+        return std::all_of(e.operands.begin() + static_cast<std::ptrdiff_t>(first), e.operands.end(),
+                           [&](const lowered_expr& o) { return padding_bounds(o, bounds); });
+    }
+
+    /// `e` with the first value of each select in its place.
+    static lowered_expr unpadded(const lowered_expr& e) {
+        if (e.op == expr_op::select) return unpadded(e.operands[1]);
+        auto out = e;
+        for (auto& o : out.operands) o = unpadded(o);
+        return out;
+    }
+
     /// Writes the tile with its results in registers.
     void vectors(const tile_plan& p, const std::vector<affine>& guards) {
         loaded_.clear();
         const auto& n = p.nest;
         if (n.combine == reducer::none) {
+            if (const auto across = adjacent_rows(p, n.value.index); n.value.op == expr_op::read && across < p.tile.size()) {
+                const auto elements = load_transposed(p, across, n.value.buffer, n.value.index);
+                std::size_t i = 0;
+                each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {elements[i++], l.width > 1}); });
+                return;
+            }
             each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, value(n.value, l)); });
             loaded_.clear();
             return;
@@ -78,12 +134,17 @@ protected:
         each_vector(p, 0, [&](const lanes&) { ++count; });
         if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.reduce_loops)))
             return shared(p);
+        const auto across = adjacent_rows(p, n.index);
         std::vector<std::string> sums;
-        each_vector(p, 0, [&](const lanes& l) {
-            sums.push_back(fresh("a"));
-            const value_text start = p.neutral_in_registers ? value_text{number(identity_of(n.combine)), false} : read(n.buffer, n.index, l);
-            line(type_of(l.width) + " " + sums.back() + " = " + widened(start, l.width) + ";");
-        });
+        if (!p.neutral_in_registers && across < p.tile.size()) {
+            sums = load_transposed(p, across, n.buffer, n.index);
+        } else {
+            each_vector(p, 0, [&](const lanes& l) {
+                sums.push_back(fresh("a"));
+                const value_text start = p.neutral_in_registers ? value_text{number(identity_of(n.combine)), false} : read(n.buffer, n.index, l);
+                line(type_of(l.width) + " " + sums.back() + " = " + widened(start, l.width) + ";");
+            });
+        }
         loaded_.clear();
         if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
         const auto results = sums.size();
@@ -136,8 +197,10 @@ protected:
         std::size_t i = 0;
         each_vector(p, 0, [&](const lanes& l) {
             for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
-            store(n.buffer, n.index, l, {sums[i++], l.width > 1});
+            if (across == p.tile.size()) store(n.buffer, n.index, l, {sums[i], l.width > 1});
+            ++i;
         });
+        if (across < p.tile.size()) store_transposed(p, across, sums);
         loaded_.clear();
     }
 

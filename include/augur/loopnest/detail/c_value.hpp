@@ -6,6 +6,7 @@
 /// Code generation for lowered expressions: one element, or a vector of neighbouring elements along one loop.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -65,9 +66,9 @@ protected:
         const auto [name, offset] = address(buffer, first);
         const auto scalar = [](const std::pair<std::string, std::int64_t>& a) { return a.first + "[" + std::to_string(a.second) + "]"; };
         const auto keep = [&](std::string key, std::string text, bool vector) -> value_text {
-            if (in_place_) return {std::move(text), vector};
             for (const auto& [k, v] : loaded_)
                 if (k == key) return v;
+            if (in_place_) return {std::move(text), vector};
             value_text v{fresh("x"), vector};
             const bool held = vector && l.width > 2 && !tile_terms_.empty() && !depends_on(index, tile_terms_);
             line((held ? "" : "const ") + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
@@ -91,8 +92,45 @@ protected:
             const auto text = "aug_load" + std::to_string(l.width) + "(" + name + " + " + std::to_string(offset) + ")";
             return keep(text, text, true);
         }
+        if (auto text = shuffled_read(buffer, each,
+                                      [&](const affine& from) {
+                                          const auto at = address(buffer, from);
+                                          const auto load =
+                                              "aug_load" + std::to_string(l.width) + "(" + at.first + " + " + std::to_string(at.second) + ")";
+                                          return keep(load, load, true).text;
+                                      });
+            !text.empty())
+            return keep(text, text, true);
         auto v = gather(l.width, [&](int i) { return scalar(address(buffer, each[static_cast<std::size_t>(i)])); });
         return keep(v.text, v.text, true);
+    }
+
+    /// A vector whose elements lie at constant distances within two neighbouring vectors of `buffer`, e.g. every second element, or the channel of a group
+    /// that several filters read: one or two loads and a shuffle. `load(offset)` loads a vector. Empty if the elements lie further apart, or if the
+    /// loads could leave the buffer.
+    template <class F>
+    std::string shuffled_read(int buffer, const std::vector<affine>& each, const F& load) {
+        const auto width = static_cast<std::int64_t>(each.size());
+        if (width < 4) return {};
+        std::vector<std::int64_t> distance;
+        for (const auto& e : each) {
+            const auto d = e - each.front();
+            if (!d.is_constant()) return {};
+            distance.push_back(d.constant);
+        }
+        const auto [low, high] = std::minmax_element(distance.begin(), distance.end());
+        const auto vectors = (*high - *low) / width + 1;
+        if (vectors > 2) return {};
+        const auto range = kernel_.terms.range(each.front() + affine(*low));
+        const auto past = range.high + vectors * width - kernel_.buffers[static_cast<std::size_t>(buffer)].elements;
+        const auto back = (std::max)(past, std::int64_t{0}); // starts earlier, so that the last load ends inside the buffer
+        if (back > range.low || back + *high - *low >= vectors * width) return {};
+        const auto start = each.front() + affine(*low - back);
+        const auto first = load(start);
+        const auto second = vectors == 2 ? load(start + affine(width)) : first;
+        std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
+        for (const auto d : distance) text += ", " + std::to_string(d - *low + back);
+        return text + ")";
     }
 
     std::string condition(const lowered_expr& e, const lanes& l, int lane) {
@@ -193,19 +231,9 @@ protected:
             return {"(float)(" + sum_text(at_lane(e.index, l, 0)) + ")", false};
         }
         case expr_op::read: {
-            if (!guarded) return read(e.buffer, e.index, l);
-            const auto loaded_count = loaded_.size();
-            const auto code = scopes_.back().code.size();
-            const auto terms = std::exchange(tile_terms_, {});
+            const auto in_place = std::exchange(in_place_, in_place_ || guarded);
             auto v = read(e.buffer, e.index, l);
-            tile_terms_ = terms;
-            if (loaded_.size() > loaded_count) { // a new variable: write its text in place instead
-                loaded_.resize(loaded_count);
-                auto& text = scopes_.back().code;
-                const auto equals = text.find(" = ", code);
-                v.text = text.substr(equals + 3, text.size() - equals - 5);
-                text.resize(code);
-            }
+            in_place_ = in_place;
             return v;
         }
         case expr_op::add: return infix(" + ");
@@ -278,15 +306,14 @@ protected:
         }
     }
 
-    /// `count` lanes as power-of-two vectors, widest first. For unrolled lanes: the result has one element per vector.
+    /// `count` lanes as vectors of one width, the widest power of two that fits. If `count` is no multiple, the last vector overlaps its neighbour:
+    /// the shared elements are computed twice, which costs less than narrower vectors. Stores follow all loads of a tile, so this is exact for
+    /// results that are accumulated in memory, too. For unrolled lanes: the result has one element per vector.
     [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count) const {
         std::vector<lane_segment> out;
-        std::int64_t at = 0;
-        for (int w = options_.vector_floats; w >= 1; w /= 2)
-            while (count - at >= w) {
-                out.push_back({at, w});
-                at += w;
-            }
+        const auto width = static_cast<std::int64_t>(
+            std::bit_floor(static_cast<std::uint64_t>((std::min)(count, static_cast<std::int64_t>(options_.vector_floats)))));
+        for (std::int64_t at = 0; at < count; at += width) out.push_back({(std::min)(at, count - width), static_cast<int>(width)});
         return out;
     }
 };

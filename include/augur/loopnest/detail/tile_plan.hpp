@@ -7,124 +7,20 @@
 /// writes these decisions, and the loop nests for Crop have the same structure.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <augur/loopnest/codegen/c_options.hpp>
+#include <augur/loopnest/detail/nest_loops.hpp>
 #include <augur/loopnest/detail/tile_shape.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 
 namespace augur::inline v0::loopnest::detail {
-
-/// The largest divisor of `n` up to `limit`.
-inline std::int64_t largest_divisor(std::int64_t n, std::int64_t limit) {
-    for (auto d = (std::min)(n, limit); d > 1; --d)
-        if (n % d == 0) return d;
-    return 1;
-}
-
-/// The loop to vectorise: the annotated one, else the innermost space loop along which the results are contiguous. Returns `loops.size()` if there
-/// is none.
-inline std::size_t vector_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops) {
-    for (std::size_t i = loops.size(); i-- > 0;)
-        if (loops[i].annotation == loop_annotation::vectorize) return i;
-    for (std::size_t i = loops.size(); i-- > 0;)
-        if (!loops[i].reduce && loops[i].annotation != loop_annotation::parallel && n.index.factor(loops[i].term) == 1) return i;
-    return loops.size();
-}
-
-/// True if loop `term` has the factor 0 or 1 in every read of `e`; sets `one` if some factor is 1.
-inline bool smooth(const term_table& terms, const lowered_expr& e, int term, bool& one) {
-    if (e.op == expr_op::read)
-        for (const auto& [t, f] : e.index.terms) {
-            if (t == term && f != 1) return false;
-            if (t != term && terms.depends(term_table::value(t), [&](int x) { return x == term; })) return false;
-            one = one || t == term;
-        }
-    return std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return smooth(terms, o, term, one); });
-}
-
-/// The reduce loop to vectorise: its operands are contiguous along it and are not along the vector loop `v`. The order of the additions changes,
-/// within the same rounding bounds. Returns `loops.size()` if there is none.
-inline std::size_t sum_loop(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& loops, std::size_t v) {
-    if (n.combine == reducer::none) return loops.size();
-    if (v < loops.size()) {
-        bool one = false;
-        if (loops[v].annotation == loop_annotation::vectorize || smooth(terms, n.value, loops[v].term, one)) return loops.size();
-    }
-    for (std::size_t i = loops.size(); i-- > 0;) {
-        bool one = false;
-        if (!loops[i].reduce || loops[i].extent < 8 || !smooth(terms, n.value, loops[i].term, one) || !one) continue;
-        const auto moves = [&](const affine& g) { return terms.depends(g, [&](int t) { return t == loops[i].term; }); };
-        if (std::none_of(n.guards.begin(), n.guards.end(), moves)) return i;
-    }
-    return loops.size();
-}
-
-/// Replaces the loop variable `term` in `a`.
-inline affine substituted(term_table& terms, const affine& a, int term, const affine& replacement) {
-    return terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
-}
-inline void substitute(term_table& terms, lowered_expr& e, int term, const affine& replacement) {
-    e.index = substituted(terms, e.index, term, replacement);
-    for (auto& o : e.operands) substitute(terms, o, term, replacement);
-}
-inline void substitute(term_table& terms, lowered_nest& n, int term, const affine& replacement) {
-    n.index = substituted(terms, n.index, term, replacement);
-    for (auto& g : n.guards) g = substituted(terms, g, term, replacement);
-    substitute(terms, n.value, term, replacement);
-}
-
-/// The nest that stores the neutral value of the reduction `n` to its results, over the space loops from `depth` on.
-inline lowered_nest neutral_nest(const term_table& terms, const lowered_nest& n, std::size_t depth) {
-    lowered_nest clear = n;
-    clear.combine = reducer::none;
-    clear.value = {};
-    clear.value.op = expr_op::constant;
-    clear.value.value = identity_of(n.combine);
-    clear.loops.clear();
-    clear.guards.clear();
-    for (std::size_t i = depth; i < n.loops.size(); ++i)
-        if (!n.loops[i].reduce) clear.loops.push_back({n.loops[i].term, n.loops[i].extent, false, loop_annotation::none, {}});
-    const auto reduces = [&](int t) { return std::any_of(n.loops.begin(), n.loops.end(), [&](const auto& l) { return l.reduce && l.term == t; }); };
-    for (const auto& g : n.guards)
-        if (!terms.depends(g, reduces)) clear.guards.push_back(g);
-    return clear;
-}
-
-/// The single read that a reduction combines directly or selected against padding; null for any other value.
-inline const lowered_expr* only_read(const lowered_expr& e) {
-    if (e.op == expr_op::read) return &e;
-    if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
-    return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
-}
-
-/// The overlap of the reads of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.
-inline std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile, std::span<const lowered_loop> reduce) {
-    std::vector<tile_window> out(tile.size());
-    const auto* read = only_read(n.value);
-    if (read == nullptr) return out;
-    std::vector<bool> taken(reduce.size(), false);
-    for (std::size_t i = 0; i < tile.size(); ++i) {
-        const auto step = read->index.factor(tile[i].term);
-        for (std::size_t k = 0; k < reduce.size(); ++k) {
-            const auto reduce_factor = read->index.factor(reduce[k].term);
-            if (taken[k] || reduce_factor <= 0 || step % reduce_factor != 0 || step / reduce_factor < 1 || step / reduce_factor >= reduce[k].extent)
-                continue;
-            taken[k] = true;
-            out[i] = {step / reduce_factor, reduce[k].extent};
-            break;
-        }
-    }
-    return out;
-}
-
-inline bool overlap(const std::vector<tile_window>& windows) {
-    return std::any_of(windows.begin(), windows.end(), [](const tile_window& w) { return w.stride > 0; });
-}
 
 /// The structure of the code of a nest: outer loops, reduce loops around the tile, tile loops, lanes.
 struct tile_plan {
@@ -180,6 +76,7 @@ public:
         std::vector<lowered_loop> loops;
         for (std::size_t i = depth; i < n.loops.size(); ++i)
             if (n.loops[i].term >= 0) loops.push_back(n.loops[i]);
+        gather_short_reduction(loops);
         tile_plan p;
         p.nest = n;
         auto v = vector_loop(n, loops);
@@ -193,16 +90,23 @@ public:
         std::size_t group = after_reduce;                                        // index of the first of the adjacent reduce loops that end there
         while (group > 0 && loops[group - 1].reduce) --group;
 
+        // A reduce loop outside means that the results in memory are partial sums.
+        const auto reduces = [](const lowered_loop& l) { return l.reduce; };
+        p.neutral_in_registers = n.combine != reducer::none &&
+                                 std::none_of(n.loops.begin(), n.loops.begin() + static_cast<std::ptrdiff_t>(depth), reduces) &&
+                                 std::none_of(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(group), reduces);
+
         const bool tiled = after_reduce > 0 && p.sum_lanes.term < 0;
         const auto in_tile = [&](std::size_t i) { return tiled && i >= after_reduce && loops[i].annotation != loop_annotation::parallel; };
         tile_shape shape;
+        std::size_t across = loops.size(); // a loop of a copy that is transposed in registers
         if (tiled) {
-            std::vector<lowered_loop> rows;
-            for (auto i = after_reduce; i < loops.size(); ++i)
-                if (i != v && in_tile(i)) rows.push_back(loops[i]);
-            shape = shape_of(n, v < loops.size() ? loops[v].extent : 1, rows, std::span(loops).subspan(group, after_reduce - group));
+            const lane_choice choice{terms, n, loops, group, after_reduce, p.neutral_in_registers};
+            v = cheapest_lanes(choice, v);
+            shape = shape_of(choice, v);
         } else if (v < loops.size()) {
-            shape.lanes = lanes_at_once(loops[v].extent);
+            across = transposed_loop(terms, n, loops, v);
+            shape.lanes = across < loops.size() ? (std::min)(loops[v].extent, block_of(loops[v].extent)) : lanes_at_once(loops[v].extent);
         }
         if (v < loops.size()) {
             p.lanes = loops[v];
@@ -213,6 +117,9 @@ public:
             const auto& l = loops[i];
             if (i == v) {
                 if (shape.lanes < l.extent) p.cuts.push_back({p.lanes, shape.lanes, p.outer.size()});
+            } else if (i == across) {
+                p.tile.push_back(l);
+                if (const auto block = block_of(l.extent); block < l.extent) p.cuts.push_back({l, block, p.outer.size()});
             } else if (i >= group && i < after_reduce) {
                 p.reduce_loops.push_back(l);
             } else if (in_tile(i) && *next++ > 1) {
@@ -223,11 +130,6 @@ public:
             }
         }
         if (tiled) split_reduction(terms, p, shape);
-        // A reduce loop outside means that the results in memory are partial sums.
-        const auto reduces = [](const lowered_loop& l) { return l.reduce; };
-        p.neutral_in_registers = n.combine != reducer::none &&
-                                 std::none_of(n.loops.begin(), n.loops.begin() + static_cast<std::ptrdiff_t>(depth), reduces) &&
-                                 std::none_of(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(group), reduces);
         return p;
     }
 
@@ -282,19 +184,134 @@ private:
     const c_options& options_;
     tile_chooser choose_;
 
+    /// Moves all reduce loops of a short reduction, such as a depthwise window, next to the first one. All space loops behind it then form the register
+    /// tile, and no partial sum goes through memory. A long reduction keeps its outer part outside, where the schedule blocks it for the caches.
+    static void gather_short_reduction(std::vector<lowered_loop>& loops) {
+        constexpr std::int64_t most_steps = 96; // a window of 7 x 7, or of 3 x 3 and 8 channels of a group
+        const auto reduces = [](const lowered_loop& l) { return l.reduce; };
+        std::int64_t steps = 1;
+        for (const auto& l : loops)
+            if (l.reduce) steps = (std::min)(steps * l.extent, most_steps + 1);
+        if (steps > most_steps) return;
+        std::vector<lowered_loop>
+            space; // behind the first reduce loop; not std::stable_partition: clang reports a deprecated function inside libstdc++ 12
+        auto to = std::find_if(loops.begin(), loops.end(), reduces);
+        for (auto from = to; from != loops.end(); ++from) {
+            if (!from->reduce) space.push_back(std::move(*from));
+            else if (from != to++) *std::prev(to) = std::move(*from);
+        }
+        std::move(space.begin(), space.end(), to);
+    }
+
     /// Limit for the vector operations of a reduction in one unrolled sequence.
     [[nodiscard]] std::int64_t most_unrolled(const lowered_nest& n) const {
         return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
     }
 
-    [[nodiscard]] tile_shape shape_of(const lowered_nest& n, std::int64_t lanes, const std::vector<lowered_loop>& rows,
-                                      std::span<const lowered_loop> reduce) const {
+    /// The loops of a reduction, of which one becomes the lanes.
+    struct lane_choice {
+        const term_table& terms;
+        const lowered_nest& nest;
+        const std::vector<lowered_loop>& loops;
+        std::size_t group, after_reduce; ///< [group, after_reduce): the reduce loops around the tile
+        bool neutral_in_registers;
+
+        [[nodiscard]] bool in_tile(std::size_t i) const { return i >= after_reduce && loops[i].annotation != loop_annotation::parallel; }
+        /// The loops of the tile when loop `v` is the lanes.
+        [[nodiscard]] std::vector<lowered_loop> rows(std::size_t v) const {
+            std::vector<lowered_loop> out;
+            for (auto i = after_reduce; i < loops.size(); ++i)
+                if (i != v && in_tile(i)) out.push_back(loops[i]);
+            return out;
+        }
+        [[nodiscard]] std::span<const lowered_loop> reduce() const { return std::span(loops).subspan(group, after_reduce - group); }
+        [[nodiscard]] std::int64_t steps() const {
+            std::int64_t n = 1;
+            for (const auto& l : reduce()) n *= l.extent;
+            return n;
+        }
+    };
+
+    /// The tile of the loops of `c` if loop `v` is the lanes; `c.loops.size()`: scalar code.
+    [[nodiscard]] tile_shape shape_of(const lane_choice& c, std::size_t v) const {
+        const auto rows = c.rows(v);
+        const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
         std::vector<std::int64_t> extents;
         for (const auto& l : rows) extents.push_back(l.extent);
-        std::int64_t steps = 1;
-        for (const auto& l : reduce) steps *= l.extent;
-        const auto windows = windows_of(n, rows, reduce);
-        return overlap(windows) ? choose_.of_windows(lanes, extents, windows, steps) : choose_.of_products(lanes, extents, steps);
+        const auto windows = windows_of(c.nest, rows, c.reduce());
+        if (overlap(windows)) return choose_.of_windows(lanes, extents, windows, c.steps());
+        bool own_vectors = false;
+        each_read(c.nest.value, [&](const lowered_expr& e) {
+            const auto moves = [&](const lowered_loop& l) { return c.terms.depends(e.index, [&](int t) { return t == l.term; }); };
+            own_vectors = own_vectors || (only_read(c.nest.value) == nullptr && v < c.loops.size() && moves(c.loops[v]) &&
+                                          std::any_of(rows.begin(), rows.end(), moves));
+        });
+        return choose_.of_products(lanes, extents, c.steps(), own_vectors);
+    }
+
+    /// The loop to vectorise in the tile of a reduction: `v`, or a loop along which all reads are adjacent or constant, when that saves more than the
+    /// stores cost. The filters of an NCHW convolution are such a loop: its packed weight is contiguous along them, while its results are not. A
+    /// vectorize annotation therefore says that a loop may be the lanes, not that it must.
+    [[nodiscard]] std::size_t cheapest_lanes(const lane_choice& c, std::size_t v) const {
+        if (overlap(windows_of(c.nest, c.rows(v), c.reduce()))) return v;
+        auto best = v;
+        auto least = 0.95 * tile_cycles(c, v); // estimates that are close do not overrule the schedule
+        for (auto i = c.after_reduce; i < c.loops.size(); ++i) {
+            bool one = false;
+            if (i == v || !c.in_tile(i) || !smooth(c.terms, c.nest.value, c.loops[i].term, one) || !one) continue;
+            const auto cycles = tile_cycles(c, i);
+            if (cycles >= least) continue;
+            least = cycles;
+            best = i;
+        }
+        return best;
+    }
+
+    /// Estimated cycles of one reduce step of all results of the tile loops, with loop `v` as the lanes; includes a step's share of the stores.
+    [[nodiscard]] double tile_cycles(const lane_choice& c, std::size_t v) const {
+        const auto shape = shape_of(c, v);
+        const auto rows = c.rows(v);
+        const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
+        const auto vectors = static_cast<double>(choose_.vectors(lanes));
+        double cycles = shape.cycles;
+        if (v == c.loops.size()) return cycles;
+        each_read(c.nest.value, [&](const lowered_expr& e) {
+            bool one = false;
+            if (smooth(c.terms, e, c.loops[v].term, one)) return;
+            double loads = vectors;
+            for (const auto& l : rows)
+                if (c.terms.depends(e.index, [&](int t) { return t == l.term; })) loads *= static_cast<double>(l.extent);
+            cycles += loads * choose_.gather_cycles(lanes, e.index.factor(c.loops[v].term));
+        });
+        double results = vectors;
+        for (const auto& l : rows) results *= static_cast<double>(l.extent);
+        double store = 1;
+        if (c.nest.index.factor(c.loops[v].term) != 1) {
+            std::int64_t adjacent = 1;
+            for (std::size_t i = 0; i < rows.size(); ++i)
+                if (c.nest.index.factor(rows[i].term) == 1) adjacent = shape.parts[i];
+            store = choose_.scatter_cycles(lanes, adjacent);
+        }
+        return cycles + results * store * (c.neutral_in_registers ? 1 : 2) / static_cast<double>(c.steps());
+    }
+
+    /// Elements of a loop that are transposed at once: a power of two, at most one vector.
+    [[nodiscard]] std::int64_t block_of(std::int64_t extent) const {
+        return static_cast<std::int64_t>(
+            std::bit_floor(static_cast<std::uint64_t>((std::min)(extent, static_cast<std::int64_t>(options_.vector_floats)))));
+    }
+
+    /// The loop along which a copy reads adjacent elements, if it does not along its lanes `v`: blocks of both loops are transposed in registers.
+    /// `loops.size()` if there is none.
+    [[nodiscard]] static std::size_t transposed_loop(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& loops,
+                                                     std::size_t v) {
+        bool one = false;
+        if (n.value.op != expr_op::read || !n.guards.empty() || smooth(terms, n.value, loops[v].term, one)) return loops.size();
+        for (std::size_t i = loops.size(); i-- > 0;) {
+            bool adjacent = false;
+            if (i != v && loops[i].annotation != loop_annotation::parallel && smooth(terms, n.value, loops[i].term, adjacent) && adjacent) return i;
+        }
+        return loops.size();
     }
 
     /// Lanes of one pass of a loop that is no reduction: up to four vectors.

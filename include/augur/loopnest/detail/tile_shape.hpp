@@ -20,6 +20,7 @@ namespace augur::inline v0::loopnest::detail {
 struct tile_shape {
     std::int64_t lanes = 1;
     std::vector<std::int64_t> parts;
+    double cycles = 0; ///< estimate for all results: of one reduce step (`of_products`), or of the reduction (`of_windows`)
 };
 
 /// A loop of a tile whose reads overlap between iterations, as pooling windows do: an iteration reads `length` positions, and consecutive
@@ -53,9 +54,11 @@ public:
     /// @param registers  number of vector registers
     tile_chooser(std::int64_t lanes, std::int64_t registers) : width_(lanes), registers_(registers) {}
 
-    /// Number of vectors that hold `lanes` lanes, including the narrower vectors of the remainder.
+    /// Number of vectors that hold `lanes` lanes: all of one width, the widest that fits; the last one overlaps its neighbour if `lanes` is no multiple.
     [[nodiscard]] std::int64_t vectors(std::int64_t lanes) const noexcept {
-        return lanes / width_ + std::popcount(static_cast<std::uint64_t>(lanes % width_));
+        if (lanes < 1) return 0;
+        const auto width = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>((std::min)(lanes, width_))));
+        return (lanes + width - 1) / width;
     }
 
     /// Partial sums per result of a tile. Eight sums in total hide the latency of 4 cycles. A short reduction of `steps` needs no partial sums, since
@@ -68,14 +71,17 @@ public:
 
     /// The fastest tile shape for a matrix product: `total_lanes` lanes times all of `extents`. Each result is a sum over `steps` products of
     /// an operand broadcast to a row and a row of vectors.
-    [[nodiscard]] tile_shape of_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, std::int64_t steps) const {
+    /// @param own_vectors  each result has a vector operand of its own, as in a depthwise convolution: these need registers, too
+    [[nodiscard]] tile_shape of_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, std::int64_t steps,
+                                         bool own_vectors = false) const {
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
         for (std::int64_t width = 8; width >= 1; --width) { // of equal shapes the widest wins: it reads the broadcast operand least often
-            tile_shape shape{(std::min)(total_lanes, width * width_), extents};
+            tile_shape shape{(std::min)(total_lanes, width * width_), extents, 0};
             const auto whole = vectors(shape.lanes);
             const auto left = vectors(total_lanes % shape.lanes);
-            auto most = (std::max)(room(2, whole) / whole, std::int64_t{1});
+            const auto sums = own_vectors ? registers_ / 3 : room(2, whole); // neighbouring windows share most of their vectors
+            auto most = (std::max)(sums / whole, std::int64_t{1});
             std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and the number of tiles with that many rows
             for (std::size_t i = extents.size(); i-- > 0;) {
                 const auto parts = (extents[i] + most - 1) / most;
@@ -93,10 +99,23 @@ public:
                                                         (left > 0 ? step_cycles(rows, left, steps) : 0));
             cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each tile shape has its own code
             if (cycles >= least) continue;
-            least = cycles;
+            least = shape.cycles = cycles;
             best = std::move(shape);
         }
         return best;
+    }
+
+    /// Cycles to assemble a vector from elements that are `stride` apart in memory; 0: at other distances. Two neighbouring vectors need one shuffle.
+    [[nodiscard]] double gather_cycles(std::int64_t lanes, std::int64_t stride) const noexcept {
+        return stride == 2 ? 2.0 : static_cast<double>((std::min)(lanes, width_));
+    }
+
+    /// Cycles to store a vector whose lanes are not adjacent in memory, if `rows` vectors of the tile hold adjacent elements: the vectors are
+    /// transposed in registers, and each lane becomes one store of adjacent elements.
+    [[nodiscard]] double scatter_cycles(std::int64_t lanes, std::int64_t rows) const noexcept {
+        const auto width = (std::min)(lanes, width_);
+        const auto block = std::bit_floor(static_cast<std::uint64_t>((std::max)((std::min)(rows, width), std::int64_t{1})));
+        return static_cast<double>(std::bit_width(block) - 1) + static_cast<double>(width) / static_cast<double>(block) * 1.5;
     }
 
     /// The fastest tile shape for overlapping windows. A window has `steps` positions; `windows` has its length and stride along each of `extents`.
@@ -108,7 +127,7 @@ public:
         const auto wide = (std::min)(total_lanes, 2 * width_); // a single vector would use only a part of each fetched line
         window_search search{*this, total_lanes, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
         for (std::int64_t width = 8; width >= 1; --width) {
-            search.shape = {(std::min)(total_lanes, width * width_), std::vector<std::int64_t>(extents.size(), 1)};
+            search.shape = {(std::min)(total_lanes, width * width_), std::vector<std::int64_t>(extents.size(), 1), 0};
             if (search.shape.lanes < wide && std::isfinite(search.least)) break;
             search.vary(0, registers_ / vectors(search.shape.lanes));
         }
@@ -186,7 +205,7 @@ private:
             // A tile costs its pointers and jumps; each shape with a remainder needs its own code.
             const auto cycles = ((loads + operations) / 2 + 4 * tiles) * (1 + 0.02 * uneven);
             if (cycles >= least) return;
-            least = cycles;
+            least = shape.cycles = cycles;
             best = shape;
         }
     };

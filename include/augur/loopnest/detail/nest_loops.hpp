@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_NEST_LOOPS_HPP
+#define AUGUR_LOOPNEST_DETAIL_NEST_LOOPS_HPP
+
+/// @file
+/// Queries on the loops of a lowered nest, for its tile plan: along which loop data is contiguous, which reads overlap; and substitution of loop
+/// variables.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <augur/loopnest/detail/tile_shape.hpp>
+#include <augur/loopnest/lower/lower.hpp>
+
+namespace augur::inline v0::loopnest::detail {
+
+/// The largest divisor of `n` up to `limit`.
+inline std::int64_t largest_divisor(std::int64_t n, std::int64_t limit) {
+    for (auto d = (std::min)(n, limit); d > 1; --d)
+        if (n % d == 0) return d;
+    return 1;
+}
+
+/// The loop to vectorise: the annotated one, else the innermost space loop along which the results are contiguous. Returns `loops.size()` if there
+/// is none.
+inline std::size_t vector_loop(const lowered_nest& n, const std::vector<lowered_loop>& loops) {
+    for (std::size_t i = loops.size(); i-- > 0;)
+        if (loops[i].annotation == loop_annotation::vectorize) return i;
+    for (std::size_t i = loops.size(); i-- > 0;)
+        if (!loops[i].reduce && loops[i].annotation != loop_annotation::parallel && n.index.factor(loops[i].term) == 1) return i;
+    return loops.size();
+}
+
+/// True if loop `term` has the factor 0 or 1 in every read of `e`; sets `one` if some factor is 1.
+inline bool smooth(const term_table& terms, const lowered_expr& e, int term, bool& one) {
+    if (e.op == expr_op::read)
+        for (const auto& [t, f] : e.index.terms) {
+            if (t == term && f != 1) return false;
+            if (t != term && terms.depends(term_table::value(t), [&](int x) { return x == term; })) return false;
+            one = one || t == term;
+        }
+    return std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return smooth(terms, o, term, one); });
+}
+
+/// Calls `f` for each read in `e`.
+template <class F>
+void each_read(const lowered_expr& e, const F& f) {
+    if (e.op == expr_op::read) f(e);
+    for (const auto& o : e.operands) each_read(o, f);
+}
+
+/// The reduce loop to vectorise: its operands are contiguous along it and are not along the vector loop `v`. The order of the additions changes,
+/// within the same rounding bounds. Returns `loops.size()` if there is none.
+inline std::size_t sum_loop(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& loops, std::size_t v) {
+    if (n.combine == reducer::none) return loops.size();
+    if (v < loops.size()) {
+        bool one = false;
+        if (loops[v].annotation == loop_annotation::vectorize || smooth(terms, n.value, loops[v].term, one)) return loops.size();
+    }
+    for (std::size_t i = loops.size(); i-- > 0;) {
+        bool one = false;
+        if (!loops[i].reduce || loops[i].extent < 8 || !smooth(terms, n.value, loops[i].term, one) || !one) continue;
+        const auto moves = [&](const affine& g) { return terms.depends(g, [&](int t) { return t == loops[i].term; }); };
+        if (std::none_of(n.guards.begin(), n.guards.end(), moves)) return i;
+    }
+    return loops.size();
+}
+
+/// Replaces the loop variable `term` in `a`.
+inline affine substituted(term_table& terms, const affine& a, int term, const affine& replacement) {
+    return terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
+}
+inline void substitute(term_table& terms, lowered_expr& e, int term, const affine& replacement) {
+    e.index = substituted(terms, e.index, term, replacement);
+    for (auto& o : e.operands) substitute(terms, o, term, replacement);
+}
+inline void substitute(term_table& terms, lowered_nest& n, int term, const affine& replacement) {
+    n.index = substituted(terms, n.index, term, replacement);
+    for (auto& g : n.guards) g = substituted(terms, g, term, replacement);
+    substitute(terms, n.value, term, replacement);
+}
+
+/// The nest that stores the neutral value of the reduction `n` to its results, over the space loops from `depth` on.
+inline lowered_nest neutral_nest(const term_table& terms, const lowered_nest& n, std::size_t depth) {
+    lowered_nest clear = n;
+    clear.combine = reducer::none;
+    clear.value = {};
+    clear.value.op = expr_op::constant;
+    clear.value.value = identity_of(n.combine);
+    clear.loops.clear();
+    clear.guards.clear();
+    for (std::size_t i = depth; i < n.loops.size(); ++i)
+        if (!n.loops[i].reduce) clear.loops.push_back({n.loops[i].term, n.loops[i].extent, false, loop_annotation::none, {}});
+    const auto reduces = [&](int t) { return std::any_of(n.loops.begin(), n.loops.end(), [&](const auto& l) { return l.reduce && l.term == t; }); };
+    for (const auto& g : n.guards)
+        if (!terms.depends(g, reduces)) clear.guards.push_back(g);
+    return clear;
+}
+
+/// The single read that a reduction combines directly or selected against padding; null for any other value.
+inline const lowered_expr* only_read(const lowered_expr& e) {
+    if (e.op == expr_op::read) return &e;
+    if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
+    return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
+}
+
+/// The overlap of the reads of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.
+inline std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile, std::span<const lowered_loop> reduce) {
+    std::vector<tile_window> out(tile.size());
+    const auto* read = only_read(n.value);
+    if (read == nullptr) return out;
+    std::vector<bool> taken(reduce.size(), false);
+    for (std::size_t i = 0; i < tile.size(); ++i) {
+        const auto step = read->index.factor(tile[i].term);
+        for (std::size_t k = 0; k < reduce.size(); ++k) {
+            const auto reduce_factor = read->index.factor(reduce[k].term);
+            if (taken[k] || reduce_factor <= 0 || step % reduce_factor != 0 || step / reduce_factor < 1 || step / reduce_factor >= reduce[k].extent)
+                continue;
+            taken[k] = true;
+            out[i] = {step / reduce_factor, reduce[k].extent};
+            break;
+        }
+    }
+    return out;
+}
+
+inline bool overlap(const std::vector<tile_window>& windows) {
+    return std::any_of(windows.begin(), windows.end(), [](const tile_window& w) { return w.stride > 0; });
+}
+
+} // namespace augur::inline v0::loopnest::detail
+
+#endif
