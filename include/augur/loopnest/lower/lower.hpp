@@ -15,6 +15,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/detail/inserted_stage.hpp>
+#include <augur/loopnest/detail/tile_layout.hpp>
 #include <augur/loopnest/lower/bounds.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -98,7 +99,7 @@ public:
     result<lowered_kernel> run() {
         const auto& ops = state_.dag().ops;
         buffer_of_.assign(ops.size(), -1);
-        place_.resize(ops.size());
+        layout_.resize(ops.size());
         for (std::size_t i = 0; i < ops.size(); ++i)
             if (ops[i].placeholder()) make_buffer(i, lowered_buffer::kind::input, ops[i].elements());
         for (std::size_t i = 0; i < ops.size(); ++i)
@@ -107,7 +108,8 @@ public:
             for (std::size_t i = 0; i < ops.size(); ++i)
                 if (ops[i].placeholder() && ops[i].constant) pack(i);
         for (std::size_t i = 0; i < ops.size(); ++i)
-            if (bounds_.bodies[i] && state_.stages()[i].placement == stage::place::at && is_cache_read(state_.steps(), i)) order_copy(i);
+            if (bounds_.bodies[i] && state_.stages()[i].placement == stage::place::at && is_cache_read(state_.steps(), i))
+                layout_[i] = layout_of_copy(state_, bounds_, i);
         for (const auto place : {stage::place::root, stage::place::at}) {
             for (std::size_t i = 0; i < ops.size(); ++i) {
                 if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].placement != place) continue;
@@ -141,22 +143,12 @@ public:
 private:
     static error refused(std::string reason) { return {errc::illegal_schedule, std::move(reason)}; }
 
-    /// A packed layout; each dimension is a piece of an axis of the tensor, or of the box that its stage computes.
-    struct piece {
-        std::size_t axis;    ///< index of the axis
-        std::int64_t stride; ///< value of the piece: axis value / stride % extent
-        std::int64_t extent;
-    };
-    struct layout {
-        std::vector<piece> pieces; ///< outermost first; empty: row-major
-    };
-
     const loop_state& state_;
     bounded_state bounds_;
     const lower_options& options_;
     lowered_kernel out_;
-    std::vector<int> buffer_of_; ///< one per operation
-    std::vector<layout> place_;  ///< one per operation
+    std::vector<int> buffer_of_;      ///< one per operation
+    std::vector<tile_layout> layout_; ///< one per operation
 
     int make_buffer(std::size_t op, lowered_buffer::kind kind, std::int64_t elements) {
         const auto& o = state_.dag().ops[op];
@@ -165,64 +157,11 @@ private:
         return buffer_of_[op];
     }
 
-    /// Packs a constant tensor in the order in which the tiles of its only reader access it. Applies to reads indexed by plain axes.
+    /// Adds the nest that copies a constant tensor into the order in which the tiles of its only reader access it.
     void pack(std::size_t w) {
         const auto& ops = state_.dag().ops;
-        std::size_t reader = loop_state::npos;
-        const expr_node* access = nullptr;
-        int reads = 0;
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (!bounds_.bodies[i]) continue;
-            walk(bounds_.bodies[i], [&](const expr_node& n) {
-                if (n.op != expr_op::read || n.integer != ops[w].id) return;
-                ++reads;
-                reader = i;
-                access = &n;
-            });
-        }
-        if (reads != 1) return;
-        const auto& s = state_.stages()[reader];
-        const auto& op = ops[reader];
-        if (s.relations.empty() || op.combine == reducer::none) return;
-        std::vector<std::size_t> tensor_axis(op.axis_count(), loop_state::npos); // axis of the tensor for each axis of the reader
-        for (std::size_t a = 0; a < access->operands.size(); ++a) {
-            const auto& index = access->operands[a];
-            if (index->op != expr_op::axis) return;
-            auto& slot = tensor_axis[static_cast<std::size_t>(index->integer)];
-            if (slot != loop_state::npos) return;
-            slot = a;
-        }
-        layout l;
-        std::vector<bool> done(op.axis_count(), false);
-        const auto add = [&](auto&& self, std::size_t var) -> bool { // in loop order; fused loops are decomposed
-            for (const auto& rel : s.relations) {
-                if (rel.type == loop_relation::kind::fuse && rel.parent == var) {
-                    return std::all_of(rel.parts.begin(), rel.parts.end(), [&](std::size_t p) { return self(self, p); });
-                }
-                if (rel.type != loop_relation::kind::split) continue;
-                const auto part = std::find(rel.parts.begin(), rel.parts.end(), var);
-                if (part == rel.parts.end()) continue;
-                if (rel.parent >= op.axis_count() || !rel.inner_to_outer) return false; // the axis was split twice
-                const auto a = tensor_axis[rel.parent];
-                if (a == loop_state::npos) return true;
-                std::int64_t stride = 1;
-                for (auto p = rel.lengths.size(); p-- > static_cast<std::size_t>(part - rel.parts.begin());) stride *= rel.lengths[p];
-                const auto k = static_cast<std::size_t>(part - rel.parts.begin());
-                l.pieces.push_back({a, stride, k == 0 ? (ops[w].axes[a].extent + stride - 1) / stride : rel.lengths[k - 1]});
-                return true;
-            }
-            if (var >= op.axis_count()) return false;
-            if (const auto a = tensor_axis[var]; a != loop_state::npos) l.pieces.push_back({a, 1, ops[w].axes[a].extent});
-            return true;
-        };
-        for (const auto& iter : s.iters)
-            if (!add(add, iter.var)) return;
-        std::int64_t elements = 1;
-        for (const auto& p : l.pieces) {
-            if (p.extent > (4 * ops[w].elements() + 1024) / elements) return; // lengths far from divisors: the padding would cost too much
-            elements *= p.extent;
-        }
-
+        const auto l = layout_of_constant(state_, bounds_, w);
+        if (l.pieces.empty()) return;
         lowered_nest nest;
         nest.stage = w;
         const auto source = buffer_of_[w];
@@ -247,72 +186,16 @@ private:
         }
         nest.value = std::move(read);
         nest.index = flat;
-        place_[w] = l;
-        nest.buffer = make_buffer(w, lowered_buffer::kind::packed, elements);
+        nest.buffer = make_buffer(w, lowered_buffer::kind::packed, l.elements());
+        layout_[w] = l;
         out_.packing.push_back(out_.nests.size());
         out_.nests.push_back(std::move(nest));
-    }
-
-    /// Gives a copied operand (CHR) the order in which the loops of its only reader access it inside the loop where the copy is made, so that the
-    /// innermost tile reads adjacent elements. Keeps the row-major layout if the schedule has loops of its own for the copy, an index of the read is not
-    /// a plain axis, or a tile is cut by the box.
-    void order_copy(std::size_t i) {
-        const auto& ops = state_.dag().ops;
-        const auto& copy = state_.stages()[i];
-        const auto plain = [](const loop_iter& iter) { return iter.annotation == loop_annotation::none; };
-        if (!copy.relations.empty() || !std::all_of(copy.iters.begin(), copy.iters.end(), plain) || state_.has_attached(i)) return;
-        std::size_t reader = loop_state::npos;
-        const expr_node* access = nullptr;
-        int reads = 0;
-        for (std::size_t c = i + 1; c < ops.size(); ++c) {
-            if (!bounds_.bodies[c]) continue;
-            walk(bounds_.bodies[c], [&](const expr_node& n) {
-                if (n.op != expr_op::read || n.integer != ops[i].id) return;
-                ++reads;
-                reader = c;
-                access = &n;
-            });
-        }
-        if (reads != 1) return;
-        const auto& s = state_.stages()[reader];
-        const auto& b = bounds_.stages[reader];
-        std::vector<std::size_t> axis_of(ops[reader].axis_count(), loop_state::npos); // axis of the copy for each axis of the reader
-        for (std::size_t a = 0; a < access->operands.size(); ++a) {
-            if (access->operands[a]->op != expr_op::axis) return;
-            auto& slot = axis_of[static_cast<std::size_t>(access->operands[a]->integer)];
-            if (slot != loop_state::npos) return;
-            slot = a;
-        }
-        layout l;
-        std::vector<std::int64_t> covered(ops[i].axes.size(), 1);
-        const std::size_t outside = copy.at_stage == reader ? s.iter_of(copy.at_var) + 1 : 0; // loops of the reader around the copy
-        for (std::size_t k = s.iters.size(); k-- > 0;) {                                      // innermost first
-            const auto var = s.iters[k].var;
-            const auto extent = b.extents[var];
-            if (extent == 1 || k < outside) continue;
-            auto root = var;
-            std::int64_t stride = 1;
-            for (const auto& rel : s.relations) {
-                const auto part = std::find(rel.parts.begin(), rel.parts.end(), var);
-                if (rel.type == loop_relation::kind::fuse && (rel.parent == var || part != rel.parts.end())) return;
-                if (rel.type != loop_relation::kind::split || part == rel.parts.end()) continue;
-                root = rel.parent;
-                for (auto inner = part + 1; inner != rel.parts.end(); ++inner) stride *= b.extents[*inner];
-            }
-            if (root >= axis_of.size()) return; // an axis that was split twice
-            const auto a = axis_of[root];
-            if (a == loop_state::npos) continue;
-            if (covered[a] != stride) return; // not the next larger piece of the axis
-            covered[a] *= extent;
-            l.pieces.insert(l.pieces.begin(), {a, stride, extent});
-        }
-        if (covered == bounds_.stages[i].box.extent) place_[i] = std::move(l);
     }
 
     /// The loops of a copy with an order of its own: one for each piece of the layout.
     void copy_loops(std::size_t i, lowered_nest& n, std::vector<affine>& axes) {
         axes = bounds_.stages[i].box.low;
-        for (const auto& p : place_[i].pieces) {
+        for (const auto& p : layout_[i].pieces) {
             n.loops.push_back({bounds_.terms.loop(p.extent), p.extent, false, loop_annotation::none, {}});
             axes[p.axis].add(term_table::value(n.loops.back().term), p.stride);
         }
@@ -322,9 +205,9 @@ private:
     std::optional<affine> offset(std::size_t at, const std::vector<affine>& index) {
         const auto& ops = state_.dag().ops;
         affine flat;
-        if (!place_[at].pieces.empty()) {
+        if (!layout_[at].pieces.empty()) {
             const auto& within = bounds_.stages[at].box; // empty for a placeholder
-            for (const auto& p : place_[at].pieces) {
+            for (const auto& p : layout_[at].pieces) {
                 auto v = bounds_.terms.quotient(within.low.empty() ? index[p.axis] : index[p.axis] - within.low[p.axis], p.stride);
                 const bool outermost = p.stride * p.extent >= (within.low.empty() ? ops[at].axes[p.axis].extent : within.extent[p.axis]);
                 flat = flat * p.extent + (outermost ? v : bounds_.terms.remainder(v, p.extent));
@@ -435,7 +318,7 @@ private:
         n.stage = i;
         n.combine = op.combine;
         n.auto_unroll_max_step = s.auto_unroll_max_step;
-        const bool ordered = s.placement == stage::place::at && !place_[i].pieces.empty();
+        const bool ordered = s.placement == stage::place::at && !layout_[i].pieces.empty();
         auto axes = b.axes;
         if (ordered) copy_loops(i, n, axes);
         for (std::size_t k = 0; k < s.iters.size() && !ordered; ++k) {
