@@ -146,6 +146,36 @@ AUG_VECTOR(2, 8)
 AUG_VECTOR(4, 16)
 AUG_VECTOR(8, 32)
 AUG_VECTOR(16, 64)
+AUG_INLINE int64_t aug_lane(int64_t i, int64_t lanes) { return i < 0 ? 0 : i > lanes ? lanes : i; }
+#define AUG_LOAD_SOME(N) /* lanes from low to high, without high, from memory; nothing is read for the others */ \
+    AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
+        aug_v##N x = aug_set##N(other); \
+        for (int64_t i = aug_lane(low, N), end = aug_lane(high, N); i < end; ++i) x[i] = p[i]; \
+        return x; }
+#define AUG_LOAD_MASKED(N, LOAD) \
+    AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
+        uint32_t mask = ((1u << aug_lane(high, N)) - 1) & ~((1u << aug_lane(low, N)) - 1); \
+        return (aug_v##N)LOAD(p, aug_set##N(other), mask); }
+AUG_LOAD_SOME(2)
+#ifdef __AVX512VL__
+AUG_LOAD_MASKED(4, __builtin_ia32_loadups128_mask)
+AUG_LOAD_MASKED(8, __builtin_ia32_loadups256_mask)
+#elif defined(__AVX__)
+#define AUG_LOAD_MASKED_AVX(N, LOAD, ...) \
+    AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
+        aug_i##N lane = {__VA_ARGS__}, mask = (lane >= (int32_t)aug_lane(low, N)) & (lane < (int32_t)aug_lane(high, N)); \
+        return aug_pick##N(mask, (aug_v##N)LOAD((const aug_v##N *)p, mask), aug_set##N(other)); }
+AUG_LOAD_MASKED_AVX(4, __builtin_ia32_maskloadps, 0, 1, 2, 3)
+AUG_LOAD_MASKED_AVX(8, __builtin_ia32_maskloadps256, 0, 1, 2, 3, 4, 5, 6, 7)
+#else
+AUG_LOAD_SOME(4)
+AUG_LOAD_SOME(8)
+#endif
+#ifdef __AVX512F__
+AUG_LOAD_MASKED(16, __builtin_ia32_loadups512_mask)
+#else
+AUG_LOAD_SOME(16)
+#endif
 #if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
 #define AUG_SHUFFLE(N, a, b, ...) ((aug_v##N)__builtin_shufflevector(a, b, __VA_ARGS__))
 #else

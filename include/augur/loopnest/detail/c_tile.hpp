@@ -117,17 +117,7 @@ protected:
     void vectors(const tile_plan& p, const std::vector<affine>& guards) {
         loaded_.clear();
         const auto& n = p.nest;
-        if (n.combine == reducer::none) {
-            if (const auto across = adjacent_rows(p, n.value.index); n.value.op == expr_op::read && across < p.tile.size()) {
-                const auto elements = load_transposed(p, across, n.value.buffer, n.value.index);
-                std::size_t i = 0;
-                each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {elements[i++], l.width > 1}); });
-                return;
-            }
-            each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, value(n.value, l)); });
-            loaded_.clear();
-            return;
-        }
+        if (n.combine == reducer::none) return elements(p);
         std::int64_t length = 1;
         for (const auto& l : p.reduce_loops) length *= l.extent;
         std::int64_t count = 0;
@@ -135,35 +125,74 @@ protected:
         if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.reduce_loops)))
             return shared(p);
         const auto across = adjacent_rows(p, n.index);
+        auto sums = begin_sums(p, across);
+        if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
+        const auto results = sums.size();
+        const auto unrolling = planner_.unrolling(p, !guards.empty());
+        for (std::int64_t k = 1; k < unrolling.partial; ++k)
+            each_vector(p, 0, [&](const lanes& l) { sums.push_back(neutral_vector(n.combine, l.width)); });
+        reduce(p, guards, sums, results, unrolling);
+        std::size_t i = 0;
+        each_vector(p, 0, [&](const lanes& l) {
+            for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
+            if (across == p.tile.size()) store(n.buffer, n.index, l, {sums[i], l.width > 1});
+            ++i;
+        });
+        if (across < p.tile.size()) store_transposed(p, across, sums);
+        loaded_.clear();
+    }
+
+    /// Writes a tile without a reduction; a copy whose lanes are apart where it reads is transposed in registers.
+    void elements(const tile_plan& p) {
+        const auto& n = p.nest;
+        const auto across = n.value.op == expr_op::read ? adjacent_rows(p, n.value.index) : p.tile.size();
+        if (across < p.tile.size()) {
+            const auto read = load_transposed(p, across, n.value.buffer, n.value.index);
+            std::size_t i = 0;
+            each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {read[i++], l.width > 1}); });
+        } else {
+            each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, value(n.value, l)); });
+        }
+        loaded_.clear();
+    }
+
+    /// Declares a vector of the neutral value of `r`; returns its name.
+    std::string neutral_vector(reducer r, int width) {
+        auto name = fresh("a");
+        line(type_of(width) + " " + name + " = " + widened({number(identity_of(r)), false}, width) + ";");
+        return name;
+    }
+
+    /// Declares the sums of a tile in the order of `each_vector`: neutral values, or the partial sums in memory.
+    std::vector<std::string> begin_sums(const tile_plan& p, std::size_t across) {
+        const auto& n = p.nest;
         std::vector<std::string> sums;
-        if (!p.neutral_in_registers && across < p.tile.size()) {
+        if (p.neutral_in_registers) {
+            each_vector(p, 0, [&](const lanes& l) { sums.push_back(neutral_vector(n.combine, l.width)); });
+        } else if (across < p.tile.size()) {
             sums = load_transposed(p, across, n.buffer, n.index);
         } else {
             each_vector(p, 0, [&](const lanes& l) {
                 sums.push_back(fresh("a"));
-                const value_text start = p.neutral_in_registers ? value_text{number(identity_of(n.combine)), false} : read(n.buffer, n.index, l);
-                line(type_of(l.width) + " " + sums.back() + " = " + widened(start, l.width) + ";");
+                line(type_of(l.width) + " " + sums.back() + " = " + widened(read(n.buffer, n.index, l), l.width) + ";");
             });
         }
         loaded_.clear();
-        if (p.sum_lanes.term >= 0) return folded(p, sums, guards);
-        const auto results = sums.size();
-        const auto unrolling = planner_.unrolling(p, !guards.empty());
-        const auto partial = static_cast<std::size_t>(unrolling.partial);
-        for (std::size_t k = 1; k < partial; ++k)
-            each_vector(p, 0, [&](const lanes& l) {
-                sums.push_back(fresh("a"));
-                line(type_of(l.width) + " " + sums.back() + " = " + widened({number(identity_of(n.combine)), false}, l.width) + ";");
-            });
+        return sums;
+    }
+
+    /// Writes the reduce loops around a tile. Its `results` sums have partial sums behind them in `sums`, which the steps use in turn.
+    void reduce(const tile_plan& p, const std::vector<affine>& guards, const std::vector<std::string>& sums, std::size_t results,
+                const reduce_unrolling& unrolling) {
         std::size_t turn = 0; // number of reduction steps written so far
         const auto body = [&] {
-            std::size_t i = turn++ % partial * results;
+            std::size_t i = turn++ % static_cast<std::size_t>(unrolling.partial) * results;
             tile_terms_.clear();
             for (const auto& l : p.tile)
                 if (unrolling.vectors > 1) tile_terms_.push_back(l.term);
             each_vector(p, 0, [&](const lanes& l) {
-                const auto v = value(n.value, l);
-                line(combined(n.combine, sums[i++], v, l.width));
+                const auto v = value(p.nest.value, l);
+                line(combined(p.nest.combine, sums[i++], v, l.width));
             });
             tile_terms_.clear();
         };
@@ -193,14 +222,6 @@ protected:
             }
         };
         enter(enter, 0);
-        loaded_.clear();
-        std::size_t i = 0;
-        each_vector(p, 0, [&](const lanes& l) {
-            for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
-            if (across == p.tile.size()) store(n.buffer, n.index, l, {sums[i], l.width > 1});
-            ++i;
-        });
-        if (across < p.tile.size()) store_transposed(p, across, sums);
         loaded_.clear();
     }
 

@@ -203,6 +203,35 @@ protected:
         return {"aug_load" + std::to_string(l.width) + "(" + name + " + " + offset + ")", true};
     }
 
+    /// A padded read of adjacent elements whose conditions move with the lanes, as at the border of a row: the lanes that lie inside are loaded, the
+    /// others have the padding constant. Empty if the lanes inside are not neighbours.
+    value_text masked_read(const lowered_expr& e, const lanes& l) {
+        const auto& from = e.operands[1];
+        if (from.op != expr_op::read || e.operands[2].op != expr_op::constant) return {};
+        const auto first = at_lane(from.index, l, 0);
+        for (int i = 1; i < l.width; ++i)
+            if (!(at_lane(from.index, l, i) - first == affine(i))) return {};
+        std::string low = "0", high = std::to_string(l.width), all;
+        const auto narrow = [&](const auto& self, const lowered_expr& c) -> bool {
+            if (c.op == expr_op::logical_and) return self(self, c.operands[0]) && self(self, c.operands[1]);
+            if (c.op != expr_op::less_equal) return false;
+            const auto begin = at_lane(c.index, l, 0);
+            const auto step = at_lane(c.index, l, 1) - begin;
+            if (!step.is_constant() || !(at_lane(c.index, l, l.width - 1) - begin == affine(step.constant * (l.width - 1)))) return false;
+            const auto text = named(home(begin), "const int64_t", sum_text(begin));
+            if (step.constant == 0) all += (all.empty() ? "(" : " && (") + text + " >= 0)";
+            else if (step.constant == 1) low = low == "0" ? "-" + text : "(" + low + " > -" + text + " ? " + low + " : -" + text + ")";
+            else if (step.constant == -1) high = "(" + text + " + 1 < " + high + " ? " + text + " + 1 : " + high + ")";
+            else return false;
+            return true;
+        };
+        if (!narrow(narrow, e.operands[0])) return {};
+        const auto place = address(from.buffer, first);
+        return {"aug_load_some" + std::to_string(l.width) + "(" + place.first + " + " + std::to_string(place.second) + ", " + low + ", " +
+                    (all.empty() ? high : "(" + all + ") ? " + high + " : 0") + ", " + number(e.operands[2].value) + ")",
+                true};
+    }
+
     static std::string widened(const value_text& v, int width) {
         return v.vector || width == 1 ? v.text : "aug_set" + std::to_string(width) + "(" + v.text + ")";
     }
@@ -249,6 +278,7 @@ protected:
         case expr_op::select: {
             const auto& c = e.operands[0];
             if (l.width > 1 && condition_moves(c, l)) {
+                if (auto masked = masked_read(e, l); !masked.text.empty()) return masked;
                 return gather(l.width, [&](int i) {
                     const lanes one{l.term, l.first + i, 1};
                     const auto yes = condition(c, one, 0);
