@@ -29,21 +29,28 @@
 
 namespace augur::inline v0 {
 
-/// A short name of a kernel for tables: `conv2d 56x56x64->64 3x3/1 +bias +relu`.
+/// A short name of a kernel for tables: `conv2d 56x56x64->64 3x3/1 +bias +relu`. Parameters that have their usual value are left out: a batch of 1, no
+/// dilation (d2), one group (g32), NHWC.
 [[nodiscard]] inline std::string kernel_label(const kernel& k) {
     std::string out(to_string(k.kind()));
     const auto number = [&](const char* name) { return std::to_string(k[name]); };
     switch (k.kind()) {
     case kernel_kind::dense:
     case kernel_kind::matmul: out += " " + number("m") + "x" + number("n") + "x" + number("k"); break;
-    case kernel_kind::batch_matmul: out += " " + number("b") + "x" + number("m") + "x" + number("n") + "x" + number("k"); break;
+    case kernel_kind::batch_matmul:
+        out += " " + number("b") + "x" + number("m") + "x" + number("n") + "x" + number("k");
+        if (k["transb"] == 0) out += " NN";
+        break;
     case kernel_kind::softmax:
     case kernel_kind::layer_norm: out += " " + number("m") + "x" + number("n"); break;
     default:
-        out += " " + number("h") + "x" + number("w") + "x" + number("c");
+        out += " " + (k["n"] == 1 ? "" : number("n") + "x") + number("h") + "x" + number("w") + "x" + number("c");
         if (k.kind() == kernel_kind::conv2d || k.kind() == kernel_kind::conv2d_transpose) out += "->" + number("f");
         if (k.kind() != kernel_kind::elementwise && k.kind() != kernel_kind::global_avg_pool2d)
             out += " " + number("k") + "x" + number("k") + "/" + number("stride");
+        if ((k.kind() == kernel_kind::conv2d || k.kind() == kernel_kind::depthwise_conv2d) && k["dilation"] != 1) out += " d" + number("dilation");
+        if (k.kind() == kernel_kind::conv2d && k["groups"] != 1) out += " g" + number("groups");
+        if (k.layout() == tensor_layout::nchw) out += " nchw";
         break;
     }
     for (const auto op : k.fused()) out += " +" + std::string(to_string(op));
