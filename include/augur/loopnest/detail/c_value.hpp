@@ -295,7 +295,8 @@ protected:
             const auto b = value(e.operands[2], l, true);
             const bool vector = a.vector || b.vector;
             const int w = vector ? l.width : 1;
-            return {"(" + yes + " ? " + widened(a, w) + " : " + widened(b, w) + ")", vector};
+            const std::string cast = w > 1 ? "(aug_v" + std::to_string(w) + ")" : ""; // gcc: a product has another vector type than a load
+            return {"(" + yes + " ? " + cast + widened(a, w) + " : " + cast + widened(b, w) + ")", vector};
         }
         default: return {"0.0f", false};
         }
