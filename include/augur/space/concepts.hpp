@@ -29,6 +29,7 @@ struct decision {
     std::uint64_t options = 1;   ///< legal values are 0 .. options-1; never 0
     std::uint64_t preferred = 0; ///< the space's default value, e.g. from Ansor's parallel rule
     bool sampled = true;         ///< false: a uniform sample takes `preferred`; only mutation changes the value
+    std::uint64_t likely = 0;    ///< a uniform sample takes one of the first `likely` options, 0: of all; mutation reaches the others, too
 
     friend bool operator==(const decision&, const decision&) = default;
 };

@@ -81,14 +81,15 @@ bool reproduces(const ansor_space& space, const std::string& json) {
 }
 
 /// No loop is parallel inside a parallel one, vectors are short, every loop has an extent, every length divides: what a state must keep.
-std::string broken_rule(const loop_state& s, std::int64_t longest) {
+/// An axis with large prime factors may be split like one that is up to an eighth longer, unless the space is faithful to Ansor.
+std::string broken_rule(const loop_state& s, const ansor_options& options) {
     for (std::size_t i = 0; i < s.stages().size(); ++i) {
         const auto& st = s.stages()[i];
         if (s.dag().ops[i].placeholder() || st.placement == stage::place::inlined) continue;
         for (const auto& it : st.iters) {
             if (st.vars[it.var].extent < 1) return "a loop without extent";
             if (it.annotation == loop_annotation::parallel && st.placement != stage::place::root) return "parallel inside another stage";
-            if (it.annotation == loop_annotation::vectorize && st.vars[it.var].extent > longest) return "a long vector";
+            if (it.annotation == loop_annotation::vectorize && st.vars[it.var].extent > options.max_vectorize) return "a long vector";
             if (it.annotation == loop_annotation::vectorize && st.vars[it.var].reduce) return "a vector over a reduction";
         }
     }
@@ -97,7 +98,14 @@ std::string broken_rule(const loop_state& s, std::int64_t longest) {
         if (split == nullptr) continue;
         std::int64_t product = 1;
         for (const auto l : split->lengths) product *= l;
-        if (product < 1 || split->extent % product != 0) return "lengths do not divide";
+        if (product < 1) return "a length below 1";
+        if (split->extent % product == 0) continue;
+        if (options.faithful) return "lengths do not divide";
+        auto rest = split->extent;
+        for (const int p : {2, 3, 5, 7})
+            while (rest % p == 0) rest /= p;
+        if (rest == 1) return "lengths do not divide an extent of small factors";
+        if (product > split->extent + split->extent / 8) return "a tile that ends more than an eighth behind its axis";
     }
     return {};
 }
@@ -193,7 +201,7 @@ TEST_CASE("space: every sample is a legal program, and its steps give its decisi
                 loop_state fresh(dag); // from the beginning, as a log is replayed
                 REQUIRE(fresh.apply(*list));
                 REQUIRE(infer_bounds(fresh));
-                CHECK(broken_rule(fresh, options.max_vectorize) == "");
+                CHECK(broken_rule(fresh, options) == "");
                 programs.insert(to_json(*list));
                 vectors.insert(v);
                 if (i % 5 != 0) continue;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,44 +26,116 @@ protected:
 
     tile_planner planner_;
 
+    /// Writes a tile: whole where its guards allow all of it, cut to the iterations that they leave, or element by element where their number differs
+    /// from tile to tile.
     void tile(const tile_plan& p) {
-        std::vector<int> tile_loop_terms;
-        for (const auto& l : p.tile) tile_loop_terms.push_back(l.term);
-        if (p.lanes.term >= 0) tile_loop_terms.push_back(p.lanes.term);
         std::vector<int> step_terms;
         for (const auto& l : p.reduce_loops) step_terms.push_back(l.term);
         if (p.sum_lanes.term >= 0) step_terms.push_back(p.sum_lanes.term);
 
-        std::string whole; // condition: the tile lies inside all guards
+        std::vector<affine> of_tile;
         std::vector<affine> per_step;
-        bool slow_only = false;
+        std::string outside; // conditions that hold for the whole tile or for none of it
         for (const auto& g : p.nest.guards) {
-            const bool of_tile = depends_on(g, tile_loop_terms);
+            const bool cuts = cut_loops(p, g).size() > 0;
             if (depends_on(g, step_terms)) {
-                if (of_tile) slow_only = true;
-                else per_step.push_back(g);
-                continue;
+                if (cuts) return block([&] { points(p); });
+                per_step.push_back(g);
+            } else if (cuts) {
+                of_tile.push_back(g);
+            } else {
+                outside += (outside.empty() ? "" : " && ") + condition(g);
             }
-            const auto worst =
-                kernel_.terms.sweep(g, [&](int t) { return std::find(tile_loop_terms.begin(), tile_loop_terms.end(), t) != tile_loop_terms.end(); })
-                    .first;
-            const auto text = "(" + sum_text(worst) + ") >= 0";
-            whole += (whole.empty() ? "" : " && ") + text;
         }
-        const bool partial = std::any_of(p.nest.guards.begin(), p.nest.guards.end(), [&](const affine& g) { return depends_on(g, tile_loop_terms); });
-        if (slow_only) return block([&] { points(p); });
-        const auto all_vectors = [&] { interior_and_border(p, per_step); };
-        if (whole.empty()) return block(all_vectors);
         open({});
-        all_vectors();
-        const auto fast = close();
-        std::string slow;
-        if (partial) {
+        guarded_tile(p, of_tile, per_step);
+        const auto body = close();
+        line((outside.empty() ? "" : "if (" + outside + ") ") + "{\n" + body + "}");
+    }
+
+    /// The loops of the tile on which `g` depends.
+    [[nodiscard]] std::vector<lowered_loop> cut_loops(const tile_plan& p, const affine& g) const {
+        auto loops = p.tile;
+        if (p.lanes.term >= 0) loops.push_back(p.lanes);
+        std::vector<lowered_loop> out;
+        for (const auto& l : loops)
+            if (depends_on(g, {l.term})) out.push_back(l);
+        return out;
+    }
+
+    /// `g` at the last iterations of the tile: at least 0 if all of them are allowed.
+    [[nodiscard]] affine for_whole_tile(const tile_plan& p, const affine& g) {
+        return kernel_.terms
+            .sweep(g,
+                   [&](int t) {
+                       return p.lanes.term == t || std::any_of(p.tile.begin(), p.tile.end(), [&](const lowered_loop& l) { return l.term == t; });
+                   })
+            .first;
+    }
+
+    [[nodiscard]] std::string condition(const affine& g) { return "(" + sum_text(g) + ") >= 0"; }
+
+    /// The iterations of loop `l` that the guard `g` leaves in each tile that it cuts; 0: it cuts no tile. None if the number differs between tiles.
+    static std::optional<std::int64_t> iterations_left(const affine& g, const lowered_loop& l) {
+        if (g.factor(l.term) != -1) return std::nullopt;
+        std::int64_t step = 0; // tiles start at multiples of it
+        for (const auto& [t, f] : g.terms)
+            if (t != l.term) step = std::gcd(step, f);
+        if (step < l.extent) return std::nullopt;
+        const auto left = ((g.constant + 1) % step + step) % step;
+        return left < l.extent ? left : 0;
+    }
+
+    /// Writes a tile under the guards `of_tile`, which depend on its loops.
+    void guarded_tile(const tile_plan& p, std::vector<affine> of_tile, const std::vector<affine>& per_step) {
+        if (of_tile.empty()) return interior_and_border(p, per_step);
+        auto text = [&](const affine& g, const tile_plan& plan, std::vector<affine> rest) {
             open({});
-            points(p);
-            slow = close();
+            guarded_tile(plan, std::move(rest), per_step);
+            const auto body = close();
+            return "if (" + condition(g) + ") {\n" + body + "}";
+        };
+        const auto g = of_tile.back();
+        const auto loops = cut_loops(p, g);
+        const auto left = loops.size() == 1 ? iterations_left(g, loops.front()) : std::nullopt;
+        if (!left) return points_where_cut(p, of_tile, per_step);
+        of_tile.pop_back();
+        auto both = text(for_whole_tile(p, g), p, of_tile);
+        if (*left > 0) {
+            auto cut = p;
+            shorten(cut, of_tile, loops.front(), *left);
+            both += " else " + text(without(g, loops.front().term), cut, of_tile);
         }
-        line("if (" + whole + ") {\n" + fast + "}" + (slow.empty() ? "" : " else {\n" + slow + "}"));
+        line(both);
+    }
+
+    static affine without(affine g, int term) {
+        std::erase_if(g.terms, [&](const auto& t) { return t.first == term; });
+        return g;
+    }
+
+    /// Limits loop `l` of the tile to `extent` iterations, also in `guards`.
+    void shorten(tile_plan& p, std::vector<affine>& guards, const lowered_loop& l, std::int64_t extent) {
+        auto shorter = l;
+        shorter.extent = extent;
+        shorter.term = kernel_.terms.loop(extent);
+        substitute(kernel_.terms, p.nest, l.term, term_table::value(shorter.term));
+        for (auto& g : guards) g = substituted(kernel_.terms, g, l.term, term_table::value(shorter.term));
+        if (p.lanes.term == l.term) p.lanes = shorter;
+        for (auto& t : p.tile)
+            if (t.term == l.term) t = shorter;
+    }
+
+    /// Writes a tile whole if all of `of_tile` allow it, else element by element.
+    void points_where_cut(const tile_plan& p, const std::vector<affine>& of_tile, const std::vector<affine>& per_step) {
+        std::string whole;
+        for (const auto& g : of_tile) whole += (whole.empty() ? "" : " && ") + condition(for_whole_tile(p, g));
+        open({});
+        interior_and_border(p, per_step);
+        const auto fast = close();
+        open({});
+        points(p);
+        line("if (" + whole + ") {\n" + fast + "} else {\n" + close() + "}");
     }
 
     /// Writes the tile. If its reads are padded and the padding depends on loops of the tile, there are two versions: one without conditions for tiles

@@ -20,6 +20,7 @@ struct compute_location {
     enum class kind : std::uint8_t { stay, inlined, root, at } type = kind::stay;
     std::size_t stage = 0; ///< for kind::at: the stage in whose loop nest to compute
     std::size_t iter = 0;
+    bool likely = true; ///< false: the stage would be computed once more for each result that reads it
 };
 
 /// The only reader of `s`, or the only root stage that contains all readers; npos if there is none.
@@ -46,6 +47,15 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
     const auto& target = state.stages()[reader];
     const bool attached = target.placement == stage::place::at;
 
+    // Inside this number of iterations a reduction is computed again, and another stage has too few elements for vectors.
+    double most_iterations = 1;
+    for (const auto& a : state.dag().ops[s].axes) most_iterations *= static_cast<double>(a.extent);
+    if (!has_reduce_loop(state.stages()[s])) most_iterations /= 4;
+    double iterations = 1;
+    const auto add = [&](std::size_t at, std::size_t i, std::vector<compute_location>& to) {
+        to.push_back({compute_location::kind::at, at, i, faithful || iterations <= most_iterations});
+    };
+
     std::vector<compute_location> outer_options;
     bool taken = !attached; // an option exists for the location before the first loop (for a root stage: the root)
     if (attached) {
@@ -54,10 +64,11 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
         for (std::size_t i = 0; i < outer.iters.size(); ++i) {
             const auto& v = outer.var_of(i);
             if (v.extent != 1) taken_outer = false;
+            iterations *= static_cast<double>(v.extent);
             if (outer.iters[i].var == target.at_var) taken = taken_outer;
             if (v.reduce || outer.iters[i].annotation == loop_annotation::unroll || state.has_attached(target.at_stage, i)) break;
             if (faithful ? v.extent == 1 : taken_outer) continue;
-            outer_options.push_back({compute_location::kind::at, target.at_stage, i});
+            add(target.at_stage, i, outer_options);
             taken_outer = true;
         }
     }
@@ -74,13 +85,22 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
         in_reduction = in_reduction || v.reduce;
         if (target.iters[i].annotation == loop_annotation::unroll) break;
         if (v.extent != 1) taken = false;
+        if (!v.reduce) iterations *= static_cast<double>(v.extent);
         if (faithful ? v.extent != 1 && !(attached && !v.reduce && outermost_part(target.iters[i].var)) : !taken) {
-            out.push_back({compute_location::kind::at, reader, i});
+            add(reader, i, out);
             taken = true;
         }
         if (state.has_attached(reader, i)) break; // an attached reader of this loop would run before a deeper location
     }
     out.insert(out.end(), outer_options.begin(), outer_options.end());
+    if (faithful) return;
+    std::vector<compute_location> unlikely; // behind the likely ones, where a uniform sample does not reach
+    std::size_t to = 0;
+    for (const auto& l : out) {
+        if (l.likely) out[to++] = l;
+        else unlikely.push_back(l);
+    }
+    std::copy(unlikely.begin(), unlikely.end(), out.begin() + static_cast<std::ptrdiff_t>(to));
 }
 
 /// The options of a stage; the first is its current location. `faithful`: the second is an explicit root, as in Ansor. Otherwise the second is

@@ -80,6 +80,8 @@ inline access_form form_of(const operation& op, const expr_node& read) {
 /// Threads  immutable after construction
 class access_analysis {
 public:
+    static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+
     explicit access_analysis(const compute_dag& dag) : facts_(dag.ops.size()) {
         for (std::size_t i = 0; i < dag.ops.size(); ++i) {
             facts_[i].axes.reserve(dag.ops[i].axes.size());
@@ -97,6 +99,9 @@ public:
     [[nodiscard]] bool needs_tiling(std::size_t op) const { return facts_[op].needs_tiling; }
     /// True if each read is adjacent in memory to the previous one along the innermost space axis (e.g. pooling of channels-last images).
     [[nodiscard]] bool reads_contiguously(std::size_t op) const { return facts_[op].reads_contiguously; }
+    /// The innermost axis of the rows whose reductions `op` reads, e.g. of the row sums that softmax divides by: the last axis of those values, if the
+    /// innermost axis of `op` is none of theirs. npos: it reads none, or reduces itself.
+    [[nodiscard]] std::size_t row_axis(std::size_t op) const { return facts_[op].row_axis; }
     /// The operations that read `op`, ascending.
     [[nodiscard]] const std::vector<std::size_t>& readers(std::size_t op) const { return facts_[op].readers; }
 
@@ -125,6 +130,8 @@ private:
         bool strictly_inlineable = false;
         bool needs_tiling = false;
         bool reads_contiguously = false;
+        bool follows_reduction = false; ///< reduces, or reads an operation that does
+        std::size_t row_axis = npos;
         bool read_in_place = true; ///< every read of the tensor is simple, in axis order, and uses each axis of the reader once
         std::vector<std::int64_t> axes;
         std::vector<std::size_t> readers;
@@ -169,6 +176,13 @@ private:
             }
         });
         auto& f = facts_[i];
+        f.follows_reduction = !op.reduce_axes.empty();
+        for (std::size_t k = 0; k < sources.size(); ++k) {
+            f.follows_reduction = f.follows_reduction || facts_[sources[k]].follows_reduction;
+            if (!op.reduce_axes.empty() || !facts_[sources[k]].follows_reduction || seen[k].empty() || seen[k].back()) continue;
+            for (std::size_t a = 0; a < seen[k].size(); ++a)
+                if (seen[k][a]) f.row_axis = a;
+        }
         f.reads_contiguously = contiguous && !sources.empty();
         f.strictly_inlineable = sources.empty() || (simple && ordered && !costly);
         int missing = 0;

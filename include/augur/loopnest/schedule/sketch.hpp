@@ -37,6 +37,9 @@ struct sketch_options {
     /// Adds, for each tiling of a product that reads an input along the reduction, a sketch that copies the part of that input which a block of
     /// outer tiles needs, in the order of the tiles (CHR), e.g. K of an attention product Q K^T. Ansor has this rule for GPUs only.
     bool copy_operands = false;
+    /// Adds, for an output that reads reductions of its own rows, such as softmax, a split of its rows into blocks, so that stages can be computed for one
+    /// block: while one row is folded to a number, the processor works at another.
+    bool block_rows = false;
 };
 
 /// A loop structure of a kernel.
@@ -44,6 +47,9 @@ struct sketch {
     step_list steps;                                 ///< split lengths that are still open are 0
     loop_state state;                                ///< after `steps`; splits for an rfactor have length 1, since open ones cannot be factored
     std::shared_ptr<const access_analysis> accesses; ///< of `state.dag()`
+    /// False for a structure that another sketch makes needless: a factored reduction whose space loops occupy all cores, or a product that gathers an
+    /// operand which another sketch copies.
+    bool likely = true;
 };
 
 namespace detail {
@@ -71,7 +77,7 @@ public:
         while (!current_.empty() && failure_.detail.empty()) {
             next_.clear();
             for (const auto& p : current_) {
-                if (p.at < 0) out.push_back({open_rfactor_splits(p.state.steps()), p.state, p.accesses});
+                if (p.at < 0) out.push_back({open_rfactor_splits(p.state.steps()), p.state, p.accesses, p.likely});
                 else visit(p);
                 if (out.size() + next_.size() > options_.most) return error{errc::limit, "more than " + std::to_string(options_.most) + " sketches"};
             }
@@ -87,6 +93,7 @@ private:
         loop_state state;
         std::shared_ptr<const access_analysis> accesses;
         std::ptrdiff_t at;
+        bool likely = true;
     };
 
     sketch_options options_;
@@ -122,12 +129,28 @@ private:
         }
         if (!op.constant_index.empty()) return keep(unroll_constant_index(p), p.at - 1);
 
+        if (options_.block_rows && p.accesses->output(at) && p.accesses->row_axis(at) != access_analysis::npos) {
+            partial q = p;
+            const auto rows = number(p.accesses->row_axis(at));
+            apply(q, split_step{p.at, rows, st.vars[st.iters[static_cast<std::size_t>(rows)].var].extent, {0}, true});
+            keep(std::move(q), p.at - 1);
+            return others(p, at, false);
+        }
+        others(p, at, p.likely);
+    }
+
+    /// The sketches of Ansor's rules for a stage that is not inlined.
+    void others(partial p, std::size_t at, bool likely) {
+        p.likely = likely;
+        const auto& st = p.state.stages()[at];
         const bool tiled = p.accesses->needs_tiling(at);
         const bool cached = has_cache_write(p.state.steps(), at);
         const auto consumer = tiled ? fusion_consumer(p, at) : loop_state::npos;
         if (!cached && needs_rfactor(st, tiled)) {
-            keep(rfactor(p, false), p.at - 1);
-            keep(rfactor(p, true), p.at - 1);
+            auto base = p;
+            base.likely = p.likely && few_space_iterations(st);
+            keep(rfactor(base, false), p.at - 1);
+            keep(rfactor(base, true), p.at - 1);
         }
         if (!tiled) {
             if (options_.tile_plain_reductions && has_reduce_loop(st) && p.accesses->reads_contiguously(at)) keep(tile_plain_reduction(p), p.at - 1);
@@ -158,45 +181,61 @@ private:
     /// Keeps a sketch whose stage `at` is tiled, and, if that reads an input along the reduction, the same sketch with a copy of that input. The copy
     /// is made inside the `outer` outermost tile loops, which are loops of stage `outer_stage`.
     void keep_tiled(partial p, std::size_t at, std::size_t outer_stage, std::size_t outer) {
-        const auto operand = options_.copy_operands ? strided_operand(p.state.dag(), at) : loop_state::npos;
-        if (operand != loop_state::npos) {
+        const auto operand = options_.copy_operands ? strided_operand(p.state.dag(), at) : read_operand{};
+        if (operand.op != loop_state::npos) {
+            constexpr double enough_uses = 8; // the copy costs a store and a load for each element
             partial q = p;
-            insert(q, cache_read_step{number(operand), "local", {number(at)}});
-            apply(q, compute_at_step{number(operand) + 1, number(outer_stage) + 1, number(outer) - 1});
+            insert(q, cache_read_step{number(operand.op), "local", {number(at)}});
+            apply(q, compute_at_step{number(operand.op) + 1, number(outer_stage) + 1, number(outer) - 1});
+            (operand.uses < enough_uses ? q : p).likely = false;
             keep(std::move(p), number(at) - 1);
             return keep(std::move(q), number(at));
         }
         keep(std::move(p), number(at) - 1);
     }
 
+    /// An operand of a product.
+    struct read_operand {
+        std::size_t op = loop_state::npos;
+        double uses = 1; ///< number of results that read an element
+    };
+
     /// The input of the product `at` that is not constant and whose last index is a reduce axis, while its other indices contain the innermost space
-    /// axis: its elements for neighbouring results are not adjacent. npos if there is none.
-    static std::size_t strided_operand(const compute_dag& dag, std::size_t at) {
+    /// axis: its elements for neighbouring results are not adjacent. `op` is npos if there is none.
+    static read_operand strided_operand(const compute_dag& dag, std::size_t at) {
         const auto& op = dag.ops[at];
         const auto innermost = number(op.axes.size()) - 1;
-        std::size_t found = loop_state::npos;
+        read_operand found;
         walk(op.body, [&](const expr_node& n) {
             if (n.op != expr_op::read || n.operands.size() < 2) return;
             const auto plain = [](const expr& e) { return e->op == expr_op::axis; };
-            if (!std::all_of(n.operands.begin(), n.operands.end(), plain) || n.operands.back()->integer <= innermost) return;
-            if (std::none_of(n.operands.begin(), n.operands.end(), [&](const expr& e) { return e->integer == innermost; })) return;
+            const auto has = [&](std::int64_t axis) {
+                return std::any_of(n.operands.begin(), n.operands.end(), [&](const expr& e) { return e->integer == axis; });
+            };
+            if (!std::all_of(n.operands.begin(), n.operands.end(), plain) || n.operands.back()->integer <= innermost || !has(innermost)) return;
             const auto source = dag.index_of(static_cast<int>(n.integer));
-            if (dag.ops[source].placeholder() && !dag.ops[source].constant) found = source;
+            if (!dag.ops[source].placeholder() || dag.ops[source].constant) return;
+            found = {source, 1};
+            for (std::int64_t a = 0; a < innermost; ++a)
+                if (!has(a)) found.uses *= static_cast<double>(op.axes[static_cast<std::size_t>(a)].extent);
         });
         return found;
     }
 
+    /// The iterations of the space loops or of the reduce loops of `s`.
+    static double iterations(const stage& s, bool reduce) {
+        double n = 1;
+        for (const auto& iter : s.iters)
+            if (s.vars[iter.var].reduce == reduce) n *= static_cast<double>(s.vars[iter.var].extent);
+        return n;
+    }
+
+    [[nodiscard]] bool few_space_iterations(const stage& s) const { return iterations(s, false) <= static_cast<double>(options_.num_cores) * 16; }
+
     [[nodiscard]] bool needs_rfactor(const stage& s, bool tiled) const {
-        constexpr double most = 9e18;
-        double space = 1;
-        double reduce = 1;
-        for (const auto& iter : s.iters) {
-            auto& length = s.vars[iter.var].reduce ? reduce : space;
-            length = (std::min)(most, length * static_cast<double>(s.vars[iter.var].extent));
-        }
-        const auto cores = static_cast<double>(options_.num_cores);
-        if (tiled) return has_reduce_loop(s) && space <= reduce && space <= cores * 16;
-        return reduce > 1 && reduce > cores;
+        const auto reduce = iterations(s, true);
+        if (tiled) return has_reduce_loop(s) && iterations(s, false) <= reduce && few_space_iterations(s);
+        return reduce > 1 && reduce > static_cast<double>(options_.num_cores);
     }
 
     static bool has_cache_write(const std::vector<transform_step>& steps, std::size_t stage_index) {

@@ -11,8 +11,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,7 +31,6 @@
 #include <augur/loopnest/schedule/state.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/space/concepts.hpp>
-#include <augur/space/factorisation.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -62,7 +62,8 @@ class ansor_cursor;
 /// Decisions, in this order:
 ///
 ///     sketch            one of `sketches()`
-///     tile_size         each open split, in step order; the value is the index of a `factorisation`
+///     tile_size         each open split, in step order; the value is the index of a `factorisation` of the extent, or, for a space axis with large
+///                       prime factors, of a slightly larger number: the last tile is then cut
 ///     compute_location  each stage that is neither inlined nor tiled nor in need of tiling, last first: unchanged, inlined, or in a reader's loop
 ///     parallel          each root stage whose outermost loop is a space loop: fuses value + 1 loops and makes them parallel. `preferred` is the
 ///                       value of Ansor's rule, which sampling uses
@@ -81,10 +82,18 @@ public:
         if (options.max_innermost < 1 || options.max_vectorize < 1)
             return error{errc::invalid_argument, "innermost and vector lengths: expected at least 1, got " + std::to_string(options.max_innermost) +
                                                      " and " + std::to_string(options.max_vectorize)};
-        auto sketches = generate_sketches(dag, {options.num_cores, options.max_sketches, !options.faithful, !options.faithful});
+        const bool more = !options.faithful;
+        auto sketches = generate_sketches(
+            dag,
+            {.num_cores = options.num_cores, .most = options.max_sketches, .tile_plain_reductions = more, .copy_operands = more, .block_rows = more});
         if (!sketches) return sketches.error();
         ansor_space out(std::move(dag), options);
-        for (auto& s : *sketches) out.plans_.push_back(out.make_plan(std::move(s)));
+        detail::sketch_planner planner(options.max_innermost, options.faithful);
+        for (const bool likely : {true, false}) {
+            for (auto& s : *sketches)
+                if ((s.likely || options.faithful) == likely) out.plans_.push_back(planner.plan(out.dag_, std::move(s)));
+            if (likely) out.likely_ = out.plans_.size();
+        }
         return out;
     }
 
@@ -117,33 +126,10 @@ private:
 
     std::shared_ptr<const compute_dag> dag_;
     ansor_options options_;
-    std::vector<detail::sketch_plan> plans_;
-    std::map<std::pair<std::int64_t, std::size_t>, std::shared_ptr<const factorisation>> tiles_; ///< by extent and number of lengths
+    std::vector<detail::sketch_plan> plans_; ///< the likely ones first
+    std::size_t likely_ = 0;                 ///< number of likely plans
 
     ansor_space(std::shared_ptr<const compute_dag> dag, ansor_options options) : dag_(std::move(dag)), options_(options) {}
-
-    [[nodiscard]] detail::sketch_plan make_plan(sketch s) {
-        detail::sketch_plan p;
-        for (std::size_t i = 0; i < s.steps.steps.size(); ++i) {
-            const auto* split = std::get_if<split_step>(&s.steps.steps[i]);
-            if (split == nullptr || split->lengths.front() != 0) continue;
-            auto& tiles = tiles_[{split->extent, split->lengths.size()}];
-            if (!tiles) tiles = std::make_shared<const factorisation>(split->extent, split->lengths.size(), options_.max_innermost);
-            p.splits.push_back({i, tiles});
-        }
-        for (std::size_t i = s.state.stages().size(); i-- > 0;) {
-            if (s.state.dag().ops[i].placeholder() || s.state.stages()[i].placement == stage::place::inlined) continue;
-            if (detail::is_cache_read(s.steps.steps, i)) {
-                p.copies.push_back(i);
-                continue;
-            }
-            if (!detail::is_tiled(s.state, i) && !s.accesses->needs_tiling(i)) p.movable.push_back(i);
-        }
-        p.steps = std::move(s.steps);
-        p.state = std::move(s.state);
-        p.accesses = std::move(s.accesses);
-        return p;
-    }
 
     [[nodiscard]] result<ansor_cursor> walk(std::span<const std::uint64_t> decisions) const;
 };
@@ -151,7 +137,7 @@ private:
 /// A position in the decision tree of an `ansor_space`.
 class ansor_cursor {
 public:
-    explicit ansor_cursor(const ansor_space& space) : space_(&space) { ask(decision_kind::sketch, space.plans_.size()); }
+    explicit ansor_cursor(const ansor_space& space) : space_(&space) { ask({decision_kind::sketch, space.plans_.size(), 0, true, space.likely_}); }
 
     /// The open decision; empty at a leaf.
     [[nodiscard]] std::optional<decision> next() const noexcept { return pending_; }
@@ -165,7 +151,9 @@ public:
             enter(phase::tiles);
         } else if (phase_ == phase::tiles) {
             const auto& open = plan_->splits[at_++];
-            open.tiles->lengths_of(value, std::get_if<split_step>(&filled_[open.step])->lengths);
+            auto& split = *std::get_if<split_step>(&filled_[open.step]);
+            open.tiles->lengths_of(value, split.lengths);
+            moved_ = moved_ || split.extent % std::accumulate(split.lengths.begin(), split.lengths.end(), std::int64_t{1}, std::multiplies<>()) != 0;
         } else {
             for (const auto& step : emits(value)) {
                 apply(step);
@@ -217,7 +205,7 @@ private:
     const detail::sketch_plan* plan_ = nullptr;
     phase phase_ = phase::sketch;
     std::size_t at_ = 0; ///< index within the phase: of a split, of an entry of `movable`, or of a stage
-    bool moved_ = false; ///< some extents are unknown until bound inference runs
+    bool moved_ = false; ///< some extents are unknown until bound inference runs: of attached stages, or of tiles that the end of an axis cuts
     std::vector<transform_step> filled_;
     loop_state state_;
     loop_state view_; ///< for a faithful space: the sketch with the chosen locations and the extents that Ansor knows
@@ -226,8 +214,9 @@ private:
     std::optional<decision> pending_;
     std::string broken_;
 
-    void ask(decision_kind kind, std::uint64_t options, std::uint64_t preferred = 0, bool sampled = true) {
-        pending_ = decision{kind, options, preferred, sampled};
+    void ask(decision d) {
+        if (d.likely == d.options) d.likely = 0;
+        pending_ = d;
     }
     void enter(phase p) {
         phase_ = p;
@@ -263,7 +252,10 @@ private:
     void advance() {
         pending_.reset();
         if (phase_ == phase::tiles) {
-            if (at_ < plan_->splits.size()) return ask(decision_kind::tile_size, plan_->splits[at_].tiles->count());
+            if (at_ < plan_->splits.size()) {
+                const auto& tiles = *plan_->splits[at_].tiles;
+                return ask({decision_kind::tile_size, tiles.count(), 0, true, tiles.likely()});
+            }
             begin_locations();
         }
         if (phase_ == phase::locations && broken_.empty()) {
@@ -288,7 +280,8 @@ private:
         state_ = loop_state(space_->dag_);
         for (const auto& step : filled_) apply(step);
         filled_.clear();
-        moved_ = std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.placement == stage::place::at; });
+        moved_ =
+            moved_ || std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.placement == stage::place::at; });
         if (space_->options_.faithful && !plan_->movable.empty()) view_ = plan_->state;
         enter(phase::locations);
     }
@@ -296,7 +289,8 @@ private:
     void ask_location(std::size_t s) {
         const auto& seen = space_->options_.faithful ? view_ : state_;
         locations_ = detail::compute_locations(seen, *plan_->accesses, s, space_->options_.faithful);
-        ask(decision_kind::compute_location, locations_.size());
+        const auto likely = std::count_if(locations_.begin(), locations_.end(), [](const auto& l) { return l.likely; });
+        ask({decision_kind::compute_location, locations_.size(), 0, true, static_cast<std::uint64_t>(likely)});
     }
 
     bool ask_parallel() {
@@ -315,13 +309,13 @@ private:
             if (state_.has_attached(at_, i)) break;
         }
         if (most == 0) return false;
-        ask(decision_kind::parallel, most, preferred, false);
+        ask({decision_kind::parallel, most, preferred, false});
         return true;
     }
 
     bool ask_unroll() {
         if (!detail::has_reduce_loop(state_.stages()[at_])) return false;
-        ask(decision_kind::unroll, unroll_steps.size());
+        ask({decision_kind::unroll, unroll_steps.size()});
         return true;
     }
 
@@ -338,7 +332,7 @@ private:
             length *= v.extent;
             ++short_loops_;
         }
-        ask(decision_kind::vectorize, short_loops_ > 1 ? short_loops_ - 1 : 1);
+        ask({decision_kind::vectorize, short_loops_ > 1 ? short_loops_ - 1 : 1});
         return true;
     }
 };

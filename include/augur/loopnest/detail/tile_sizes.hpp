@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_TILE_SIZES_HPP
+#define AUGUR_LOOPNEST_DETAIL_TILE_SIZES_HPP
+
+/// @file
+/// The options of an open split: factorisations of the extent, or of a slightly larger number if the extent has large prime factors.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/space/factorisation.hpp>
+
+namespace augur::inline v0::loopnest::detail {
+
+/// The number that is factored instead of `extent` when tiles may be cut at the end of an axis: `extent` itself if all its prime factors are at most
+/// 7, else the number up to an eighth larger with the most divisors. An axis of 127 can be tiled like one of 132; by its own divisors it cannot be
+/// tiled at all.
+[[nodiscard]] inline std::int64_t well_divisible(std::int64_t extent) {
+    auto rest = extent;
+    for (const std::int64_t p : {2, 3, 5, 7})
+        while (rest % p == 0) rest /= p;
+    constexpr std::int64_t most = std::int64_t{1} << 24; // an axis beyond has enough divisors or enough work
+    if (rest == 1 || extent <= 8 || extent > most) return extent;
+    auto best = extent;
+    std::size_t divisors = 0;
+    for (auto n = extent; n <= extent + extent / 8; ++n) {
+        std::size_t count = 1;
+        rest = n;
+        for (std::int64_t p = 2; p * p <= rest; ++p) {
+            std::size_t power = 1;
+            for (; rest % p == 0; rest /= p) ++power;
+            count *= power;
+        }
+        if (rest > 1) count *= 2;
+        if (count > divisors) {
+            best = n;
+            divisors = count;
+        }
+    }
+    return best;
+}
+
+/// The lengths that an open split may have. The first `likely()` options are the factorisations of `well_divisible(extent)`; behind them are those of
+/// the extent itself that differ.
+class tile_sizes {
+public:
+    tile_sizes(std::int64_t extent, std::size_t lengths, std::int64_t max_innermost, bool exact)
+        : first_(exact ? extent : well_divisible(extent), lengths, max_innermost) {
+        if (first_.extent() == extent) return;
+        exact_.emplace(extent, lengths, max_innermost);
+        for (std::uint64_t i = 0; i < exact_->count(); ++i)
+            if (!first_.index_of(exact_->lengths_of(i))) others_.push_back(i);
+    }
+
+    [[nodiscard]] std::uint64_t count() const noexcept { return first_.count() + others_.size(); }
+    [[nodiscard]] std::uint64_t likely() const noexcept { return first_.count(); }
+
+    /// pre: index < count(), out has the number of lengths
+    void lengths_of(std::uint64_t index, std::span<std::int64_t> out) const {
+        if (index < first_.count()) first_.lengths_of(index, out);
+        else exact_->lengths_of(others_[static_cast<std::size_t>(index - first_.count())], out);
+    }
+
+    [[nodiscard]] std::optional<std::uint64_t> index_of(std::span<const std::int64_t> lengths) const {
+        if (const auto i = first_.index_of(lengths)) return i;
+        const auto i = exact_ ? exact_->index_of(lengths) : std::nullopt;
+        if (!i) return std::nullopt;
+        return first_.count() + static_cast<std::uint64_t>(std::lower_bound(others_.begin(), others_.end(), *i) - others_.begin());
+    }
+
+    /// pre: index < count()
+    [[nodiscard]] std::uint64_t neighbour(std::uint64_t index, random_engine& rng) const {
+        if (index < first_.count()) return first_.neighbour(index, rng);
+        const auto near = exact_->neighbour(others_[static_cast<std::size_t>(index - first_.count())], rng);
+        return index_of(exact_->lengths_of(near)).value_or(index);
+    }
+
+private:
+    factorisation first_;
+    std::optional<factorisation> exact_;
+    std::vector<std::uint64_t> others_; ///< indices in `exact_`, ascending
+};
+
+} // namespace augur::inline v0::loopnest::detail
+
+#endif
