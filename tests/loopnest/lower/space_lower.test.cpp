@@ -12,6 +12,8 @@
 
 #include <doctest/doctest.h>
 
+#include <augur/loopnest/detail/epilogue.hpp>
+
 #include "kernels.hpp"
 
 using namespace augur;
@@ -19,6 +21,7 @@ using namespace augur;
 using namespace augur::loopnest;
 
 TEST_CASE("space: samples of every operator compute what the definition says") {
+    int epilogues = 0;
     for (const auto& text : small_kernels) {
         CAPTURE(text);
         const auto dag = dag_of(text);
@@ -40,13 +43,21 @@ TEST_CASE("space: samples of every operator compute what the definition says") {
                 CAPTURE(list);
                 const auto k = lower(*s);
                 if (!k) FAIL(k.error().detail);
-                const auto got = interpret(*k, inputs);
-                if (!got) FAIL(got.error().detail);
-                REQUIRE(got->size() == want.size());
-                double worst = 0;
-                for (std::size_t o = 0; o < want.size(); ++o) worst = (std::max)(worst, largest_error((*got)[o], want[o]));
-                REQUIRE(worst <= 2e-5);
+                const auto check = [&](const lowered_kernel& kernel) {
+                    const auto got = interpret(kernel, inputs);
+                    if (!got) FAIL(got.error().detail);
+                    REQUIRE(got->size() == want.size());
+                    double worst = 0;
+                    for (std::size_t o = 0; o < want.size(); ++o) worst = (std::max)(worst, largest_error((*got)[o], want[o]));
+                    REQUIRE(worst <= 2e-5);
+                };
+                check(*k);
+                const auto fused = loopnest::detail::with_epilogues(*k);
+                const bool any = std::any_of(fused.nests.begin(), fused.nests.end(), [](const lowered_nest& n) { return n.epilogue.has_value(); });
+                if (any) check(fused);
+                epilogues += any ? 1 : 0;
             }
         }
     }
+    CHECK(epilogues > 300);
 }

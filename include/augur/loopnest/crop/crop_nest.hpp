@@ -17,6 +17,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/loopnest/codegen/c_options.hpp>
 #include <augur/loopnest/crop/detail/crop_statement.hpp>
+#include <augur/loopnest/detail/epilogue.hpp>
 #include <augur/loopnest/detail/tile_plan.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 #include <augur/program/nest/features_of_nest.hpp>
@@ -40,7 +41,7 @@ namespace detail {
 template <class Sink>
 class crop_visitor {
 public:
-    crop_visitor(const lowered_kernel& k, const c_options& o, Sink& sink) : kernel_(k), planner_(o), sink_(sink) {}
+    crop_visitor(const lowered_kernel& k, const c_options& o, Sink& sink) : kernel_(with_epilogues(k)), planner_(o), sink_(sink) {}
 
     void run() {
         for (const auto& b : kernel_.buffers) sink_.buffer((std::max)(std::int64_t{4}, 4 * b.elements));
@@ -155,6 +156,7 @@ private:
         remainder.reduce_loops.push_back(left);
         remainder.neutral_in_registers = false;
         p.sum_lanes.extent = whole;
+        p.nest.epilogue.reset();
         lane_sums(p, width, vectors);
         tile(remainder);
     }
@@ -187,10 +189,10 @@ private:
             statement(p, partial, partials, last);
         };
         body(body, 0, false);
-        if (partials > 1) body(body, 0, true);
+        if (partials > 1 || p.nest.epilogue) body(body, 0, true);
     }
 
-    /// Visits one step of the reduction; with `last`, the addition of the partial sums.
+    /// Visits one step of the reduction; with `last`, the addition of the partial sums and the epilogue.
     void statement(const tile_plan& p, int partial, std::int64_t partials, bool last) {
         const auto& n = p.nest;
         crop_statement s(kernel_.terms, open_);
@@ -201,7 +203,7 @@ private:
             return;
         }
         nest_access sum = result;
-        if (partials > 1) { // partial sums have a buffer, which features_of_nest holds in registers when enough are free
+        if (partials > 1 || n.epilogue) { // partial sums have a buffer, which features_of_nest holds in registers when enough are free
             sum = {static_cast<std::uint32_t>(kernel_.buffers.size()), element_type::f32, 0, {}, true};
             std::int64_t stride = 1;
             const auto digit = [&](int term, std::int64_t extent) {
@@ -211,15 +213,16 @@ private:
             };
             if (p.lanes.term >= 0) digit(p.lanes.term, p.lanes.extent);
             for (const auto& l : p.tile) digit(l.term, l.extent);
-            if (!last) digit(partial, partials);
-            else {
+            if (!last) {
+                if (partial >= 0) digit(partial, partials);
+            } else {
                 std::uint32_t v = s.load(result);
                 for (std::int64_t k = 0; k < partials; ++k, sum.offset += stride) {
                     auto from = sum;
                     from.begins = false;
                     v = s.combined(n.combine, v, s.load(from));
                 }
-                s.store(result, v);
+                s.store(result, n.epilogue ? s.finished(*n.epilogue, v) : v);
                 sink_.statement(s.take(share(n.guards)));
                 return;
             }

@@ -20,6 +20,7 @@
 
 #include <augur/core/number.hpp>
 #include <augur/loopnest/codegen/c_options.hpp>
+#include <augur/loopnest/detail/epilogue.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -28,7 +29,7 @@ namespace detail {
 
 class c_text {
 protected:
-    c_text(lowered_kernel k, const c_options& o) : kernel_(std::move(k)), options_(o) {}
+    c_text(lowered_kernel k, const c_options& o) : kernel_(with_epilogues(std::move(k))), options_(o) {}
 
     /// Declarations and statements of one C block; declarations are written first.
     struct scope {

@@ -209,11 +209,31 @@ protected:
         std::size_t i = 0;
         each_vector(p, 0, [&](const lanes& l) {
             for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
-            if (across == p.tile.size()) store(n.buffer, n.index, l, {sums[i], l.width > 1});
+            if (across == p.tile.size() && !n.epilogue) store(n.buffer, n.index, l, {sums[i], l.width > 1});
             ++i;
         });
+        if (n.epilogue) finish(p, across, sums);
         if (across < p.tile.size()) store_transposed(p, across, sums);
         loaded_.clear();
+    }
+
+    /// Applies the epilogue to the results `sums` of a tile, and stores them unless they are to be transposed.
+    void finish(const tile_plan& p, std::size_t across, const std::vector<std::string>& sums) {
+        const auto& n = p.nest;
+        each_read(*n.epilogue, [&](const lowered_expr& r) { // lanes apart, as of a tensor that is added
+            if (r.buffer == lowered_nest::result_buffer) return;
+            if (const auto rows = adjacent_rows(p, r.index); rows < p.tile.size())
+                tile_reads_.push_back({r.buffer, r.index, load_transposed(p, rows, r.buffer, r.index)});
+        });
+        vector_ = 0;
+        each_vector(p, 0, [&](const lanes& l) {
+            const auto& sum = sums[vector_];
+            const auto v = finished(n, l, {sum, l.width > 1});
+            if (across == p.tile.size()) store(n.buffer, n.index, l, v);
+            else line(sum + " = " + widened(v, l.width) + ";");
+            ++vector_;
+        });
+        tile_reads_.clear();
     }
 
     /// Writes a tile without a reduction; a copy whose lanes are apart where it reads is transposed in registers.
@@ -355,7 +375,7 @@ protected:
         const char* fold = n.combine == reducer::sum ? "aug_fold_sum" : n.combine == reducer::max ? "aug_fold_max" : "aug_fold_min";
         for (std::size_t i = 1; i < parts.size(); ++i) line(combined(n.combine, parts.front(), {parts[i], true}, width));
         line(combined(n.combine, sums.front(), {fold + std::to_string(width) + "(" + parts.front() + ")", false}, 1));
-        store(n.buffer, n.index, lanes{}, {sums.front(), false});
+        store(n.buffer, n.index, lanes{}, finished(n, lanes{}, {sums.front(), false}));
         loaded_.clear();
     }
 
@@ -392,7 +412,7 @@ protected:
                 guarded(test(true), [&] { line(combined(n.combine, sum, value(n.value, lanes{}), 1)); });
             };
             enter(enter, 0);
-            store(n.buffer, n.index, lanes{}, {sum, false});
+            store(n.buffer, n.index, lanes{}, finished(n, lanes{}, {sum, false}));
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
             if (depth < loops.size()) return loop(loops[depth].term, loops[depth].extent, false, [&] { self(self, depth + 1); });

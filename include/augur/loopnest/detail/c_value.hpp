@@ -42,6 +42,16 @@ protected:
     std::vector<int> tile_terms_;                            ///< tile loops; a read independent of them is kept in a register; empty: no effect
     bool in_place_ = false;                                  ///< write reads in place, without a local variable
 
+    /// The vectors of one read of an epilogue, in the order of the tile's vectors.
+    struct tile_read {
+        int buffer;
+        affine index;
+        std::vector<std::string> names;
+    };
+    std::vector<tile_read> tile_reads_; ///< reads of the epilogue that are loaded for the whole tile
+    value_text result_;                 ///< the result of the reduction that the epilogue reads
+    std::size_t vector_ = 0;            ///< its place in the tile
+
     affine at_lane(const affine& a, const lanes& l, int lane) {
         if (l.term < 0) return known(a);
         fixed_.emplace_back(l.term, l.first + lane);
@@ -260,6 +270,9 @@ protected:
             return {"(float)(" + sum_text(at_lane(e.index, l, 0)) + ")", false};
         }
         case expr_op::read: {
+            if (e.buffer == lowered_nest::result_buffer) return result_;
+            for (const auto& r : tile_reads_)
+                if (r.buffer == e.buffer && r.index == e.index) return {r.names[vector_], l.width > 1};
             const auto in_place = std::exchange(in_place_, in_place_ || guarded);
             auto v = read(e.buffer, e.index, l);
             in_place_ = in_place;
@@ -300,6 +313,13 @@ protected:
         }
         default: return {"0.0f", false};
         }
+    }
+
+    /// The value to store for the result of a reduction.
+    value_text finished(const lowered_nest& n, const lanes& l, value_text result) {
+        if (!n.epilogue) return result;
+        result_ = std::move(result);
+        return value(*n.epilogue, l);
     }
 
     static std::string combined(reducer r, const std::string& acc, const value_text& v, int width) {

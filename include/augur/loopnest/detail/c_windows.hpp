@@ -167,7 +167,7 @@ protected:
                 if (t.parts[i].takers.size() > 1) give(t.parts[i], {t.parts[i].name, t.parts[i].width > 1});
         }
         std::size_t i = 0;
-        each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {sums[i++], l.width > 1}); });
+        each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, finished(n, l, {sums[i++], l.width > 1})); });
         loaded_.clear();
     }
 };

@@ -69,6 +69,25 @@ inline std::size_t sum_loop(const term_table& terms, const lowered_nest& n, cons
     return loops.size();
 }
 
+/// True if the loops reduce over few steps, such as a depthwise window: a tile then runs all of them.
+inline bool is_short_reduction(const std::vector<lowered_loop>& loops) {
+    constexpr std::int64_t most_steps = 96; // a window of 7 x 7, or of 3 x 3 and 8 channels of a group
+    std::int64_t steps = 1;
+    for (const auto& l : loops)
+        if (l.reduce) steps = (std::min)(steps * l.extent, most_steps + 1);
+    return steps <= most_steps;
+}
+
+/// True if the tiles of a reduction with these loops run all its steps, so that no partial sum goes through memory.
+inline bool stays_in_registers(const std::vector<lowered_loop>& loops) {
+    const auto reduces = [](const lowered_loop& l) { return l.reduce && l.term >= 0; };
+    const auto first = std::find_if(loops.begin(), loops.end(), reduces);
+    if (std::any_of(first, loops.end(), [](const lowered_loop& l) { return !l.attached.empty(); })) return false;
+    if (is_short_reduction(loops)) return true;
+    const auto behind = std::find_if(first, loops.end(), [](const lowered_loop& l) { return !l.reduce && l.term >= 0; });
+    return std::none_of(behind, loops.end(), reduces);
+}
+
 /// Replaces the loop variable `term` in `a`.
 inline affine substituted(term_table& terms, const affine& a, int term, const affine& replacement) {
     return terms.substitute(a, [&](int t) { return t == term ? replacement : term_table::value(t); });
@@ -81,12 +100,14 @@ inline void substitute(term_table& terms, lowered_nest& n, int term, const affin
     n.index = substituted(terms, n.index, term, replacement);
     for (auto& g : n.guards) g = substituted(terms, g, term, replacement);
     substitute(terms, n.value, term, replacement);
+    if (n.epilogue) substitute(terms, *n.epilogue, term, replacement);
 }
 
 /// The nest that stores the neutral value of the reduction `n` to its results, over the space loops from `depth` on.
 inline lowered_nest neutral_nest(const term_table& terms, const lowered_nest& n, std::size_t depth) {
     lowered_nest clear = n;
     clear.combine = reducer::none;
+    clear.epilogue.reset();
     clear.value = {};
     clear.value.op = expr_op::constant;
     clear.value.value = identity_of(n.combine);

@@ -187,12 +187,8 @@ private:
     /// Moves all reduce loops of a short reduction, such as a depthwise window, next to the first one. All space loops behind it then form the register
     /// tile, and no partial sum goes through memory. A long reduction keeps its outer part outside, where the schedule blocks it for the caches.
     static void gather_short_reduction(std::vector<lowered_loop>& loops) {
-        constexpr std::int64_t most_steps = 96; // a window of 7 x 7, or of 3 x 3 and 8 channels of a group
+        if (!is_short_reduction(loops)) return;
         const auto reduces = [](const lowered_loop& l) { return l.reduce; };
-        std::int64_t steps = 1;
-        for (const auto& l : loops)
-            if (l.reduce) steps = (std::min)(steps * l.extent, most_steps + 1);
-        if (steps > most_steps) return;
         std::vector<lowered_loop>
             space; // behind the first reduce loop; not std::stable_partition: clang reports a deprecated function inside libstdc++ 12
         auto to = std::find_if(loops.begin(), loops.end(), reduces);

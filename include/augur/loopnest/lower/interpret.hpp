@@ -75,13 +75,14 @@ private:
         }
     }
 
-    float value(const lowered_expr& e) {
-        const auto at = [&](std::size_t i) { return value(e.operands[i]); };
+    /// @param result  what an epilogue reads as the result of its reduction
+    float value(const lowered_expr& e, const float* result = nullptr) {
+        const auto at = [&](std::size_t i) { return value(e.operands[i], result); };
         switch (e.op) {
         case expr_op::constant: return static_cast<float>(e.value);
         case expr_op::axis: return static_cast<float>(eval(e.index));
         case expr_op::read: {
-            const auto* p = element(e.buffer, e.index);
+            const auto* p = e.buffer == lowered_nest::result_buffer ? result : element(e.buffer, e.index);
             return p != nullptr ? *p : 0.0F;
         }
         case expr_op::add: return at(0) + at(1);
@@ -111,7 +112,17 @@ private:
 
     void enter(const lowered_nest& n, std::size_t depth) {
         if (!problem_.empty()) return;
-        if (depth == n.first_reduce() && n.combine != reducer::none) neutral(n, depth);
+        if (depth == n.first_reduce() && n.combine != reducer::none) {
+            results(n, depth, [&](float& x) { x = static_cast<float>(identity_of(n.combine)); });
+            step(n, depth);
+            if (n.epilogue) results(n, depth, [&](float& x) { x = value(*n.epilogue, &x); });
+            return;
+        }
+        step(n, depth);
+    }
+
+    /// Runs the loops from `depth` on.
+    void step(const lowered_nest& n, std::size_t depth) {
         if (depth == n.loops.size()) {
             for (const auto& g : n.guards)
                 if (eval(g) < 0) return;
@@ -139,17 +150,19 @@ private:
         }
     }
 
-    void neutral(const lowered_nest& n, std::size_t depth) {
+    /// Calls `f` for each result of the loops from `depth` on.
+    template <class F>
+    void results(const lowered_nest& n, std::size_t depth, const F& f) {
         if (depth == n.loops.size()) {
             for (const auto& g : n.guards)
                 if (!moves(n, g, kernel_.terms) && eval(g) < 0) return;
-            if (auto* p = element(n.buffer, n.index)) *p = static_cast<float>(identity_of(n.combine));
+            if (auto* p = element(n.buffer, n.index)) f(*p);
             return;
         }
         const auto& l = n.loops[depth];
         for (std::int64_t i = 0; i < (l.reduce ? 1 : l.extent) && may_go_on(); ++i) {
             if (l.term >= 0) terms_[static_cast<std::size_t>(l.term)] = i;
-            neutral(n, depth + 1);
+            results(n, depth + 1, f);
         }
     }
 };

@@ -67,6 +67,11 @@ struct lowered_nest {
     lowered_expr value;
     reducer combine = reducer::none;
     std::int64_t auto_unroll_max_step = -1;
+    /// The value that is stored instead of the finished result of a reduction, which it reads as `result_buffer`. Lowering makes none; code generation
+    /// does where results stay in registers.
+    std::optional<lowered_expr> epilogue;
+
+    static constexpr int result_buffer = -2;
 
     /// The position of the first reduce loop; `loops.size()` if there is none.
     [[nodiscard]] std::size_t first_reduce() const {

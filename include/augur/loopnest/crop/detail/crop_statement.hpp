@@ -67,6 +67,12 @@ public:
         return std::move(s_);
     }
 
+    /// The operation that computes an epilogue from the result `v` of a reduction.
+    std::uint32_t finished(const lowered_expr& epilogue, std::uint32_t v) {
+        result_ = v;
+        return value(epilogue);
+    }
+
     /// The operation that computes an expression; `none` for a constant.
     std::uint32_t value(const lowered_expr& e) {
         const auto at = [&](std::size_t i) { return value(e.operands[i]); };
@@ -81,7 +87,7 @@ public:
         switch (e.op) {
         case expr_op::constant: return none;
         case expr_op::axis: return add(instruction_class::convert, {});
-        case expr_op::read: return load(place(static_cast<std::uint32_t>(e.buffer), e.index));
+        case expr_op::read: return e.buffer == lowered_nest::result_buffer ? result_ : load(place(static_cast<std::uint32_t>(e.buffer), e.index));
         case expr_op::add:
         case expr_op::sub: return two(instruction_class::fadd);
         case expr_op::mul: return two(instruction_class::fmul);
@@ -105,6 +111,7 @@ private:
     const term_table& terms_;
     const std::vector<int>& open_;
     nest_statement s_;
+    std::uint32_t result_ = none;
 
     std::uint32_t add(instruction_class op, std::initializer_list<std::uint32_t> operands) { return s_.add(op, element_type::f32, operands); }
     std::uint32_t whole(std::initializer_list<std::uint32_t> operands) { return s_.add(instruction_class::ialu, element_type::i32, operands); }
