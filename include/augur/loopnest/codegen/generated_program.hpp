@@ -151,8 +151,13 @@ AUG_INLINE int64_t aug_lane(int64_t i, int64_t lanes) { return i < 0 ? 0 : i > l
     AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
         aug_v##N x = aug_set##N(other); \
         for (int64_t i = aug_lane(low, N), end = aug_lane(high, N); i < end; ++i) x[i] = p[i]; \
+        return x; } \
+    AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t mask, float other) { \
+        aug_v##N x = aug_set##N(other); \
+        for (int i = 0; i < N; ++i) if (mask >> i & 1) x[i] = p[i]; \
         return x; }
 #define AUG_LOAD_MASKED(N, LOAD) \
+    AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t mask, float other) { return (aug_v##N)LOAD(p, aug_set##N(other), mask); } \
     AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
         uint32_t mask = ((1u << aug_lane(high, N)) - 1) & ~((1u << aug_lane(low, N)) - 1); \
         return (aug_v##N)LOAD(p, aug_set##N(other), mask); }
@@ -162,6 +167,9 @@ AUG_LOAD_MASKED(4, __builtin_ia32_loadups128_mask)
 AUG_LOAD_MASKED(8, __builtin_ia32_loadups256_mask)
 #elif defined(__AVX__)
 #define AUG_LOAD_MASKED_AVX(N, LOAD, ...) \
+    AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t bits, float other) { \
+        aug_i##N lane = {__VA_ARGS__}, one = 1 << lane, mask = ((int32_t)bits & one) == one; \
+        return aug_pick##N(mask, (aug_v##N)LOAD((const aug_v##N *)p, mask), aug_set##N(other)); } \
     AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
         aug_i##N lane = {__VA_ARGS__}, mask = (lane >= (int32_t)aug_lane(low, N)) & (lane < (int32_t)aug_lane(high, N)); \
         return aug_pick##N(mask, (aug_v##N)LOAD((const aug_v##N *)p, mask), aug_set##N(other)); }

@@ -151,12 +151,19 @@ protected:
         if (std::none_of(bounds.begin(), bounds.end(), [&](const affine& b) { return kernel_.terms.depends(b, inner); }))
             return vectors(p, guards); // known outside the tile: padded_read selects a pointer there
         std::string inside;
+        std::vector<affine> crossed; // by every tile: they stay conditions of the lanes
         for (const auto& b : bounds) {
-            const auto text = "(" + sum_text(kernel_.terms.sweep(b, inner).first) + ") >= 0";
+            const auto least = kernel_.terms.sweep(b, inner).first;
+            if (least.is_constant() && least.constant < 0) {
+                crossed.push_back(b);
+                continue;
+            }
+            const auto text = condition(least);
             if (inside.find(text) == std::string::npos) inside += (inside.empty() ? "" : " && ") + text;
         }
+        if (inside.empty()) return vectors(p, guards);
         auto interior = p;
-        interior.nest.value = unpadded(p.nest.value);
+        interior.nest.value = unpadded(p.nest.value, crossed);
         open({});
         vectors(interior, guards);
         const auto fast = close();
@@ -179,11 +186,26 @@ protected:
                            [&](const lowered_expr& o) { return padding_bounds(o, bounds); });
     }
 
-    /// `e` with the first value of each select in its place.
-    static lowered_expr unpadded(const lowered_expr& e) {
-        if (e.op == expr_op::select) return unpadded(e.operands[1]);
+    /// `e` with only the conditions `kept` in its selects; the first value of a select without conditions is in its place.
+    static lowered_expr unpadded(const lowered_expr& e, const std::vector<affine>& kept) {
+        if (e.op != expr_op::select) {
+            auto out = e;
+            for (auto& o : out.operands) o = unpadded(o, kept);
+            return out;
+        }
+        const auto filtered = [&](const auto& self, const lowered_expr& c) -> std::optional<lowered_expr> {
+            if (c.op != expr_op::logical_and) return std::find(kept.begin(), kept.end(), c.index) != kept.end() ? std::optional(c) : std::nullopt;
+            auto a = self(self, c.operands[0]), b = self(self, c.operands[1]);
+            if (!a || !b) return a ? a : b;
+            auto both = c;
+            both.operands = {*std::move(a), *std::move(b)};
+            return both;
+        };
+        auto left = filtered(filtered, e.operands[0]);
+        if (!left) return unpadded(e.operands[1], kept);
         auto out = e;
-        for (auto& o : out.operands) o = unpadded(o);
+        out.operands[0] = *std::move(left);
+        out.operands[1] = unpadded(e.operands[1], kept);
         return out;
     }
 
@@ -278,6 +300,7 @@ protected:
     /// Writes the reduce loops around a tile. Its `results` sums have partial sums behind them in `sums`, which the steps use in turn.
     void reduce(const tile_plan& p, const std::vector<affine>& guards, const std::vector<std::string>& sums, std::size_t results,
                 const reduce_unrolling& unrolling) {
+        if (p.by_position && guards.empty()) return reduce_by_position(p, sums);
         std::size_t turn = 0; // number of reduction steps written so far
         const auto body = [&] {
             std::size_t i = turn++ % static_cast<std::size_t>(unrolling.partial) * results;
@@ -316,6 +339,45 @@ protected:
             }
         };
         enter(enter, 0);
+        loaded_.clear();
+    }
+
+    /// Writes all steps of a tile in the order of the image elements that they read. Each element is loaded once and then used for all results that it
+    /// takes part in; the filter stays in registers.
+    void reduce_by_position(const tile_plan& p, const std::vector<std::string>& sums) {
+        struct step {
+            affine place; // of the image element
+            std::vector<std::pair<int, std::int64_t>> fixed;
+            lanes at;
+            std::size_t result;
+        };
+        const auto product = windowed_product_of(kernel_.terms, p.nest, p.tile);
+        std::vector<step> steps;
+        const auto enter = [&](const auto& self, std::size_t depth) -> void {
+            if (depth < p.reduce_loops.size()) {
+                for (std::int64_t i = 0; i < p.reduce_loops[depth].extent; ++i) {
+                    fixed_.emplace_back(p.reduce_loops[depth].term, i);
+                    self(self, depth + 1);
+                    fixed_.pop_back();
+                }
+                return;
+            }
+            std::size_t result = 0;
+            each_vector(p, 0, [&](const lanes& l) { steps.push_back({at_lane(product->image->index, l, 0), fixed_, l, result++}); });
+        };
+        enter(enter, 0);
+        std::vector<std::size_t> order(steps.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return std::pair(steps[a].place.constant, a) < std::pair(steps[b].place.constant, b); });
+        const auto outside = fixed_;
+        held_buffer_ = product->filter->buffer;
+        for (const auto k : order) {
+            fixed_ = steps[k].fixed;
+            line(combined(p.nest.combine, sums[steps[k].result], value(p.nest.value, steps[k].at), steps[k].at.width));
+        }
+        held_buffer_ = -1;
+        fixed_ = outside;
         loaded_.clear();
     }
 

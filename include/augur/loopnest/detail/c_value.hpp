@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,7 @@ protected:
     };
     std::vector<std::pair<std::string, value_text>> loaded_; ///< reads that the current straight-line code already holds in a local variable
     std::vector<int> tile_terms_;                            ///< tile loops; a read independent of them is kept in a register; empty: no effect
+    int held_buffer_ = -1;                                   ///< reads of this buffer are kept in registers; -1: of none
     bool in_place_ = false;                                  ///< write reads in place, without a local variable
 
     /// The vectors of one read of an epilogue, in the order of the tile's vectors.
@@ -80,13 +83,19 @@ protected:
                 if (k == key) return v;
             if (in_place_) return {std::move(text), vector};
             value_text v{fresh("x"), vector};
-            const bool held = vector && l.width > 2 && !tile_terms_.empty() && !depends_on(index, tile_terms_);
+            const bool held = vector && l.width > 2 && (buffer == held_buffer_ || (!tile_terms_.empty() && !depends_on(index, tile_terms_)));
             line((held ? "" : "const ") + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
             if (held) line("aug_hold" + std::to_string(l.width) + "(" + v.text + ");");
             loaded_.emplace_back(std::move(key), v);
             return v;
         };
-        if (l.width == 1 || !moves_with_lanes(index, l)) return keep(scalar({name, offset}), scalar({name, offset}), false);
+        const auto same = [&]() -> value_text { // one element for all lanes
+            const auto text = scalar({name, offset});
+            if (buffer != held_buffer_ || l.width == 1) return keep(text, text, false);
+            const auto widened_text = "aug_set" + std::to_string(l.width) + "(" + text + ")";
+            return keep(widened_text, widened_text, true);
+        };
+        if (l.width == 1 || !moves_with_lanes(index, l)) return same();
         std::vector<affine> each;
         std::int64_t stride = 0;
         bool regular = true;
@@ -97,29 +106,28 @@ protected:
             if (i == 1) stride = distance.constant;
             regular = regular && distance.constant == stride * i;
         }
-        if (regular && stride == 0) return keep(scalar({name, offset}), scalar({name, offset}), false);
+        if (regular && stride == 0) return same();
         if (regular && stride == 1) {
             const auto text = "aug_load" + std::to_string(l.width) + "(" + name + " + " + std::to_string(offset) + ")";
             return keep(text, text, true);
         }
-        if (auto text = shuffled_read(buffer, each,
-                                      [&](const affine& from) {
-                                          const auto at = address(buffer, from);
-                                          const auto load =
-                                              "aug_load" + std::to_string(l.width) + "(" + at.first + " + " + std::to_string(at.second) + ")";
-                                          return keep(load, load, true).text;
-                                      });
-            !text.empty())
-            return keep(text, text, true);
+        const auto load = [&](const affine& from, bool held) -> std::string {
+            const auto at = address(buffer, from);
+            const auto text = "aug_load" + std::to_string(l.width) + "(" + at.first + " + " + std::to_string(at.second) + ")";
+            return held && std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& known) { return known.first == text; })
+                       ? std::string()
+                       : keep(text, text, true).text;
+        };
+        if (auto text = shuffled_read(buffer, each, false, load); !text.empty()) return keep(text, text, true);
         auto v = gather(l.width, [&](int i) { return scalar(address(buffer, each[static_cast<std::size_t>(i)])); });
         return keep(v.text, v.text, true);
     }
 
     /// A vector whose elements lie at constant distances within two neighbouring vectors of `buffer`, e.g. every second element, or the channel of a group
-    /// that several filters read: one or two loads and a shuffle. `load(offset)` loads a vector. Empty if the elements lie further apart, or if the
-    /// loads could leave the buffer.
+    /// that several filters read: one or two loads and a shuffle. `load(offset, held)` is the name of a loaded vector; empty if `held` and there is
+    /// none yet. Empty if the elements lie further apart, or if the loads could leave the buffer and are not `masked`.
     template <class F>
-    std::string shuffled_read(int buffer, const std::vector<affine>& each, const F& load) {
+    std::string shuffled_read(int buffer, const std::vector<affine>& each, bool masked, const F& load) {
         const auto width = static_cast<std::int64_t>(each.size());
         if (width < 4) return {};
         std::vector<std::int64_t> distance;
@@ -133,14 +141,21 @@ protected:
         if (vectors > 2) return {};
         const auto range = kernel_.terms.range(each.front() + affine(*low));
         const auto past = range.high + vectors * width - kernel_.buffers[static_cast<std::size_t>(buffer)].elements;
-        const auto back = (std::max)(past, std::int64_t{0}); // starts earlier, so that the last load ends inside the buffer
-        if (back > range.low || back + *high - *low >= vectors * width) return {};
-        const auto start = each.front() + affine(*low - back);
-        const auto first = load(start);
-        const auto second = vectors == 2 ? load(start + affine(width)) : first;
-        std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
-        for (const auto d : distance) text += ", " + std::to_string(d - *low + back);
-        return text + ")";
+        const auto back = masked ? 0 : (std::max)(past, std::int64_t{0}); // starts earlier, so that the last load ends inside the buffer
+        if ((!masked && back > range.low) || back + *high - *low >= vectors * width) return {};
+        const auto ahead = vectors * width - 1 - (*high - *low); // an earlier pair of loads may begin that much before the first element
+        const auto shuffled = [&](std::int64_t shift, bool held) -> std::string {
+            const auto start = each.front() + affine(*low - shift);
+            const auto first = load(start, held);
+            const auto second = vectors == 2 && !first.empty() ? load(start + affine(width), held) : first;
+            if (first.empty() || second.empty()) return {};
+            std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
+            for (const auto d : distance) text += ", " + std::to_string(d - *low + shift);
+            return text + ")";
+        };
+        for (auto shift = back; shift <= ahead; ++shift)
+            if (auto text = shuffled(shift, true); !text.empty()) return text;
+        return shuffled(back, false);
     }
 
     std::string condition(const lowered_expr& e, const lanes& l, int lane) {
@@ -213,33 +228,88 @@ protected:
         return {"aug_load" + std::to_string(l.width) + "(" + name + " + " + offset + ")", true};
     }
 
-    /// A padded read of adjacent elements whose conditions move with the lanes, as at the border of a row: the lanes that lie inside are loaded, the
-    /// others have the padding constant. Empty if the lanes inside are not neighbours.
+    /// The conditions of a padded read along its lanes. Element i of memory, counted from that of lane 0, is read if each of `low` is at most i, each
+    /// of `high` is above i, and each of `all` is true.
+    struct lane_bounds {
+        std::vector<std::string> low, high, all;
+        std::int64_t known_low = 0;
+        std::int64_t known_high = std::numeric_limits<std::int64_t>::max();
+    };
+
+    /// The bounds of the condition `c`, if its affine parts change by one from element to element; the lanes are `stride` elements apart.
+    bool bounds_of(const lowered_expr& c, const lanes& l, std::int64_t stride, lane_bounds& out) {
+        if (c.op == expr_op::logical_and) return bounds_of(c.operands[0], l, stride, out) && bounds_of(c.operands[1], l, stride, out);
+        if (c.op != expr_op::less_equal) return false;
+        const auto begin = at_lane(c.index, l, 0);
+        const auto step = at_lane(c.index, l, 1) - begin;
+        if (!step.is_constant() || !(at_lane(c.index, l, l.width - 1) - begin == affine(step.constant * (l.width - 1)))) return false;
+        if (begin.is_constant() && step.constant == stride) {
+            out.known_low = (std::max)(out.known_low, -begin.constant);
+            return true;
+        }
+        if (begin.is_constant() && step.constant == -stride) {
+            out.known_high = (std::min)(out.known_high, begin.constant + 1);
+            return true;
+        }
+        const auto text = named(home(begin), "const int64_t", sum_text(begin));
+        if (step.constant == 0) out.all.push_back("(" + text + " >= 0)");
+        else if (step.constant == stride) out.low.push_back("-" + text);
+        else if (step.constant == -stride) out.high.push_back(text + " + 1");
+        else return false;
+        return true;
+    }
+
+    /// A padded read whose conditions move with the lanes, as at the border of a row: the lanes that lie inside are loaded, the others have the padding
+    /// constant. Lanes at a constant distance are shuffled out of such loads. Empty if the lanes inside are not neighbours.
     value_text masked_read(const lowered_expr& e, const lanes& l) {
         const auto& from = e.operands[1];
         if (from.op != expr_op::read || e.operands[2].op != expr_op::constant) return {};
-        const auto first = at_lane(from.index, l, 0);
+        std::vector<affine> each;
+        for (int i = 0; i < l.width; ++i) each.push_back(at_lane(from.index, l, i));
+        const auto stride = each[1] - each[0];
+        if (!stride.is_constant() || stride.constant < 1) return {};
         for (int i = 1; i < l.width; ++i)
-            if (!(at_lane(from.index, l, i) - first == affine(i))) return {};
-        std::string low = "0", high = std::to_string(l.width), all;
-        const auto narrow = [&](const auto& self, const lowered_expr& c) -> bool {
-            if (c.op == expr_op::logical_and) return self(self, c.operands[0]) && self(self, c.operands[1]);
-            if (c.op != expr_op::less_equal) return false;
-            const auto begin = at_lane(c.index, l, 0);
-            const auto step = at_lane(c.index, l, 1) - begin;
-            if (!step.is_constant() || !(at_lane(c.index, l, l.width - 1) - begin == affine(step.constant * (l.width - 1)))) return false;
-            const auto text = named(home(begin), "const int64_t", sum_text(begin));
-            if (step.constant == 0) all += (all.empty() ? "(" : " && (") + text + " >= 0)";
-            else if (step.constant == 1) low = low == "0" ? "-" + text : "(" + low + " > -" + text + " ? " + low + " : -" + text + ")";
-            else if (step.constant == -1) high = "(" + text + " + 1 < " + high + " ? " + text + " + 1 : " + high + ")";
-            else return false;
-            return true;
+            if (!(each[static_cast<std::size_t>(i)] - each[0] == affine(stride.constant * i))) return {};
+        lane_bounds bounds;
+        if (!bounds_of(e.operands[0], l, stride.constant, bounds)) return {};
+        const auto load = [&](const affine& at) {
+            const auto ahead = (at - each[0]).constant;
+            const auto shift = ahead == 0 ? "" : " - " + std::to_string(ahead);
+            const auto used = (each.back() - at).constant + 1; // what lies behind may lie behind the buffer
+            const auto first = std::clamp(bounds.known_low - ahead, std::int64_t{0}, std::int64_t{l.width});
+            const auto last = std::clamp((std::min)(bounds.known_high - ahead, used), std::int64_t{0}, std::int64_t{l.width});
+            std::string low = std::to_string(first), high = std::to_string(last), all;
+            for (const auto& b : bounds.all) all += (all.empty() ? "" : " && ") + b;
+            const auto place = address(from.buffer, at);
+            const auto to = place.first + " + " + std::to_string(place.second);
+            if (bounds.low.empty() && bounds.high.empty()) {
+                if (all.empty() && first == 0 && last == l.width) return "aug_load" + std::to_string(l.width) + "(" + to + ")";
+                const auto mask = std::to_string(((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1)) + "u";
+                return "aug_load_mask" + std::to_string(l.width) + "(" + to + ", " + (all.empty() ? mask : all + " ? " + mask + " : 0u") + ", " +
+                       number(e.operands[2].value) + ")";
+            }
+            for (const auto& b : bounds.low) low = low == "0" ? b + shift : "(" + low + " > " + b + shift + " ? " + low + " : " + b + shift + ")";
+            for (const auto& b : bounds.high) high = "(" + b + shift + " < " + high + " ? " + b + shift + " : " + high + ")";
+            return "aug_load_some" + std::to_string(l.width) + "(" + to + ", " + low + ", " +
+                   (all.empty() ? high : "(" + all + ") ? " + high + " : 0") + ", " + number(e.operands[2].value) + ")";
         };
-        if (!narrow(narrow, e.operands[0])) return {};
-        const auto place = address(from.buffer, first);
-        return {"aug_load_some" + std::to_string(l.width) + "(" + place.first + " + " + std::to_string(place.second) + ", " + low + ", " +
-                    (all.empty() ? high : "(" + all + ") ? " + high + " : 0") + ", " + number(e.operands[2].value) + ")",
-                true};
+        if (stride.constant == 1) {
+            auto text = load(each[0]);
+            if (in_place_) return {std::move(text), true};
+            for (const auto& [known, v] : loaded_)
+                if (known == text) return v;
+            const value_text v{fresh("x"), true};
+            line("const aug_v" + std::to_string(l.width) + " " + v.text + " = " + text + ";");
+            loaded_.emplace_back(std::move(text), v);
+            return v;
+        }
+        auto text = shuffled_read(from.buffer, each, true, [&](const affine& at, bool held) {
+            if (held) return std::string();
+            const auto name = fresh("x");
+            line("const aug_v" + std::to_string(l.width) + " " + name + " = " + load(at) + ";");
+            return name;
+        });
+        return {std::move(text), true};
     }
 
     static std::string widened(const value_text& v, int width) {
@@ -281,7 +351,12 @@ protected:
         case expr_op::add: return infix(" + ");
         case expr_op::sub: return infix(" - ");
         case expr_op::mul: return infix(" * ");
-        case expr_op::div: return infix(" / ");
+        case expr_op::div: {
+            const auto& by = e.operands[1]; // a product is some ten times as fast; it differs by one unit in the last place
+            if (by.op != expr_op::constant || !(std::abs(by.value) > 1e-30) || std::abs(by.value) > 1e30) return infix(" / ");
+            const auto a = at(0);
+            return {"(" + a.text + " * " + number(1 / by.value) + ")", a.vector};
+        }
         case expr_op::min: return call("min", {at(0), at(1)}, l.width);
         case expr_op::max: return call("max", {at(0), at(1)}, l.width);
         case expr_op::exp: return call("exp", {at(0)}, l.width);

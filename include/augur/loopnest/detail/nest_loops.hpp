@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -128,16 +129,14 @@ inline const lowered_expr* only_read(const lowered_expr& e) {
     return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
 }
 
-/// The overlap of the reads of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.
-inline std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile, std::span<const lowered_loop> reduce) {
+/// The overlap of one read of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.
+inline std::vector<tile_window> windows_of(const affine& read, const std::vector<lowered_loop>& tile, std::span<const lowered_loop> reduce) {
     std::vector<tile_window> out(tile.size());
-    const auto* read = only_read(n.value);
-    if (read == nullptr) return out;
     std::vector<bool> taken(reduce.size(), false);
     for (std::size_t i = 0; i < tile.size(); ++i) {
-        const auto step = read->index.factor(tile[i].term);
+        const auto step = read.factor(tile[i].term);
         for (std::size_t k = 0; k < reduce.size(); ++k) {
-            const auto reduce_factor = read->index.factor(reduce[k].term);
+            const auto reduce_factor = read.factor(reduce[k].term);
             if (taken[k] || reduce_factor <= 0 || step % reduce_factor != 0 || step / reduce_factor < 1 || step / reduce_factor >= reduce[k].extent)
                 continue;
             taken[k] = true;
@@ -145,6 +144,30 @@ inline std::vector<tile_window> windows_of(const lowered_nest& n, const std::vec
             break;
         }
     }
+    return out;
+}
+
+/// As above, for a reduction that combines a single read.
+inline std::vector<tile_window> windows_of(const lowered_nest& n, const std::vector<lowered_loop>& tile, std::span<const lowered_loop> reduce) {
+    const auto* read = only_read(n.value);
+    return read == nullptr ? std::vector<tile_window>(tile.size()) : windows_of(read->index, tile, reduce);
+}
+
+/// A product of an image, whose windows overlap between the results of a tile, and a filter that all of them share, as in a depthwise convolution.
+struct windowed_product {
+    const lowered_expr* image = nullptr;
+    const lowered_expr* filter = nullptr;
+};
+inline std::optional<windowed_product> windowed_product_of(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& tile) {
+    if (n.combine != reducer::sum || n.value.op != expr_op::mul) return std::nullopt;
+    windowed_product out{only_read(n.value.operands[0]), only_read(n.value.operands[1])};
+    if (out.image == nullptr || out.filter == nullptr) return std::nullopt;
+    const auto moves = [&](const lowered_expr& read) {
+        return terms.depends(read.index,
+                             [&](int t) { return std::any_of(tile.begin(), tile.end(), [&](const lowered_loop& l) { return l.term == t; }); });
+    };
+    if (moves(*out.filter)) std::swap(out.image, out.filter);
+    if (moves(*out.filter) || !moves(*out.image)) return std::nullopt;
     return out;
 }
 

@@ -38,7 +38,8 @@ struct tile_plan {
     lowered_loop lanes;                     ///< the vectorised loop; term -1: scalar code
     lowered_loop sum_lanes;                 ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
     bool neutral_in_registers = false;
-    std::vector<cut> cuts; ///< splits not yet applied, ordered by `at`; until then their loops have the full extent
+    bool by_position = false; ///< the steps are written in the order of the image elements that they read; all reduce loops are unrolled
+    std::vector<cut> cuts;    ///< splits not yet applied, ordered by `at`; until then their loops have the full extent
 
     /// The nest of the loops of `outer` from `depth` on and of all inner loops.
     [[nodiscard]] lowered_nest inner_nest(std::size_t depth) const {
@@ -129,7 +130,8 @@ public:
                 p.outer.push_back(l);
             }
         }
-        if (tiled) split_reduction(terms, p, shape);
+        p.by_position = shape.by_position && p.neutral_in_registers;
+        if (tiled && !p.by_position) split_reduction(terms, p, shape);
         return p;
     }
 
@@ -162,6 +164,10 @@ public:
         const auto vectors = choose_.vectors(p.lanes.term < 0 ? 1 : p.lanes.extent);
         reduce_unrolling out{p.reduce_loops.size(), vectors, vectors, 1};
         for (const auto& l : p.tile) out.sums *= l.extent;
+        if (p.by_position && !guarded) {
+            out.first_unrolled = 0;
+            return out;
+        }
         std::int64_t length = 1;
         for (const auto& l : p.reduce_loops) length *= l.extent;
         auto written = out.sums;
@@ -181,6 +187,8 @@ public:
     }
 
 private:
+    static constexpr std::int64_t registers_of_filter = 16; ///< largest filter that may stay in registers
+
     const c_options& options_;
     tile_chooser choose_;
 
@@ -236,6 +244,17 @@ private:
         for (const auto& l : rows) extents.push_back(l.extent);
         const auto windows = windows_of(c.nest, rows, c.reduce());
         if (overlap(windows)) return choose_.of_windows(lanes, extents, windows, c.steps());
+        if (const auto product = windowed_product_of(c.terms, c.nest, rows); product && v < c.loops.size() && c.steps() <= registers_of_filter) {
+            const auto image_windows = windows_of(product->image->index, rows, c.reduce());
+            const auto moves = [&](const lowered_expr& e) { return c.terms.depends(e.index, [&](int t) { return t == c.loops[v].term; }); };
+            const auto step = product->image->index.factor(c.loops[v].term);
+            const bool across = std::any_of(c.reduce().begin(), c.reduce().end(),
+                                            [&](const lowered_loop& l) { return product->image->index.factor(l.term) == step; });
+            if (overlap(image_windows) && moves(*product->image)) {
+                auto shape = choose_.of_windowed_products(lanes, extents, image_windows, c.steps(), moves(*product->filter), across);
+                if (shape.lanes > 0) return shape;
+            }
+        }
         bool own_vectors = false;
         each_read(c.nest.value, [&](const lowered_expr& e) {
             const auto moves = [&](const lowered_loop& l) { return c.terms.depends(e.index, [&](int t) { return t == l.term; }); };

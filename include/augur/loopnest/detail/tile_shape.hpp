@@ -20,7 +20,8 @@ namespace augur::inline v0::loopnest::detail {
 struct tile_shape {
     std::int64_t lanes = 1;
     std::vector<std::int64_t> parts;
-    double cycles = 0; ///< estimate for all results: of one reduce step (`of_products`), or of the reduction (`of_windows`)
+    double cycles = 0; ///< estimate for all results: of one reduce step (`of_products`, `of_windowed_products`), or of the reduction (`of_windows`)
+    bool by_position = false; ///< each element of the image is loaded once, for all results that it takes part in
 };
 
 /// A loop of a tile whose reads overlap between iterations, as pooling windows do: an iteration reads `length` positions, and consecutive
@@ -101,6 +102,46 @@ public:
             if (cycles >= least) continue;
             least = shape.cycles = cycles;
             best = std::move(shape);
+        }
+        return best;
+    }
+
+    /// The fastest tile shape for products of overlapping windows and a filter that stays in registers: each element of the image is loaded once for
+    /// all results of a tile. `lanes` is 0 if the filter does not fit.
+    ///
+    /// @param steps          reduce steps, the positions of a window
+    /// @param filter_vectors whether the filter differs between lanes; else its elements are broadcast
+    /// @param across         whether windows also overlap along the lanes: loads are then unaligned
+    [[nodiscard]] tile_shape of_windowed_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents,
+                                                  const std::vector<tile_window>& windows, std::int64_t steps, bool filter_vectors,
+                                                  bool across) const {
+        tile_shape best{0, {}, std::numeric_limits<double>::infinity(), true};
+        std::vector<std::int64_t> parts(extents.size(), 1);
+        for (std::int64_t width = 1; width <= 4; ++width) {
+            const auto lanes = (std::min)(total_lanes, width * width_);
+            const auto whole = vectors(lanes);
+            const auto filter = steps * (filter_vectors ? whole : 1);
+            const auto each = [&](const auto& self, std::size_t i, std::int64_t left) -> void {
+                if (i < extents.size()) {
+                    for (parts[i] = (std::min)(extents[i], left); parts[i] >= 1; --parts[i]) self(self, i + 1, left / parts[i]);
+                    parts[i] = 1;
+                    return;
+                }
+                const auto rows_of_lanes = static_cast<double>(total_lanes / lanes * whole + vectors(total_lanes % lanes));
+                double loads = rows_of_lanes * static_cast<double>(steps), results = rows_of_lanes;
+                double tiles = static_cast<double>((total_lanes + lanes - 1) / lanes);
+                for (std::size_t k = 0; k < extents.size(); ++k) {
+                    const auto rest = extents[k] % parts[k];
+                    const auto positions = extents[k] / parts[k] * windows[k].positions(parts[k]) + (rest > 0 ? windows[k].positions(rest) : 0);
+                    loads *= static_cast<double>(positions) / static_cast<double>(windows[k].length);
+                    results *= static_cast<double>(extents[k]);
+                    tiles *= static_cast<double>((extents[k] + parts[k] - 1) / parts[k]);
+                }
+                const auto busy = (std::max)(results * static_cast<double>(steps), loads * (across ? 2 : 1)) / 2;
+                const auto cycles = (busy + tiles * (4 + static_cast<double>(filter) / 2)) / static_cast<double>(steps);
+                if (cycles < best.cycles) best = {lanes, parts, cycles, true};
+            };
+            if (const auto room = registers_ - 2 - filter; room >= whole) each(each, 0, room / whole);
         }
         return best;
     }

@@ -97,8 +97,8 @@ public:
     [[nodiscard]] bool strictly_inlineable(std::size_t op) const { return facts_[op].strictly_inlineable; }
     /// True if `op` reuses data: it reduces and some read misses a space axis longer than 1, or the reads of two tensors miss such an axis.
     [[nodiscard]] bool needs_tiling(std::size_t op) const { return facts_[op].needs_tiling; }
-    /// True if each read is adjacent in memory to the previous one along the innermost space axis (e.g. pooling of channels-last images).
-    [[nodiscard]] bool reads_contiguously(std::size_t op) const { return facts_[op].reads_contiguously; }
+    /// True if each read moves along its innermost dimension with the innermost space axis, as pooling does in any layout.
+    [[nodiscard]] bool reads_along_rows(std::size_t op) const { return facts_[op].reads_along_rows; }
     /// The innermost axis of the rows whose reductions `op` reads, e.g. of the row sums that softmax divides by: the last axis of those values, if the
     /// innermost axis of `op` is none of theirs. npos: it reads none, or reduces itself.
     [[nodiscard]] std::size_t row_axis(std::size_t op) const { return facts_[op].row_axis; }
@@ -129,7 +129,7 @@ private:
         bool placeholder = false;
         bool strictly_inlineable = false;
         bool needs_tiling = false;
-        bool reads_contiguously = false;
+        bool reads_along_rows = false;
         bool follows_reduction = false; ///< reduces, or reads an operation that does
         std::size_t row_axis = npos;
         bool read_in_place = true; ///< every read of the tensor is simple, in axis order, and uses each axis of the reader once
@@ -150,7 +150,7 @@ private:
         bool simple = true;
         bool ordered = true;
         bool costly = false;
-        bool contiguous = !op.axes.empty();
+        bool along_rows = !op.axes.empty() && op.axes.back().extent > 1;
         std::vector<std::size_t> sources;
         std::vector<std::vector<bool>> seen; // (sources, space axes): true where the reads of a tensor contain the axis
         walk(op.body, [&](const expr_node& n) {
@@ -159,7 +159,12 @@ private:
             const auto form = detail::form_of(op, n);
             simple = simple && form.simple;
             ordered = ordered && form.in_order && !form.twice;
-            contiguous = contiguous && !n.operands.empty() && detail::shifted_axis(n.operands.back()) == op.axes.size() - 1;
+            bool moves = false;
+            if (!n.operands.empty())
+                walk(n.operands.back(), [&](const expr_node& x) {
+                    moves = moves || (x.op == expr_op::axis && static_cast<std::size_t>(x.integer) + 1 == op.axes.size());
+                });
+            along_rows = along_rows && moves;
             const auto source = dag.index_of(static_cast<int>(n.integer));
             auto at = static_cast<std::size_t>(std::find(sources.begin(), sources.end(), source) - sources.begin());
             if (at == sources.size()) {
@@ -183,7 +188,7 @@ private:
             for (std::size_t a = 0; a < seen[k].size(); ++a)
                 if (seen[k][a]) f.row_axis = a;
         }
-        f.reads_contiguously = contiguous && !sources.empty();
+        f.reads_along_rows = along_rows && !sources.empty();
         f.strictly_inlineable = sources.empty() || (simple && ordered && !costly);
         int missing = 0;
         for (const auto& axes : seen) {

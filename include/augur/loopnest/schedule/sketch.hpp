@@ -31,8 +31,8 @@ namespace augur::inline v0::loopnest {
 struct sketch_options {
     std::int64_t num_cores = 1; ///< cores of the target; a reduction is factored if its space loops have too few iterations for them
     std::size_t most = 4096;    ///< largest number of sketches; more are an error (the number is exponential in the number of reductions)
-    /// Adds a tiling SRS for plain reductions whose data is contiguous along the innermost space axis, e.g. pooling of channels-last images. Space
-    /// loops are then innermost and can be vectorised. Ansor leaves this to LLVM.
+    /// Adds a tiling SRS for plain reductions that read along the innermost space axis, such as pooling. Space loops are then innermost: they can be
+    /// vectorised, and neighbouring windows share their reads. Ansor leaves this to LLVM.
     bool tile_plain_reductions = false;
     /// Adds, for each tiling of a product that reads an input along the reduction, a sketch that copies the part of that input which a block of
     /// outer tiles needs, in the order of the tiles (CHR), e.g. K of an attention product Q K^T. Ansor has this rule for GPUs only.
@@ -153,7 +153,7 @@ private:
             keep(rfactor(base, true), p.at - 1);
         }
         if (!tiled) {
-            if (options_.tile_plain_reductions && has_reduce_loop(st) && p.accesses->reads_contiguously(at)) keep(tile_plain_reduction(p), p.at - 1);
+            if (options_.tile_plain_reductions && has_reduce_loop(st) && p.accesses->reads_along_rows(at)) keep(tile_plain_reduction(p), p.at - 1);
             return keep(p, p.at - 1);
         }
         if (consumer == loop_state::npos) {
@@ -307,9 +307,11 @@ private:
         return p;
     }
 
-    /// SRS: splits each space loop into two, with the reduction between the halves.
+    /// SRS: splits each space loop into two, with the reduction between the halves. The tiles are computed inside those of an element-wise reader, such
+    /// as the division of an average.
     partial tile_plain_reduction(partial p) {
         const auto st = p.state.stages()[static_cast<std::size_t>(p.at)];
+        std::vector<std::int64_t> splits;
         std::vector<std::int64_t> outer;
         std::vector<std::int64_t> reduce;
         std::vector<std::int64_t> inner;
@@ -320,6 +322,7 @@ private:
                 reduce.push_back(loop++);
                 continue;
             }
+            splits.push_back(number(p.state.steps().size()));
             apply(p, split_step{p.at, loop, v.extent, {0}, true});
             outer.push_back(loop++);
             inner.push_back(loop++);
@@ -327,6 +330,10 @@ private:
         outer.insert(outer.end(), reduce.begin(), reduce.end());
         outer.insert(outer.end(), inner.begin(), inner.end());
         apply(p, reorder_step{p.at, std::move(outer)});
+        if (const auto consumer = fusion_consumer(p, static_cast<std::size_t>(p.at)); consumer != loop_state::npos) {
+            follow(p, consumer, splits, 1);
+            apply(p, compute_at_step{p.at, number(consumer), number(splits.size()) - 1});
+        }
         return p;
     }
 
