@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <augur/loopnest/detail/epilogue.hpp>
 #include <augur/loopnest/lower/interpret.hpp>
 #include <augur/loopnest/ir/operators.hpp>
 #include <augur/loopnest/codegen/naive_evaluator.hpp>
@@ -33,15 +34,17 @@ TEST_CASE("lower: random schedules of every operator compute what the definition
             for (const auto& step : s.steps()) kinds.insert(std::visit([](const auto& x) { return std::string(x.kind); }, step));
             const auto k = lower(s);
             REQUIRE(k);
-            const auto got = interpret(*k, inputs);
-            if (!got) FAIL(got.error().detail);
-            REQUIRE(got->size() == want.size());
-            double worst = 0;
-            for (std::size_t o = 0; o < want.size(); ++o) worst = (std::max)(worst, largest_error((*got)[o], want[o]));
-            if (!(worst <= 2e-5)) {
-                std::string list;
-                list = to_json(s.schedule());
-                FAIL("error ", worst, " with\n", list);
+            for (const auto& kernel : {*k, loopnest::detail::with_epilogues(*k)}) {
+                const auto got = interpret(kernel, inputs);
+                if (!got) FAIL(got.error().detail);
+                REQUIRE(got->size() == want.size());
+                double worst = 0;
+                for (std::size_t o = 0; o < want.size(); ++o) worst = (std::max)(worst, largest_error((*got)[o], want[o]));
+                if (!(worst <= 2e-5)) {
+                    std::string list;
+                    list = to_json(s.schedule());
+                    FAIL("error ", worst, " with\n", list);
+                }
             }
         }
         CHECK(kinds.size() >= 6); // splits, fusions, reorders, attachments: the fuzzer must not starve

@@ -300,7 +300,6 @@ protected:
     /// Writes the reduce loops around a tile. Its `results` sums have partial sums behind them in `sums`, which the steps use in turn.
     void reduce(const tile_plan& p, const std::vector<affine>& guards, const std::vector<std::string>& sums, std::size_t results,
                 const reduce_unrolling& unrolling) {
-        if (p.by_position && guards.empty()) return reduce_by_position(p, sums);
         std::size_t turn = 0; // number of reduction steps written so far
         const auto body = [&] {
             std::size_t i = turn++ % static_cast<std::size_t>(unrolling.partial) * results;
@@ -314,6 +313,7 @@ protected:
             tile_terms_.clear();
         };
         const auto enter = [&](auto&& self, std::size_t depth) -> void {
+            if (p.window_loops > 0 && guards.empty() && depth == unrolling.first_unrolled) return reduce_by_position(p, depth, sums);
             if (depth == p.reduce_loops.size()) {
                 if (guards.empty()) return body();
                 std::string guard_text;
@@ -342,9 +342,9 @@ protected:
         loaded_.clear();
     }
 
-    /// Writes all steps of a tile in the order of the image elements that they read. Each element is loaded once and then used for all results that it
-    /// takes part in; the filter stays in registers.
-    void reduce_by_position(const tile_plan& p, const std::vector<std::string>& sums) {
+    /// Writes the steps of the reduce loops from `first` on in the order of the image elements that they read. Each element is loaded once and then used
+    /// for all results that it takes part in; the filter stays in registers.
+    void reduce_by_position(const tile_plan& p, std::size_t first, const std::vector<std::string>& sums) {
         struct step {
             affine place; // of the image element
             std::vector<std::pair<int, std::int64_t>> fixed;
@@ -365,7 +365,7 @@ protected:
             std::size_t result = 0;
             each_vector(p, 0, [&](const lanes& l) { steps.push_back({at_lane(product->image->index, l, 0), fixed_, l, result++}); });
         };
-        enter(enter, 0);
+        enter(enter, first);
         std::vector<std::size_t> order(steps.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(),

@@ -90,21 +90,18 @@ inline std::optional<lowered_nest> with_epilogue(term_table& terms, const lowere
     if (!images) return std::nullopt;
 
     auto out = reader;
-    const auto result = [&](const auto& self, lowered_expr& e) -> void {
-        if (e.op == expr_op::read && e.buffer == n.buffer) {
-            e.buffer = lowered_nest::result_buffer;
-            e.index = {};
-        }
-        for (auto& o : e.operands) self(self, o);
-    };
-    result(result, out.value);
-    std::vector<std::pair<int, affine>> by_term;
-    for (const auto& i : *images) by_term.emplace_back(i.term, i.value);
     const auto image = [&](int t) {
-        const auto found = std::find_if(by_term.begin(), by_term.end(), [&](const auto& x) { return x.first == t; });
-        return found == by_term.end() ? term_table::value(t) : found->second;
+        const auto found = std::find_if(images->begin(), images->end(), [&](const loop_image& i) { return i.term == t; });
+        return found == images->end() ? term_table::value(t) : found->value;
     };
+    lowered_expr result;
+    result.op = expr_op::read;
+    result.buffer = lowered_nest::result_buffer;
     const auto replace = [&](const auto& self, lowered_expr& e) -> void {
+        if (e.op == expr_op::read && e.buffer == n.buffer) {
+            e = n.epilogue ? *n.epilogue : result;
+            return;
+        }
         e.index = terms.substitute(e.index, image);
         for (auto& o : e.operands) self(self, o);
     };
@@ -132,7 +129,8 @@ inline lowered_kernel with_epilogues(lowered_kernel k) {
         const auto attached = reader.loops[depth - 1].attached.back();
         const auto& n = k.nests[attached];
         std::size_t readers = 0;
-        for (const auto& other : k.nests) readers += reads_of(other.value, n.buffer) > 0 ? 1 : 0;
+        for (const auto& other : k.nests)
+            readers += reads_of(other.value, n.buffer) > 0 || (other.epilogue && reads_of(*other.epilogue, n.buffer) > 0);
         if (readers != 1 || k.buffers[static_cast<std::size_t>(n.buffer)].type != lowered_buffer::kind::local) continue;
         if (auto fused = with_epilogue(k.terms, reader, depth - 1, n)) reader = *std::move(fused);
     }

@@ -153,22 +153,28 @@ inline std::vector<tile_window> windows_of(const lowered_nest& n, const std::vec
     return read == nullptr ? std::vector<tile_window>(tile.size()) : windows_of(read->index, tile, reduce);
 }
 
-/// A product of an image, whose windows overlap between the results of a tile, and a filter that all of them share, as in a depthwise convolution.
+/// A product of an image, whose windows overlap between the results of a tile, and a filter that differs between lanes at most, as in a depthwise
+/// convolution. Along the loops `fixed`, the filter differs as well, so that a tile has one iteration of them.
 struct windowed_product {
     const lowered_expr* image = nullptr;
     const lowered_expr* filter = nullptr;
+    std::vector<bool> fixed;
 };
 inline std::optional<windowed_product> windowed_product_of(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& tile) {
     if (n.combine != reducer::sum || n.value.op != expr_op::mul) return std::nullopt;
-    windowed_product out{only_read(n.value.operands[0]), only_read(n.value.operands[1])};
-    if (out.image == nullptr || out.filter == nullptr) return std::nullopt;
-    const auto moves = [&](const lowered_expr& read) {
-        return terms.depends(read.index,
-                             [&](int t) { return std::any_of(tile.begin(), tile.end(), [&](const lowered_loop& l) { return l.term == t; }); });
-    };
-    if (moves(*out.filter)) std::swap(out.image, out.filter);
-    if (moves(*out.filter) || !moves(*out.image)) return std::nullopt;
-    return out;
+    const auto* a = only_read(n.value.operands[0]);
+    const auto* b = only_read(n.value.operands[1]);
+    if (a == nullptr || b == nullptr) return std::nullopt;
+    const auto moves = [&](const lowered_expr& read, const lowered_loop& l) { return terms.depends(read.index, [&](int t) { return t == l.term; }); };
+    windowed_product out{a, b, {}};
+    std::size_t of_a = 0, of_b = 0; // loops along which only one of them moves
+    for (const auto& l : tile) {
+        of_a += moves(*a, l) && !moves(*b, l) ? 1U : 0U;
+        of_b += moves(*b, l) && !moves(*a, l) ? 1U : 0U;
+    }
+    if (of_b > of_a) std::swap(out.image, out.filter);
+    for (const auto& l : tile) out.fixed.push_back(moves(*out.filter, l));
+    return of_a + of_b > 0 ? std::optional(std::move(out)) : std::nullopt;
 }
 
 inline bool overlap(const std::vector<tile_window>& windows) {

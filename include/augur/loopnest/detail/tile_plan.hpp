@@ -38,8 +38,8 @@ struct tile_plan {
     lowered_loop lanes;                     ///< the vectorised loop; term -1: scalar code
     lowered_loop sum_lanes;                 ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
     bool neutral_in_registers = false;
-    bool by_position = false; ///< the steps are written in the order of the image elements that they read; all reduce loops are unrolled
-    std::vector<cut> cuts;    ///< splits not yet applied, ordered by `at`; until then their loops have the full extent
+    std::size_t window_loops = 0; ///< the last reduce loops: unrolled, with their steps in the order of the image elements that they read; 0: none
+    std::vector<cut> cuts;        ///< splits not yet applied, ordered by `at`; until then their loops have the full extent
 
     /// The nest of the loops of `outer` from `depth` on and of all inner loops.
     [[nodiscard]] lowered_nest inner_nest(std::size_t depth) const {
@@ -130,8 +130,9 @@ public:
                 p.outer.push_back(l);
             }
         }
-        p.by_position = shape.by_position && p.neutral_in_registers;
-        if (tiled && !p.by_position) split_reduction(terms, p, shape);
+        p.window_loops = static_cast<std::size_t>(std::count(shape.window.begin(), shape.window.end(), true));
+        if (p.window_loops > 0) move_last(p.reduce_loops, shape.window);
+        else if (tiled) split_reduction(terms, p, shape);
         return p;
     }
 
@@ -164,8 +165,8 @@ public:
         const auto vectors = choose_.vectors(p.lanes.term < 0 ? 1 : p.lanes.extent);
         reduce_unrolling out{p.reduce_loops.size(), vectors, vectors, 1};
         for (const auto& l : p.tile) out.sums *= l.extent;
-        if (p.by_position && !guarded) {
-            out.first_unrolled = 0;
+        if (p.window_loops > 0 && !guarded) {
+            out.first_unrolled -= p.window_loops;
             return out;
         }
         std::int64_t length = 1;
@@ -187,8 +188,6 @@ public:
     }
 
 private:
-    static constexpr std::int64_t registers_of_filter = 16; ///< largest filter that may stay in registers
-
     const c_options& options_;
     tile_chooser choose_;
 
@@ -244,24 +243,67 @@ private:
         for (const auto& l : rows) extents.push_back(l.extent);
         const auto windows = windows_of(c.nest, rows, c.reduce());
         if (overlap(windows)) return choose_.of_windows(lanes, extents, windows, c.steps());
-        if (const auto product = windowed_product_of(c.terms, c.nest, rows); product && v < c.loops.size() && c.steps() <= registers_of_filter) {
-            const auto image_windows = windows_of(product->image->index, rows, c.reduce());
-            const auto moves = [&](const lowered_expr& e) { return c.terms.depends(e.index, [&](int t) { return t == c.loops[v].term; }); };
-            const auto step = product->image->index.factor(c.loops[v].term);
-            const bool across = std::any_of(c.reduce().begin(), c.reduce().end(),
-                                            [&](const lowered_loop& l) { return product->image->index.factor(l.term) == step; });
-            if (overlap(image_windows) && moves(*product->image)) {
-                auto shape = choose_.of_windowed_products(lanes, extents, image_windows, c.steps(), moves(*product->filter), across);
-                if (shape.lanes > 0) return shape;
-            }
-        }
-        bool own_vectors = false;
+        std::vector<bool> own(rows.size(), false);
         each_read(c.nest.value, [&](const lowered_expr& e) {
             const auto moves = [&](const lowered_loop& l) { return c.terms.depends(e.index, [&](int t) { return t == l.term; }); };
-            own_vectors = own_vectors || (only_read(c.nest.value) == nullptr && v < c.loops.size() && moves(c.loops[v]) &&
-                                          std::any_of(rows.begin(), rows.end(), moves));
+            if (only_read(c.nest.value) != nullptr || v == c.loops.size() || !moves(c.loops[v])) return;
+            for (std::size_t i = 0; i < rows.size(); ++i) own[i] = own[i] || moves(rows[i]);
         });
-        return choose_.of_products(lanes, extents, c.steps(), own_vectors);
+        if (std::find(own.begin(), own.end(), true) == own.end()) own.clear();
+        auto shape = choose_.of_products(lanes, extents, c.steps(), own);
+        auto windowed = windowed_shape(c, v, rows, extents);
+        const bool all_own = !own.empty() && std::find(own.begin(), own.end(), false) == own.end();
+        return windowed.lanes > 0 && (all_own || windowed.cycles < shape.cycles) ? windowed : shape;
+    }
+
+    /// The tile of a product of overlapping windows and a filter that stays in registers. `lanes` is 0 if the loops are not such a product, or if that
+    /// does not pay.
+    [[nodiscard]] tile_shape windowed_shape(const lane_choice& c, std::size_t v, const std::vector<lowered_loop>& rows,
+                                            const std::vector<std::int64_t>& extents) const {
+        tile_shape best;
+        best.lanes = 0;
+        if (v == c.loops.size()) return best;
+        const auto product = windowed_product_of(c.terms, c.nest, rows);
+        const auto moves = [&](const lowered_expr& e) { return c.terms.depends(e.index, [&](int t) { return t == c.loops[v].term; }); };
+        if (!product || !moves(*product->image)) return best;
+        const auto& image = product->image->index;
+        const auto reduce = c.reduce();
+        const auto lane_step = image.factor(c.loops[v].term);
+        // Windows over all reduce loops along which the image overlaps, or over one of them if the filter is too large for the registers.
+        for (std::size_t only = 0; only <= reduce.size(); ++only) {
+            std::vector<bool> window(reduce.size(), false);
+            std::vector<lowered_loop> loops;
+            bool along_lanes = false;
+            std::int64_t steps = 1;
+            for (std::size_t k = 0; k < reduce.size(); ++k) {
+                if (only < reduce.size() && only != k) continue;
+                const auto lanes = lane_step > 0 && image.factor(reduce[k].term) > 0 && lane_step % image.factor(reduce[k].term) == 0;
+                const auto one = windows_of(image, rows, reduce.subspan(k, 1));
+                if (!lanes && !overlap(one)) continue;
+                window[k] = true;
+                along_lanes = along_lanes || lanes;
+                steps *= reduce[k].extent;
+                loops.push_back(reduce[k]);
+            }
+            const auto windows = windows_of(image, rows, std::span<const lowered_loop>(loops));
+            if (!overlap(windows)) continue;
+            const double load_slots = along_lanes || lane_step != 1 ? 2 : 1;
+            auto shape = choose_.of_windowed_products(c.loops[v].extent, extents, product->fixed, windows, steps, c.steps(), moves(*product->filter),
+                                                      load_slots);
+            if (shape.lanes == 0 || (best.lanes > 0 && shape.cycles >= best.cycles)) continue;
+            best = std::move(shape);
+            best.window = std::move(window);
+        }
+        return best;
+    }
+
+    /// Moves the loops that are marked behind the others.
+    static void move_last(std::vector<lowered_loop>& loops, const std::vector<bool>& marked) {
+        std::vector<lowered_loop> out;
+        for (const bool last : {false, true})
+            for (std::size_t i = 0; i < loops.size(); ++i)
+                if (marked[i] == last) out.push_back(loops[i]);
+        loops = std::move(out);
     }
 
     /// The loop to vectorise in the tile of a reduction: `v`, or a loop along which all reads are adjacent or constant, when that saves more than the

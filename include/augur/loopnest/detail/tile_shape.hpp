@@ -21,7 +21,7 @@ struct tile_shape {
     std::int64_t lanes = 1;
     std::vector<std::int64_t> parts;
     double cycles = 0; ///< estimate for all results: of one reduce step (`of_products`, `of_windowed_products`), or of the reduction (`of_windows`)
-    bool by_position = false; ///< each element of the image is loaded once, for all results that it takes part in
+    std::vector<bool> window; ///< the reduce loops over a window, if each element of the image is loaded once for all results that it takes part in
 };
 
 /// A loop of a tile whose reads overlap between iterations, as pooling windows do: an iteration reads `length` positions, and consecutive
@@ -72,32 +72,44 @@ public:
 
     /// The fastest tile shape for a matrix product: `total_lanes` lanes times all of `extents`. Each result is a sum over `steps` products of
     /// an operand broadcast to a row and a row of vectors.
-    /// @param own_vectors  each result has a vector operand of its own, as in a depthwise convolution: these need registers, too
+    /// @param own  the loops of whose iterations each has a row of vectors of its own, as in a grouped or depthwise convolution; empty: none
     [[nodiscard]] tile_shape of_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, std::int64_t steps,
-                                         bool own_vectors = false) const {
+                                         const std::vector<bool>& own = {}) const {
+        struct tile_kind {
+            std::int64_t rows, own_rows, count; // rows of results and of vectors, and the number of such tiles
+        };
+        bool all_own = !own.empty(); // neighbouring windows share most of their vectors
+        for (std::size_t i = 0; i < own.size(); ++i) all_own = all_own && (own[i] || extents[i] == 1);
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
         for (std::int64_t width = 8; width >= 1; --width) { // of equal shapes the widest wins: it reads the broadcast operand least often
-            tile_shape shape{(std::min)(total_lanes, width * width_), extents, 0};
+            tile_shape shape{(std::min)(total_lanes, width * width_), extents, 0, {}};
             const auto whole = vectors(shape.lanes);
             const auto left = vectors(total_lanes % shape.lanes);
-            const auto sums = own_vectors ? registers_ / 3 : room(2, whole); // neighbouring windows share most of their vectors
+            const auto sums = own.empty() ? room(2, whole) : all_own ? registers_ / 3 : registers_ * 5 / 8;
             auto most = (std::max)(sums / whole, std::int64_t{1});
-            std::vector<std::pair<std::int64_t, std::int64_t>> tiles{{1, 1}}; // rows, and the number of tiles with that many rows
+            std::vector<tile_kind> tiles{{1, 1, 1}};
             for (std::size_t i = extents.size(); i-- > 0;) {
                 const auto parts = (extents[i] + most - 1) / most;
                 const auto part = shape.parts[i] = (extents[i] + parts - 1) / parts;
                 for (std::size_t k = tiles.size(); k-- > 0;) {
-                    const auto [rows, count] = tiles[k];
-                    tiles[k] = {rows * part, count * (extents[i] / part)};
-                    if (extents[i] % part > 0) tiles.emplace_back(rows * (extents[i] % part), count);
+                    const auto t = tiles[k];
+                    const bool many = !own.empty() && own[i];
+                    tiles[k] = {t.rows * part, t.own_rows * (many ? part : 1), t.count * (extents[i] / part)};
+                    if (const auto rest = extents[i] % part; rest > 0) tiles.push_back({t.rows * rest, t.own_rows * (many ? rest : 1), t.count});
                 }
                 most /= part;
             }
             double cycles = 0;
-            for (const auto& [rows, count] : tiles)
-                cycles += static_cast<double>(count) * (static_cast<double>(total_lanes / shape.lanes) * step_cycles(rows, whole, steps) +
-                                                        (left > 0 ? step_cycles(rows, left, steps) : 0));
+            for (const auto& t : tiles) {
+                const auto loads = [&](std::int64_t v) { // vectors of several rows are rarely aligned
+                    return own.empty() ? static_cast<double>(t.rows + v)
+                                       : 1.5 * static_cast<double>(t.own_rows * v) + static_cast<double>(t.rows / t.own_rows);
+                };
+                cycles +=
+                    static_cast<double>(t.count) * (static_cast<double>(total_lanes / shape.lanes) * step_cycles(t.rows, whole, steps, loads(whole)) +
+                                                    (left > 0 ? step_cycles(t.rows, left, steps, loads(left)) : 0));
+            }
             cycles *= 1 + 0.01 * static_cast<double>(tiles.size()); // each tile shape has its own code
             if (cycles >= least) continue;
             least = shape.cycles = cycles;
@@ -109,13 +121,15 @@ public:
     /// The fastest tile shape for products of overlapping windows and a filter that stays in registers: each element of the image is loaded once for
     /// all results of a tile. `lanes` is 0 if the filter does not fit.
     ///
-    /// @param steps          reduce steps, the positions of a window
+    /// @param fixed          loops of which a tile has one iteration
+    /// @param steps          positions of a window
+    /// @param all_steps      steps of the reduction, of which windows are a part
     /// @param filter_vectors whether the filter differs between lanes; else its elements are broadcast
-    /// @param across         whether windows also overlap along the lanes: loads are then unaligned
-    [[nodiscard]] tile_shape of_windowed_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents,
-                                                  const std::vector<tile_window>& windows, std::int64_t steps, bool filter_vectors,
-                                                  bool across) const {
-        tile_shape best{0, {}, std::numeric_limits<double>::infinity(), true};
+    /// @param load_slots     cost of a load: 2 if it is unaligned or shuffled
+    [[nodiscard]] tile_shape of_windowed_products(std::int64_t total_lanes, const std::vector<std::int64_t>& extents, const std::vector<bool>& fixed,
+                                                  const std::vector<tile_window>& windows, std::int64_t steps, std::int64_t all_steps,
+                                                  bool filter_vectors, double load_slots) const {
+        tile_shape best{0, {}, std::numeric_limits<double>::infinity(), {}};
         std::vector<std::int64_t> parts(extents.size(), 1);
         for (std::int64_t width = 1; width <= 4; ++width) {
             const auto lanes = (std::min)(total_lanes, width * width_);
@@ -123,7 +137,7 @@ public:
             const auto filter = steps * (filter_vectors ? whole : 1);
             const auto each = [&](const auto& self, std::size_t i, std::int64_t left) -> void {
                 if (i < extents.size()) {
-                    for (parts[i] = (std::min)(extents[i], left); parts[i] >= 1; --parts[i]) self(self, i + 1, left / parts[i]);
+                    for (parts[i] = fixed[i] ? 1 : (std::min)(extents[i], left); parts[i] >= 1; --parts[i]) self(self, i + 1, left / parts[i]);
                     parts[i] = 1;
                     return;
                 }
@@ -137,9 +151,11 @@ public:
                     results *= static_cast<double>(extents[k]);
                     tiles *= static_cast<double>((extents[k] + parts[k] - 1) / parts[k]);
                 }
-                const auto busy = (std::max)(results * static_cast<double>(steps), loads * (across ? 2 : 1)) / 2;
+                const double latency = all_steps < 64 ? 0 : 4; // the multiply-adds of a result wait for each other; short reductions overlap
+                const auto busy =
+                    (std::max)({results * static_cast<double>(steps) / 2, loads * load_slots / 2, tiles * static_cast<double>(steps) * latency});
                 const auto cycles = (busy + tiles * (4 + static_cast<double>(filter) / 2)) / static_cast<double>(steps);
-                if (cycles < best.cycles) best = {lanes, parts, cycles, true};
+                if (cycles < best.cycles) best = {lanes, parts, cycles, {}};
             };
             if (const auto room = registers_ - 2 - filter; room >= whole) each(each, 0, room / whole);
         }
@@ -168,7 +184,7 @@ public:
         const auto wide = (std::min)(total_lanes, 2 * width_); // a single vector would use only a part of each fetched line
         window_search search{*this, total_lanes, extents, windows, steps, {}, {}, std::numeric_limits<double>::infinity()};
         for (std::int64_t width = 8; width >= 1; --width) {
-            search.shape = {(std::min)(total_lanes, width * width_), std::vector<std::int64_t>(extents.size(), 1), 0};
+            search.shape = {(std::min)(total_lanes, width * width_), std::vector<std::int64_t>(extents.size(), 1), 0, {}};
             if (search.shape.lanes < wide && std::isfinite(search.least)) break;
             search.vary(0, registers_ / vectors(search.shape.lanes));
         }
@@ -183,11 +199,11 @@ private:
     [[nodiscard]] std::int64_t room(std::int64_t rows, std::int64_t vectors) const { return registers_ - 1 - (rows > 1 ? vectors : 0); }
 
     /// Cycles of one reduce step of a tile.
-    [[nodiscard]] double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t steps) const {
+    [[nodiscard]] double step_cycles(std::int64_t rows, std::int64_t vectors, std::int64_t steps, double loads) const {
         const auto r = static_cast<double>(rows);
         const auto v = static_cast<double>(vectors);
         const auto waits = rows * vectors * steps < 256 ? 0.0 : 4.0 / static_cast<double>(turns(rows, vectors, steps));
-        return (std::max)({r * v / 2, (r + v) / 2, waits});
+        return (std::max)({r * v / 2, loads / 2, waits});
     }
 
     struct window_search {
