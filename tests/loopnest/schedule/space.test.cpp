@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,6 +21,7 @@
 
 #include "../../may_skip.hpp"
 #include "dags.hpp"
+#include "kernels.hpp"
 
 using namespace augur;
 
@@ -398,4 +400,41 @@ TEST_CASE("space: leaves are counted by the generic code") {
     const auto count = count_leaves(space, rng);
     CHECK(count.exact);
     CHECK(count.leaves == 4); // unroll alone
+}
+
+TEST_CASE("space: samples are of the likely options, and the others are in the space, too") {
+    const auto has = [](const step_list& list, std::string_view kind) {
+        return std::any_of(list.steps.begin(), list.steps.end(),
+                           [&](const transform_step& s) { return std::visit([](const auto& x) { return std::string_view(x.kind); }, s) == kind; });
+    };
+    struct expectation {
+        const char* kernel;
+        const char* always; ///< a step of every sample
+        const char* never;
+    };
+    for (const auto& [kernel, always, never] :
+         {expectation{"batch_matmul:b=12,m=128,n=128,k=64", "CHR", "RF"}, expectation{"softmax:m=1536,n=128", "SP", "RF"},
+          expectation{"batch_matmul:b=12,m=1,n=128,k=64", "SP", "CHR"}, expectation{"layer_norm:m=128,n=768", "SP", "CHW"}}) {
+        CAPTURE(kernel);
+        const auto dag = ::dag_of(kernel);
+        const auto space = space_of(dag, cores(2));
+        augur::random_engine rng(9);
+        for (int i = 0; i < 40; ++i) {
+            const auto list = space.realise(sample_path(space, rng).values);
+            REQUIRE(list);
+            CHECK(has(*list, always));
+            CHECK_FALSE(has(*list, never));
+        }
+        const auto first = space.next({});
+        REQUIRE(first);
+        REQUIRE(first->likely > 0);
+        REQUIRE(first->likely < first->options);
+        decision_vector other(1, first->options - 1); // an unlikely sketch, with the first option of everything else
+        while (const auto d = space.next(other)) other.push_back(d->likely > 0 ? d->options - 1 : 0);
+        const auto list = space.realise(other);
+        REQUIRE(list);
+        const auto back = space.decide(*list);
+        REQUIRE(back);
+        CHECK(*back == other);
+    }
 }
