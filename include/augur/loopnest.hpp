@@ -17,5 +17,6 @@
 #include <augur/loopnest/run/roofline.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 
 #endif

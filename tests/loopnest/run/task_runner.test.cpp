@@ -8,6 +8,8 @@
 #include <augur/loopnest.hpp>
 #include <augur/tune/concepts.hpp>
 
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace augur;
@@ -33,7 +35,7 @@ TEST_CASE("task_runner: legal schedules are measured and checked, others say why
     task_runner runner(std::move(*programs), native_c_options(detect_machine()));
     CHECK(runner.naive_seconds(*t) > 1e9); // not run yet
 
-    std::vector<step_list> candidates{untuned_schedule(*t->dag()), step_list{}, step_list{{compute_inline_step{99}}}};
+    std::vector<step_list> candidates{augur::loopnest::untuned_schedule(*t->dag()), step_list{}, step_list{{compute_inline_step{99}}}};
     const auto measured = runner.measure(*t, candidates);
     REQUIRE(measured.size() == 3);
     for (std::size_t i = 0; i < 2; ++i) {

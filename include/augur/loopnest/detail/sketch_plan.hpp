@@ -28,6 +28,7 @@ namespace detail {
 struct open_split {
     std::size_t step = 0;
     std::shared_ptr<const tile_sizes> tiles;
+    bool reduce = false;
 };
 
 /// A sketch with the decisions that are independent of tile sizes.
@@ -74,7 +75,7 @@ public:
             if (auto* split = std::get_if<split_step>(&step); split != nullptr && split->lengths.front() == 0) {
                 const auto& st = before.stages()[static_cast<std::size_t>(split->stage)];
                 const bool reduces = st.var_of(static_cast<std::size_t>(split->iter)).reduce; // a cut tile would need a condition at each step
-                p.splits.push_back({i, sizes(split->extent, split->lengths.size(), exact_ || reduces)});
+                p.splits.push_back({i, sizes(split->extent, split->lengths.size(), exact_ || reduces), reduces});
                 split->lengths.assign(split->lengths.size(), 1);
             }
             const auto done = before.apply(step);

@@ -58,6 +58,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t count() const noexcept { return first_.count() + others_.size(); }
+    [[nodiscard]] std::size_t lengths() const noexcept { return first_.lengths(); }
     [[nodiscard]] std::uint64_t likely() const noexcept { return first_.count(); }
 
     /// pre: index < count(), out has the number of lengths

@@ -139,25 +139,6 @@ private:
     std::map<std::string, known_task, std::less<>> tasks_;
 };
 
-/// The schedule that a programmer writes with two annotations and no tiling: every stage at the root, its outermost space loop parallel, its
-/// innermost space loop vectorised.
-[[nodiscard]] inline step_list untuned_schedule(const compute_dag& dag) {
-    loop_state s(std::make_shared<const compute_dag>(dag));
-    for (std::size_t i = 0; i < dag.ops.size(); ++i) {
-        const auto& op = dag.ops[i];
-        if (op.placeholder()) continue;
-        const auto stage = static_cast<std::int64_t>(i);
-        const auto space = static_cast<std::int64_t>(op.axes.size());
-        if (space == 0) continue;
-        std::int64_t outer = 0;
-        while (outer + 1 < space && op.axes[static_cast<std::size_t>(outer)].extent == 1) ++outer;
-        const bool vector = space - 1 > outer && op.axes.back().extent <= 64;
-        (void)static_cast<bool>(s.apply(annotate_step{stage, outer, loop_annotation::parallel}));
-        if (vector) (void)static_cast<bool>(s.apply(annotate_step{stage, space - 1, loop_annotation::vectorize}));
-    }
-    return s.schedule();
-}
-
 } // namespace augur::inline v0::loopnest
 
 #endif

@@ -121,6 +121,9 @@ public:
         return prefix.size() <= splits.size() ? splits[prefix.size() - 1].tiles->neighbour(value, rng) : value;
     }
 
+    /// The plan of sketch `i`: its open splits and movable stages.
+    [[nodiscard]] const detail::sketch_plan& plan(std::size_t i) const { return plans_[i]; }
+
 private:
     friend class ansor_cursor;
 

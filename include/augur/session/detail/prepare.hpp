@@ -16,6 +16,7 @@
 
 #include <augur/loopnest/run/roofline.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/session/detail/models.hpp>
 #include <augur/session/session.hpp>
@@ -127,7 +128,7 @@ result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
         detail::tell(hooks, "baselines", k.label, i, tasks_.size());
         if (auto ready = runner_->prepare(tasks_[i]); !ready) return error{ready.error().code, k.label + ": " + ready.error().detail};
         k.naive = runner_->naive_seconds(tasks_[i]);
-        const auto schedule = loopnest::untuned_schedule(*tasks_[i].dag());
+        const auto schedule = loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads);
         std::optional<measurement> untuned;
         if (log_ && !report_.options.collect) untuned = detail::take_record(log_->found.trials, tasks_[i], schedule);
         if (!untuned) {
@@ -186,7 +187,7 @@ void basic_session<E>::measure_best(std::span<search_report> searches, const ses
     (void)static_cast<bool>(runner_->programs().set_timing(longer));
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
         detail::tell(hooks, "checking the best", report_.kernels[i].label, i, tasks_.size());
-        std::vector<step_list> best{loopnest::untuned_schedule(*tasks_[i].dag())};
+        std::vector<step_list> best{loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads)};
         std::vector<std::size_t> search_of{searches.size()};
         for (std::size_t s = 0; s < searches.size(); ++s)
             for (const auto& finalist : searches[s].finalists[i]) {
@@ -212,7 +213,7 @@ void basic_session<E>::choose_result(search_report& s) const {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
         if (!(s.checked_latency[i] > 0) && !s.finalists[i].empty()) s.result[i] = s.finalists[i].front();
         const double untuned = report_.kernels[i].untuned;
-        if (untuned > 0 && untuned < s.result[i].latency) s.result[i] = {untuned, loopnest::untuned_schedule(*tasks_[i].dag())};
+        if (untuned > 0 && untuned < s.result[i].latency) s.result[i] = {untuned, loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads)};
     }
 }
 

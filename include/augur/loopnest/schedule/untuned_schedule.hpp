@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_SCHEDULE_UNTUNED_SCHEDULE_HPP
+#define AUGUR_LOOPNEST_SCHEDULE_UNTUNED_SCHEDULE_HPP
+
+/// @file
+/// The schedule of a kernel before any measurement: a point of the space that fixed rules choose.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/loopnest/detail/sketch_plan.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/schedule/steps.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+/// Tile sizes of a sketch by fixed rules.
+class untuned_tiles {
+public:
+    untuned_tiles(const compute_dag& dag, const sketch_plan& plan) : dag_(dag), plan_(plan) {}
+
+    /// One option per open split.
+    [[nodiscard]] std::vector<std::uint64_t> run() {
+        for (std::size_t first = 0; first < plan_.splits.size();) {
+            auto last = first;
+            while (last < plan_.splits.size() && split(last).stage == split(first).stage) ++last;
+            stage_tiles(first, last);
+            first = last;
+        }
+        return out_;
+    }
+
+private:
+    static constexpr std::int64_t most_lanes = 64; ///< results of a tile along the innermost axis, and along the filters
+    static constexpr std::int64_t most_rows = 8;   ///< along the next axis
+    static constexpr std::int64_t most_steps = 64; ///< of one reduce axis; the rest of a longer reduction runs around the tile
+
+    const compute_dag& dag_;
+    const sketch_plan& plan_;
+    std::vector<std::uint64_t> out_;
+
+    [[nodiscard]] const split_step& split(std::size_t i) const { return std::get<split_step>(plan_.steps.steps[plan_.splits[i].step]); }
+
+    /// The splits [first, last) of one stage, one per axis.
+    void stage_tiles(std::size_t first, std::size_t last) {
+        std::vector<std::int64_t> space;
+        for (auto i = first; i < last; ++i)
+            if (!plan_.splits[i].reduce) space.push_back(split(i).extent);
+        const auto limits = limits_of(space);
+        std::size_t axis = 0;
+        for (auto i = first; i < last; ++i) {
+            const auto inner = tile(plan_.splits[i], plan_.splits[i].reduce ? most_steps : limits[axis++]);
+            out_.push_back(plan_.splits[i].tiles->index_of(lengths(plan_.splits[i], inner)).value_or(0));
+        }
+    }
+
+    /// The largest tile along each space axis: lanes, filters, rows; one iteration of the other axes, for the threads.
+    [[nodiscard]] std::vector<std::int64_t> limits_of(const std::vector<std::int64_t>& space) const {
+        std::vector<std::int64_t> out(space.size(), 1);
+        if (space.size() == 1) return {4}; // a block of rows
+        const auto filters = filter_axes(space);
+        bool rows = false;
+        for (std::size_t k = 0, a = space.size(); a-- > 0;) {
+            if (space[a] == 1) continue;
+            if (k++ == 0 || filters[a]) out[a] = most_lanes;
+            else if (!std::exchange(rows, true)) out[a] = most_rows;
+        }
+        return out;
+    }
+
+    /// Marks the axes that the constant operand of the reduction with these axes contains.
+    [[nodiscard]] std::vector<bool> filter_axes(const std::vector<std::int64_t>& space) const {
+        std::vector<bool> out(space.size(), false);
+        for (const auto& op : dag_.ops) {
+            if (op.reduce_axes.empty() || op.axes.size() != space.size()) continue;
+            const auto same = [](const loop_axis& a, std::int64_t extent) { return a.extent == extent; };
+            if (!std::equal(op.axes.begin(), op.axes.end(), space.begin(), same)) continue;
+            walk(op.body, [&](const expr_node& n) {
+                if (n.op != expr_op::read || !dag_.ops[dag_.index_of(static_cast<int>(n.integer))].constant) return;
+                for (const auto& index : n.operands)
+                    if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < out.size())
+                        out[static_cast<std::size_t>(index->integer)] = true;
+            });
+        }
+        return out;
+    }
+
+    /// The largest inner length up to `limit` that the split may have; a multiple of 16 if there is one.
+    [[nodiscard]] static std::int64_t tile(const open_split& s, std::int64_t limit) {
+        std::int64_t best = 1;
+        for (auto n = limit; n > 1; --n) {
+            if (!s.tiles->index_of(lengths(s, n))) continue;
+            if (n % 16 == 0) return n;
+            best = (std::max)(best, n);
+        }
+        return best;
+    }
+
+    [[nodiscard]] static std::vector<std::int64_t> lengths(const open_split& s, std::int64_t inner) {
+        std::vector<std::int64_t> out(s.tiles->lengths(), 1);
+        out.back() = inner;
+        return out;
+    }
+};
+
+/// The location of a stage: inlined if it is cheap or has one reader, else in the outermost loop of its reader.
+[[nodiscard]] inline std::uint64_t untuned_location(const ansor_cursor& cursor, const decision& d) {
+    const auto likely = d.likely > 0 ? d.likely : d.options;
+    if (likely < 2) return 0;
+    const auto steps = cursor.emits(1);
+    const auto* inlined = steps.empty() ? nullptr : std::get_if<compute_inline_step>(&steps.front());
+    if (inlined == nullptr || likely == 2) return 1;
+    bool costly = false;
+    walk(cursor.state().dag().ops[static_cast<std::size_t>(inlined->stage)].body, [&](const expr_node& n) {
+        costly = costly || n.op == expr_op::exp || n.op == expr_op::tanh || n.op == expr_op::erf || n.op == expr_op::div || n.op == expr_op::sqrt;
+    });
+    return costly ? 2 : 1;
+}
+
+} // namespace detail
+
+/// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
+/// rows; up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost loop of their readers; loops parallel until there are 16 iterations for
+/// each of `cores`.
+///
+/// Cost  of creating a space.
+/// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)
+[[nodiscard]] inline step_list untuned_schedule(const compute_dag& dag, std::int64_t cores = 1) {
+    const auto space = ansor_space::create(std::make_shared<const compute_dag>(dag), {.num_cores = (std::max)(cores, std::int64_t{1})});
+    if (!space) return {};
+    auto cursor = space->cursor();
+    const auto sketches = cursor.next();
+    const auto likely = sketches->likely > 0 ? sketches->likely : sketches->options;
+    std::uint64_t sketch = 0;
+    const auto factors = [&](std::uint64_t i) {
+        const auto& steps = space->sketch_steps(static_cast<std::size_t>(i)).steps;
+        return std::any_of(steps.begin(), steps.end(), [](const transform_step& s) { return std::holds_alternative<rfactor_step>(s); });
+    };
+    while (sketch + 1 < likely && factors(sketch)) ++sketch;
+    cursor.choose(sketch);
+    for (const auto tile : detail::untuned_tiles(dag, space->plan(static_cast<std::size_t>(sketch))).run()) cursor.choose(tile);
+    while (const auto d = cursor.next()) {
+        std::uint64_t value = d->preferred;
+        if (d->kind == decision_kind::compute_location) value = detail::untuned_location(cursor, *d);
+        if (d->kind == decision_kind::unroll) value = 1; // 16 steps
+        cursor.choose(value);
+    }
+    return cursor.state().schedule();
+}
+
+} // namespace augur::inline v0::loopnest
+
+#endif

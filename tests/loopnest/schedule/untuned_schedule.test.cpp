@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include <augur/loopnest/lower/interpret.hpp>
+#include <augur/loopnest/lower/lower.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/schedule/steps_json.hpp>
+
+#include <doctest/doctest.h>
+
+#include "../kernels.hpp"
+
+using namespace augur;
+
+using namespace augur::loopnest;
+
+TEST_CASE("untuned schedule: every operator computes what the definition says, and the schedule is a point of the space") {
+    for (const auto& text : small_kernels) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        const auto [inputs, want] = evaluated(*dag);
+        for (const std::int64_t cores : {1, 2, 64}) {
+            const auto list = untuned_schedule(*dag, cores);
+            const auto written = to_json(list);
+            CAPTURE(written);
+            const auto space = ansor_space::create(dag, {.num_cores = cores});
+            REQUIRE(space);
+            CHECK(space->decide(list));
+            loop_state s(dag);
+            REQUIRE(s.apply(list));
+            const auto k = lower(s);
+            REQUIRE(k);
+            const auto got = interpret(*k, inputs);
+            if (!got) FAIL(got.error().detail);
+            double worst = 0;
+            for (std::size_t o = 0; o < want.size(); ++o) worst = (std::max)(worst, largest_error((*got)[o], want[o]));
+            CHECK(worst <= 2e-5);
+        }
+    }
+}
+
+TEST_CASE("untuned schedule: results of a convolution stay in registers, its lanes are full, and the threads have work") {
+    const auto list = untuned_schedule(*dag_of("conv2d:h=28,w=28,c=128,f=128,k=3,pad=1,bias,relu"), 2);
+    const auto text = to_json(list);
+    CHECK(text.find("[1, 1, 64]") != std::string::npos);    // 64 filters
+    CHECK(text.find("[\"CI\", 1]") != std::string::npos);   // padding where it is read
+    CHECK(text.find("128, [64], 1]") != std::string::npos); // channels
+    CHECK(text.find("[\"AN\"") != std::string::npos);
+}
