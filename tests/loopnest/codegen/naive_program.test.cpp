@@ -4,18 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
-#include <system_error>
 #include <vector>
-
-#include <dlfcn.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -23,7 +14,7 @@
 #include <augur/loopnest/ir/operators.hpp>
 #include <augur/workload/kernel.hpp>
 
-extern char** environ;
+#include "native_object.hpp"
 
 using namespace augur;
 
@@ -46,74 +37,7 @@ std::vector<tensor> filled(const compute_dag& dag) {
     return out;
 }
 
-/// A shared object made of C, in a folder of its own; both go away with it.
-class shared_object {
-public:
-    explicit shared_object(const std::string& source) {
-        auto pattern = (std::filesystem::temp_directory_path() / "augur-test-XXXXXX").string();
-        REQUIRE(mkdtemp(pattern.data()) != nullptr);
-        folder_ = pattern;
-        const auto c = pattern + "/naive.c";
-        const auto so = pattern + "/naive.so";
-        std::ofstream(c) << source;
-        std::vector<std::string> words{"cc",      "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused",
-                                       "-shared", "-fPIC",      "-o",  so,      c,         "-lm"};
-        std::vector<char*> arguments;
-        for (auto& w : words) arguments.push_back(w.data());
-        arguments.push_back(nullptr);
-        pid_t child = 0;
-        REQUIRE(posix_spawnp(&child, "cc", nullptr, nullptr, arguments.data(), environ) == 0);
-        int status = 0;
-        REQUIRE(waitpid(child, &status, 0) == child);
-        REQUIRE(status == 0);
-        handle_ = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
-        REQUIRE(handle_ != nullptr);
-    }
-    shared_object(const shared_object&) = delete;
-    shared_object& operator=(const shared_object&) = delete;
-    ~shared_object() {
-        if (handle_ != nullptr) dlclose(handle_);
-        std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
-    }
-    template <class F>
-    F* function(const std::string& name) const {
-        return reinterpret_cast<F*>(dlsym(handle_, name.c_str()));
-    }
-
-private:
-    std::filesystem::path folder_;
-    void* handle_ = nullptr;
-};
-
-using entry = void(float* const*, void (*)(void (*)(void*, std::int64_t, std::int64_t), void*, std::int64_t));
-
-/// Runs a naive program on `tensors` (one an operation), into the tensors of its outputs.
-void call(const shared_object& so, const compute_dag& dag, const generated_program& p, std::vector<tensor>& tensors) {
-    std::vector<tensor> scratch;
-    std::vector<float*> buffers;
-    scratch.reserve(p.buffers.size());
-    std::vector<std::size_t> order; // outputs in the order of the DAG
-    for (std::size_t i = 0; i < dag.ops.size(); ++i)
-        if (dag.is_output(i)) order.push_back(i);
-    std::size_t outputs = 0;
-    for (const auto& b : p.buffers) {
-        if (b.purpose == program_buffer::role::scratch) {
-            scratch.emplace_back(static_cast<std::size_t>(b.elements), std::numeric_limits<float>::quiet_NaN());
-            buffers.push_back(scratch.back().data());
-            continue;
-        }
-        const auto at = b.purpose == program_buffer::role::output ? order[outputs++] : dag.index_of(static_cast<int>(b.fill));
-        REQUIRE(at < dag.ops.size());
-        REQUIRE(dag.ops[at].elements() == b.elements);
-        CHECK(dag.ops[at].constant == (b.purpose == program_buffer::role::weight));
-        tensors[at].resize(static_cast<std::size_t>(b.elements));
-        buffers.push_back(tensors[at].data());
-    }
-    auto* const f = so.function<entry>(p.entry);
-    REQUIRE(static_cast<bool>(f));
-    f(buffers.data(), nullptr);
-}
+const std::vector<std::string> strict{"-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused"};
 
 void agree(const tensor& got, const tensor& wanted) {
     REQUIRE(got.size() == wanted.size());
@@ -158,14 +82,12 @@ TEST_CASE("naive program: the naive C of every operator agrees with the evaluato
         dags.push_back(*dag);
         programs.push_back(*p);
     }
-    const shared_object so(source);
+    const native_object so(source, strict);
     for (std::size_t i = 0; i < dags.size(); ++i) {
         CAPTURE(i);
         auto wanted = filled(dags[i]);
-        auto got = wanted;
         REQUIRE(evaluate(dags[i], wanted));
-        call(so, dags[i], programs[i], got);
-        agree(got.back(), wanted.back());
+        agree(outputs_of(so, dags[i], programs[i], wanted).back(), wanted.back());
     }
 }
 
@@ -181,7 +103,6 @@ TEST_CASE("naive program: indices rounding to minus infinity, indices as values,
     dag.compute("half", {{"a", 3}}, i / ex::constant(2) - (i + ex::integer(1)) / (i + ex::integer(2)));
     auto wanted = filled(dag);
     wanted[0] = {0.25F, 0.5F, 0.75F, 1.0F};
-    auto got = wanted;
     REQUIRE(evaluate(dag, wanted));
     CHECK(wanted[1] == tensor{-2 + 10 + 0.25F, -1 + 0.25F, -1 + 10 + 0.25F, 0.25F, 10 + 0.5F, 1 + 0.75F, 11 + 1.0F});
     CHECK(wanted[2] == tensor{-0.75F});
@@ -190,10 +111,9 @@ TEST_CASE("naive program: indices rounding to minus infinity, indices as values,
     REQUIRE(p);
     CHECK(p->source.find("system") == std::string::npos);
     CHECK(p->source.find("floors") == std::string::npos);
-    const shared_object so(p->source);
-    call(so, dag, *p, got);
-    agree(got[2], wanted[2]);
-    agree(got[3], wanted[3]);
+    const auto got = outputs_of(native_object(p->source, strict), dag, *p, wanted);
+    agree(got[0], wanted[2]);
+    agree(got[1], wanted[3]);
     CHECK_FALSE(naive_program(dag, "a b"));
     CHECK_FALSE(naive_program(dag, ""));
     CHECK_FALSE(naive_program(dag, "9lives"));
@@ -208,11 +128,9 @@ TEST_CASE("naive program: constants keep their bits in C") {
     dag.compute("c", {{"i", static_cast<std::int64_t>(values.size())}}, chosen);
     const auto p = naive_program(dag);
     REQUIRE(p);
-    const shared_object so(p->source);
     auto wanted = filled(dag);
-    auto got = wanted;
     REQUIRE(evaluate(dag, wanted));
-    call(so, dag, *p, got);
+    const auto got = outputs_of(native_object(p->source, strict), dag, *p, wanted);
     for (std::size_t v = 0; v + 1 < values.size(); ++v) {
         CAPTURE(v);
         CHECK(got[0][v] == wanted[0][v]);
