@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/codegen/naive_evaluator.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -44,6 +45,40 @@ TEST_CASE("naive evaluator: sums are in double, and only the chosen side of a se
     std::vector<tensor> u{{5, 6}, {}};
     REQUIRE(evaluate(guarded, u));
     CHECK(u[1] == tensor{-1, 5, 6, -1});
+}
+
+TEST_CASE("naive evaluator: NaN in maxima and minima, and results beyond single precision") {
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    constexpr auto most = (std::numeric_limits<float>::max)();
+    compute_dag dag;
+    const auto x = ex::read(dag.input("x", {4}), {ex::axis(0)});
+    dag.compute("relu", {{"i", 4}}, ex::max(x, ex::constant(0)));
+    dag.compute("nan_relu", {{"i", 4}}, ex::max(ex::constant(0), x));
+    dag.compute("least", {{"i", 4}}, ex::min(x, ex::constant(6)));
+    dag.compute("top", {}, x, {{"k", 4}}, reducer::max);
+    dag.compute("bottom", {}, x, {{"k", 4}}, reducer::min);
+    dag.compute("exp", {{"i", 4}}, ex::exp(x));
+    std::vector<tensor> t(7);
+    t[0] = {-infinity, nan, 100, -2};
+    REQUIRE(evaluate(dag, t));
+    CHECK(t[1] == tensor{0, 0, 100, 0}); // the second operand if one is NaN
+    CHECK(t[2][0] == 0);
+    CHECK(std::isnan(t[2][1]));
+    CHECK(t[3] == tensor{-infinity, 6, 6, -2});
+    CHECK(t[4] == tensor{100});
+    CHECK(t[5] == tensor{-infinity});
+    CHECK(t[6][0] == 0);
+    CHECK(std::isnan(t[6][1]));
+    CHECK(t[6][2] == infinity);
+    t[0] = {nan, -infinity, nan, -infinity};
+    REQUIRE(evaluate(dag, t));
+    CHECK(t[4] == tensor{-most});
+    CHECK(t[5] == tensor{-infinity});
+    t[0] = {nan, nan, nan, nan};
+    REQUIRE(evaluate(dag, t));
+    CHECK(t[4] == tensor{-most});
+    CHECK(t[5] == tensor{most});
 }
 
 TEST_CASE("naive evaluator: what does not fit is refused, and nothing outside is touched") {

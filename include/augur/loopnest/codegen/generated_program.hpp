@@ -60,14 +60,16 @@ AUG_INLINE int64_t aug_mod(int64_t a, int64_t b) { int64_t r = a % b; return r <
 AUG_INLINE float aug_max1(float a, float b) { return a > b ? a : b; }
 AUG_INLINE float aug_min1(float a, float b) { return a < b ? a : b; }
 AUG_INLINE float aug_sqrt1(float a) { return sqrtf(a); }
+/* The second operand of max and min may be NaN. The low bits of n have the bias of the exponent, so k << 23 is 2^n, or 0 for the least n. Only n has
+   an upper limit: the rest of x makes the result infinite. */
 AUG_INLINE float aug_exp1(float x) {
-    x = aug_min1(aug_max1(x, -87.3f), 88.7f);
-    float n = x * 1.44269504f + 12582912.0f; int32_t k; __builtin_memcpy(&k, &n, 4); n -= 12582912.0f;
+    x = aug_max1(-88.0f, x);
+    float n = aug_min1(88.3f, x) * 1.44269504f + 12583039.0f; uint32_t k; __builtin_memcpy(&k, &n, 4); n -= 12583039.0f;
     x = x - n * 0.693359375f + n * 2.12194440e-4f;
     float p = ((1.9875691500e-4f * x + 1.3981999507e-3f) * x + 8.3334519073e-3f) * x + 4.1665795894e-2f;
     p = (p * x + 1.6666665459e-1f) * x + 5.0000001201e-1f;
     p = p * x * x + x + 1.0f;
-    int32_t bits; __builtin_memcpy(&bits, &p, 4); bits += k << 23; __builtin_memcpy(&p, &bits, 4); return p;
+    k <<= 23; __builtin_memcpy(&n, &k, 4); return p * n;
 }
 AUG_INLINE float aug_tanh1(float x) {
     float a = x < 0 ? -x : x, e = aug_exp1(-2.0f * a);
@@ -129,13 +131,13 @@ static const float aug_lowest[4096] __attribute__((unused)) = {[0 ... 4095] = -3
     AUG_INLINE aug_v##N aug_min##N(aug_v##N a, aug_v##N b) { return AUG_MIN##N(a, b); } \
     AUG_INLINE aug_v##N aug_sqrt##N(aug_v##N a) { for (int i = 0; i < N; ++i) a[i] = sqrtf(a[i]); return a; } \
     AUG_INLINE aug_v##N aug_exp##N(aug_v##N x) { \
-        x = aug_min##N(aug_max##N(x, aug_set##N(-87.3f)), aug_set##N(88.7f)); \
-        aug_v##N n = x * 1.44269504f + 12582912.0f; aug_i##N k = (aug_i##N)n; n -= 12582912.0f; \
+        x = aug_max##N(aug_set##N(-88.0f), x); \
+        aug_v##N n = aug_min##N(aug_set##N(88.3f), x) * 1.44269504f + 12583039.0f; aug_i##N k = (aug_i##N)n; n -= 12583039.0f; \
         x = x - n * 0.693359375f + n * 2.12194440e-4f; \
         aug_v##N p = ((1.9875691500e-4f * x + 1.3981999507e-3f) * x + 8.3334519073e-3f) * x + 4.1665795894e-2f; \
         p = (p * x + 1.6666665459e-1f) * x + 5.0000001201e-1f; \
         p = p * x * x + x + 1.0f; \
-        return (aug_v##N)((aug_i##N)p + (k << 23)); } \
+        return p * (aug_v##N)(k << 23); } \
     AUG_INLINE aug_v##N aug_tanh##N(aug_v##N x) { aug_v##N a = aug_max##N(x, -x), e = aug_exp##N(-2.0f * a); \
         aug_v##N t = aug_pick##N(a < 0.02f, a - a * a * a * 0.33333333f, (1.0f - e) / (1.0f + e)); return aug_pick##N(x < 0.0f, -t, t); } \
     AUG_INLINE aug_v##N aug_erf##N(aug_v##N x) { aug_v##N a = aug_max##N(x, -x), t = 1.0f / (1.0f + 0.3275911f * a); \

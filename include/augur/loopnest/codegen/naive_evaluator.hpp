@@ -43,14 +43,9 @@ public:
             double sum = identity_of(op.combine);
             do {
                 const double v = value(*op.body);
-                switch (op.combine) {
-                case reducer::none: sum = v; break;
-                case reducer::sum: sum += v; break;
-                case reducer::max: sum = v > sum ? v : sum; break;
-                case reducer::min: sum = v < sum ? v : sum; break;
-                }
+                sum = op.combine == reducer::none ? v : combine(op.combine, sum, v);
             } while (advance(op, op.axes.size(), op.axis_count()));
-            tensors_[at][element++] = static_cast<float>(sum);
+            tensors_[at][element++] = as_float(sum);
         } while (in_bounds_ && advance(op, 0, op.axes.size()));
         return in_bounds_;
     }
@@ -139,8 +134,8 @@ private:
         case expr_op::add: return a + b;
         case expr_op::sub: return a - b;
         case expr_op::mul: return a * b;
-        case expr_op::min: return a < b ? a : b;
-        default: return a > b ? a : b;
+        case expr_op::min: return min_of(a, b);
+        default: return max_of(a, b);
         }
     }
 };

@@ -191,7 +191,7 @@ private:
             }
             out += indent;
             if (op.combine == reducer::sum) out += "sum += " + result + ";\n";
-            else out += "sum = " + entry_ + (op.combine == reducer::max ? "_maxf" : "_minf") + "(sum, " + result + ");\n";
+            else out += "sum = " + entry_ + (op.combine == reducer::max ? "_maxf" : "_minf") + "(" + result + ", sum);\n";
             indent = outer_indent;
             out += indent + element + " = sum;\n";
             if (op.axes.empty()) out += indent + "}\n";

@@ -397,10 +397,14 @@ protected:
         return value(*n.epilogue, l);
     }
 
+    /// One step of a reduction by max or min. In this order of the operands it skips a value that is NaN.
+    static std::string extremum(reducer r, const std::string& v, const std::string& acc, int width) {
+        return (r == reducer::max ? "aug_max" : "aug_min") + std::to_string(width) + "(" + v + ", " + acc + ")";
+    }
+
     static std::string combined(reducer r, const std::string& acc, const value_text& v, int width) {
         if (r == reducer::sum) return acc + " += " + v.text + ";";
-        const char* name = r == reducer::max ? "aug_max" : "aug_min";
-        return acc + " = " + name + std::to_string(width) + "(" + acc + ", " + widened(v, width) + ");";
+        return acc + " = " + extremum(r, widened(v, width), acc, width) + ";";
     }
 
     void store(int buffer, const affine& index, const lanes& l, const value_text& v) {

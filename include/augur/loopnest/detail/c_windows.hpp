@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -107,8 +108,8 @@ protected:
     }
 
     /// Writes a tile of windows, fully unrolled. A part that several windows share along one reduce loop is combined once. A value that several parts
-    /// need is loaded once and added to all of them immediately, which keeps register lifetimes short. A result starts with its first value, without
-    /// the neutral value.
+    /// need is loaded once and added to all of them immediately, which keeps register lifetimes short. A sum starts with its first value, without the
+    /// neutral value; a maximum or minimum needs it, since the first value may be NaN, unless it starts with a part.
     void shared(const tile_plan& p) {
         const auto& n = p.nest;
         auto t = take_apart(p, 0);
@@ -121,17 +122,26 @@ protected:
             begun.push_back(!p.neutral_in_registers);
             if (!p.neutral_in_registers) line(type_of(l.width) + " " + sums.back() + " = " + read(n.buffer, n.index, l).text + ";");
         });
-        const auto add = [&](const std::string& to, bool declared, const value_text& v, int width) {
-            line(declared ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + widened(v, width) + ";");
+        const auto add = [&](const std::string& to, bool declared, const value_text& v, int width, bool may_be_nan) {
+            auto first = widened(v, width);
+            if (may_be_nan && n.combine != reducer::sum)
+                first = extremum(n.combine, first, widened({number(identity_of(n.combine)), false}, width), width);
+            line(declared ? combined(n.combine, to, v, width) : type_of(width) + " " + to + " = " + first + ";");
         };
-        const auto give = [&](const window_part& part, const value_text& v) {
+        const auto give = [&](const window_part& part, const value_text& v, bool may_be_nan) {
             for (const auto i : part.takers) {
-                add(sums[i], begun[i], v, part.width);
+                add(sums[i], begun[i], v, part.width, may_be_nan);
                 begun[i] = true;
             }
         };
         std::vector<bool> done(t.parts.size(), false);
-        for (std::size_t first = 0; first < t.parts.size(); ++first) {
+        std::vector<std::size_t> order(t.parts.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        if (n.combine != reducer::sum) // parts of several results first: what begins with one of them needs no neutral value
+            std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+                return std::pair(t.parts[x].takers.size() == 1, x) < std::pair(t.parts[y].takers.size() == 1, y);
+            });
+        for (const auto first : order) {
             if (done[first]) continue;
             std::vector<std::size_t> together{first}; // parts that have loads in common
             std::set<std::size_t> loads;
@@ -155,16 +165,16 @@ protected:
                 for (const auto i : t.users[l]) {
                     auto& part = t.parts[i];
                     if (part.takers.size() == 1) {
-                        give(part, v);
+                        give(part, v, true);
                         continue;
                     }
                     const bool declared = !part.name.empty();
                     if (!declared) part.name = fresh("s");
-                    add(part.name, declared, v, part.width);
+                    add(part.name, declared, v, part.width, true);
                 }
             }
             for (const auto i : together)
-                if (t.parts[i].takers.size() > 1) give(t.parts[i], {t.parts[i].name, t.parts[i].width > 1});
+                if (t.parts[i].takers.size() > 1) give(t.parts[i], {t.parts[i].name, t.parts[i].width > 1}, false);
         }
         std::size_t i = 0;
         each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, finished(n, l, {sums[i++], l.width > 1})); });

@@ -30,6 +30,12 @@ enum class reducer : std::uint8_t { none, sum, max, min };
 /// The neutral element of a reduction.
 constexpr double identity_of(reducer r) noexcept { return r == reducer::max ? -3.402823466e+38 : r == reducer::min ? 3.402823466e+38 : 0.0; }
 
+/// One step of a reduction; `r` is not none. The result so far starts as `identity_of(r)` and never becomes NaN in a maximum or minimum.
+template <class T>
+constexpr T combine(reducer r, T so_far, T element) noexcept {
+    return r == reducer::sum ? so_far + element : r == reducer::max ? max_of(element, so_far) : min_of(element, so_far);
+}
+
 /// An operation and the tensor that it computes. Readers refer to the tensor by `id`, which does not change when stages are inserted.
 struct operation {
     int id = 0;

@@ -4,6 +4,12 @@
 
 /// @file
 /// Immutable expression trees: the formula of one element of a tensor.
+///
+/// Values are IEEE 754 single precision: NaN, infinities and denormals pass through, whatever the schedule. The rules where that leaves a choice:
+/// - `min` and `max` of floats are `min_of` and `max_of`: if an operand is NaN, the result is the second one. So max(x, 0), a relu, is 0 for NaN.
+/// - A reduction by max or min combines by `max_of(element, result so far)`: it skips NaN, in any order, and is `identity_of` where nothing else is left.
+/// - exp, and what contains it, is 0 instead of a denormal result, below 2^-126.5.
+/// - An intermediate that overflows single precision is an infinity; a schedule may keep it in another form, such as a fused multiply-add, and not overflow.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +32,8 @@ enum class expr_op : std::uint8_t {
     add,
     sub,
     mul,
-    min,
-    max,
+    min, ///< of floats: `min_of`
+    max, ///< of floats: `max_of`
     // on indices, rounding to minus infinity; the divisor is a positive integer constant
     floor_div,
     floor_mod,
@@ -45,6 +51,16 @@ enum class expr_op : std::uint8_t {
     logical_or,
     select, ///< operands: condition, value if true, value if false; evaluates only the chosen value
 };
+
+/// The lesser and the greater of two values; `b` if one is NaN. One instruction on x86.
+template <class T>
+constexpr T min_of(T a, T b) noexcept {
+    return a < b ? a : b;
+}
+template <class T>
+constexpr T max_of(T a, T b) noexcept {
+    return a > b ? a : b;
+}
 
 struct expr_node;
 

@@ -89,8 +89,8 @@ private:
         case expr_op::sub: return at(0) - at(1);
         case expr_op::mul: return at(0) * at(1);
         case expr_op::div: return at(0) / at(1);
-        case expr_op::min: return (std::fmin)(at(0), at(1));
-        case expr_op::max: return (std::fmax)(at(0), at(1));
+        case expr_op::min: return min_of(at(0), at(1));
+        case expr_op::max: return max_of(at(0), at(1));
         case expr_op::exp: return std::exp(at(0));
         case expr_op::tanh: return std::tanh(at(0));
         case expr_op::erf: return std::erf(at(0));
@@ -129,12 +129,7 @@ private:
             const auto v = value(n.value);
             auto* p = element(n.buffer, n.index);
             if (p == nullptr) return;
-            switch (n.combine) {
-            case reducer::none: *p = v; break;
-            case reducer::sum: *p += v; break;
-            case reducer::max: *p = (std::fmax)(*p, v); break;
-            case reducer::min: *p = (std::fmin)(*p, v); break;
-            }
+            *p = n.combine == reducer::none ? v : combine(n.combine, *p, v);
             return;
         }
         const auto& l = n.loops[depth];

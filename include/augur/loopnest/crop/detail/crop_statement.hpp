@@ -140,14 +140,14 @@ private:
     // The vector functions of program_prelude.
     std::uint32_t exponential(std::uint32_t x) {
         using enum instruction_class;
-        x = add(fminmax, {add(fminmax, {x})});
-        const auto shifted = add(fma, {x});
+        x = add(fminmax, {x});
+        const auto shifted = add(fma, {add(fminmax, {x})});
         const auto k = add(fadd, {shifted});
         x = add(fma, {add(fma, {x, k}), k});
         auto p = add(fma, {x});
         for (int i = 0; i < 4; ++i) p = add(fma, {p, x});
         p = add(fadd, {add(fma, {add(fmul, {p, x}), x})});
-        return whole({p, whole({shifted})});
+        return add(fmul, {p, whole({shifted})});
     }
     std::uint32_t magnitude(std::uint32_t x) { return add(instruction_class::fminmax, {x, add(instruction_class::fadd, {x})}); }
     std::uint32_t copy_sign(std::uint32_t x, std::uint32_t y) {
