@@ -6,6 +6,7 @@
 #include <csignal>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/prctl.h>
@@ -331,6 +332,38 @@ TEST_CASE("program_runner: the tolerance") {
     const auto smaller = runner.make_expected_outputs(std::vector<std::vector<float>>{std::vector<float>(999)});
     REQUIRE(smaller);
     CHECK(runner.measure(std::span(&p, 1), *smaller).front().status == outcome::illegal_schedule);
+}
+
+TEST_CASE("program_runner: NaN and infinities are right where they are expected, and only there") {
+    auto runner = runner_of(quick());
+    const auto p =
+        multiply("aug_special", "for (int64_t i = 0; i < 1000; ++i) b[2][i] = i == 7 ? NAN : i == 8 ? INFINITY : i == 9 ? -INFINITY : 1; return;");
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    std::vector<float> numbers(1000, 1.0F);
+    numbers[7] = nan;
+    numbers[8] = infinity;
+    numbers[9] = -infinity;
+    const auto measured = [&] {
+        const auto right = runner.make_expected_outputs(std::vector<std::vector<float>>{numbers});
+        REQUIRE(right);
+        return runner.measure(std::span(&p, 1), *right).front();
+    };
+    CHECK(measured().ok());
+    const auto wrong = [&](std::size_t at, float expected, const std::string& reason) {
+        const auto before = std::exchange(numbers[at], expected);
+        const auto m = measured();
+        numbers[at] = before;
+        CHECK(m.status == outcome::wrong_result);
+        CHECK(m.max_error == infinity);
+        CHECK(m.reason.find("element " + std::to_string(at) + ": " + reason) != std::string::npos);
+    };
+    wrong(6, nan, "got 1, expected nan");
+    wrong(6, infinity, "got 1, expected inf");
+    wrong(7, 1, "got nan, expected 1");
+    wrong(8, 1, "got inf, expected 1");
+    wrong(8, -infinity, "got inf, expected -inf");
+    wrong(9, nan, "got -inf, expected nan");
 }
 
 TEST_CASE("program_runner: timing protocol") {

@@ -116,6 +116,11 @@ static void check_canary(const struct buffer *b, int number) {
         fail(overrun, "wrote outside a buffer", NULL);
     }
 }
+static int differs(const struct job *j, float got, float want) {
+    if (isnan(want)) return !isnan(got);
+    if (isinf(want)) return got != want;
+    return !(fabsf(got - want) <= (float)j->atol + (float)j->rtol * fabsf(want));
+}
 static void compare(const struct job *j, struct buffer *b, const float *want) {
     const float atol = (float)j->atol, rtol = (float)j->rtol;
     double worst = out.max_error;
@@ -136,14 +141,14 @@ static void compare(const struct job *j, struct buffer *b, const float *want) {
             if (block > worst) worst = block;
             if (bad && out.where < 0) {
                 for (int64_t k = at; k < end; ++k)
-                    if (!(fabsf(got[k] - want[k]) <= atol + rtol * fabsf(want[k]))) {
+                    if (differs(j, got[k], want[k])) {
                         out.where = k;
                         out.buffer = i;
                         out.got = got[k];
                         out.want = want[k];
                         break;
                     }
-                if (isnan(out.got)) worst = INFINITY;
+                if (out.where >= 0 && (isnan(out.got) || isnan(out.want) || isinf(out.want))) worst = INFINITY;
             }
             at = end;
         }

@@ -6,10 +6,11 @@
 /// Immutable expression trees: the formula of one element of a tensor.
 ///
 /// Values are IEEE 754 single precision: NaN, infinities and denormals pass through, whatever the schedule. The rules where that leaves a choice:
-/// - `min` and `max` of floats are `min_of` and `max_of`: if an operand is NaN, the result is the second one. So max(x, 0), a relu, is 0 for NaN.
-/// - A reduction by max or min combines by `max_of(element, result so far)`: it skips NaN, in any order, and is `identity_of` where nothing else is left.
+/// - `min` and `max` of floats are `min_of` and `max_of`: if an operand is NaN, the result is the second one. So relu, max(x, 0), of NaN is 0, and
+///   relu6 is 6.
+/// - A reduction by max or min combines by `max_of(element, result so far)`: it skips NaN, in any order, and is `identity_of` if nothing is left.
 /// - exp, and what contains it, is 0 instead of a denormal result, below 2^-126.5.
-/// - An intermediate that overflows single precision is an infinity; a schedule may keep it in another form, such as a fused multiply-add, and not overflow.
+/// - An intermediate that overflows single precision is an infinity, except where the schedule's code keeps it wider, as in a fused multiply-add.
 
 #include <cstddef>
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace augur::inline v0::loopnest {
 
-/// Tolerance of an output against the reference: |got - want| <= absolute + relative * |want|. NaN is always wrong.
+/// Tolerance of an output against the reference: |got - want| <= absolute + relative * |want|; NaN and the infinities equal themselves only.
 struct tolerance {
     double absolute = 1e-5;
     double relative = 1e-4;
