@@ -148,6 +148,11 @@ AUG_VECTOR(2, 8)
 AUG_VECTOR(4, 16)
 AUG_VECTOR(8, 32)
 AUG_VECTOR(16, 64)
+#if defined(__AVX512VL__) && !defined(__clang__) && __GNUC__ < 14 /* GCC bug 110309: a masked load with a constant mask reads the whole vector */
+#define AUG_BRANCH ({ __asm__ volatile(""); 1; }) /* what follows it does not become masked loads */
+#else
+#define AUG_BRANCH 1
+#endif
 AUG_INLINE int64_t aug_lane(int64_t i, int64_t lanes) { return i < 0 ? 0 : i > lanes ? lanes : i; }
 #define AUG_LOAD_SOME(N) /* lanes from low to high, without high, from memory; nothing is read for the others */ \
     AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \

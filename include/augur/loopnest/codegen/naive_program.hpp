@@ -77,7 +77,7 @@ private:
                        std::string(type) + " a, " + std::string(type) + " b) { return a " + (function[1] == 'i' ? "<" : ">") + " b ? a : b; }\n";
             return out;
         };
-        std::string out = min_max("float", "f");
+        std::string out = min_max("float", "f") + "#ifndef AUG_BRANCH /* the prelude has it */\n#define AUG_BRANCH 1\n#endif\n";
         if (index_helpers_)
             out += min_max("int64_t", "i") + "static inline int64_t " + entry_ + "_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }\n" +
                    "static inline int64_t " + entry_ + "_mod(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }\n";
@@ -158,7 +158,7 @@ private:
         case expr_op::equal: return condition("==", n);
         case expr_op::logical_and: return condition("&&", n);
         case expr_op::logical_or: return condition("||", n);
-        case expr_op::select: return "(" + text(*n.operands[0]) + " ? " + value(*n.operands[1]) + " : " + value(*n.operands[2]) + ")";
+        case expr_op::select: return "(" + text(*n.operands[0]) + " && AUG_BRANCH ? " + value(*n.operands[1]) + " : " + value(*n.operands[2]) + ")";
         }
         return {};
     }

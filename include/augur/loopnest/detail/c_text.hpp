@@ -179,6 +179,9 @@ protected:
         locals_.push_back(buffer);
     }
 
+    /// The head of a block that runs under `condition`; empty if there is none. Its reads may not become masked loads (AUG_BRANCH in the prelude).
+    static std::string branch(const std::string& condition) { return condition.empty() ? "" : "if (" + condition + " && AUG_BRANCH) "; }
+
     void block(const std::function<void()>& f) {
         open({});
         f();

@@ -50,7 +50,7 @@ protected:
         open({});
         guarded_tile(p, of_tile, per_step);
         const auto body = close();
-        line((outside.empty() ? "" : "if (" + outside + ") ") + "{\n" + body + "}");
+        line(branch(outside) + "{\n" + body + "}");
     }
 
     /// The loops of the tile on which `g` depends.
@@ -93,7 +93,7 @@ protected:
             open({});
             guarded_tile(plan, std::move(rest), per_step);
             const auto body = close();
-            return "if (" + condition(g) + ") {\n" + body + "}";
+            return branch(condition(g)) + "{\n" + body + "}";
         };
         const auto g = of_tile.back();
         const auto loops = cut_loops(p, g);
@@ -135,7 +135,7 @@ protected:
         const auto fast = close();
         open({});
         points(p);
-        line("if (" + whole + ") {\n" + fast + "} else {\n" + close() + "}");
+        line(branch(whole) + "{\n" + fast + "} else {\n" + close() + "}");
     }
 
     /// Writes the tile. If its reads are padded and the padding depends on loops of the tile, there are two versions: one without conditions for tiles
@@ -169,7 +169,7 @@ protected:
         const auto fast = close();
         open({});
         vectors(p, guards);
-        line("if (" + inside + ") {\n" + fast + "} else {\n" + close() + "}");
+        line(branch(inside) + "{\n" + fast + "} else {\n" + close() + "}");
     }
 
     /// Collects the affine conditions (each at least 0) under which the selects of `e` take their first value. False if a select has another form.
@@ -322,7 +322,7 @@ protected:
                 body();
                 const auto text = close();
                 loaded_.clear();
-                return line("if (" + guard_text + ") {\n" + text + "}");
+                return line(branch(guard_text) + "{\n" + text + "}");
             }
             const auto& l = p.reduce_loops[depth];
             if (depth < unrolling.first_unrolled) {
@@ -422,7 +422,7 @@ protected:
             if (depth < p.reduce_loops.size())
                 return loop(p.reduce_loops[depth].term, p.reduce_loops[depth].extent, false, [&] { self(self, depth + 1); });
             std::string guard_text;
-            for (const auto& g : guards) guard_text += (guard_text.empty() ? "if ((" : " && (") + sum_text(g) + ") >= 0";
+            for (const auto& g : guards) guard_text += (guard_text.empty() ? "(" : " && (") + sum_text(g) + ") >= 0";
             open({});
             loop(whole > 1 ? outer : -1, whole, false, [&] {
                 steps();
@@ -431,7 +431,7 @@ protected:
             rest();
             loaded_.clear();
             const auto text = close();
-            line(guard_text + (guard_text.empty() ? "{\n" : ") {\n") + text + "}");
+            line(branch(guard_text) + "{\n" + text + "}");
         };
         enter(enter, 0);
         const char* fold = n.combine == reducer::sum ? "aug_fold_sum" : n.combine == reducer::max ? "aug_fold_max" : "aug_fold_min";
@@ -462,7 +462,7 @@ protected:
             f();
             loaded_.clear();
             const auto body = close();
-            line((condition.empty() ? "" : "if (" + condition + ") ") + std::string("{\n") + body + "}");
+            line(branch(condition) + "{\n" + body + "}");
         };
         const auto element = [&] {
             if (n.combine == reducer::none) return store(n.buffer, n.index, lanes{}, value(n.value, lanes{}));

@@ -378,12 +378,14 @@ protected:
             if (yes == "1" || yes == "0") return value(e.operands[yes == "1" ? 1 : 2], l, guarded);
             const auto known_at = condition_home(c, l);
             if (auto padded = guarded ? value_text() : padded_read(e, l, yes, known_at); !padded.text.empty()) return padded;
-            if (known_at + 1 < scopes_.size()) yes = named(known_at, "const int", yes);
+            const bool named_outside = known_at + 1 < scopes_.size();
+            if (named_outside) yes = named(known_at, "const int", yes);
             const auto a = value(e.operands[1], l, true);
             const auto b = value(e.operands[2], l, true);
             const bool vector = a.vector || b.vector;
             const int w = vector ? l.width : 1;
             const std::string cast = w > 1 ? "(aug_v" + std::to_string(w) + ")" : ""; // gcc: a product has another vector type than a load
+            if (w == 1 && !named_outside) yes += " && AUG_BRANCH";
             return {"(" + yes + " ? " + cast + widened(a, w) + " : " + cast + widened(b, w) + ")", vector};
         }
         default: return {"0.0f", false};
