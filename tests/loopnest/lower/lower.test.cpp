@@ -95,6 +95,27 @@ TEST_CASE("lower: lengths that a log makes huge are refused") {
     CHECK(b.error().detail == "stage 1: its loops have more than 2^50 iterations");
 }
 
+TEST_CASE("lower: intermediates that do not fit on a thread's stack are refused") {
+    const auto chain = [](std::int64_t rows) { // b and c are computed for each i of d, of which each reads all rows of the one before
+        compute_dag dag;
+        int last = dag.input("a", {rows, 1024});
+        const auto all = [&] { return ex::read(last, {ex::axis(1), ex::axis(2)}); };
+        last = dag.compute("b", {{"j", rows}, {"k", 1024}}, ex::read(last, {ex::axis(0), ex::axis(1)}) + ex::constant(1));
+        last = dag.compute("c", {{"j", rows}, {"k", 1024}}, ex::read(last, {ex::axis(0), ex::axis(1)}) * ex::constant(2));
+        dag.compute("d", {{"i", 4}}, all(), {{"j", rows}, {"k", 1024}}, reducer::sum);
+        loop_state s(std::make_shared<const compute_dag>(dag));
+        REQUIRE(s.apply(compute_at_step{2, 3, 0}));
+        REQUIRE(s.apply(compute_at_step{1, 3, 0}));
+        return lower(s);
+    };
+    CHECK(chain(512));
+    const auto refused = chain(513);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == errc::illegal_schedule);
+    CHECK(refused.error().detail ==
+          "stage 3: expected at most 1048576 elements of intermediates at once inside its loops, on the stack, came 1050624");
+}
+
 TEST_CASE("interpret: stops at its limit of iterations") {
     const auto dag = dag_of("dense:m=16,n=64,k=64");
     const auto k = lower(loop_state(dag));

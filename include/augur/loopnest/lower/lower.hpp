@@ -90,9 +90,10 @@ struct lowered_kernel {
 };
 
 struct lower_options {
-    bool rewrite_layout = true;                        ///< give constant placeholders the layout of their reader's tiles (Ansor: layout rewrite)
-    std::int64_t max_local_elements = 4 * 1024 * 1024; ///< limit for one intermediate inside a loop
-    std::int64_t max_scratch_elements = std::int64_t{1} << 31;
+    bool rewrite_layout = true; ///< give constant placeholders the layout of their reader's tiles (Ansor: layout rewrite)
+    /// Limit for the intermediates inside loops that exist at once. They lie on a thread's stack: 4 MiB, half of what a thread has on Linux.
+    std::int64_t max_local_elements = 1024 * 1024;
+    std::int64_t max_scratch_elements = std::int64_t{1} << 31; ///< limit for one intermediate at the root
 };
 
 namespace detail {
@@ -120,11 +121,9 @@ public:
                 if (!bounds_.bodies[i] || buffer_of_[i] >= 0 || state_.stages()[i].placement != place) continue;
                 const bool root = place == stage::place::root;
                 std::int64_t n = 1;
-                for (const auto e : bounds_.stages[i].box.extent) {
-                    n *= e;
-                    if (n > (root ? options_.max_scratch_elements : options_.max_local_elements))
-                        return error{errc::limit, "stage " + std::to_string(i) + ": intermediate is too large"};
-                }
+                for (const auto e : bounds_.stages[i].box.extent) n *= e; // at most the elements of the tensor, which `compute_dag::check` limits
+                if (root && n > options_.max_scratch_elements)
+                    return error{errc::limit, "stage " + std::to_string(i) + ": intermediate is too large"};
                 make_buffer(i, root ? lowered_buffer::kind::scratch : lowered_buffer::kind::local, n);
             }
         }
@@ -140,6 +139,11 @@ public:
             if (s.placement == stage::place::root) out_.roots.push_back(nest_of[i]);
             else out_.nests[nest_of[s.at_stage]].loops[state_.stages()[s.at_stage].iter_of(s.at_var)].attached.push_back(nest_of[i]);
         }
+        for (const auto root : out_.roots)
+            if (const auto n = local_elements(root); n > options_.max_local_elements)
+                return refused("stage " + std::to_string(out_.nests[root].stage) + ": expected at most " +
+                               std::to_string(options_.max_local_elements) +
+                               " elements of intermediates at once inside its loops, on the stack, came " + std::to_string(n));
         out_.terms = std::move(bounds_.terms);
         out_.flops = state_.dag().flops();
         return std::move(out_);
@@ -160,6 +164,17 @@ private:
         out_.buffers.push_back({kind, o.id, elements, o.constant});
         buffer_of_[op] = static_cast<int>(out_.buffers.size()) - 1;
         return buffer_of_[op];
+    }
+
+    /// Elements of the local buffers that exist at once while nest `at` runs, its own result excepted.
+    [[nodiscard]] std::int64_t local_elements(std::size_t at) const {
+        std::int64_t own = 0, inner = 0;
+        for (const auto& l : out_.nests[at].loops)
+            for (const auto a : l.attached) {
+                own += out_.buffers[static_cast<std::size_t>(out_.nests[a].buffer)].elements;
+                inner = (std::max)(inner, local_elements(a));
+            }
+        return own + inner;
     }
 
     /// Adds the nest that copies a constant tensor into the order in which the tiles of its only reader access it.
@@ -358,7 +373,7 @@ private:
 
 } // namespace detail
 
-/// Lowers a schedule state.   Errors: illegal_schedule (bounds, indices), limit (an intermediate is too large).   Cost: about that of `bound`.
+/// Lowers a schedule state.   Errors: illegal_schedule (bounds, indices, intermediates too large for a stack), limit (one too large for memory).   Cost: about that of `bound`.
 [[nodiscard]] inline result<lowered_kernel> lower(const loop_state& s, const lower_options& options = {}) {
     auto b = bound(s);
     if (!b) return b.error();
