@@ -220,10 +220,11 @@ private:
         std::vector<sample> samples;
         std::vector<float> rows(width), x;
         std::vector<double> best;
+        augur::tlp::launch_follower follower;
         std::map<std::string, std::uint32_t, std::less<>> numbers; // keyed by task_identity, because task objects may move
         for (const auto& r : records) {
             std::fill(rows.begin(), rows.end(), 0.0F);
-            if (!augur::tlp::extract_features(*r.schedule, options_.schema, std::span<float>(rows))) continue;
+            if (!augur::tlp::extract_features(*r.schedule, options_.schema, std::span<float>(rows), follower)) continue;
             const std::uint32_t group = numbers.try_emplace(augur::task_identity(*r.task), static_cast<std::uint32_t>(best.size())).first->second;
             if (group == best.size()) best.push_back(std::numeric_limits<double>::infinity());
             const double seconds = r.outcome->latency();

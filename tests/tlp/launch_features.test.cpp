@@ -132,6 +132,7 @@ TEST_CASE("thread rows: behind the primitives, the same from a schedule and from
     augur::primitive_table primitives;
     std::vector<augur::primitive_id> ids;
     REQUIRE(augur::intern(primitives, s, ids));
+    augur::tlp::launch_follower reused;
     for (const std::size_t places : {std::size_t{0}, std::size_t{8}})
         for (const std::size_t rows : {std::size_t{64}, ids.size() + 1, ids.size(), std::size_t{4}})
             for (const bool pad : {false, true}) {
@@ -144,6 +145,11 @@ TEST_CASE("thread rows: behind the primitives, the same from a schedule and from
                 std::vector<float> got(rows * e), want(rows * e);
                 const auto n = augur::tlp::extract_features(s, schema, got), m = augur::tlp::extract_features(s, plain, want);
                 REQUIRE((n && m));
+                std::vector<float> again(rows * e);
+                REQUIRE(augur::tlp::extract_features(augur::step_list(), schema, again, reused));
+                again.assign(rows * e, 0.0F);
+                REQUIRE(augur::tlp::extract_features(s, schema, again, reused));
+                CHECK(again == got);
                 if (rows > ids.size()) {
                     if (!pad) CHECK(*n == *m + 1);
                     float* const row = want.data() + ids.size() * e;

@@ -26,21 +26,28 @@ namespace augur::inline v0::tlp {
 
 /// Writes the features of `s` to `out`, row-major (L, E).
 ///
-/// @param out   schema.rows * schema.columns floats; with padding all are written, without it only the returned number of rows
-/// @return      number of valid rows: L with padding, else min(steps + launch-feature rows, L)
-/// @note        errors: unknown_primitive (names the step and the word) with unknown_word::refuse; invalid_argument for a number that is not finite
-///              in float. Linear in the steps; allocates only for an error and for launch features; safe to call concurrently on distinct memory.
-///              pre: schema.check()
+/// @param out       schema.rows * schema.columns floats; with padding all are written, without it only the returned number of rows
+/// @param follower  scratch memory for launch features; reuse one object for many schedules
+/// @return          number of valid rows: L with padding, else min(steps + launch-feature rows, L)
+/// @note            errors: unknown_primitive (names the step and the word) with unknown_word::refuse; invalid_argument for a number that is not
+///                  finite in float. Linear in the steps; allocates only for an error and to grow `follower`; safe to call concurrently on distinct
+///                  memory. pre: schema.check()
 template <class S>
-[[nodiscard]] result<std::size_t> extract_features(const S& s, const tlp::schema& schema, std::span<float> out) {
+[[nodiscard]] result<std::size_t> extract_features(const S& s, const tlp::schema& schema, std::span<float> out, launch_follower& follower) {
     augur::detail::require_schedule<S>();
     AUGUR_ASSERT(out.size() == schema.rows * schema.columns, "extract_features: shape");
     detail::row_encoder<detail::float_rows> encoder(schema, detail::float_rows{schema, out});
-    launch_follower follower;
     const auto [encoded, padding] = detail::encode_rows(s, schema.launch_features, follower, encoder);
     if (auto& rows = encoder.rows(); rows.failed != errc{}) return error{rows.failed, std::move(rows.failure)};
     std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(encoded * schema.columns), padding * schema.columns, 0.0F);
     return encoded + padding;
+}
+
+/// As above, with scratch memory of its own.
+template <class S>
+[[nodiscard]] result<std::size_t> extract_features(const S& s, const tlp::schema& schema, std::span<float> out) {
+    launch_follower follower;
+    return extract_features(s, schema, out, follower);
 }
 
 } // namespace augur::inline v0::tlp

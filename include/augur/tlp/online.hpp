@@ -151,8 +151,9 @@ private:
         std::vector<double> best;
         std::map<std::string, std::uint32_t, std::less<>> numbers; // keyed by task_identity, because task objects may move
         std::vector<float> rows(options_.schema.rows * options_.schema.columns);
+        launch_follower follower;
         for (const auto& r : records) {
-            const auto n = extract_features(*r.schedule, options_.schema, std::span<float>(rows));
+            const auto n = extract_features(*r.schedule, options_.schema, std::span<float>(rows), follower);
             if (!n) continue;
             const std::uint32_t group = numbers.try_emplace(task_identity(*r.task), static_cast<std::uint32_t>(best.size())).first->second;
             if (group == best.size()) best.push_back(std::numeric_limits<double>::infinity());

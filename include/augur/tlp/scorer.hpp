@@ -68,7 +68,7 @@ public:
     /// scores[i] <- score of batch[i], higher is better; -infinity if the vocabulary refuses a word or the score is NaN.
     ///
     /// A score does not depend on the other schedules of the batch or on the number of threads. After a batch of the same size and number of distinct
-    /// rows it allocates only for the executor, for the message about an unknown word and for launch features.
+    /// rows it allocates only for the executor and for the message about an unknown word.
     /// Errors: shape_mismatch if the spans differ in length.
     template <class Range, task Task>
     result<void> score(const Task&, const Range& schedules, std::span<float> scores) {
@@ -81,7 +81,7 @@ public:
         unknown_.clear();
         batch_.clear();
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            const auto n = extract_features(batch[i], schema, rows_);
+            const auto n = extract_features(batch[i], schema, rows_, follower_);
             if (!n) unknown_.push_back(i);
             batch_.add(std::span<const float>(rows_).first(n ? *n * schema.columns : 0));
         }
@@ -106,6 +106,7 @@ private:
     forward_backward<float> pass_;
     std::vector<float> rows_, all_; ///< (L, E) features of one schedule; (N, outputs) scores
     std::vector<std::size_t> unknown_;
+    launch_follower follower_;
 };
 
 } // namespace augur::inline v0::tlp
