@@ -39,6 +39,23 @@ TEST_CASE("generated program: a masked load reads its lanes only") {
     }
 }
 
+// The product is attached to its bias, and both to the gelu.
+TEST_CASE("generated program: two element-wise stages behind a product, each attached to the next") {
+    const auto dag = dag_of("dense:m=3,n=5,k=8,bias,gelu"); // 2 product, 4 bias, 5 gelu
+    loop_state s(dag);
+    REQUIRE(s.apply(compute_at_step{4, 5, 0}));
+    REQUIRE(s.apply(compute_at_step{2, 4, 0}));
+    const auto k = lower(s);
+    REQUIRE(k);
+    const auto p = write_c(*k);
+    std::vector<std::vector<float>> tensors(dag->ops.size());
+    const auto [inputs, want] = evaluated(*dag);
+    for (std::size_t i = 0, next = 0; i < dag->ops.size(); ++i)
+        if (dag->ops[i].placeholder()) tensors[i] = inputs[next++];
+    const auto got = outputs_of(native_object(std::string(program_prelude) + p.source), *dag, p, tensors);
+    CHECK(largest_error(got.front(), want.front()) <= 2e-5);
+}
+
 // gcc makes masked loads of the reads that a guard skips behind the end of a matrix, with a mask that it knows.
 TEST_CASE("generated program: splits that overshoot read nothing behind the end of a buffer") {
     const auto dag = dag_of("matmul:m=8,n=6,k=9");

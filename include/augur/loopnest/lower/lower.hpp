@@ -373,7 +373,8 @@ private:
 
 } // namespace detail
 
-/// Lowers a schedule state.   Errors: illegal_schedule (bounds, indices, intermediates too large for a stack), limit (one too large for memory).   Cost: about that of `bound`.
+/// Lowers a schedule state.   Cost: about that of `bound`.
+/// Errors: illegal_schedule (bounds, indices, intermediates too large for a stack), limit (an intermediate at the root is too large).
 [[nodiscard]] inline result<lowered_kernel> lower(const loop_state& s, const lower_options& options = {}) {
     auto b = bound(s);
     if (!b) return b.error();
