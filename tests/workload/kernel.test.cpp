@@ -27,6 +27,22 @@ const std::vector<std::string> canonical{
     "softmax:m=1536,n=128",
     "layer_norm:m=128,n=768,add,gelu",
     "elementwise:n=1,h=56,w=56,c=256,layout=nchw,scale,add,relu,sigmoid",
+    "batch_matmul:b=12,m=128,n=64,k=128,transb=0,transa=1",
+    "conv2d:n=16,h=14,w=9,c=8,f=12,k=3x5,stride=2x1,pad=0x1x2x3,dilation=1x2,layout=nhwc",
+    "depthwise_conv2d:n=1,h=12,w=32,c=4,k=1x7,stride=1,pad=0x3,layout=nchw",
+    "conv2d_transpose:n=1,h=4,w=4,c=8,f=4,k=4x3,stride=2x3,pad=1x0,opad=1x2,dilation=2,groups=2,layout=nchw",
+    "max_pool2d:n=1,h=12,w=13,c=64,k=3x2,stride=2x1,pad=1x0,dilation=2,layout=nhwc",
+    "softmax:m=6,n=128,inner=10",
+    "conv1d:n=1,w=100,c=3,f=8,k=5,stride=2,pad=4x0,dilation=2,layout=nwc,relu",
+    "conv1d:n=2,w=100,c=4,f=8,k=3,stride=1,pad=1,groups=2,layout=ncw",
+    "conv1d_transpose:n=1,w=10,c=4,f=8,k=4,stride=2,pad=1,layout=ncw",
+    "conv3d:n=1,d=4,h=6,w=7,c=3,f=8,k=3x3x1,stride=1x2x2,pad=1x1x0,layout=ncdhw,bias",
+    "conv3d:n=1,d=4,h=6,w=7,c=3,f=8,k=3,stride=1,pad=1x1x1x1x1x0,layout=ndhwc",
+    "conv2d_winograd:n=1,h=14,w=14,c=64,f=32,pad=1,tile=4,layout=nhwc,bias,relu",
+    "conv2d_winograd:n=4,h=14,w=13,c=64,f=32,pad=1x0,tile=2,layout=nchw",
+    "reduce_sum:m=3,n=50",
+    "reduce_max:m=3,n=50,inner=7,relu",
+    "reduce_mean:m=1,n=49,inner=64",
 };
 
 void refused(std::string_view text, errc code, std::string_view part) {
@@ -109,7 +125,7 @@ TEST_CASE("kernel: output extents") {
     const auto extent = [](std::string_view text) {
         const auto k = kernel::parse(text);
         REQUIRE(k);
-        return k->output_extent((*k)["h"]);
+        return k->window(0).out;
     };
     CHECK(extent("conv2d:h=224,w=224,c=3,f=64,k=7,stride=2,pad=3") == 112);
     CHECK(extent("conv2d:h=9,w=9,c=1,f=1,k=3,dilation=4") == 1);
@@ -117,11 +133,73 @@ TEST_CASE("kernel: output extents") {
     CHECK(extent("conv2d_transpose:h=4,w=4,c=1,f=1,k=4,stride=2,pad=1") == 8);
     CHECK(extent("conv2d_transpose:h=4,w=4,c=1,f=1,k=3,stride=2,pad=1,opad=1") == 8);
     CHECK(extent("global_avg_pool2d:h=4,w=4,c=1") == 1);
+    CHECK(extent("conv2d:h=9,w=5,c=1,f=1,k=3x1,stride=2x1,pad=0x0x1x0") == 4);
+    CHECK(extent("max_pool2d:h=9,w=9,c=1,k=3,dilation=2") == 5);
+    CHECK(extent("conv2d_transpose:h=4,w=4,c=1,f=1,k=3,stride=2,pad=1,dilation=2") == 9);
+    CHECK(extent("conv1d:w=10,c=1,f=1,k=3,dilation=2,pad=4x0") == 10);
+    CHECK(extent("conv3d:d=5,h=4,w=4,c=1,f=1,k=3,stride=2x1x1") == 2);
+    CHECK(extent("conv2d_winograd:h=7,w=4,c=1,f=1") == 5);
+}
+
+TEST_CASE("kernel: windows may differ between axes and borders between sides") {
+    const auto k = kernel::parse("conv2d:h=9,w=20,c=2,f=1,k=3x5,stride=2x1,pad=0x1x2x3,dilation=1x2");
+    REQUIRE(k);
+    CHECK(k->rank() == 2);
+    const auto rows = k->window(0);
+    const auto columns = k->window(1);
+    CHECK(rows.in == 9);
+    CHECK(rows.k == 3);
+    CHECK(rows.stride == 2);
+    CHECK(rows.pad_before == 0);
+    CHECK(rows.pad_behind == 2);
+    CHECK(rows.out == 5);
+    CHECK(columns.in == 20);
+    CHECK(columns.span() == 9);
+    CHECK(columns.pad_before == 1);
+    CHECK(columns.pad_behind == 3);
+    CHECK(columns.out == 16);
+    CHECK(k->workload_key() == R"(["conv2d_nhwc", 1, 9, 20, 2, 1, [3, 5], [2, 1], [0, 1, 2, 3], [1, 2], 1])");
+    const auto made =
+        kernel::make(kernel_kind::conv2d,
+                     {{"h", 9}, {"w", 20}, {"c", 2}, {"f", 1}, {"k", {3, 5}}, {"stride", {2, 1}}, {"pad", {0, 1, 2, 3}}, {"dilation", {1, 2}}});
+    REQUIRE(made);
+    CHECK(*made == *k);
+    // the same kernel has one text and one key, however it was given
+    const auto square = kernel::parse("conv2d:h=9,w=9,c=2,f=1,k=3x3,stride=1x1,pad=1x1x1x1");
+    REQUIRE(square);
+    CHECK(square->text() == "conv2d:n=1,h=9,w=9,c=2,f=1,k=3,stride=1,pad=1,layout=nhwc");
+    const auto causal = kernel::parse("conv1d:w=9,c=1,f=1,k=3,pad=1x1");
+    REQUIRE(causal);
+    CHECK(causal->text() == "conv1d:n=1,w=9,c=1,f=1,k=3,stride=1,pad=1,layout=nwc");
+}
+
+TEST_CASE("kernel: parameters that came later leave the keys of older logs as they were") {
+    const auto key = [](std::string_view text) { return kernel::parse(text)->workload_key(); };
+    CHECK(key("max_pool2d:h=8,w=8,c=4,k=3,stride=2,pad=1") == R"(["max_pool2d_nhwc", 1, 8, 8, 4, 3, 2, 1])");
+    CHECK(key("max_pool2d:h=8,w=8,c=4,k=3,stride=2,pad=1,dilation=2") == R"(["max_pool2d_nhwc", 1, 8, 8, 4, 3, 2, 1, 2])");
+    CHECK(key("batch_matmul:b=2,m=3,n=4,k=5") == R"(["batch_matmul", 2, 3, 4, 5, 1])");
+    CHECK(key("batch_matmul:b=2,m=3,n=4,k=5,transa=1") == R"(["batch_matmul", 2, 3, 4, 5, 1, 1])");
+    CHECK(key("conv2d_transpose:h=4,w=4,c=4,f=4,k=4,groups=2") == R"(["conv2d_transpose_nhwc", 1, 4, 4, 4, 4, 4, 1, 0, 0, 1, 2])");
+    CHECK(key("softmax:m=2,n=3") == R"(["softmax", 2, 3])");
 }
 
 TEST_CASE("kernel: errors say what and where") {
     refused("", errc::parse, "unknown");
-    refused("conv3d:n=1", errc::parse, "'conv3d' is unknown");
+    refused("conv4d:n=1", errc::parse, "'conv4d' is unknown");
+    refused("dense:m=1x2,n=2,k=3", errc::invalid_argument, "column 7: 'm' must have 1 numbers, has 2");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=3x", errc::parse, "whole number, got '3x'");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=3x3x3", errc::invalid_argument, "'k' must have 1, 2 numbers, has 3");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=3x0", errc::invalid_argument, "'k' must be within 1 and 1024, is 3x0");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=3,pad=1x1x1", errc::invalid_argument, "'pad' must have 1, 2, 4 numbers, has 3");
+    refused("conv3d:d=5,h=5,w=5,c=4,f=4,k=3,pad=1x1x1x1x1x1x1", errc::invalid_argument, "has 7");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=1x3,pad=1", errc::shape_mismatch, "pad=1 must be less than the window of 1");
+    refused("conv1d:w=5,c=4,f=4,k=3,layout=nhwc", errc::parse, "expected layout nwc or ncw, got 'nhwc'");
+    refused("conv1d:h=5,w=5,c=4,f=4,k=3", errc::invalid_argument, "no parameter 'h'; known are n, w, c");
+    refused("conv3d:d=2,h=5,w=5,c=4,f=4,k=3", errc::shape_mismatch, "no output is left along 'd'");
+    refused("conv2d_winograd:h=5,w=5,c=4,f=4,tile=3", errc::shape_mismatch, "tile must be 2 or 4");
+    refused("conv2d_winograd:h=5,w=5,c=4,f=4,k=3", errc::invalid_argument, "no parameter 'k'");
+    refused("conv2d_transpose:h=5,w=5,c=4,f=6,k=3,groups=4", errc::shape_mismatch, "groups=4");
+    refused("reduce_sum:m=100000,n=100000,inner=3", errc::limit, "2^31");
     refused("dense", errc::parse, "expected ':'");
     refused("dense:", errc::parse, "column 7");
     refused("dense:m=1,n=2,k=3,", errc::parse, "column 19");

@@ -27,12 +27,12 @@ totals count(const network& net) {
         case kernel_kind::conv2d:
             t.convolutions += uses;
             parameters = k["k"] * k["k"] * k["c"] / k["groups"] * k["f"] + k["f"];
-            products = k.output_extent(k["h"]) * k.output_extent(k["w"]) * (parameters - k["f"]);
+            products = k.window(0).out * k.window(1).out * (parameters - k["f"]);
             break;
         case kernel_kind::depthwise_conv2d:
             t.convolutions += uses;
             parameters = k["k"] * k["k"] * k["c"] + k["c"];
-            products = k.output_extent(k["h"]) * k.output_extent(k["w"]) * (parameters - k["c"]);
+            products = k.window(0).out * k.window(1).out * (parameters - k["c"]);
             break;
         case kernel_kind::dense:
             t.dense += uses;

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -30,30 +31,45 @@
 namespace augur::inline v0 {
 
 /// A short name of a kernel for tables: `conv2d 56x56x64->64 3x3/1 +bias +relu`. Parameters that have their usual value are left out: a batch of 1, no
-/// dilation (d2), one group (g32), NHWC.
+/// dilation (d2), one group (g32), a border of half the window (p0, p0x1x2x1), no output padding (op1), a Winograd tile of 4 (t2), channels last, A B^T.
 [[nodiscard]] inline std::string kernel_label(const kernel& k) {
     std::string out(to_string(k.kind()));
-    const auto number = [&](const char* name) { return std::to_string(k[name]); };
-    switch (k.kind()) {
-    case kernel_kind::dense:
-    case kernel_kind::matmul: out += " " + number("m") + "x" + number("n") + "x" + number("k"); break;
-    case kernel_kind::batch_matmul:
-        out += " " + number("b") + "x" + number("m") + "x" + number("n") + "x" + number("k");
-        if (k["transb"] == 0) out += " NN";
-        break;
-    case kernel_kind::softmax:
-    case kernel_kind::layer_norm: out += " " + number("m") + "x" + number("n"); break;
-    default:
-        out += " " + (k["n"] == 1 ? "" : number("n") + "x") + number("h") + "x" + number("w") + "x" + number("c");
-        if (k.kind() == kernel_kind::conv2d || k.kind() == kernel_kind::conv2d_transpose) out += "->" + number("f");
-        if (k.kind() != kernel_kind::elementwise && k.kind() != kernel_kind::global_avg_pool2d)
-            out += " " + number("k") + "x" + number("k") + "/" + number("stride");
-        if ((k.kind() == kernel_kind::conv2d || k.kind() == kernel_kind::depthwise_conv2d) && k["dilation"] != 1) out += " d" + number("dilation");
-        if (k.kind() == kernel_kind::conv2d && k["groups"] != 1) out += " g" + number("groups");
-        if (k.layout() == tensor_layout::nchw) out += " nchw";
-        break;
+    const auto sizes = [&](std::initializer_list<const char*> names) {
+        for (const auto* name : names) out.append(name == *names.begin() ? " " : "x").append(std::to_string(k[name]));
+    };
+    const auto unless = [&](std::int64_t usual, const char* name, const char* sign) {
+        if (const auto value = k.value_or(name, usual); value != parameter_value(usual)) out.append(" ").append(sign).append(value.text());
+    };
+    if (!k.is_image()) {
+        if (k.kind() == kernel_kind::batch_matmul) sizes({"b", "m", "n", "k"});
+        else if (k.value_or("k", 0)[0] != 0) sizes({"m", "n", "k"});
+        else if (k.value_or("inner", 1)[0] != 1) sizes({"m", "n", "inner"});
+        else sizes({"m", "n"});
+        if (k.value_or("transa", 0)[0] != 0 || k.value_or("transb", 1)[0] != 1)
+            out.append(k["transa"] != 0 ? " T" : " N").append(k["transb"] != 0 ? "T" : "N");
+    } else {
+        out.append(" ").append(k["n"] == 1 ? "" : std::to_string(k["n"]) + "x");
+        std::string window;
+        bool usual_border = true;
+        for (std::size_t axis = 0; axis < k.rank(); ++axis) {
+            const auto w = k.window(axis);
+            out.append(std::to_string(w.in)).append("x");
+            window.append(axis == 0 ? " " : "x").append(std::to_string(w.k));
+            usual_border = usual_border && w.pad_before == (w.span() - 1) / 2 && w.pad_behind == w.pad_before;
+        }
+        out.append(std::to_string(k["c"]));
+        if (const auto f = k.value_or("f", 0)[0]; f != 0) out.append("->").append(std::to_string(f));
+        if (k.kind() != kernel_kind::elementwise && k.kind() != kernel_kind::global_avg_pool2d) {
+            out.append(window).append("/").append(k.value_or("stride", 1).text());
+            unless(1, "dilation", "d");
+            unless(1, "groups", "g");
+            if (!usual_border) unless(-1, "pad", "p");
+            unless(0, "opad", "op");
+            unless(4, "tile", "t");
+        }
+        if (k.layout() == tensor_layout::nchw) out.append(" ").append(to_string(k.layout(), k.rank()));
     }
-    for (const auto op : k.fused()) out += " +" + std::string(to_string(op));
+    for (const auto op : k.fused()) out.append(" +").append(to_string(op));
     return out;
 }
 

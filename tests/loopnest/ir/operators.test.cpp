@@ -96,7 +96,7 @@ std::vector<double> direct_convolution(const kernel& k, const tensor& x, const t
     const auto groups = depthwise ? c : k["groups"];
     const auto per = c / groups;
     const image in{last, k["h"], k["w"], c};
-    const image out{last, k.output_extent(k["h"]), k.output_extent(k["w"]), f};
+    const image out{last, k.window(0).out, k.window(1).out, f};
     std::vector<double> y(static_cast<std::size_t>(k["n"] * out.h * out.w * f));
     for (std::int64_t n = 0; n < k["n"]; ++n)
         for (std::int64_t oy = 0; oy < out.h; ++oy)
@@ -285,7 +285,7 @@ TEST_CASE("operators: pooling") {
         const bool largest = k.kind() == kernel_kind::max_pool2d;
         const bool last = k.layout() == tensor_layout::nhwc;
         const image in{last, k["h"], k["w"], k["c"]};
-        const image out{last, k.output_extent(k["h"]), k.output_extent(k["w"]), k["c"]};
+        const image out{last, k.window(0).out, k.window(1).out, k["c"]};
         std::vector<double> y(r.out().size());
         for (std::int64_t n = 0; n < k["n"]; ++n)
             for (std::int64_t oy = 0; oy < out.h; ++oy)
