@@ -21,7 +21,7 @@
 
 #include <doctest/doctest.h>
 
-inline constexpr std::array<std::string_view, 19> small_kernels{
+inline constexpr std::array<std::string_view, 35> small_kernels{
     "dense:m=5,n=7,k=11,bias,relu",
     "dense:m=1,n=13,k=16",
     "matmul:m=8,n=6,k=9",
@@ -41,6 +41,22 @@ inline constexpr std::array<std::string_view, 19> small_kernels{
     "layer_norm:m=3,n=17",
     "elementwise:n=1,h=3,w=5,c=7,layout=nhwc,scale,add,relu",
     "dense:m=3,n=5,k=8,bias,gelu",
+    "conv2d:n=2,h=6,w=7,c=3,f=5,k=2x3,stride=1x2,pad=0x1x1x1,layout=nhwc,bias,relu",
+    "conv2d:n=1,h=5,w=9,c=4,f=6,k=1x5,stride=1,pad=0x2,groups=2,layout=nchw",
+    "conv2d:n=1,h=8,w=7,c=3,f=4,k=3x2,stride=2x1,pad=1x0,dilation=1x3,layout=nhwc",
+    "depthwise_conv2d:n=2,h=5,w=6,c=4,k=1x3,stride=1x2,pad=0x1x0x0,layout=nhwc",
+    "conv2d_transpose:n=1,h=3,w=4,c=4,f=6,k=3x2,stride=2x1,pad=1x0,opad=1x0,dilation=1x2,groups=2,layout=nhwc",
+    "max_pool2d:n=1,h=6,w=9,c=5,k=2x3,stride=1x2,pad=0x1,dilation=2x1,layout=nchw",
+    "conv1d:n=2,w=13,c=3,f=5,k=3,stride=1,pad=4x0,dilation=2,layout=nwc,bias,relu",
+    "conv1d:n=1,w=17,c=4,f=6,k=5,stride=2,pad=2,groups=2,layout=ncw",
+    "conv1d_transpose:n=1,w=6,c=4,f=3,k=4,stride=2,pad=1,layout=ncw",
+    "conv3d:n=1,d=3,h=4,w=5,c=3,f=4,k=3x3x1,stride=1x2x1,pad=1x1x0,layout=ndhwc,bias,relu",
+    "conv3d:n=2,d=3,h=3,w=4,c=2,f=3,k=2,stride=1,pad=0x0x1x1x0x0,layout=ncdhw",
+    "conv2d_winograd:n=1,h=6,w=5,c=3,f=4,pad=1,tile=4,layout=nhwc,bias,relu",
+    "conv2d_winograd:n=2,h=3,w=5,c=2,f=3,pad=1x0,tile=2,layout=nchw",
+    "batch_matmul:b=2,m=5,n=6,k=7,transa=1",
+    "softmax:m=3,n=5,inner=7",
+    "reduce_mean:m=3,n=11,inner=5",
 };
 
 inline std::shared_ptr<const augur::loopnest::compute_dag> dag_of(std::string_view text) {

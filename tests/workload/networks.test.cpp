@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/workload/networks.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,15 +26,17 @@ totals count(const network& net) {
         std::int64_t products = 0;
         switch (k.kind()) {
         case kernel_kind::conv2d:
+        case kernel_kind::depthwise_conv2d: {
             t.convolutions += uses;
-            parameters = k["k"] * k["k"] * k["c"] / k["groups"] * k["f"] + k["f"];
-            products = k.window(0).out * k.window(1).out * (parameters - k["f"]);
+            const auto f = k.value_or("f", k["c"])[0];
+            const auto inputs = k.kind() == kernel_kind::conv2d ? k["c"] / k["groups"] : 1;
+            const auto weights = k["k"] * k["k"] * inputs * f;
+            const bool biased = std::count(k.fused().begin(), k.fused().end(), fused_op::bias) != 0;
+            parameters = weights + (biased ? f : 0);
+            products = k.window(0).out * k.window(1).out * weights;
             break;
-        case kernel_kind::depthwise_conv2d:
-            t.convolutions += uses;
-            parameters = k["k"] * k["k"] * k["c"] + k["c"];
-            products = k.window(0).out * k.window(1).out * (parameters - k["c"]);
-            break;
+        }
+        case kernel_kind::elementwise: parameters = 2 * k["c"]; break; // a normalisation that is not folded
         case kernel_kind::dense:
             t.dense += uses;
             parameters = k["n"] * k["k"] + k["n"];
@@ -84,10 +87,64 @@ TEST_CASE("networks: layers, parameters and multiply-adds are the published ones
     CHECK(vgg.parameters == 138'357'544);
     CHECK(vgg.multiply_adds == 15'470'264'320);
 
+    const auto x50 = count(find("resnext_50"));
+    CHECK(x50.convolutions == 49 + 4);
+    CHECK(x50.parameters == 25'028'904 - 34'112);
+    CHECK(x50.multiply_adds == doctest::Approx(4.23e9).epsilon(0.02));
+
+    const auto mnas = count(find("mnasnet1_0"));
+    CHECK(mnas.convolutions == 52);
+    CHECK(mnas.parameters == 4'383'312 - 18'960);
+    CHECK(mnas.multiply_adds == doctest::Approx(0.314e9).epsilon(0.02));
+
+    const auto alex = count(find("alexnet"));
+    CHECK(alex.convolutions == 5);
+    CHECK(alex.dense == 3);
+    CHECK(alex.parameters == 61'100'840);
+    CHECK(alex.multiply_adds == doctest::Approx(0.714e9).epsilon(0.02));
+
+    const auto densely = count(find("densenet_121"));
+    CHECK(densely.convolutions == 120);
+    CHECK(densely.parameters == 7'978'856 - 7'488);
+    CHECK(densely.multiply_adds == doctest::Approx(2.83e9).epsilon(0.02));
+
     const auto bert = count(find("bert_base"));
     CHECK(bert.dense == 12 * 4 + 1);
     CHECK(bert.parameters == 85'054'464 + 590'592 + 1'536); // encoder, pooler, and the norm behind the embeddings
     CHECK(bert.multiply_adds == 12 * (std::int64_t{128} * 768 * 768 * 12 + std::int64_t{2} * 128 * 128 * 768) + 768 * 768);
+}
+
+TEST_CASE("networks: transformers have any number of tokens") {
+    constexpr std::int64_t weights = std::int64_t{12} * 768 * 768; // of a layer
+    const auto longer = find("bert_base:tokens=384");
+    CHECK(longer.name == "bert_base:tokens=384");
+    CHECK(count(longer).multiply_adds == 12 * (384 * weights + std::int64_t{2} * 384 * 384 * 768) + 768 * 768);
+    CHECK(count(longer).parameters == count(find("bert_base")).parameters);
+
+    const auto block = count(find("gpt2"));
+    CHECK(block.dense == 4);
+    CHECK(block.parameters == 7'087'872); // of transformers' GPT2Block
+    CHECK(block.multiply_adds == 128 * weights + std::int64_t{2} * 128 * 128 * 768);
+    CHECK(count(find("gpt2:tokens=1")).multiply_adds == weights + std::int64_t{2} * 768);
+    CHECK(count(find("gpt2:past=127,tokens=1")).multiply_adds == weights + std::int64_t{2} * 128 * 768);
+    CHECK(find("gpt2:past=127,tokens=1").kernels[2].workload.text() == "batch_matmul:b=12,m=1,n=128,k=64");
+    CHECK(find("gpt2:tokens=2").kernels[2].workload.text() == "batch_matmul:b=12,m=2,n=2,k=64,add");
+
+    const auto refused = [](std::string_view text, std::string_view part) {
+        CAPTURE(text);
+        const auto net = find_network(text);
+        REQUIRE_FALSE(net);
+        CAPTURE(net.error().detail);
+        CHECK(net.error().code == errc::invalid_argument);
+        CHECK(net.error().detail.find(part) != std::string::npos);
+    };
+    refused("gpt2:tokens=0", "gpt2: 'tokens' must be a number within 1 and 4096, is '0'");
+    refused("gpt2:tokens=", "is ''");
+    refused("gpt2:tokens=1,past=x", "'past' must be a number within 0 and 4096, is 'x'");
+    refused("gpt2:tokens=1,tokens=2", "there is no parameter 'tokens=2'");
+    refused("gpt2:", "there is no parameter ''");
+    refused("bert_base:past=1", "bert_base: there is no parameter 'past=1'");
+    refused("resnet_18:tokens=1", "resnet_18: there is no parameter 'tokens=1'");
 }
 
 TEST_CASE("networks: kernels are distinct and valid, and every text reads back") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/ir/operators.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
@@ -67,75 +69,109 @@ struct run {
     [[nodiscard]] const tensor& out() const { return tensors.back(); }
 };
 
-void close(const tensor& got, const std::vector<double>& wanted) {
+void close(const tensor& got, const std::vector<double>& wanted, double tolerance = 1e-6) {
     REQUIRE(got.size() == wanted.size());
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < got.size(); ++i)
-        if (!(std::fabs(static_cast<double>(got[i]) - wanted[i]) <= 1e-6 + 1e-6 * std::fabs(wanted[i]))) ++wrong;
+        if (!(std::fabs(static_cast<double>(got[i]) - wanted[i]) <= tolerance + tolerance * std::fabs(wanted[i]))) ++wrong;
     CHECK(wrong == 0);
 }
 
-/// Element (n, h, w, c) of an image in either layout.
+double d(float x) { return static_cast<double>(x); }
+
+using extents = std::array<std::int64_t, 3>;
+
+/// Calls f with every point of a box.
+void each_point(const extents& box, const std::function<void(const extents&)>& f) {
+    for (std::int64_t z = 0; z < box[0]; ++z)
+        for (std::int64_t y = 0; y < box[1]; ++y)
+            for (std::int64_t x = 0; x < box[2]; ++x) f({z, y, x});
+}
+
+/// Place (n, point, c) in an image of one to three spatial axes in either layout; the axes that it lacks have extent 1.
 struct image {
     bool last;
-    std::int64_t h, w, c;
-    [[nodiscard]] std::size_t at(std::int64_t n, std::int64_t y, std::int64_t x, std::int64_t ch) const {
-        return static_cast<std::size_t>(last ? ((n * h + y) * w + x) * c + ch : ((n * c + ch) * h + y) * w + x);
+    extents size;
+    std::int64_t c;
+    [[nodiscard]] std::size_t at(std::int64_t n, const extents& p, std::int64_t ch) const {
+        const auto inside = (p[0] * size[1] + p[1]) * size[2] + p[2];
+        const auto points = size[0] * size[1] * size[2];
+        return static_cast<std::size_t>(last ? (n * points + inside) * c + ch : (n * c + ch) * points + inside);
+    }
+    [[nodiscard]] bool holds(const extents& p) const {
+        for (std::size_t a = 0; a < 3; ++a)
+            if (p[a] < 0 || p[a] >= size[a]) return false;
+        return true;
     }
 };
 
-double d(float x) { return static_cast<double>(x); }
+/// The windows of a kernel along three axes, and its images.
+struct geometry {
+    std::array<window_axis, 3> axes;
+    bool last;
+    explicit geometry(const kernel& k) : last(k.layout() == tensor_layout::nhwc) {
+        for (std::size_t a = 0; a < k.rank(); ++a) axes[3 - k.rank() + a] = k.window(a);
+    }
+    [[nodiscard]] extents of(std::int64_t window_axis::* member) const { return {axes[0].*member, axes[1].*member, axes[2].*member}; }
+    [[nodiscard]] image in(std::int64_t c) const { return {last, of(&window_axis::in), c}; }
+    [[nodiscard]] image out(std::int64_t c) const { return {last, of(&window_axis::out), c}; }
+    /// Place of element `tap` of a window in an order of weights (window, rows, columns), or (columns, rows, window) for channels behind the batch.
+    [[nodiscard]] std::size_t weight(const extents& tap, std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t columns) const {
+        const auto inside = (tap[0] * axes[1].k + tap[1]) * axes[2].k + tap[2];
+        const auto taps = axes[0].k * axes[1].k * axes[2].k;
+        return static_cast<std::size_t>(last ? (inside * rows + row) * columns + column : (column * rows + row) * taps + inside);
+    }
+    /// The element of the input under element `tap` of the window at `point`.
+    [[nodiscard]] extents under(const extents& point, const extents& tap) const {
+        extents p{};
+        for (std::size_t a = 0; a < 3; ++a) p[a] = point[a] * axes[a].stride - axes[a].pad_before + tap[a] * axes[a].dilation;
+        return p;
+    }
+};
 
 /// A convolution from its definition: sum over the taps that fall into the image.
 std::vector<double> direct_convolution(const kernel& k, const tensor& x, const tensor& w) {
-    const bool last = k.layout() == tensor_layout::nhwc;
+    const geometry g(k);
     const bool depthwise = k.kind() == kernel_kind::depthwise_conv2d;
-    const auto kk = k["k"];
     const auto c = k["c"];
     const auto f = depthwise ? c : k["f"];
-    const auto groups = depthwise ? c : k["groups"];
+    const auto groups = depthwise ? c : k.value_or("groups", 1)[0];
     const auto per = c / groups;
-    const image in{last, k["h"], k["w"], c};
-    const image out{last, k.window(0).out, k.window(1).out, f};
-    std::vector<double> y(static_cast<std::size_t>(k["n"] * out.h * out.w * f));
+    const image in = g.in(c), out = g.out(f);
+    std::vector<double> y(static_cast<std::size_t>(k["n"] * out.size[0] * out.size[1] * out.size[2] * f));
     for (std::int64_t n = 0; n < k["n"]; ++n)
-        for (std::int64_t oy = 0; oy < out.h; ++oy)
-            for (std::int64_t ox = 0; ox < out.w; ++ox)
-                for (std::int64_t of = 0; of < f; ++of)
-                    for (std::int64_t ky = 0; ky < kk; ++ky)
-                        for (std::int64_t kx = 0; kx < kk; ++kx)
-                            for (std::int64_t ic = 0; ic < per; ++ic) {
-                                const auto iy = oy * k["stride"] - k["pad"] + ky * k["dilation"];
-                                const auto ix = ox * k["stride"] - k["pad"] + kx * k["dilation"];
-                                if (iy < 0 || iy >= in.h || ix < 0 || ix >= in.w) continue;
-                                const auto ch = of / (f / groups) * per + ic;
-                                const auto tap = depthwise ? (last ? (ky * kk + kx) * c + of : (of * kk + ky) * kk + kx)
-                                                           : (last ? ((ky * kk + kx) * per + ic) * f + of : ((of * per + ic) * kk + ky) * kk + kx);
-                                y[out.at(n, oy, ox, of)] += d(x[in.at(n, iy, ix, ch)]) * d(w[static_cast<std::size_t>(tap)]);
-                            }
+        for (std::int64_t of = 0; of < f; ++of)
+            each_point(out.size, [&](const extents& o) {
+                each_point(g.of(&window_axis::k), [&](const extents& tap) {
+                    const auto i = g.under(o, tap);
+                    if (!in.holds(i)) return;
+                    for (std::int64_t ic = 0; ic < per; ++ic)
+                        y[out.at(n, o, of)] += d(x[in.at(n, i, of / (f / groups) * per + ic)]) * d(w[g.weight(tap, ic, of, per, f)]);
+                });
+            });
     return y;
 }
 
 /// A transposed convolution from its definition: every input element spreads the filter over the output.
 std::vector<double> direct_transposed(const kernel& k, const tensor& x, const tensor& w) {
-    const bool last = k.layout() == tensor_layout::nhwc;
-    const auto kk = k["k"];
-    const image in{last, k["h"], k["w"], k["c"]};
-    const image out{last, (in.h - 1) * k["stride"] - 2 * k["pad"] + kk + k["opad"], (in.w - 1) * k["stride"] - 2 * k["pad"] + kk + k["opad"], k["f"]};
-    std::vector<double> y(static_cast<std::size_t>(k["n"] * out.h * out.w * out.c));
+    const geometry g(k);
+    const auto c = k["c"];
+    const auto groups = k["groups"];
+    const auto f = k["f"] / groups; // of a group
+    const image in = g.in(c), out = g.out(k["f"]);
+    std::vector<double> y(static_cast<std::size_t>(k["n"] * out.size[0] * out.size[1] * out.size[2] * k["f"]));
     for (std::int64_t n = 0; n < k["n"]; ++n)
-        for (std::int64_t iy = 0; iy < in.h; ++iy)
-            for (std::int64_t ix = 0; ix < in.w; ++ix)
-                for (std::int64_t c = 0; c < in.c; ++c)
-                    for (std::int64_t f = 0; f < out.c; ++f)
-                        for (std::int64_t ky = 0; ky < kk; ++ky)
-                            for (std::int64_t kx = 0; kx < kk; ++kx) {
-                                const auto oy = iy * k["stride"] - k["pad"] + ky;
-                                const auto ox = ix * k["stride"] - k["pad"] + kx;
-                                if (oy < 0 || oy >= out.h || ox < 0 || ox >= out.w) continue;
-                                const auto tap = last ? ((ky * kk + kx) * in.c + c) * out.c + f : ((c * out.c + f) * kk + ky) * kk + kx;
-                                y[out.at(n, oy, ox, f)] += d(x[in.at(n, iy, ix, c)]) * d(w[static_cast<std::size_t>(tap)]);
-                            }
+        for (std::int64_t ic = 0; ic < c; ++ic)
+            each_point(in.size, [&](const extents& i) {
+                each_point(g.of(&window_axis::k), [&](const extents& tap) {
+                    const auto o = g.under(i, tap);
+                    if (!out.holds(o)) return;
+                    for (std::int64_t of = 0; of < f; ++of) {
+                        const auto taken = g.last ? g.weight(tap, ic, of, c, f) : g.weight(tap, of, ic, f, c);
+                        y[out.at(n, o, ic / (c / groups) * f + of)] += d(x[in.at(n, i, ic)]) * d(w[taken]);
+                    }
+                });
+            });
     return y;
 }
 
@@ -225,6 +261,18 @@ TEST_CASE("operators: convolutions are their definition") {
              "depthwise_conv2d:n=2,h=7,w=11,c=5,k=3,pad=1",
              "depthwise_conv2d:h=11,w=11,c=3,k=5,stride=2,pad=2",
              "depthwise_conv2d:h=9,w=7,c=3,k=3,stride=2,pad=2,dilation=2,layout=nchw",
+             "conv2d:n=2,h=7,w=11,c=3,f=4,k=3x5,stride=2x1,pad=1x2",
+             "conv2d:h=7,w=11,c=4,f=6,k=1x7,pad=0x3,groups=2,layout=nchw",
+             "conv2d:h=9,w=8,c=3,f=2,k=2x3,stride=1x2,pad=0x1x1x2,dilation=2x1",
+             "conv2d:h=8,w=8,c=3,f=2,k=3,stride=2,pad=0x0x1x1,layout=nchw",
+             "depthwise_conv2d:n=2,h=7,w=9,c=4,k=5x3,stride=1x2,pad=2x0x2x1,dilation=1x2",
+             "depthwise_conv2d:h=7,w=9,c=4,k=3x5,pad=1x2,layout=nchw",
+             "conv1d:w=17,c=3,f=5,k=3,pad=1",
+             "conv1d:n=3,w=17,c=4,f=6,k=5,stride=2,pad=4x0,groups=2",
+             "conv1d:n=2,w=17,c=4,f=6,k=3,pad=2,dilation=2,groups=2,layout=ncw",
+             "conv3d:d=4,h=5,w=6,c=3,f=4,k=3,pad=1",
+             "conv3d:n=2,d=5,h=5,w=7,c=4,f=6,k=3x1x2,stride=2x1x2,pad=1x0x1,groups=2",
+             "conv3d:n=2,d=5,h=7,w=4,c=2,f=3,k=2x3x3,stride=1x2x1,pad=0x1x1x1x2x0,dilation=2x1x1,layout=ncdhw",
          }) {
         CAPTURE(text);
         const run r(text);
@@ -240,6 +288,12 @@ TEST_CASE("operators: transposed convolutions are their definition") {
              "conv2d_transpose:h=4,w=5,c=3,f=2,k=4,stride=3,pad=0,layout=nchw",
              "conv2d_transpose:n=2,h=3,w=5,c=2,f=3,k=2,stride=2,pad=1,opad=1,layout=nchw",
              "conv2d_transpose:h=4,w=4,c=2,f=2,k=1,stride=3,layout=nchw",
+             "conv2d_transpose:n=2,h=4,w=3,c=4,f=6,k=3,stride=2,pad=1,groups=2",
+             "conv2d_transpose:h=4,w=3,c=6,f=3,k=3,stride=2,pad=1,opad=1,groups=3,layout=nchw",
+             "conv2d_transpose:h=4,w=3,c=2,f=3,k=3x2,stride=1x3,pad=2x0x1x1,opad=0x2,dilation=2",
+             "conv2d_transpose:h=4,w=3,c=2,f=3,k=2x3,stride=2x1,pad=0x2,dilation=1x2,layout=nchw",
+             "conv1d_transpose:w=9,c=3,f=4,k=4,stride=2,pad=1",
+             "conv1d_transpose:n=3,w=5,c=4,f=6,k=3,stride=3,pad=1x0,opad=2,dilation=2,groups=2,layout=ncw",
          }) {
         CAPTURE(text);
         const run r(text);
@@ -267,6 +321,17 @@ TEST_CASE("operators: products") {
     close(nt.out(), product(nt["p0"], nt["p1"], 3, 2, 5, 7, true));
     const run nn("batch_matmul:b=3,m=2,n=5,k=7,transb=0");
     close(nn.out(), product(nn["p0"], nn["p1"], 3, 2, 5, 7, false));
+    const auto turned = [](const tensor& x, std::size_t batch, std::size_t m, std::size_t k) { // (B,K,M) to (B,M,K)
+        tensor out(x.size());
+        for (std::size_t z = 0; z < batch; ++z)
+            for (std::size_t i = 0; i < m; ++i)
+                for (std::size_t r = 0; r < k; ++r) out[(z * m + i) * k + r] = x[(z * k + r) * m + i];
+        return out;
+    };
+    const run tt("batch_matmul:b=3,m=2,n=5,k=7,transa=1");
+    close(tt.out(), product(turned(tt["p0"], 3, 2, 7), tt["p1"], 3, 2, 5, 7, true));
+    const run tn("batch_matmul:b=3,m=2,n=5,k=7,transb=0,transa=1");
+    close(tn.out(), product(turned(tn["p0"], 3, 2, 7), tn["p1"], 3, 2, 5, 7, false));
 }
 
 TEST_CASE("operators: pooling") {
@@ -277,34 +342,108 @@ TEST_CASE("operators: pooling") {
              "avg_pool2d:n=2,h=8,w=6,c=3,k=2,stride=2",
              "global_avg_pool2d:n=2,h=7,w=5,c=3",
              "global_avg_pool2d:h=4,w=3,c=5,layout=nchw",
+             "max_pool2d:h=7,w=9,c=3,k=2x3,stride=1x2,pad=1,dilation=2x1",
+             "max_pool2d:n=2,h=8,w=8,c=3,k=3,stride=2,pad=0x0x1x1,layout=nchw",
+             "avg_pool2d:h=7,w=9,c=3,k=3x2,stride=2x3,pad=1x0x1x1,dilation=1x3",
          }) {
         CAPTURE(text);
         const run r(text);
         const auto k = parsed(text);
-        const bool global = k.kind() == kernel_kind::global_avg_pool2d;
+        const geometry g(k);
         const bool largest = k.kind() == kernel_kind::max_pool2d;
-        const bool last = k.layout() == tensor_layout::nhwc;
-        const image in{last, k["h"], k["w"], k["c"]};
-        const image out{last, k.window(0).out, k.window(1).out, k["c"]};
+        const image in = g.in(k["c"]), out = g.out(k["c"]);
         std::vector<double> y(r.out().size());
         for (std::int64_t n = 0; n < k["n"]; ++n)
-            for (std::int64_t oy = 0; oy < out.h; ++oy)
-                for (std::int64_t ox = 0; ox < out.w; ++ox)
-                    for (std::int64_t c = 0; c < out.c; ++c) {
-                        double sum = 0;
-                        double most = -1e30;
-                        for (std::int64_t ky = 0; ky < (global ? in.h : k["k"]); ++ky)
-                            for (std::int64_t kx = 0; kx < (global ? in.w : k["k"]); ++kx) {
-                                const auto iy = global ? ky : oy * k["stride"] - k["pad"] + ky;
-                                const auto ix = global ? kx : ox * k["stride"] - k["pad"] + kx;
-                                if (iy < 0 || iy >= in.h || ix < 0 || ix >= in.w) continue;
-                                const double v = d(r["p0"][in.at(n, iy, ix, c)]);
-                                sum += v;
-                                most = v > most ? v : most;
-                            }
-                        y[out.at(n, oy, ox, c)] = largest ? most : sum / static_cast<double>(global ? in.h * in.w : k["k"] * k["k"]);
-                    }
+            for (std::int64_t c = 0; c < k["c"]; ++c)
+                each_point(out.size, [&](const extents& o) {
+                    double sum = 0;
+                    double most = -1e30;
+                    double taps = 0;
+                    each_point(g.of(&window_axis::k), [&](const extents& tap) {
+                        const auto i = g.under(o, tap);
+                        ++taps;
+                        if (!in.holds(i)) return;
+                        const double v = d(r["p0"][in.at(n, i, c)]);
+                        sum += v;
+                        most = v > most ? v : most;
+                    });
+                    y[out.at(n, o, c)] = largest ? most : sum / taps;
+                });
         close(r.out(), y);
+    }
+}
+
+TEST_CASE("operators: Winograd's convolutions are their definition") {
+    for (const auto* text : {
+             "conv2d_winograd:h=8,w=8,c=3,f=4,pad=1",
+             "conv2d_winograd:n=2,h=7,w=11,c=2,f=3,pad=1,tile=4,layout=nchw",
+             "conv2d_winograd:n=3,h=5,w=6,c=2,f=3,pad=0x1x1x0,tile=2",
+             "conv2d_winograd:h=9,w=4,c=3,f=2,pad=0,tile=2,layout=nchw",
+             "conv2d_winograd:h=3,w=13,c=2,f=5,pad=0x1,tile=4",
+         }) {
+        CAPTURE(text);
+        run r(text);
+        const auto k = parsed(text);
+        const auto direct = *kernel::make(
+            kernel_kind::conv2d, {{"n", k["n"]}, {"h", k["h"]}, {"w", k["w"]}, {"c", k["c"]}, {"f", k["f"]}, {"k", 3}, {"pad", k.value_or("pad", 0)}},
+            {}, k.layout());
+        const geometry g(direct);
+        const bool last = g.last;
+        const auto c = k["c"];
+        const auto f = k["f"];
+        const auto transform = winograd_transforms::of(k["tile"]).g;
+        tensor filter;
+        std::uint64_t state = 99;
+        for (std::int64_t e = 0; e < 9 * c * f; ++e) {
+            state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+            filter.push_back(static_cast<float>(static_cast<double>(state >> 40U) / 8388608.0 - 1.0));
+        }
+        auto& weights = r.tensors[static_cast<std::size_t>(
+            std::find_if(r.dag.ops.begin(), r.dag.ops.end(), [](const auto& op) { return op.name == "p1"; }) - r.dag.ops.begin())];
+        const auto alpha = static_cast<std::int64_t>(transform.rows);
+        for (std::int64_t e = 0; e < alpha * alpha * c * f; ++e) {
+            const auto in = last ? e % c : e / f % c;
+            const auto out = last ? e / c % f : e % f;
+            double sum = 0;
+            each_point({1, 3, 3}, [&](const extents& tap) {
+                sum += transform(static_cast<std::size_t>(e / (c * f * alpha)), static_cast<std::size_t>(tap[1])) *
+                       transform(static_cast<std::size_t>(e / (c * f) % alpha), static_cast<std::size_t>(tap[2])) *
+                       d(filter[g.weight(tap, in, out, c, f)]);
+            });
+            weights[static_cast<std::size_t>(e)] = static_cast<float>(sum);
+        }
+        REQUIRE(evaluate(r.dag, r.tensors));
+        close(r.out(), direct_convolution(direct, r["p0"], filter), 2e-5);
+    }
+}
+
+TEST_CASE("operators: reductions along any axis") {
+    for (const std::string inner : {"", ",inner=5"}) {
+        const std::size_t m = 3, n = 7, in = inner.empty() ? 1 : 5;
+        const run sum("reduce_sum:m=3,n=7" + inner);
+        const run most("reduce_max:m=3,n=7" + inner);
+        const run mean("reduce_mean:m=3,n=7" + inner);
+        const run soft("softmax:m=3,n=7" + inner);
+        std::vector<double> sums, mosts, means, softs(m * n * in);
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t k = 0; k < in; ++k) {
+                const auto value = [&](const run& r, std::size_t j) { return d(r["p0"][(i * n + j) * in + k]); };
+                double total = 0, largest = -1e30, average = 0, exponentials = 0;
+                for (std::size_t j = 0; j < n; ++j) {
+                    total += value(sum, j);
+                    largest = std::fmax(largest, value(most, j));
+                    average += value(mean, j) / static_cast<double>(n);
+                    exponentials += std::exp(value(soft, j));
+                }
+                sums.push_back(total);
+                mosts.push_back(largest);
+                means.push_back(average);
+                for (std::size_t j = 0; j < n; ++j) softs[(i * n + j) * in + k] = std::exp(value(soft, j)) / exponentials;
+            }
+        close(sum.out(), sums);
+        close(most.out(), mosts);
+        close(mean.out(), means);
+        close(soft.out(), softs);
     }
 }
 
@@ -395,7 +534,8 @@ TEST_CASE("operators: floating-point operations of the networks") {
         double gflop; // as the literature has it, two per multiply-add
     };
     for (const auto& r :
-         {row{"resnet_18", 3.63}, row{"resnet_50", 8.18}, row{"mobilenet_v2", 0.602}, row{"vgg_16", 30.94}, row{"bert_base", 22.35}}) {
+         {row{"resnet_18", 3.63}, row{"resnet_50", 8.18}, row{"resnext_50", 8.46}, row{"mobilenet_v2", 0.602}, row{"mnasnet1_0", 0.628},
+          row{"vgg_16", 30.94}, row{"alexnet", 1.428}, row{"densenet_121", 5.67}, row{"bert_base", 22.35}, row{"gpt2", 1.862}}) {
         const auto name = r.name;
         const auto net = find_network(name);
         REQUIRE(net);
