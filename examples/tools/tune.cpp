@@ -20,8 +20,12 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     std::string search, scheduler = "gradient";
     std::size_t collect = 0;
     bool help = false;
+    std::string networks;
+    for (const auto name : augur::network_names) networks.append(networks.empty() ? "" : ", ").append(name);
     flags.add(
-        "network", "NAME", "tune all kernels of a network: resnet_18, resnet_50, mobilenet_v2, vgg_16, bert_base",
+        "network", "NAME",
+        "tune all kernels of a network; may be given again:\n" + networks +
+            ",\nthe last two also with parameters: bert_base:tokens=384, gpt2:tokens=1,past=127",
         [&](std::string_view text) -> augur::result<void> {
             auto found = augur::find_network(text);
             if (!found) return found.error();

@@ -321,12 +321,27 @@ TEST_CASE("tvm_dag: a name of several tensors means those that nobody has read y
 }
 
 TEST_CASE("tvm_dag: the operators of loopnest, printed and read again, compute the same") {
-    for (const std::string_view text :
-         {"dense:m=3,n=4,k=5,bias,gelu", "matmul:m=3,n=4,k=5,relu6", "batch_matmul:b=2,m=3,n=4,k=5", "conv2d:h=7,w=6,c=3,f=4,k=3,pad=1,bias,relu",
-          "conv2d:h=8,w=8,c=4,f=4,k=3,stride=2,pad=1,groups=2,scale,add", "conv2d:h=7,w=7,c=2,f=3,k=3,pad=1,layout=nchw,sigmoid",
-          "depthwise_conv2d:h=9,w=7,c=3,k=3,stride=2,pad=1,bias,tanh", "max_pool2d:h=7,w=7,c=2,k=3,stride=2", "max_pool2d:h=8,w=8,c=2,k=3,pad=1",
-          "avg_pool2d:h=8,w=8,c=2,k=2,stride=2", "global_avg_pool2d:h=5,w=5,c=3", "softmax:m=3,n=7", "layer_norm:m=3,n=8",
-          "conv2d_transpose:h=4,w=4,c=2,f=3,k=4,stride=2,pad=1"}) {
+    for (const std::string_view text : {"dense:m=3,n=4,k=5,bias,gelu",
+                                        "matmul:m=3,n=4,k=5,relu6",
+                                        "batch_matmul:b=2,m=3,n=4,k=5",
+                                        "conv2d:h=7,w=6,c=3,f=4,k=3,pad=1,bias,relu",
+                                        "conv2d:h=8,w=8,c=4,f=4,k=3,stride=2,pad=1,groups=2,scale,add",
+                                        "conv2d:h=7,w=7,c=2,f=3,k=3,pad=1,layout=nchw,sigmoid",
+                                        "depthwise_conv2d:h=9,w=7,c=3,k=3,stride=2,pad=1,bias,tanh",
+                                        "max_pool2d:h=7,w=7,c=2,k=3,stride=2",
+                                        "max_pool2d:h=8,w=8,c=2,k=3,pad=1",
+                                        "avg_pool2d:h=8,w=8,c=2,k=2,stride=2",
+                                        "global_avg_pool2d:h=5,w=5,c=3",
+                                        "softmax:m=3,n=7",
+                                        "layer_norm:m=3,n=8",
+                                        "conv2d_transpose:h=4,w=4,c=2,f=3,k=4,stride=2,pad=1",
+                                        "conv2d:h=7,w=6,c=3,f=4,k=2x3,stride=1x2,pad=0x1x1x2",
+                                        "conv1d:w=9,c=3,f=4,k=3,pad=1",
+                                        "conv3d:d=4,h=5,w=6,c=3,f=4,k=3,pad=1,bias",
+                                        "conv2d_winograd:h=6,w=7,c=3,f=4,pad=1",
+                                        "batch_matmul:b=2,m=3,n=4,k=5,transa=1",
+                                        "softmax:m=3,n=7,inner=4",
+                                        "reduce_mean:m=3,n=7,inner=4"}) {
         CAPTURE(text);
         const auto k = kernel::parse(text);
         REQUIRE(k);

@@ -142,7 +142,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
             book.text(name + ".evolutionary", seed, proposals(p.space, augur::evolutionary<>(few_generations()), seed));
         }
     }
-    CHECK(kinds.size() == 12);
+    CHECK(kinds.size() == 19);
 }
 
 TEST_CASE("pins: records of a run, names of machines and schemas") {

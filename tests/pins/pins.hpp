@@ -153,7 +153,7 @@ T take(augur::result<T> r) {
 }
 
 /// Every kind of kernel and every fused operation; extents with odd factors, too.
-inline constexpr std::array<std::string_view, 14> kernels{
+inline constexpr std::array<std::string_view, 23> kernels{
     "dense:m=128,n=96,k=64,bias,relu",
     "matmul:m=60,n=84,k=36",
     "batch_matmul:b=4,m=32,n=48,k=24,transb=0",
@@ -168,6 +168,15 @@ inline constexpr std::array<std::string_view, 14> kernels{
     "layer_norm:m=24,n=96",
     "elementwise:n=1,h=14,w=14,c=32,scale,add,sigmoid",
     "dense:m=16,n=512,k=256,bias,gelu",
+    "conv1d:n=2,w=100,c=16,f=32,k=3,pad=4x0,dilation=2,bias,relu",
+    "conv1d_transpose:n=1,w=24,c=16,f=24,k=4,stride=2,pad=1,groups=2,layout=ncw",
+    "conv3d:n=1,d=6,h=10,w=12,c=16,f=24,k=3,stride=1x2x2,pad=1,bias",
+    "conv2d:n=1,h=17,w=12,c=16,f=24,k=1x7,pad=0x3,relu",
+    "conv2d_winograd:n=1,h=14,w=14,c=16,f=24,pad=1,bias,relu",
+    "batch_matmul:b=4,m=32,n=48,k=24,transb=0,transa=1",
+    "reduce_sum:m=24,n=96,inner=16",
+    "reduce_max:m=24,n=96",
+    "reduce_mean:m=4,n=49,inner=64",
 };
 
 /// A kernel on a machine that is not the host.

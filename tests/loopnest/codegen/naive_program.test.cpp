@@ -70,6 +70,15 @@ TEST_CASE("naive program: the naive C of every operator agrees with the evaluato
              "softmax:m=11,n=13",
              "layer_norm:m=5,n=17",
              "elementwise:h=3,w=5,c=7,scale,add,relu6,sigmoid,gelu",
+             "conv2d:n=2,h=7,w=8,c=3,f=4,k=2x3,stride=1x2,pad=0x1x1x2,dilation=2x1,bias",
+             "conv1d:n=2,w=17,c=4,f=6,k=5,stride=2,pad=4x0,groups=2,layout=ncw,relu",
+             "conv1d_transpose:w=5,c=4,f=6,k=3,stride=3,pad=1x0,opad=2,dilation=2,groups=2",
+             "conv3d:d=4,h=5,w=6,c=3,f=4,k=3x1x2,stride=1x2x1,pad=1x0x1,bias,relu",
+             "conv2d_winograd:h=6,w=7,c=3,f=4,pad=1,bias,relu",
+             "batch_matmul:b=3,m=5,n=4,k=7,transb=0,transa=1",
+             "softmax:m=3,n=11,inner=5",
+             "reduce_max:m=3,n=11,inner=5",
+             "reduce_mean:m=3,n=11",
          }) {
         const auto k = kernel::parse(text);
         REQUIRE(k);
