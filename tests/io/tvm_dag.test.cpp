@@ -338,7 +338,7 @@ TEST_CASE("tvm_dag: the operators of loopnest, printed and read again, compute t
                                         "conv2d:h=7,w=6,c=3,f=4,k=2x3,stride=1x2,pad=0x1x1x2",
                                         "conv1d:w=9,c=3,f=4,k=3,pad=1",
                                         "conv3d:d=4,h=5,w=6,c=3,f=4,k=3,pad=1,bias",
-                                        "conv2d_winograd:h=6,w=7,c=3,f=4,pad=1",
+                                        "conv2d_winograd:h=8,w=8,c=3,f=4,pad=1",
                                         "batch_matmul:b=2,m=3,n=4,k=5,transa=1",
                                         "softmax:m=3,n=7,inner=4",
                                         "reduce_mean:m=3,n=7,inner=4"}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/run/task_runner.hpp>
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,23 @@ TEST_CASE("task_runner: legal schedules are measured and checked, others say why
     CHECK(measured[2].reason == "step 0 (CI): stage 99 of 7");
     CHECK(runner.naive_seconds(*t) < 1);
     CHECK(runner.measure(*t, {}).empty());
+}
+
+TEST_CASE("task_runner: the tolerance follows the longest reduction, and the constant matrices of Winograd's convolution") {
+    const auto absolute = [](const char* text) {
+        const auto k = kernel::parse(text);
+        REQUIRE(k);
+        const auto dag = build_dag(*k);
+        REQUIRE(dag);
+        return tolerance_of(*dag).absolute;
+    };
+    CHECK(absolute("conv2d:h=9,w=7,c=6,f=10,k=3,pad=1,bias,relu") == doctest::Approx(1e-5 * std::sqrt(54)));
+    CHECK(absolute("softmax:m=4,n=100") == doctest::Approx(1e-4));
+    CHECK(absolute("elementwise:h=4,w=4,c=4,relu") == doctest::Approx(1e-5));
+    // Sums of squares of the transforms' columns, on average over the columns, for both axes.
+    const double a4 = (5 + 6.25 + 18.0625 + 67.015625) / 4, b4 = (10.5 + 8.5 + 8.5 + 10 + 2.5 + 10.5) / 6;
+    CHECK(absolute("conv2d_winograd:h=9,w=7,c=6,f=10,pad=1,relu") == doctest::Approx(1e-5 * std::sqrt(6.0) * a4 * b4));
+    CHECK(absolute("conv2d_winograd:h=9,w=7,c=6,f=10,pad=1,tile=2") == doctest::Approx(1e-5 * std::sqrt(6.0) * 3 * 2));
 }
 
 TEST_CASE("task_runner: the example of the README measures the untuned schedule") {

@@ -16,6 +16,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/c_writer.hpp>
+#include <augur/loopnest/codegen/naive_evaluator.hpp>
 #include <augur/loopnest/codegen/naive_program.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/lower.hpp>
@@ -48,13 +49,42 @@ namespace augur::inline v0::loopnest {
     return written;
 }
 
-/// The tolerance of the outputs of `dag` against the naive nest, based on its longest reduction.
+namespace detail {
+
+/// The mean square of a computed tensor that reads no other one; 1 for a large one, or one that cannot be evaluated.
+inline double constant_mean_square(const operation& op) {
+    compute_dag alone;
+    alone.ops.push_back(op);
+    std::vector<std::vector<float>> tensors(1);
+    if (op.elements() > 4096 || !evaluate(alone, tensors)) return 1;
+    double sum = 0;
+    for (const auto x : tensors[0]) sum += static_cast<double>(x) * static_cast<double>(x);
+    return sum / static_cast<double>(op.elements());
+}
+
+} // namespace detail
+
+/// The tolerance of the outputs of `dag` against the naive nest, based on its longest reduction. Inputs have the magnitude 1. Products with constant
+/// matrices (Winograd) have terms of another one, which counts through the stages that follow.
 [[nodiscard]] inline tolerance tolerance_of(const compute_dag& dag) {
     double length = 1;
-    for (const auto& op : dag.ops) {
+    std::vector<double> mean_square(dag.ops.size(),
+                                    1); // of stages that depend on constant matrices; others are taken to have the magnitude of inputs
+    for (std::size_t i = 0; i < dag.ops.size(); ++i) {
+        const auto& op = dag.ops[i];
+        if (op.placeholder()) continue;
         double steps = 1;
         for (const auto& a : op.reduce_axes) steps *= static_cast<double>(a.extent);
-        length = (std::max)(length, steps);
+        double factors = 1;
+        bool reads = false;
+        walk(op.body, [&](const expr_node& n) {
+            if (n.op != expr_op::read) return;
+            reads = true;
+            factors *= mean_square[dag.index_of(static_cast<int>(n.integer))];
+        });
+        if (!reads) factors = detail::constant_mean_square(op);
+        if (factors != 1) mean_square[i] = steps * factors;
+        if (reads) length = (std::max)(length, steps * factors);
     }
     return tolerance::of_reduction(length);
 }
