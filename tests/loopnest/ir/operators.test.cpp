@@ -11,13 +11,17 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <augur/core/json.hpp>
 #include <augur/core/number.hpp>
+#include <augur/io/byte_source.hpp>
 #include <augur/loopnest/codegen/naive_evaluator.hpp>
 #include <augur/workload/networks.hpp>
 
@@ -615,5 +619,73 @@ TEST_CASE("operators: the same DAGs as TVM's" MAY_SKIP) {
         }
         REQUIRE(ours.size() == theirs.size());
         for (std::size_t i = 0; i < ours.size(); ++i) CHECK(ours[i] == theirs[i]);
+    }
+}
+
+/// TVM's tasks of a network in `task-dags.jsonl.gz`: their DAGs, line by line.
+std::vector<std::vector<std::string>> tvm_tasks(const std::filesystem::path& file, const std::string& network) {
+    auto source = byte_source::open(file.string());
+    REQUIRE(source);
+    std::string text;
+    std::vector<char> block(std::size_t{1} << 16U);
+    for (;;) {
+        const auto got = source->read(block.data(), block.size());
+        REQUIRE(got);
+        if (*got == 0) break;
+        text.append(block.data(), *got);
+    }
+    std::vector<std::vector<std::string>> out;
+    for (std::size_t from = 0, end = 0; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
+        const auto line = std::string_view(text).substr(from, end - from);
+        if (line.find("output-" + network + ".out") == std::string_view::npos) continue;
+        json_reader in(line);
+        std::string_view name;
+        std::string dag;
+        REQUIRE(in.begin_object());
+        while (in.next_member(name)) REQUIRE((name == "dag" ? in.read(dag) : in.skip()));
+        std::istringstream lines(dag);
+        out.emplace_back();
+        for (std::string one; std::getline(lines, one);) out.back().push_back(one);
+    }
+    return out;
+}
+
+TEST_CASE("operators: the kernels of the networks are TVM's tasks" MAY_SKIP) {
+    const auto file = data_folder() / "task-dags.jsonl.gz";
+    if (!std::filesystem::exists(file)) SKIP_CASE("no reference data at " << file.string() << " (set AUGUR_DATA)");
+    // What the text cuts short is left out: the matrices of Winograd's convolution; and what TVM writes in more than one way: the divisor of average
+    // pooling and the axes of a matrix product.
+    const auto comparable = [](std::vector<std::string> lines) {
+        std::string out;
+        for (auto& line : lines) {
+            if (line.starts_with("A(i, j)") || line.starts_with("B(i, j)")) continue;
+            if (line.starts_with("adaptive_pool_avg") || line.starts_with("pool_avg")) line.resize(line.find('/'));
+            if (line.starts_with("T_matmul_NT(i0, i1)")) line = "T_matmul_NT(i, j) += (p0[i, k]*p1[j, k])";
+            out += line + "\n";
+        }
+        return out;
+    };
+    for (const std::string network : {"resnet_18", "resnet_50", "resnext_50", "mobilenet_v2", "vgg_16", "alexnet", "densenet_121"}) {
+        CAPTURE(network);
+        const auto net = find_network(network);
+        REQUIRE(net);
+        std::set<std::string> ours;
+        for (const auto& [k, uses] : net->kernels) {
+            ours.insert(comparable(tvm_text(built(k.text()))));
+            if (k.kind() != kernel_kind::conv2d || k["k"] != 3 || k["stride"] != 1 || k["groups"] != 1) continue;
+            const auto winograd = kernel::make(kernel_kind::conv2d_winograd,
+                                               {{"h", k["h"]}, {"w", k["w"]}, {"c", k["c"]}, {"f", k["f"]}, {"pad", k["pad"]}}, k.fused());
+            REQUIRE(winograd);
+            ours.insert(comparable(tvm_text(built(winograd->text()))));
+        }
+        const auto theirs = tvm_tasks(file, network);
+        CHECK(theirs.size() >= 12);
+        for (const auto& task : theirs) {
+            if (task[1].find("floordiv((ax1*") != std::string::npos) continue; // adaptive pooling to the size that the image has
+            if (task[0].starts_with("p3")) continue;                           // MobileNetV2: the residual is the left operand, so it comes first
+            const auto text = comparable(task);
+            CAPTURE(text);
+            CHECK(ours.count(text) == 1);
+        }
     }
 }

@@ -195,7 +195,7 @@ inline int winograd_convolution(dag_builder& b) {
     b.dag.ops.back().constant_index = {"vh", "vw", "r_a", "r_b"};
     const auto y = axis(b.spatial_axis(0));
     const auto x = axis(b.spatial_axis(1));
-    const auto of_tile = times(a[0], per_image) + times(ex::floor_div(y, m), tiles[1]) + ex::floor_div(x, m);
+    const auto of_tile = times(times(a[0], tiles[0]), tiles[1]) + times(ex::floor_div(y, m), tiles[1]) + ex::floor_div(x, m);
     const auto channel = axis(b.channel_axis());
     return b.dag.compute("conv2d_winograd", b.image<loop_axis>({"n", b.get("n")}, b.loops({"h", "w"}, &window_axis::out), out),
                          ex::read(inverse, last ? indices{ex::floor_mod(y, m), ex::floor_mod(x, m), of_tile, channel}
