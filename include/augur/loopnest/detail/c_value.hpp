@@ -184,6 +184,26 @@ protected:
         }
     }
 
+    /// Whether `e` chooses among constants by conditions that are the same in all lanes, as an element of a constant matrix does.
+    bool chooses_constants(const lowered_expr& e, const lanes& l) {
+        if (e.op != expr_op::select) return e.op == expr_op::constant;
+        return !condition_moves(e.operands[0], l) && chooses_constants(e.operands[1], l) && chooses_constants(e.operands[2], l);
+    }
+    /// Such a choice, written where its conditions are known: compilers take long for hundreds of nested choices in one block.
+    /// pre: chooses_constants(e, l)
+    std::string constant_choice(const lowered_expr& e, const lanes& l, std::size_t& known_at) {
+        if (e.op == expr_op::constant) return value(e, l).text;
+        const auto& c = e.operands[0];
+        auto yes = condition(c, l, 0);
+        if (yes == "1" || yes == "0") return constant_choice(e.operands[yes == "1" ? 1 : 2], l, known_at);
+        const auto at = condition_home(c, l);
+        known_at = (std::max)(known_at, at);
+        if (at + 1 < scopes_.size()) yes = named(at, "const int", yes);
+        const auto a = constant_choice(e.operands[1], l, known_at);
+        const auto b = constant_choice(e.operands[2], l, known_at);
+        return "(" + yes + " ? " + a + " : " + b + ")";
+    }
+
     bool condition_moves(const lowered_expr& e, const lanes& l) {
         if (e.op == expr_op::less_equal || e.op == expr_op::equal) return moves_with_lanes(e.index, l);
         return condition_moves(e.operands[0], l) || condition_moves(e.operands[1], l);
@@ -376,6 +396,11 @@ protected:
             }
             auto yes = condition(c, l, 0);
             if (yes == "1" || yes == "0") return value(e.operands[yes == "1" ? 1 : 2], l, guarded);
+            if (std::size_t choice_at = 0; chooses_constants(e, l)) {
+                const auto choice = constant_choice(e, l, choice_at);
+                if (choice_at + 1 < scopes_.size()) return {named(choice_at, "const float", choice), false};
+                return {choice, false};
+            }
             const auto known_at = condition_home(c, l);
             if (auto padded = guarded ? value_text() : padded_read(e, l, yes, known_at); !padded.text.empty()) return padded;
             const bool named_outside = known_at + 1 < scopes_.size();
