@@ -186,13 +186,14 @@ TEST_CASE("kernel: parameters that came later leave the keys of older logs as th
 TEST_CASE("kernel: errors say what and where") {
     refused("", errc::parse, "unknown");
     refused("conv4d:n=1", errc::parse, "'conv4d' is unknown");
-    refused("dense:m=1x2,n=2,k=3", errc::invalid_argument, "column 7: 'm' must have 1 numbers, has 2");
+    refused("dense:m=1x2,n=2,k=3", errc::invalid_argument, "column 7: 'm': expected 1 number, got 2");
     refused("conv2d:h=5,w=5,c=4,f=4,k=3x", errc::parse, "whole number, got '3x'");
-    refused("conv2d:h=5,w=5,c=4,f=4,k=3x3x3", errc::invalid_argument, "'k' must have 1, 2 numbers, has 3");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=3x3x3", errc::invalid_argument, "'k': expected 1 or 2 numbers, got 3");
     refused("conv2d:h=5,w=5,c=4,f=4,k=3x0", errc::invalid_argument, "'k' must be within 1 and 1024, is 3x0");
-    refused("conv2d:h=5,w=5,c=4,f=4,k=3,pad=1x1x1", errc::invalid_argument, "'pad' must have 1, 2, 4 numbers, has 3");
-    refused("conv3d:d=5,h=5,w=5,c=4,f=4,k=3,pad=1x1x1x1x1x1x1", errc::invalid_argument, "has 7");
+    refused("conv2d:h=5,w=5,c=4,f=4,k=3,pad=1x1x1", errc::invalid_argument, "'pad': expected 1, 2 or 4 numbers, got 3");
+    refused("conv3d:d=5,h=5,w=5,c=4,f=4,k=3,pad=1x1x1x1x1x1x1", errc::invalid_argument, "expected 1, 3 or 6 numbers, got 7");
     refused("conv2d:h=5,w=5,c=4,f=4,k=1x3,pad=1", errc::shape_mismatch, "pad=1 must be less than the window of 1");
+    refused("conv1d:w=5,c=4,f=4,k=3x3", errc::invalid_argument, "'k': expected 1 number, got 2");
     refused("conv1d:w=5,c=4,f=4,k=3,layout=nhwc", errc::parse, "expected layout nwc or ncw, got 'nhwc'");
     refused("conv1d:h=5,w=5,c=4,f=4,k=3", errc::invalid_argument, "no parameter 'h'; known are n, w, c");
     refused("conv3d:d=2,h=5,w=5,c=4,f=4,k=3", errc::shape_mismatch, "no output is left along 'd'");

@@ -272,10 +272,15 @@ private:
         const auto& p = detail::kernel_parameters(kind_)[*at];
         if (values_[*at].count() != 0) return "'" + std::string(name) + "' is given twice";
         const auto axes = rank();
-        const bool per_side = p.form == detail::parameter_form::per_side;
-        if (value.count() != 1 && (p.form == detail::parameter_form::single || (value.count() != axes && !(per_side && value.count() == 2 * axes))))
-            return "'" + std::string(name) + "' must have 1" + (p.form == detail::parameter_form::single ? "" : ", " + std::to_string(axes)) +
-                   (per_side ? ", " + std::to_string(2 * axes) : "") + " numbers, has " + std::to_string(value.count());
+        std::vector<std::size_t> counts{1};
+        if (p.form != detail::parameter_form::single && axes > 1) counts.push_back(axes);
+        if (p.form == detail::parameter_form::per_side) counts.push_back(2 * axes);
+        if (std::find(counts.begin(), counts.end(), value.count()) == counts.end()) {
+            std::string expected;
+            for (const auto n : counts) expected.append(expected.empty() ? "" : n == counts.back() ? " or " : ", ").append(std::to_string(n));
+            return "'" + std::string(name) + "': expected " + expected + (counts.size() == 1 ? " number" : " numbers") + ", got " +
+                   std::to_string(value.count());
+        }
         for (std::size_t i = 0; i < value.count(); ++i)
             if (value[i] < p.low || value[i] > p.high)
                 return "'" + std::string(name) + "' must be within " + std::to_string(p.low) + " and " + std::to_string(p.high) + ", is " +
