@@ -19,15 +19,15 @@
 #include <vector>
 
 #include <augur/loopnest/codegen/generated_program.hpp>
-#include <augur/loopnest/detail/c_tile.hpp>
+#include <augur/loopnest/detail/c_guarded_tile.hpp>
 
 namespace augur::inline v0::loopnest {
 
 namespace detail {
 
-class c_writer : private c_tile {
+class c_writer : private c_guarded_tile {
 public:
-    c_writer(lowered_kernel k, const c_options& o) : c_tile(std::move(k), o) {}
+    c_writer(lowered_kernel k, const c_options& o) : c_guarded_tile(std::move(k), o) {}
 
     generated_program run() {
         generated_program p;

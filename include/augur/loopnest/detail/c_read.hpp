@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_DETAIL_C_READ_HPP
+#define AUGUR_LOOPNEST_DETAIL_C_READ_HPP
+
+/// @file
+/// Code generation for reads and stores: one element, or a vector of elements along one loop.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/loopnest/detail/c_text.hpp>
+
+namespace augur::inline v0::loopnest {
+
+namespace detail {
+
+class c_read : protected c_text {
+protected:
+    using c_text::c_text;
+
+    struct lane_segment {
+        std::int64_t first;
+        int width;
+    };
+
+    struct lanes {
+        int term = -1; ///< term of the vectorised loop; -1: scalar
+        std::int64_t first = 0;
+        int width = 1;
+    };
+    struct value_text {
+        std::string text;
+        bool vector = false;
+    };
+    std::vector<std::pair<std::string, value_text>> loaded_; ///< reads that the current straight-line code already holds in a local variable
+    std::vector<int> tile_terms_;                            ///< tile loops; a read independent of them is kept in a register; empty: no effect
+    int held_buffer_ = -1;                                   ///< reads of this buffer are kept in registers; -1: of none
+    bool in_place_ = false;                                  ///< write reads in place, without a local variable
+
+    affine at_lane(const affine& a, const lanes& l, int lane) {
+        if (l.term < 0) return known(a);
+        fixed_.emplace_back(l.term, l.first + lane);
+        auto out = known(a);
+        fixed_.pop_back();
+        return out;
+    }
+
+    bool moves_with_lanes(const affine& a, const lanes& l) {
+        return l.term >= 0 && kernel_.terms.depends(a, [&](int t) { return t == l.term; });
+    }
+
+    /// A vector assembled from scalar lanes.
+    value_text gather(int width, const std::function<std::string(int)>& lane) {
+        std::string text = "(aug_v" + std::to_string(width) + "){";
+        for (int i = 0; i < width; ++i) text += (i > 0 ? ", " : "") + lane(i);
+        return {text + "}", true};
+    }
+
+    value_text read(int buffer, const affine& index, const lanes& l) {
+        const auto first = at_lane(index, l, 0);
+        const auto place = address(buffer, first); // no structured binding: clang 14 and 15 cannot capture one
+        const auto scalar = [](const std::pair<std::string, std::int64_t>& a) { return a.first + "[" + std::to_string(a.second) + "]"; };
+        const auto keep = [&](std::string key, std::string text, bool vector) -> value_text {
+            for (const auto& [k, v] : loaded_)
+                if (k == key) return v;
+            if (in_place_) return {std::move(text), vector};
+            value_text v{fresh("x"), vector};
+            const bool held = vector && l.width > 2 && (buffer == held_buffer_ || (!tile_terms_.empty() && !depends_on(index, tile_terms_)));
+            line((held ? "" : "const ") + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
+            if (held) line("aug_hold" + std::to_string(l.width) + "(" + v.text + ");");
+            loaded_.emplace_back(std::move(key), v);
+            return v;
+        };
+        const auto same = [&]() -> value_text { // one element for all lanes
+            const auto text = scalar(place);
+            if (buffer != held_buffer_ || l.width == 1) return keep(text, text, false);
+            const auto widened_text = "aug_set" + std::to_string(l.width) + "(" + text + ")";
+            return keep(widened_text, widened_text, true);
+        };
+        if (l.width == 1 || !moves_with_lanes(index, l)) return same();
+        std::vector<affine> each;
+        std::int64_t stride = 0;
+        bool regular = true;
+        for (int i = 0; i < l.width; ++i) {
+            each.push_back(at_lane(index, l, i));
+            const auto distance = each.back() - first;
+            regular = regular && distance.is_constant();
+            if (i == 1) stride = distance.constant;
+            regular = regular && distance.constant == stride * i;
+        }
+        if (regular && stride == 0) return same();
+        if (regular && stride == 1) {
+            const auto text = "aug_load" + std::to_string(l.width) + "(" + place.first + " + " + std::to_string(place.second) + ")";
+            return keep(text, text, true);
+        }
+        const auto load = [&](const affine& from, bool held) -> std::string {
+            const auto at = address(buffer, from);
+            const auto text = "aug_load" + std::to_string(l.width) + "(" + at.first + " + " + std::to_string(at.second) + ")";
+            return held && std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& known) { return known.first == text; })
+                       ? std::string()
+                       : keep(text, text, true).text;
+        };
+        if (auto text = shuffled_read(buffer, each, false, load); !text.empty()) return keep(text, text, true);
+        auto v = gather(l.width, [&](int i) { return scalar(address(buffer, each[static_cast<std::size_t>(i)])); });
+        return keep(v.text, v.text, true);
+    }
+
+    /// A vector whose elements lie at constant distances within two neighbouring vectors of `buffer`, e.g. every second element, or the channel of a group
+    /// that several filters read: one or two loads and a shuffle. `load(offset, held)` is the name of a loaded vector; empty if `held` and there is
+    /// none yet. Empty if the elements lie further apart, or if the loads could leave the buffer and are not `masked`.
+    template <class F>
+    std::string shuffled_read(int buffer, const std::vector<affine>& each, bool masked, const F& load) {
+        const auto width = static_cast<std::int64_t>(each.size());
+        if (width < 4) return {};
+        std::vector<std::int64_t> distance;
+        for (const auto& e : each) {
+            const auto d = e - each.front();
+            if (!d.is_constant()) return {};
+            distance.push_back(d.constant);
+        }
+        const auto low = *std::min_element(distance.begin(), distance.end());
+        const auto high = *std::max_element(distance.begin(), distance.end());
+        const auto vectors = (high - low) / width + 1;
+        if (vectors > 2) return {};
+        const auto range = kernel_.terms.range(each.front() + affine(low));
+        const auto past = range.high + vectors * width - kernel_.buffers[static_cast<std::size_t>(buffer)].elements;
+        const auto back = masked ? 0 : (std::max)(past, std::int64_t{0}); // starts earlier, so that the last load ends inside the buffer
+        if ((!masked && back > range.low) || back + high - low >= vectors * width) return {};
+        const auto ahead = vectors * width - 1 - (high - low); // an earlier pair of loads may begin that much before the first element
+        const auto shuffled = [&](std::int64_t shift, bool held) -> std::string {
+            const auto start = each.front() + affine(low - shift);
+            const auto first = load(start, held);
+            const auto second = vectors == 2 && !first.empty() ? load(start + affine(width), held) : first;
+            if (first.empty() || second.empty()) return {};
+            std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
+            for (const auto d : distance) text += ", " + std::to_string(d - low + shift);
+            return text + ")";
+        };
+        for (auto shift = back; shift <= ahead; ++shift)
+            if (auto text = shuffled(shift, true); !text.empty()) return text;
+        return shuffled(back, false);
+    }
+
+    static std::string widened(const value_text& v, int width) {
+        return v.vector || width == 1 ? v.text : "aug_set" + std::to_string(width) + "(" + v.text + ")";
+    }
+
+    void store(int buffer, const affine& index, const lanes& l, const value_text& v) {
+        const auto first = at_lane(index, l, 0);
+        if (l.width == 1) {
+            const auto [name, offset] = address(buffer, first);
+            line(name + "[" + std::to_string(offset) + "] = " + v.text + ";");
+            return;
+        }
+        const auto text = widened(v, l.width);
+        bool dense = true;
+        std::vector<affine> each;
+        for (int i = 0; i < l.width; ++i) {
+            each.push_back(at_lane(index, l, i));
+            const auto distance = each.back() - first;
+            dense = dense && distance.is_constant() && distance.constant == i;
+        }
+        const auto width = std::to_string(l.width);
+        if (dense) {
+            const auto [name, offset] = address(buffer, first);
+            line("aug_store" + width + "(" + name + " + " + std::to_string(offset) + ", " + text + ");");
+            return;
+        }
+        const auto tmp = fresh("y");
+        line("const aug_v" + width + " " + tmp + " = " + text + ";");
+        for (int i = 0; i < l.width; ++i) {
+            const auto [name, offset] = address(buffer, each[static_cast<std::size_t>(i)]);
+            line(name + "[" + std::to_string(offset) + "] = " + tmp + "[" + std::to_string(i) + "];");
+        }
+    }
+
+    /// `count` lanes as vectors of one width, the widest power of two that fits. If `count` is no multiple, the last vector overlaps its neighbour:
+    /// the shared elements are computed twice, which costs less than narrower vectors. Stores follow all loads of a tile, so this is exact for
+    /// results that are accumulated in memory, too. For unrolled lanes: the result has one element per vector.
+    [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count) const {
+        std::vector<lane_segment> out;
+        const auto width = static_cast<std::int64_t>(
+            std::bit_floor(static_cast<std::uint64_t>((std::min)(count, static_cast<std::int64_t>(options_.vector_floats)))));
+        for (std::int64_t at = 0; at < count; at += width) out.push_back({(std::min)(at, count - width), static_cast<int>(width)});
+        return out;
+    }
+};
+
+} // namespace detail
+
+} // namespace augur::inline v0::loopnest
+
+#endif
