@@ -44,6 +44,9 @@ test | clang++-19     | ?clang-19        | -                      | -
 test | -              | ?libclang-rt-19-dev | -                   | -
 test | -              | ?libc++-19-dev   | -                      | -
 test | -              | ?libc++abi-19-dev | -                     | -
+test | aarch64-linux-gnu-gcc | ?gcc-aarch64-linux-gnu | - | -
+test | -              | ?libc6-dev-arm64-cross | -             | -
+test | qemu-aarch64   | ?qemu-user       | -                      | -
 bench | -             | libbenchmark-dev | google-benchmark-devel | google-benchmark
 bench | -             | libopenblas-dev  | openblas-devel         | openblas
 llvm-14 | llvm-config-14 | llvm-14-dev   | -                      | -

@@ -17,6 +17,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/number.hpp>
+#include <augur/target/isa_level.hpp>
 
 namespace examples {
 
@@ -66,6 +67,19 @@ public:
             to = std::string(text);
             return {};
         });
+    }
+    /// The level of the code of kernels.
+    void add_isa_level(augur::isa_level& to) {
+        add("isa", "LEVEL",
+            "instruction set of the kernels: native, x86-64-v2 (SSE4.2), x86-64-v3 (AVX2) or x86-64-v4 (AVX-512);\none that this machine lacks is "
+            "refused; "
+            "default native",
+            [&to](std::string_view text) -> augur::result<void> {
+                const auto level = augur::parse_isa_level(text);
+                if (!level) return level.error();
+                to = *level;
+                return {};
+            });
     }
     /// Text that is not empty, such as a path.
     void add_text(std::string name, std::string value, std::string help, std::string& to) {

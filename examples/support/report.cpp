@@ -60,12 +60,14 @@ std::vector<std::pair<std::string, std::string>> facts_of(const augur::session_r
     const auto& made = s.made_with;
     facts.emplace_back("machine", s.host.cpu_name + ", " + std::to_string(s.host.processors) + " processors, vectors of " +
                                       std::to_string(s.host.vector_bytes * 8) + " bits");
+    facts.emplace_back("ISA level", std::string(to_string(s.options.compiler.isa)));
     facts.emplace_back("compiler", made.compiler);
     facts.emplace_back("flags", made.flags);
     facts.emplace_back("threads", std::to_string(s.threads));
     if (s.roofline.flops_all > 0)
-        facts.emplace_back("limits measured", text_of("%.1f GFLOP/s of fused multiply-adds, %.1f GB/s read from memory", s.roofline.flops_all * 1e-9,
-                                                      s.roofline.read_all * 1e-9));
+        facts.emplace_back("limits measured",
+                           text_of("%.1f GFLOP/s of %s, %.1f GB/s read from memory", s.roofline.flops_all * 1e-9,
+                                   s.host.has_multiply_add() ? "fused multiply-adds" : "multiplications and additions", s.roofline.read_all * 1e-9));
     if (!s.roofline_error.empty()) facts.emplace_back("limits not measured", s.roofline_error);
     facts.emplace_back("work", s.options.work.name + ", " + std::to_string(s.kernels.size()) + " kernels, " +
                                    std::to_string(s.options.search.trials) + " trials a kernel in rounds of " +

@@ -57,10 +57,21 @@ float* matrix(std::uint64_t fill) {
     return out;
 }
 
+/// The processor whose kernels OpenBLAS uses for a level; null: its own choice.
+const char* openblas_core(augur::isa_level l) {
+    switch (l) {
+    case augur::isa_level::x86_64_v2: return "Nehalem";
+    case augur::isa_level::x86_64_v3: return "Haswell";
+    case augur::isa_level::x86_64_v4: return "SkylakeX";
+    default: return nullptr;
+    }
+}
+
 /// The fastest window of one visit to OpenBLAS, `threads` threads; infinity where the library is not installed. To be called in a process of its own,
-/// whose threads end with it.
-double openblas_here(int threads) {
+/// whose threads and environment end with it.
+double openblas_here(int threads, augur::isa_level l) {
     constexpr double none = std::numeric_limits<double>::infinity();
+    if (const char* core = openblas_core(l); core != nullptr && ::setenv("OPENBLAS_CORETYPE", core, 1) != 0) return none;
     void* const library = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return none;
     using sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -89,13 +100,13 @@ double openblas_here(int threads) {
     return best;
 }
 
-double openblas(int threads) {
+double openblas(int threads, augur::isa_level l) {
     constexpr double none = std::numeric_limits<double>::infinity();
     int ends[2];
     if (::pipe(ends) != 0) return none;
     const pid_t child = ::fork();
     if (child == 0) {
-        const double seconds = openblas_here(threads);
+        const double seconds = openblas_here(threads, l);
         ::_exit(::write(ends[1], &seconds, sizeof seconds) == static_cast<ssize_t>(sizeof seconds) ? 0 : 1);
     }
     (void)::close(ends[1]);
@@ -127,7 +138,8 @@ augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, co
                                                            progress_line& progress) {
     auto& runner = s.runner();
     const int threads = s.report().threads;
-    const bool has_blas = std::isfinite(openblas(threads));
+    const auto level = s.options().compiler.isa;
+    const bool has_blas = std::isfinite(openblas(threads, level));
     std::vector<augur::loopnest::generated_program> programs{augur::loopnest::fma_limit(s.host(), threads)};
     std::vector<contest> all(s.tasks().size());
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -187,7 +199,7 @@ augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, co
             auto& c = all[i];
             if (c.finalists.empty()) continue;
             const auto limit = [&] {
-                return c.against == rival::openblas ? openblas(threads) : c.scale * visit(c.limit, augur::loopnest::expected_outputs{});
+                return c.against == rival::openblas ? openblas(threads, level) : c.scale * visit(c.limit, augur::loopnest::expected_outputs{});
             };
             const double before = limit();
             const double kernel = visit(c.finalists.front(), runner.right(s.tasks()[i]));

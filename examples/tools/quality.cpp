@@ -208,6 +208,7 @@ int main(int argc, char** argv) {
     flags.add_number("rounds", "N", "of kernels beside their limits in the end; default 15", rounds, 1, 1000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
     flags.add_switch("resume", "go on with the log", s.resume);
+    flags.add_isa_level(s.compiler.isa);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("strict", "exit code 1 when a class misses its goal", strict);
     flags.add_switch("help", "print this", help);

@@ -243,7 +243,7 @@ TEST_CASE("0.1: files of machines, features, profiles and trees are read") {
     if (lacks("features.json")) {
         const pins::problem p("dense:m=16,n=24,k=8,bias");
         augur::loopnest::crop_feature_extractor gather;
-        gather.code = augur::loopnest::native_c_options(machine);
+        gather.code = augur::loopnest::c_options::of(machine);
         gather.nest.sets = {64};
         write("features.json", augur::features_to_json(take(gather(p.task, pins::schedules(p.space, 1, 1)[0]))));
     }

@@ -97,7 +97,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
                 if (!made) continue;
                 steps += std::to_string(augur::hash_schedule(*made));
                 const auto c = [&](const augur::machine& on) {
-                    return told(augur::loopnest::compile_schedule(p.task, *made, augur::loopnest::native_c_options(on)), [](const auto& program) {
+                    return told(augur::loopnest::compile_schedule(p.task, *made, augur::loopnest::c_options::of(on)), [](const auto& program) {
                         std::string out = program.source + program.entry + program.pack_entry;
                         for (const auto& b : program.buffers)
                             out += std::to_string(static_cast<int>(b.purpose)) + "/" + std::to_string(b.elements) + " ";
@@ -116,7 +116,7 @@ TEST_CASE("pins: each operator's decisions, steps, C text, features, predictions
                 REQUIRE(describe(p.task, *made, row));
                 nest += spell(row);
                 augur::loopnest::crop_feature_extractor gather;
-                gather.code = augur::loopnest::native_c_options(wide);
+                gather.code = augur::loopnest::c_options::of(wide);
                 gather.nest.accesses = 1U << 12U;
                 gather.nest.sets = {64};
                 const auto f = gather(p.task, *made);

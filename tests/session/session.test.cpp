@@ -92,6 +92,19 @@ TEST_CASE("session: wrong options are refused before anything is measured") {
     o.compiler.command = "/no/such/cc";
     CHECK(contains(error_of(o), "/no/such/cc"));
     o = good;
+    o.log = folder / "refused.jsonl";
+    o.compiler.command = "/no/such/cc"; // the level is refused first
+    for (const auto level : {augur::isa_level::aarch64, augur::isa_level::x86_64_v4}) {
+        if (augur::detect_machine(level)) continue;
+        o.compiler.isa = level;
+        CHECK(contains(error_of(o), "ISA level " + std::string(to_string(level)) + ": expected"));
+    }
+    CHECK_FALSE(fs::exists(o.log));
+    o = good;
+    o.machine = "cortex-a72";
+    o.compiler.isa = augur::isa_level::x86_64_v2;
+    if (augur::detect_machine(o.compiler.isa)) CHECK(contains(error_of(o), "architecture 'aarch64'"));
+    o = good;
     o.machine = "no-such-machine";
     CHECK(contains(error_of(o), "no-such-machine"));
 #ifdef AUGUR_HAS_TLP
@@ -200,6 +213,40 @@ TEST_CASE("session: what a log holds of others is passed over, and said by reaso
     CHECK(contains(notes, "nothing to resume"));
     CHECK(contains(notes, "3 records are of other kernels"));
     CHECK(contains(notes, "3 records are of another compiler or other flags"));
+}
+
+TEST_CASE("session: records of two ISA levels in one log are not mixed") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.log = folder / "log.jsonl";
+    o.search.trials = 2;
+    o.compiler.isa = augur::isa_level::x86_64_v2;
+    if (!augur::detect_machine(o.compiler.isa)) return;
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        CHECK(s->host().vector_bytes == 16);
+        REQUIRE(s->tune());
+    }
+    o.resume = true;
+    o.compiler.isa = augur::isa_level::native;
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    const auto report = s->tune();
+    REQUIRE(report);
+    const auto& search = report->searches[0];
+    REQUIRE(search.summary);
+    CHECK(search.summary->measured == 4);
+    CHECK(search.summary->recorded == 0);
+    std::string notes;
+    for (const auto& n : search.notes) notes += n + "\n";
+    CHECK(contains(notes, "6 records are of other targets"));
+    CHECK(contains(notes, "expected 'c -keys=cpu -mcpu=native' with 1 cores"));
+    CHECK(contains(notes, "got 'c -keys=cpu -mcpu=x86-64-v2' with 1 cores and vectors of 16 bytes"));
+    std::size_t of_v2 = 0;
+    for (const auto& r : records(o.log)) of_v2 += contains(r.task.target, "x86-64-v2") && contains(r.flags, "-march=x86-64-v2") ? 1 : 0;
+    CHECK(of_v2 == 6);
+    CHECK(records(o.log).size() == 12);
 }
 
 TEST_CASE("session: collecting writes the candidates alone") {

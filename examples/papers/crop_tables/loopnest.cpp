@@ -90,7 +90,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
         rounds.push_back(std::move(*trials));
     }
     std::vector<measured_task> out;
-    const auto c_code = augur::loopnest::native_c_options(session->host());
+    const auto c_code = augur::loopnest::c_options::of(session->host());
     for (const auto& t : session->tasks()) {
         measured_task task;
         task.name = augur::kernel_label(t.workload());

@@ -103,34 +103,6 @@ augur::result<void> compare(const augur::machine& m, const std::string& path) {
     return {};
 }
 
-/// This machine as one that has no more than a microarchitecture level of the x86-64 psABI: what a build for that level meets. The compiler is told.
-augur::result<augur::machine> this_machine(std::string_view level, augur::loopnest::compiler_options& compiler) {
-    auto m = augur::detect_machine();
-    if (level.empty()) return m;
-    struct limit {
-        std::string_view name;
-        std::vector<std::string_view> without; ///< features that begin so
-        const char* flag;
-        std::int64_t vector_bytes;
-    };
-    for (const auto& l :
-         {limit{"x86-64-v2", {"avx", "fma", "f16c", "vaes", "vpclmulqdq"}, "-mno-avx", 16}, limit{"x86-64-v3", {"avx512"}, "-mno-avx512f", 32}}) {
-        if (l.name != level) continue;
-        const auto folder = augur::loopnest::work_folder::create();
-        if (!folder) return folder.error();
-        const auto base = augur::loopnest::find_compiler(compiler, *folder);
-        if (!base) return base.error();
-        std::erase_if(m.features, [&](const std::string& f) {
-            return std::any_of(l.without.begin(), l.without.end(), [&](std::string_view begin) { return f.starts_with(begin); });
-        });
-        m.vector_bytes = (std::min)(m.vector_bytes, l.vector_bytes);
-        compiler.flags = base->flags;
-        compiler.flags.emplace_back(l.flag);
-        return m;
-    }
-    return augur::error{augur::errc::invalid_argument, "--level " + std::string(level) + ": expected x86-64-v2 or x86-64-v3"};
-}
-
 int complain(const augur::error& why, int code) {
     std::fprintf(stderr, "machine: %s\n", why.detail.c_str());
     return code;
@@ -141,13 +113,12 @@ int complain(const augur::error& why, int code) {
 int main(int argc, char** argv) {
     std::string out = "machine.json", table;
     augur::loopnest::compiler_options compiler;
-    std::string level;
     bool quick = false, help = false;
     examples::flag_set flags;
     flags.add_text("out", "FILE", "where the machine file goes (machine.json)", out);
     flags.add_switch("quick", "fewer repeats: some seconds less, more noise", quick);
     flags.add_text("cc", "COMMAND", "C compiler (CC, else cc)", compiler.command);
-    flags.add_text("level", "LEVEL", "as a machine of x86-64-v2 (SSE4.2) or x86-64-v3 (AVX2), which builds for them meet", level);
+    flags.add_isa_level(compiler.isa);
     flags.add_text("compare", "FILE", "also print where a table of uops.info, ICL.json say, has other costs", table);
     flags.add_switch("help", "this text", help);
     if (auto read = flags.parse(std::span(argv, static_cast<std::size_t>(argc)).subspan(1)); !read) return complain(read.error(), 2);
@@ -159,7 +130,7 @@ int main(int argc, char** argv) {
     auto file = augur::file_replacement::open(out); // before half a minute is spent
     if (!file) return complain(file.error(), 2);
     const auto start = std::chrono::steady_clock::now();
-    auto host = this_machine(level, compiler);
+    auto host = augur::detect_machine(compiler.isa);
     if (!host) return complain(host.error(), 2);
     examples::machine_meter meter(*std::move(host), compiler, quick, &examples::stop_requested());
     examples::progress_line progress;

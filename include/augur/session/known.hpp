@@ -28,6 +28,7 @@
 #include <augur/schedule/steps.hpp>
 #include <augur/search/random.hpp>
 #include <augur/search/seen.hpp>
+#include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/tune/trial_log.hpp>
 #include <augur/workload/kernel.hpp>
@@ -47,7 +48,7 @@ struct known_candidates {
 namespace detail {
 
 /// The tasks of a log, in the order of their first records.
-inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string& log, const hardware_params& hardware) {
+inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string& log, const hardware_params& hardware, isa_level level) {
     auto reader = log_reader::open(log);
     if (!reader) return reader.error();
     std::vector<loopnest::kernel_task> out;
@@ -59,7 +60,7 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
         if (!seen.insert(r.task.workload_key).second) continue;
         const auto k = kernel::from_workload_key(r.task.workload_key);
         if (!k) continue; // `read_known` counts its records
-        auto t = loopnest::kernel_task::create(*k, hardware);
+        auto t = loopnest::kernel_task::create(*k, hardware, 1, level);
         if (!t) return t.error();
         out.push_back(*std::move(t));
     }
@@ -68,10 +69,10 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
 } // namespace detail
 
 /// Reads the records of a log, for example of `tune --collect`, as samples.
-/// Errors  those of the log; not_found if no record is of this hardware and toolchain
+/// Errors  those of the log; not_found if no record is of this hardware, ISA level and toolchain
 [[nodiscard]] inline result<known_candidates> read_known(const std::string& log, const hardware_params& hardware, const toolchain& made_with,
-                                                         loopnest::nest_row row_of) {
-    const auto tasks = detail::tasks_in_log(log, hardware);
+                                                         loopnest::nest_row row_of, isa_level level = isa_level::native) {
+    const auto tasks = detail::tasks_in_log(log, hardware, level);
     if (!tasks) return tasks.error();
     known_candidates out{task_normalised_samples(row_of.columns()), 0, 0, 0, {}};
     log_read_options options;
@@ -101,8 +102,9 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
     if (out.records == 0)
         return error{errc::not_found, log + ": expected records of kernels on this machine, with these threads and this compiler and its flags; " +
                                           std::to_string(old->other_task) + " are of unknown kernels, " + std::to_string(old->other_target) +
-                                          " of another target or number of threads, " + std::to_string(old->other_toolchain) +
-                                          " of another compiler"};
+                                          " of another target or number of threads" +
+                                          (old->first_other_target.empty() ? "" : " (" + old->first_other_target + ")") + ", " +
+                                          std::to_string(old->other_toolchain) + " of another compiler"};
     return out;
 }
 

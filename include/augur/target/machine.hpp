@@ -136,6 +136,11 @@ struct machine {
     [[nodiscard]] bool folds(fold_hint f) const noexcept { return ((core.folds >> static_cast<unsigned>(f)) & 1U) != 0; }
     [[nodiscard]] bool has(std::string_view feature) const { return std::binary_search(features.begin(), features.end(), feature); }
 
+    /// Number of vector registers: 32 with AVX-512, on Arm and on RISC-V; 16 on other x86 processors.
+    [[nodiscard]] int vector_registers() const noexcept { return vector_bytes >= 64 || !is_x86() ? 32 : 16; }
+    /// Whether vectors are multiplied and added by one instruction. A description without features tells it by the width of its vectors.
+    [[nodiscard]] bool has_multiply_add() const { return !is_x86() || has("fma") || (features.empty() && vector_bytes >= 32); }
+
     /// The cache of the given level, or null.
     [[nodiscard]] const cache_level* cache(int level) const noexcept {
         const auto at = std::find_if(caches.begin(), caches.end(), [&](const cache_level& c) { return c.level == level; });
@@ -150,10 +155,10 @@ struct machine {
         h.cache_line_bytes = caches.empty() ? 64 : caches.front().line_bytes;
         return h;
     }
-};
 
-/// The target string in log lines, in TVM's form, for kernels that a C compiler builds with -march=native.
-inline std::string native_target_text() { return "c -keys=cpu -mcpu=native"; }
+private:
+    [[nodiscard]] bool is_x86() const noexcept { return architecture == "x86_64" || architecture == "i686"; }
+};
 
 /// The number of processors that this process may use (CPU affinity), at least 1.
 inline int available_processors() noexcept {

@@ -80,6 +80,15 @@ private:
     toolchain made_with_;
 };
 
+namespace detail {
+
+inline std::string target_shown(const logged_task& t) {
+    return "'" + t.target.substr(0, 128) + "' with " + std::to_string(t.hardware[0]) + " cores and vectors of " + std::to_string(t.hardware[1]) +
+           " bytes";
+}
+
+} // namespace detail
+
 /// The trials of a log that belong to a run. All other records are counted by the reason why they were skipped.
 template <schedule S = step_list>
 struct trials_in_log {
@@ -87,6 +96,7 @@ struct trials_in_log {
     log_summary log;                     ///< numbers of records and bad lines; whether the last line is incomplete
     std::size_t other_task = 0;          ///< records of tasks that were not asked for
     std::size_t other_target = 0;        ///< records of a task with another target, number of cores or vector width
+    std::string first_other_target;      ///< the first such target, beside the expected one
     std::size_t other_toolchain = 0;     ///< records of a task with another or unknown compiler or flags
     std::size_t other_schedule = 0;      ///< records of a task whose schedule could not be rebuilt
     std::string first_other_schedule;    ///< the first reason
@@ -111,16 +121,19 @@ template <schedule S = step_list, class Tasks>
         if (!has_record) return has_record.error();
         if (!*has_record) break;
         bool task_found = false;
-        std::size_t match = 0; // key, target and hardware
+        std::size_t match = 0, same_key = 0; // key, target and hardware
         for (; match < wanted_tasks.size(); ++match) {
             const logged_task& w = wanted_tasks[match];
             if (w.workload_key != r.task.workload_key) continue;
             task_found = true;
+            same_key = match;
             if (w.target == r.task.target && w.hardware == r.task.hardware) break;
         }
         if (!task_found) ++out.other_task;
-        else if (match == wanted_tasks.size()) ++out.other_target;
-        else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
+        else if (match == wanted_tasks.size()) {
+            if (out.other_target++ == 0)
+                out.first_other_target = "expected " + detail::target_shown(wanted_tasks[same_key]) + ", got " + detail::target_shown(r.task);
+        } else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
         else if (auto s = from_logged<S>(tasks[match], std::move(r.schedule))) {
             out.trials.push_back({task_identity(tasks[match]), *std::move(s), std::move(r.measured)});
         } else if (out.other_schedule++ == 0) out.first_other_schedule = s.error().detail;

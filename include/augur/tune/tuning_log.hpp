@@ -34,7 +34,8 @@ struct tuning_log {
             if (n > 0) out.push_back(path + ": " + std::to_string(n) + " " + text);
         };
         say(found.other_task, "records are of other kernels and are passed over");
-        say(found.other_target, "records are of other targets or another number of threads and are passed over");
+        say(found.other_target,
+            "records are of other targets or another number of threads and are passed over; the first: " + found.first_other_target);
         say(found.other_toolchain, "records are of another compiler or other flags and are passed over");
         say(found.other_schedule, "records have a schedule that cannot be rebuilt and are passed over; the first: " + found.first_other_schedule);
         say(found.log.bad, "lines are damaged and are passed over; the first: " + first_bad_line);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -10,17 +11,23 @@
 #include <string>
 #include <vector>
 
+#include <augur/core/whole_file.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 #include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/run/compile.hpp>
+#include <augur/loopnest/run/process.hpp>
 #include <augur/loopnest/run/program_runner.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
+#include <augur/loopnest/run/work_folder.hpp>
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/space/walk.hpp>
+#include <augur/target/isa_level.hpp>
 
 #include <doctest/doctest.h>
 
 #include "kernels.hpp"
+#include "../../may_skip.hpp"
 #include "random_schedule.hpp"
 
 using namespace augur;
@@ -250,6 +257,185 @@ TEST_CASE("c_writer: tiles of overlapping windows compute the right result from 
             CAPTURE(m.reason);
             CHECK(to_string(m.status) == to_string(outcome::ok));
         }
+    }
+}
+
+namespace {
+
+/// Kernels of every class with full vectors of each level, and remainders.
+constexpr const char* level_kernels[] = {"dense:m=9,n=40,k=24,bias,relu",
+                                         "dense:m=3,n=20,k=16,bias,gelu",
+                                         "batch_matmul:b=2,m=9,n=20,k=36",
+                                         "conv2d:h=9,w=11,c=8,f=24,k=3,pad=1,bias,relu",
+                                         "conv2d:h=9,w=14,c=4,f=16,k=3,stride=2,pad=1,layout=nchw,bias",
+                                         "conv2d:h=8,w=8,c=16,f=20,k=1,bias",
+                                         "conv2d:h=6,w=6,c=16,f=16,k=3,pad=1,groups=4",
+                                         "depthwise_conv2d:h=9,w=9,c=20,k=3,pad=1,bias,relu6",
+                                         "conv2d_transpose:h=4,w=5,c=8,f=12,k=4,stride=2,pad=1,tanh",
+                                         "max_pool2d:h=11,w=13,c=20,k=3,stride=2,pad=1",
+                                         "avg_pool2d:h=9,w=19,c=4,k=3,stride=1,pad=1,layout=nchw",
+                                         "global_avg_pool2d:h=5,w=7,c=24",
+                                         "softmax:m=4,n=37",
+                                         "layer_norm:m=3,n=40",
+                                         "elementwise:h=3,w=5,c=20,scale,add,relu"};
+
+/// Programs of random schedules: of any steps, and of the search space, whose schedules have register tiles.
+std::vector<generated_program> random_programs(const std::shared_ptr<const compute_dag>& dag, augur::random_engine& rng, c_options how,
+                                               unsigned count) {
+    const auto space = ansor_space::create(dag, {});
+    REQUIRE(space);
+    std::vector<generated_program> out;
+    while (out.size() < count) {
+        auto drawn = out.size() % 3 == 0 ? result<loop_state>(random_schedule::sample(dag, rng, 24)) : space->state(sample_path(*space, rng).values);
+        REQUIRE(drawn);
+        const auto k = lower(*drawn);
+        REQUIRE(k);
+        how.id = static_cast<unsigned>(out.size());
+        auto p = write_c(*k, how);
+        if (p.source.size() < 300'000) out.push_back(std::move(p));
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("c_writer: random schedules compute the right result at every ISA level of this machine") {
+    for (const auto level : {isa_level::x86_64_v2, isa_level::x86_64_v3, isa_level::x86_64_v4}) {
+        CAPTURE(to_string(level));
+        const auto on = detect_machine(level);
+        if (!on) {
+            CHECK(on.error().code == errc::unsupported);
+            MESSAGE(on.error().detail);
+            continue;
+        }
+        runner_options options;
+        options.threads = 2;
+        options.timing.repeats = 1;
+        options.timing.min_repeat_seconds = 0;
+        options.compiler.isa = level;
+        auto runner = program_runner::create(options);
+        if (!runner) FAIL(runner.error().detail);
+        for (const char* text : level_kernels) {
+            CAPTURE(text);
+            const auto dag = dag_of(text);
+            const auto [inputs, want] = evaluated(*dag);
+            const auto reference = runner->make_expected_outputs(want);
+            if (!reference) FAIL(reference.error().detail);
+            augur::random_engine rng(fnv1a64(text, static_cast<std::uint64_t>(level)));
+            for (const auto& m : runner->measure(random_programs(dag, rng, c_options::of(*on), 3), *reference)) {
+                CAPTURE(m.reason);
+                CHECK(to_string(m.status) == to_string(outcome::ok));
+            }
+        }
+    }
+}
+
+namespace {
+
+/// A program that reads the inputs of kernels from the file of its first argument, runs them, and writes their outputs to the second one. Scratch and
+/// outputs begin as NaN. Exits with 3 after a write behind a buffer.
+std::string driver_of(const std::vector<generated_program>& programs) {
+    std::string s = R"(#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void serial(aug_body body, void *context, int64_t n) { body(context, 0, n / 2); body(context, n / 2, n); }
+static float *buffer(FILE *in, size_t n) {
+    float *b = aligned_alloc(64, (n + 16) * 4 / 64 * 64 + 64);
+    memset(b, 0xff, n * 4);
+    memset(b + n, 0xa5, 64);
+    if (in && fread(b, 4, n, in) != n) exit(2);
+    return b;
+}
+static void finish(FILE *out, const float *b, size_t n) {
+    for (int i = 0; i < 64; ++i) if (((const unsigned char *)(b + n))[i] != 0xa5) exit(3);
+    if (out && fwrite(b, 4, n, out) != n) exit(2);
+}
+int main(int count, char **argument) {
+    if (count != 3) return 2;
+    FILE *in = fopen(argument[1], "rb"), *out = fopen(argument[2], "wb");
+    if (!in || !out) return 2;
+)";
+    for (const auto& p : programs) {
+        s += "    {\n        float *b[] = {";
+        for (const auto& b : p.buffers) {
+            const bool read = b.purpose == program_buffer::role::input || b.purpose == program_buffer::role::weight;
+            s += (read ? "buffer(in, " : "buffer(NULL, ") + std::to_string(b.elements) + "), ";
+        }
+        s += "};\n";
+        if (!p.pack_entry.empty()) s += "        " + p.pack_entry + "(b);\n";
+        s += "        " + p.entry + "(b, serial);\n";
+        for (std::size_t i = 0; i < p.buffers.size(); ++i)
+            s += std::string("        finish(") + (p.buffers[i].purpose == program_buffer::role::output ? "out" : "NULL") + ", b[" +
+                 std::to_string(i) + "], " + std::to_string(p.buffers[i].elements) + ");\n";
+        s += "    }\n";
+    }
+    return s + "    return fclose(out) == 0 ? 0 : 2;\n}\n";
+}
+
+std::string bytes_of(const std::vector<float>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}; }
+
+} // namespace
+
+TEST_CASE("c_writer: random schedules compute the right result on AArch64, emulated" MAY_SKIP) {
+    auto folder = work_folder::create();
+    REQUIRE(folder);
+    const std::string at = folder->path() + "/";
+    const auto run = [&](std::vector<std::string> arguments) {
+        process_spec job;
+        job.arguments = std::move(arguments);
+        job.wall_seconds = 60;
+        return run_process(job);
+    };
+    if (const auto r = run({"qemu-aarch64", "--version"}); r.start_error != 0) SKIP_CASE("no qemu-aarch64");
+    compiler_options options;
+    options.command = "aarch64-linux-gnu-gcc";
+    options.isa = isa_level::aarch64;
+    const auto cc = find_compiler(options, *folder);
+    if (!cc && cc.error().code == errc::not_found) SKIP_CASE("no aarch64-linux-gnu-gcc");
+    if (!cc) FAIL(cc.error().detail);
+    const auto runner = build_runner(*cc, *folder); // the runner is C for any processor, too
+    if (!runner) FAIL(runner.error().detail);
+    int number = 0;
+    for (const char* text : level_kernels) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        const auto [inputs, want] = evaluated(*dag);
+        augur::random_engine rng(fnv1a64(text, 5));
+        const auto programs = random_programs(dag, rng, c_options::of(machine_of(isa_level::aarch64)), 3);
+        std::string source(program_prelude), data;
+        for (const auto& p : programs) {
+            source += p.source;
+            for (const auto& b : p.buffers) {
+                if (b.purpose != program_buffer::role::input && b.purpose != program_buffer::role::weight) continue;
+                std::vector<float> values(static_cast<std::size_t>(b.elements));
+                for (std::size_t i = 0; i < values.size(); ++i) values[i] = program_input_value(b, static_cast<std::int64_t>(i));
+                data += bytes_of(values);
+            }
+        }
+        const auto stem = at + std::to_string(number++);
+        REQUIRE(write_private_file(stem + ".c", source + driver_of(programs)));
+        REQUIRE(write_private_file(stem + ".in", data));
+        auto command = cc->command;
+        command.insert(command.end(), cc->flags.begin(), cc->flags.end());
+        for (const auto& a : {std::string("-std=gnu11"), std::string("-static"), "-o" + stem, stem + ".c", std::string("-lm")}) command.push_back(a);
+        const auto compiled = run(command);
+        CAPTURE(compiled.errors);
+        REQUIRE(compiled.ok());
+        const auto ended = run({"qemu-aarch64", stem, stem + ".in", stem + ".out"});
+        CAPTURE(ended.errors);
+        REQUIRE(ended.ok());
+        const auto got = read_whole_file(stem + ".out", std::size_t{1} << 24U);
+        REQUIRE(got);
+        std::size_t from = 0;
+        for (std::size_t i = 0; i < programs.size(); ++i)
+            for (const auto& w : want) {
+                std::vector<float> values(w.size());
+                REQUIRE(from + values.size() * sizeof(float) <= got->size());
+                std::memcpy(values.data(), got->data() + from, values.size() * sizeof(float));
+                from += values.size() * sizeof(float);
+                CHECK(largest_error(values, w) < 1e-4);
+            }
+        CHECK(from == got->size());
     }
 }
 

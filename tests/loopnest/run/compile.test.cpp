@@ -8,6 +8,11 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <augur/loopnest/run/process.hpp>
+#include <augur/loopnest/run/program_runner.hpp>
+#include <augur/target/isa_level.hpp>
 
 #include <doctest/doctest.h>
 
@@ -85,6 +90,47 @@ TEST_CASE("compile: only flags that the compiler takes are kept") {
     std::erase(want, "-fvect-cost-model=dynamic");
     for (const auto& flag : found->flags) CHECK(std::find(want.begin(), want.end(), flag) != want.end());
     CHECK(std::find(found->flags.begin(), found->flags.end(), "-O2") != found->flags.end());
+}
+
+TEST_CASE("compile: the flags of an ISA level make the compiler define what the level has") {
+    const auto at = folder();
+    struct {
+        isa_level level;
+        const char* has;
+        const char* lacks;
+    } const expected[] = {{isa_level::x86_64_v2, "__SSE4_2__", "__AVX__"},
+                          {isa_level::x86_64_v3, "__FMA__", "__AVX512F__"},
+                          {isa_level::x86_64_v4, "__AVX512VL__", "__AVX512VNNI__"}};
+    for (const auto& e : expected) {
+        if (!detect_machine(e.level)) continue;
+        for (const auto& flags : {std::vector<std::string>{}, std::vector<std::string>{"-O1"}}) {
+            const auto cc = find_compiler({.command = "", .flags = flags, .isa = e.level}, at);
+            REQUIRE(cc);
+            auto check = plain("aug_a", "#if !defined(" + std::string(e.has) + ") || defined(" + e.lacks + ")\n#error another level\n#endif\n");
+            process_spec job;
+            job.arguments = cc->command;
+            job.arguments.insert(job.arguments.end(), cc->flags.begin(), cc->flags.end());
+            const auto source = at.path() + "/level.c";
+            (void)::unlink(source.c_str());
+            REQUIRE(write_private_file(source, std::string(program_prelude) + check.source));
+            for (const auto& a : {std::string("-fsyntax-only"), source}) job.arguments.push_back(a);
+            const auto r = run_process(job);
+            CAPTURE(r.errors);
+            CHECK(r.ok());
+            CHECK((flags.empty() || cc->flags.back() == "-O1"));
+        }
+    }
+    const auto old = script(at, "for a in \"$@\"; do case $a in -march=*) exit 1;; esac; done\nexec cc \"$@\"\n");
+    CHECK(find_compiler({.command = old, .flags = {}}, at)); // native: the flag is omitted
+    const auto refused = find_compiler({.command = old, .flags = {}, .isa = isa_level::x86_64_v3}, at);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == errc::unsupported);
+    CHECK(refused.error().detail.find("-march=x86-64-v3") != std::string::npos);
+    runner_options foreign;
+    foreign.compiler.isa = detect_machine(isa_level::aarch64) ? isa_level::x86_64_v2 : isa_level::aarch64;
+    const auto runner = program_runner::create(foreign);
+    REQUIRE_FALSE(runner);
+    CHECK(runner.error().code == errc::unsupported);
 }
 
 TEST_CASE("compile: batches, errors, limits") {

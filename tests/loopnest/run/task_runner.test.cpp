@@ -33,7 +33,7 @@ TEST_CASE("task_runner: legal schedules are measured and checked, others say why
     options.timing.min_repeat_seconds = 0;
     auto programs = program_runner::create(options);
     if (!programs) FAIL(programs.error().detail);
-    task_runner runner(std::move(*programs), native_c_options(detect_machine()));
+    task_runner runner(std::move(*programs), c_options::of(detect_machine()));
     CHECK(runner.naive_seconds(*t) > 1e9); // not run yet
 
     std::vector<step_list> candidates{augur::loopnest::untuned_schedule(*t->dag()), step_list{}, step_list{{compute_inline_step{99}}}};

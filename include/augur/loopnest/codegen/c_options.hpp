@@ -5,7 +5,11 @@
 /// @file
 /// Options of C code generation: the vector registers of the target, and limits.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+
+#include <augur/target/machine.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -13,9 +17,19 @@ namespace augur::inline v0::loopnest {
 struct c_options {
     int vector_floats = 16; ///< float lanes of the widest vector register
     int vector_registers = 32;
+    bool multiply_add = true;                              ///< one instruction multiplies and adds; else the product takes a register
     int max_unrolled = 1024;                               ///< limit for the vector operations in one unrolled sequence
     unsigned id = 0;                                       ///< makes the entry names of a translation unit distinct
     std::size_t max_source_bytes = std::size_t{16} << 20U; ///< limit for one program; a kernel that needs more gets an empty source
+
+    /// The options for the vectors of a machine.
+    [[nodiscard]] static c_options of(const machine& m) {
+        c_options o;
+        o.vector_floats = static_cast<int>(std::clamp(m.vector_bytes / 4, std::int64_t{1}, std::int64_t{16}));
+        o.vector_registers = m.vector_registers();
+        o.multiply_add = m.has_multiply_add();
+        return o;
+    }
 };
 
 } // namespace augur::inline v0::loopnest

@@ -23,7 +23,7 @@ namespace augur::inline v0::loopnest {
 /// It follows fewer accesses than the default of `nest_options`, because a search scores thousands of schedules: 1 ms for each schedule instead of 10
 /// ms. The ranking is as good: for 512 random schedules of 8 kernels the rank correlation with measured times changes by less than 0.01.
 struct crop_feature_extractor {
-    c_options code; ///< options of the C writer; `native_c_options` are those of the runner
+    c_options code; ///< options of the C writer, those of the runner
     nest_options nest = few_accesses();
 
     /// The default `nest_options` with 2^14 accesses.

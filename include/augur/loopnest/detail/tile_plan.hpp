@@ -70,7 +70,7 @@ struct lane_reduction {
 /// Plans the code of lowered nests for one set of options.
 class tile_planner {
 public:
-    explicit tile_planner(const c_options& o) : options_(o), choose_(o.vector_floats, o.vector_registers) {}
+    explicit tile_planner(const c_options& o) : options_(o), choose_(o.vector_floats, o.vector_registers - (o.multiply_add ? 0 : 1)) {}
 
     /// Plans the loops of `n` from `depth` on; none of them carries attached stages. Split loops become new terms.
     [[nodiscard]] tile_plan plan(term_table& terms, const lowered_nest& n, std::size_t depth) const {

@@ -15,6 +15,7 @@
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/ir/operators.hpp>
 #include <augur/record/ansor_line.hpp>
+#include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/workload/kernel.hpp>
 
@@ -23,9 +24,11 @@ namespace augur::inline v0::loopnest {
 /// A kernel, its compute DAG and its target. Immutable; copying is cheap.
 class kernel_task {
 public:
-    /// @param uses  how often the model runs the kernel: the weight of the task in the task scheduler
+    /// @param uses   how often the model runs the kernel: the weight of the task in the task scheduler
+    /// @param level  what its code may use; part of its target
     /// Errors: those of `build_dag`
-    [[nodiscard]] static result<kernel_task> create(const kernel& k, const hardware_params& hardware, double uses = 1) {
+    [[nodiscard]] static result<kernel_task> create(const kernel& k, const hardware_params& hardware, double uses = 1,
+                                                    isa_level level = isa_level::native) {
         auto dag = build_dag(k);
         if (!dag) return dag.error();
         if (auto checked = dag->check(); !checked) return checked.error();
@@ -35,6 +38,7 @@ public:
         t.key_ = k.workload_key();
         t.class_ = k.class_name();
         t.uses_ = uses;
+        t.target_ = target_text(level);
         t.flops_ = t.dag_->flops();
         return t;
     }
@@ -74,7 +78,7 @@ private:
     std::shared_ptr<const compute_dag> dag_;
     hardware_params hardware_;
     std::string key_;
-    std::string target_ = native_target_text();
+    std::string target_;
     std::string class_;
     double uses_ = 1;
     double flops_ = 0;

@@ -31,6 +31,7 @@
 #include <augur/loopnest/run/process.hpp>
 #include <augur/loopnest/run/stop_flag.hpp>
 #include <augur/loopnest/run/work_folder.hpp>
+#include <augur/target/isa_level.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -38,6 +39,7 @@ namespace augur::inline v0::loopnest {
 struct compiler_options {
     std::string command;            ///< program and leading arguments, separated by blanks, never passed to a shell; empty: the variable CC, else cc
     std::vector<std::string> flags; ///< one argument each; empty: `default_compile_flags`
+    isa_level isa = isa_level::native; ///< what the code may use; its flags stand before `flags`, except for native
 };
 
 /// A compiler that was found, with the text that identifies it in records.
@@ -56,24 +58,33 @@ struct compile_limits {
     std::uint64_t file_bytes = std::uint64_t{256} << 20U; ///< size of each file that the compiler writes
 };
 
-/// The flags used if the user names none. Flags that the compiler refuses are omitted.
+/// The flags that make code for a level.
+inline std::vector<std::string> isa_flags(isa_level l) {
+    const std::string march = "-march=" + std::string(to_string(l));
+    switch (l) {
+    case isa_level::native: break;
+    case isa_level::x86_64_v2: return {march, "-mprefer-vector-width=128"};
+    case isa_level::x86_64_v3: return {march, "-mprefer-vector-width=256"};
+    case isa_level::x86_64_v4: return {march, "-mprefer-vector-width=512"};
+    case isa_level::aarch64: return {"-march=armv8-a"};
+    }
+#if defined(__aarch64__)
+    return {"-mcpu=native"};
+#else
+    return {"-march=native", "-mprefer-vector-width=512"};
+#endif
+}
+
+/// The flags used if the user names none. Flags that the compiler refuses are omitted, but not the architecture of a level.
 ///
 /// -O2 instead of -O3: the generated code has explicit vectors and unrolling, and -O3 takes up to four times the compile time. No -Ofast: sums must
 /// keep the order of the schedule, and NaN must be preserved, or the output check would miss errors.
-inline std::vector<std::string> default_compile_flags() {
-    return {"-O2",
-#if defined(__aarch64__)
-            "-mcpu=native",
-#else
-            "-march=native",
-            "-mprefer-vector-width=512",
-#endif
-            "-fno-math-errno",
-            "-fno-trapping-math",
-            "-fno-signed-zeros",
-            "-ffp-contract=fast",
-            "-fvect-cost-model=dynamic",
-            "-w"};
+inline std::vector<std::string> default_compile_flags(isa_level l = isa_level::native) {
+    std::vector<std::string> flags{"-O2"};
+    for (auto& f : isa_flags(l)) flags.push_back(std::move(f));
+    for (const char* f : {"-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffp-contract=fast", "-fvect-cost-model=dynamic", "-w"})
+        flags.emplace_back(f);
+    return flags;
 }
 
 namespace detail {
@@ -171,7 +182,7 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
 /// Finds the compiler and the default flags that it accepts. Runs the compiler two or three times (0.1 s).
 ///
 /// @return errors: not_found (the compiler cannot be started), limit (no file descriptors are left), invalid_argument (it fails on an empty
-///         file), io, interrupted
+///         file), unsupported (it does not know the ISA level), io, interrupted
 inline result<compiler> find_compiler(const compiler_options& options, const work_folder& folder, stop_flag stop = nullptr) {
     compiler found;
     std::string command = options.command;
@@ -206,11 +217,14 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
         probe.temporary = folder.path();
         return run_process(probe, stop);
     };
+    const bool native = options.isa == isa_level::native;
     if (!options.flags.empty()) {
-        found.flags = options.flags;
-        return found;
+        if (!native) found.flags = isa_flags(options.isa);
+        found.flags.insert(found.flags.end(), options.flags.begin(), options.flags.end());
+        if (native) return found;
+    } else {
+        found.flags = default_compile_flags(options.isa);
     }
-    found.flags = default_compile_flags();
     if (!accepts(found.flags).ok()) {
         std::vector<std::string> kept;
         for (const auto& flag : found.flags)
@@ -218,6 +232,9 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
         found.flags = std::move(kept);
     }
     if (stop_requested(stop)) return error{errc::interrupted, "stopped while probing the compiler"};
+    if (const auto march = isa_flags(options.isa).front(); !native && std::find(found.flags.begin(), found.flags.end(), march) == found.flags.end())
+        return error{errc::unsupported, "ISA level " + std::string(to_string(options.isa)) + ": expected a C compiler that takes " + march +
+                                            ", got '" + found.identity + "'"};
     return found;
 }
 

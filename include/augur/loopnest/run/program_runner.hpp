@@ -34,6 +34,7 @@
 #include <augur/loopnest/run/work_folder.hpp>
 #include <augur/record/file_descriptor.hpp>
 #include <augur/record/measurement.hpp>
+#include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -52,7 +53,8 @@ class program_runner {
 public:
     /// Creates the work folder, finds the compiler and compiles the runner program: about 0.7 s.
     ///
-    /// @return errors: invalid_argument, not_found, limit (no file descriptors are left to start a process), io, interrupted
+    /// @return errors: invalid_argument, unsupported (an ISA level that this machine or the compiler lacks), not_found, limit (no file descriptors are
+    ///         left to start a process), io, interrupted
     static result<program_runner> create(runner_options options = {}) {
         if (auto valid = options.timing.check(); !valid) return valid.error();
         if (options.threads < 0 || options.threads > 1024)
@@ -60,6 +62,7 @@ public:
         if (options.batch < 1 || options.batch > 1024 || options.compile_jobs < 0 || options.compile_jobs > 1024)
             return error{errc::invalid_argument, "runner: expected batch from 1 to 1024 and compile_jobs from 0 (all) to 1024"};
         if (!(options.wall_seconds > 0 && options.wall_seconds < 1e6)) return error{errc::invalid_argument, "runner: expected wall_seconds above 0"};
+        if (auto runs = detect_machine(options.compiler.isa); !runs) return runs.error();
         if (options.threads == 0) options.threads = available_processors();
         if (options.compile_jobs == 0) options.compile_jobs = available_processors();
         auto folder = work_folder::create(options.folder);

@@ -33,11 +33,11 @@ struct roofline {
 };
 
 /// Program for the peak of fused multiply-adds: a <- a x + y with x < 1, on independent vector accumulators in registers, so that neither latency
-/// nor memory is the limit. About 1 ms per call, of which the launch takes a thousandth.
+/// nor memory is the limit. Without such an instruction these are multiplications and additions. About 1 ms per call, of which the launch takes a thousandth.
 [[nodiscard]] inline generated_program fma_limit(const machine& m, int threads) {
     constexpr std::int64_t steps = 100'000;
     const int parts = threads;
-    const int chains = m.vector_bytes == 64 ? 24 : 12; // out of 32 or 16 registers
+    const int chains = m.vector_registers() * 3 / 4;
     const auto vector_bytes = m.vector_bytes;
     const auto lanes = vector_bytes / 4;
     generated_program p;

@@ -27,14 +27,6 @@
 
 namespace augur::inline v0::loopnest {
 
-/// The code generation options for this machine.
-[[nodiscard]] inline c_options native_c_options(const machine& m) {
-    c_options o;
-    o.vector_floats = static_cast<int>(std::clamp(m.vector_bytes / 4, std::int64_t{1}, std::int64_t{16}));
-    o.vector_registers = m.vector_bytes >= 64 || m.architecture == "aarch64" ? 32 : 16;
-    return o;
-}
-
 /// Lowers a schedule of a task and generates its C program.
 /// Errors: those of `loop_state::apply` and `lower`; illegal_schedule also for a source longer than `c_options::max_source_bytes`.
 [[nodiscard]] inline result<generated_program> compile_schedule(const kernel_task& t, const step_list& schedule, const c_options& options = {},

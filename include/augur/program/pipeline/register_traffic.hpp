@@ -24,10 +24,8 @@ struct register_file {
     std::uint32_t count = 16;
     std::uint32_t bytes = 16; ///< bytes of one register
 
-    /// 32 registers with AVX-512 (64 bytes), on Arm and on RISC-V; 16 on other x86 processors.
     static register_file make(const machine& m) noexcept {
-        const bool many = m.vector_bytes >= 64 || (m.architecture != "x86_64" && m.architecture != "i686");
-        return {many ? 32U : 16U, static_cast<std::uint32_t>(m.vector_bytes)};
+        return {static_cast<std::uint32_t>(m.vector_registers()), static_cast<std::uint32_t>(m.vector_bytes)};
     }
 };
 

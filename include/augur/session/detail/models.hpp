@@ -21,6 +21,7 @@
 #include <augur/core/error.hpp>
 #include <augur/session/options.hpp>
 #include <augur/target/find_machine.hpp>
+#include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/tune/trial_log.hpp>
 
@@ -85,6 +86,7 @@ struct session_models_state {
         session_models_state out;
         if (!o.machine.empty()) {
             auto m = find_machine(o.machine);
+            if (m) m = machine_at(*std::move(m), o.compiler.isa);
             if (!m) return m.error();
             out.crop_machine.emplace(*std::move(m));
         }
@@ -120,7 +122,7 @@ struct session_models_state {
                             [[maybe_unused]] const toolchain& made_with, [[maybe_unused]] const machine& host, [[maybe_unused]] int threads) {
 #ifdef AUGUR_HAS_XGBOOST
         if (o.known.empty()) return {};
-        auto read = read_known(o.known, hardware, made_with, loopnest::nest_row(loopnest::nest_target::make(host, threads)));
+        auto read = read_known(o.known, hardware, made_with, loopnest::nest_row(loopnest::nest_target::make(host, threads)), o.compiler.isa);
         if (!read) return read.error();
         notes.push_back(o.known + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
         if (read->passed_over > 0)

@@ -54,7 +54,6 @@ inline std::optional<measurement> take_record(std::vector<logged_trial<step_list
 template <bulk_executor E>
 basic_session<E>::basic_session(session_options options) {
     report_.options = std::move(options);
-    report_.host = detect_machine();
 }
 template <bulk_executor E>
 basic_session<E>::basic_session(basic_session&&) noexcept = default;
@@ -73,12 +72,15 @@ result<void> basic_session<E>::prepare() {
     const session_options& o = report_.options;
     if (o.work.kernels.empty()) return error{errc::invalid_argument, "session: expected at least one kernel, none came"};
     if (o.collect && o.log.empty()) return error{errc::invalid_argument, "session: collecting records expects a log, none came"};
+    auto host = detect_machine(o.compiler.isa);
+    if (!host) return host.error();
+    report_.host = *std::move(host);
     report_.threads = o.threads > 0 ? o.threads : report_.host.processors;
     const auto hardware = report_.host.hardware(report_.threads);
     loopnest::ansor_options space;
     space.num_cores = hardware.num_cores;
     for (const auto& k : o.work.kernels) {
-        auto t = loopnest::kernel_task::create(k.workload, hardware, k.uses);
+        auto t = loopnest::kernel_task::create(k.workload, hardware, k.uses, o.compiler.isa);
         if (!t) return error{t.error().code, k.workload.text() + ": " + t.error().detail};
         auto p = loopnest::ansor_space::create(t->dag(), space);
         if (!p) return error{p.error().code, k.workload.text() + ": " + p.error().detail};
@@ -98,7 +100,7 @@ result<void> basic_session<E>::prepare() {
     const auto& used = programs->used_compiler();
     report_.made_with.compiler = used.identity;
     for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
-    runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::native_c_options(report_.host));
+    runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::c_options::of(report_.host));
     if (auto read = models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
     return o.log.empty() ? result<void>{} : open_log(o.log, o.resume); // last: what is refused leaves no log behind
 }

@@ -177,7 +177,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
 #endif
 #ifdef AUGUR_HAS_CROP
     const auto make_crop = [&] {
-        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::native_c_options(report_.host)});
+        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::c_options::of(report_.host)});
     };
     if (settings.model == "crop") {
         auto model = make_crop();
