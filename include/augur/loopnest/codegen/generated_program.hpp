@@ -101,14 +101,17 @@ static const float aug_lowest[4096] __attribute__((unused)) = {[0 ... 4095] = -3
 #endif
 #define AUG_MAX2(a, b) aug_pick2(a > b, a, b)
 #define AUG_MIN2(a, b) aug_pick2(a < b, a, b)
-#if defined(__AVX__) && !defined(__clang__) /* gcc compares and blends where one instruction does; clang sees it */
+#if defined(__x86_64__) && !defined(__clang__) /* gcc compares and blends where one instruction does; clang sees it */
 #define AUG_MAX4(a, b) __builtin_ia32_maxps(a, b)
 #define AUG_MIN4(a, b) __builtin_ia32_minps(a, b)
-#define AUG_MAX8(a, b) __builtin_ia32_maxps256(a, b)
-#define AUG_MIN8(a, b) __builtin_ia32_minps256(a, b)
 #else
 #define AUG_MAX4(a, b) aug_pick4(a > b, a, b)
 #define AUG_MIN4(a, b) aug_pick4(a < b, a, b)
+#endif
+#if defined(__AVX__) && !defined(__clang__)
+#define AUG_MAX8(a, b) __builtin_ia32_maxps256(a, b)
+#define AUG_MIN8(a, b) __builtin_ia32_minps256(a, b)
+#else
 #define AUG_MAX8(a, b) aug_pick8(a > b, a, b)
 #define AUG_MIN8(a, b) aug_pick8(a < b, a, b)
 #endif
