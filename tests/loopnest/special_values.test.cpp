@@ -20,6 +20,7 @@
 #include <augur/loopnest/lower/interpret.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/space/walk.hpp>
 

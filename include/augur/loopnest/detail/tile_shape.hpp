@@ -78,7 +78,7 @@ public:
         struct tile_kind {
             std::int64_t rows, own_rows, count; // rows of results and of vectors, and the number of such tiles
         };
-        bool all_own = !own.empty(); // neighbouring windows share most of their vectors
+        bool all_own = !own.empty(); // a sum and its vector each, and a row of the others; ten sums share most loads that can be shared
         for (std::size_t i = 0; i < own.size(); ++i) all_own = all_own && (own[i] || extents[i] == 1);
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
@@ -86,7 +86,7 @@ public:
             tile_shape shape{(std::min)(total_lanes, width * width_), extents, 0, {}};
             const auto whole = vectors(shape.lanes);
             const auto left = vectors(total_lanes % shape.lanes);
-            const auto sums = own.empty() ? room(2, whole) : all_own ? registers_ / 3 : registers_ * 5 / 8;
+            const auto sums = own.empty() ? room(2, whole) : all_own ? (std::min)((registers_ - whole) / 2, std::int64_t{10}) : registers_ * 5 / 8;
             auto most = (std::max)(sums / whole, std::int64_t{1});
             std::vector<tile_kind> tiles{{1, 1, 1}};
             for (std::size_t i = extents.size(); i-- > 0;) {
