@@ -158,7 +158,7 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--network"}, "--network needs a value"},
         {{"--network", "resnet_19"}, "network 'resnet_19' is unknown; known are resnet_18"},
         {{"--kernel", ""}, "kernel '' is unknown"},
-        {{"--kernel", "conv3d:h=1"}, "kernel 'conv3d' is unknown"},
+        {{"--kernel", "conv4d:h=1"}, "kernel 'conv4d' is unknown"},
         {{"--kernel", "dense:m=1,n=2"}, "'k' is missing"},
         {{"--kernel", "dense:m=0,n=2,k=3"}, "'m' must be within"},
         {{"--kernel", "conv2d:h=4,w=4,c=3,f=4,k=9"}, "no output is left"},
