@@ -148,7 +148,9 @@ private:
         const auto consumer = tiled ? fusion_consumer(p, at) : loop_state::npos;
         if (!cached && needs_rfactor(st, tiled)) {
             auto base = p;
-            base.likely = p.likely && few_space_iterations(st);
+            constexpr double short_rows = 64; // a fold costs more than so few additions, and the partial sums of a factored reduction need none
+            const bool short_fold = iterations(st, true) < short_rows && !p.accesses->reads_along_rows(at);
+            base.likely = p.likely && (few_space_iterations(st) || short_fold);
             keep(rfactor(base, false), p.at - 1);
             keep(rfactor(base, true), p.at - 1);
         }
