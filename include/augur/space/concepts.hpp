@@ -31,6 +31,9 @@ struct decision {
     bool sampled = true;         ///< false: a uniform sample takes `preferred`; only mutation changes the value
     std::uint64_t likely = 0;    ///< a uniform sample takes one of the first `likely` options, 0: of all; mutation reaches the others, too
 
+    /// The number of options among which a uniform sample chooses, if it does.
+    [[nodiscard]] constexpr std::uint64_t sampled_options() const noexcept { return likely > 0 ? likely : options; }
+
     friend bool operator==(const decision&, const decision&) = default;
 };
 

@@ -82,7 +82,7 @@ template <decision_tree P>
 /// The value that a uniform sample takes at one decision.
 inline std::uint64_t draw(const decision& d, random_engine& rng) {
     AUGUR_ASSERT(d.options > 0 && d.preferred < d.options && d.likely <= d.options, "decision: no options, or an illegal preferred value");
-    return d.sampled ? rng.below(d.likely > 0 ? d.likely : d.options) : d.preferred;
+    return d.sampled ? rng.below(d.sampled_options()) : d.preferred;
 }
 
 /// Walks from the root to a leaf; `choose(decision, values so far)` returns each value.

@@ -34,20 +34,46 @@ using namespace augur;
 
 using namespace augur::loopnest;
 
-// Random schedules, as for the interpreter, but through the compiler and the runner, which compares the outputs with the evaluator's.
-TEST_CASE("c_writer: random schedules compute the right result when compiled") {
+namespace {
+
+/// A runner that calls each program once, for its outputs.
+program_runner runner_for_outputs(isa_level level = isa_level::native) {
     runner_options options;
     options.threads = 2;
     options.timing.repeats = 1;
     options.timing.min_repeat_seconds = 0;
+    options.compiler.isa = level;
     auto runner = program_runner::create(options);
     if (!runner) FAIL(runner.error().detail);
+    return *std::move(runner);
+}
+
+/// Checks that all programs of a kernel give the evaluator's outputs. `name_of(i)` describes program i.
+template <class F>
+void check_outputs(program_runner& runner, const compute_dag& dag, const std::vector<generated_program>& programs, const F& name_of) {
+    const auto outputs = evaluated(dag).second;
+    const auto reference = runner.make_expected_outputs(outputs);
+    if (!reference) FAIL(reference.error().detail);
+    const auto measured = runner.measure(programs, *reference);
+    for (std::size_t i = 0; i < measured.size(); ++i) {
+        const std::string name = name_of(i);
+        CAPTURE(name);
+        CAPTURE(measured[i].reason);
+        CHECK(to_string(measured[i].status) == to_string(outcome::ok));
+    }
+}
+void check_outputs(program_runner& runner, const compute_dag& dag, const std::vector<generated_program>& programs) {
+    check_outputs(runner, dag, programs, [](std::size_t i) { return "program " + std::to_string(i); });
+}
+
+} // namespace
+
+// Random schedules, as for the interpreter, but through the compiler and the runner, which compares the outputs with the evaluator's.
+TEST_CASE("c_writer: random schedules compute the right result when compiled") {
+    auto runner = runner_for_outputs();
     for (const auto& text : small_kernels) {
         CAPTURE(text);
         const auto dag = dag_of(text);
-        const auto [inputs, want] = evaluated(*dag);
-        const auto reference = runner->make_expected_outputs(want);
-        if (!reference) FAIL(reference.error().detail);
         augur::random_engine rng(fnv1a64(text, 7));
         std::vector<generated_program> programs;
         std::vector<loop_state> states;
@@ -61,31 +87,18 @@ TEST_CASE("c_writer: random schedules compute the right result when compiled") {
             how.vector_registers = i % 2 == 0 ? 32 : 16;
             programs.push_back(write_c(*k, how));
         }
-        const auto measured = runner->measure(programs, *reference);
-        for (std::size_t i = 0; i < measured.size(); ++i) {
-            CAPTURE(to_json(states[i].schedule()));
-            CAPTURE(measured[i].reason);
-            CHECK(to_string(measured[i].status) == to_string(outcome::ok));
-        }
+        check_outputs(runner, *dag, programs, [&](std::size_t i) { return to_json(states[i].schedule()); });
     }
 }
 
 // Axes with large prime factors have tiles that the end of the axis cuts: along lanes, rows, and in copies and fused consumers.
 TEST_CASE("c_writer: tiles that the end of an axis cuts compute the right result") {
-    runner_options options;
-    options.threads = 2;
-    options.timing.repeats = 1;
-    options.timing.min_repeat_seconds = 0;
-    auto runner = program_runner::create(options);
-    if (!runner) FAIL(runner.error().detail);
+    auto runner = runner_for_outputs();
     for (const char* text : {"dense:m=11,n=37,k=9,bias,relu", "batch_matmul:b=2,m=13,n=22,k=7", "conv2d:h=11,w=13,c=5,f=17,k=3,pad=1,relu",
                              "conv2d:h=13,w=11,c=3,f=23,k=3,pad=1,layout=nchw,bias", "max_pool2d:h=26,w=22,c=11,k=3,stride=2,pad=1",
                              "softmax:m=29,n=19", "depthwise_conv2d:h=13,w=11,c=19,k=3,pad=1,bias"}) {
         CAPTURE(text);
         const auto dag = dag_of(text);
-        const auto [inputs, want] = evaluated(*dag);
-        const auto reference = runner->make_expected_outputs(want);
-        if (!reference) FAIL(reference.error().detail);
         const auto space = ansor_space::create(dag, {});
         REQUIRE(space);
         augur::random_engine rng(fnv1a64(text));
@@ -100,22 +113,14 @@ TEST_CASE("c_writer: tiles that the end of an axis cuts compute the right result
             how.vector_floats = 16 >> (i % 3);
             programs.push_back(write_c(*k, how));
         }
-        for (const auto& m : runner->measure(programs, *reference)) {
-            CAPTURE(m.reason);
-            CHECK(to_string(m.status) == to_string(outcome::ok));
-        }
+        check_outputs(runner, *dag, programs);
     }
 }
 
 // Lanes that are not adjacent in memory: filters of NCHW convolutions, and copies of operands that are read along the reduction. Blocks of every size are
 // transposed, with overlapping remainders, for results that stay in registers and for partial sums in memory.
 TEST_CASE("c_writer: tiles that are transposed in registers compute the right result") {
-    runner_options options;
-    options.threads = 2;
-    options.timing.repeats = 1;
-    options.timing.min_repeat_seconds = 0;
-    auto runner = program_runner::create(options);
-    if (!runner) FAIL(runner.error().detail);
+    auto runner = runner_for_outputs();
     std::map<std::string, int> left; // constructs, and how many programs with each are still to be run
     for (const char* used :
          {"aug_zip_low16(", "aug_zip_high8(", "aug_zip_low4(", "aug_unzip_even16(", "aug_unzip_odd8(", "aug_unzip_odd4(", "aug_store_part16_8(",
@@ -126,9 +131,6 @@ TEST_CASE("c_writer: tiles that are transposed in registers compute the right re
                              "conv2d:h=5,w=6,c=32,f=32,k=3,pad=1,groups=8", "depthwise_conv2d:h=9,w=33,c=5,k=3,stride=2,pad=1,layout=nchw"}) {
         CAPTURE(text);
         const auto dag = dag_of(text);
-        const auto [inputs, want] = evaluated(*dag);
-        const auto reference = runner->make_expected_outputs(want);
-        if (!reference) FAIL(reference.error().detail);
         const auto space = ansor_space::create(dag, {});
         REQUIRE(space);
         augur::random_engine rng(fnv1a64(text));
@@ -154,12 +156,7 @@ TEST_CASE("c_writer: tiles that are transposed in registers compute the right re
             programs.push_back(std::move(p));
             schedules.push_back(s->schedule());
         }
-        const auto measured = runner->measure(programs, *reference);
-        for (std::size_t i = 0; i < measured.size(); ++i) {
-            CAPTURE(to_json(schedules[i]));
-            CAPTURE(measured[i].reason);
-            CHECK(to_string(measured[i].status) == to_string(outcome::ok));
-        }
+        check_outputs(runner, *dag, programs, [&](std::size_t i) { return to_json(schedules[i]); });
     }
     for (const auto& [used, programs_left] : left) {
         CAPTURE(used);
@@ -169,16 +166,8 @@ TEST_CASE("c_writer: tiles that are transposed in registers compute the right re
 
 // What a row needs is computed for each of its elements: the array that holds it is then read by the very loop that it stands in.
 TEST_CASE("c_writer: a buffer that is indexed by the loop that it is attached to") {
-    runner_options options;
-    options.threads = 2;
-    options.timing.repeats = 1;
-    options.timing.min_repeat_seconds = 0;
-    auto runner = program_runner::create(options);
-    if (!runner) FAIL(runner.error().detail);
+    auto runner = runner_for_outputs();
     const auto dag = dag_of("softmax:m=5,n=12");
-    const auto [inputs, want] = evaluated(*dag);
-    const auto reference = runner->make_expected_outputs(want);
-    if (!reference) FAIL(reference.error().detail);
     for (const std::int64_t parallel : {-1, 0}) {
         loop_state s(dag); // 1 maximum, 2 exponentials, 3 their sum, 4 quotients
         REQUIRE(s.apply(compute_at_step{3, 4, 1}));
@@ -187,10 +176,7 @@ TEST_CASE("c_writer: a buffer that is indexed by the loop that it is attached to
         if (parallel >= 0) REQUIRE(s.apply(annotate_step{4, parallel, loop_annotation::parallel}));
         const auto k = lower(s);
         if (!k) FAIL(k.error().detail);
-        const auto written = write_c(*k);
-        const auto m = runner->measure(std::span(&written, 1), *reference).front();
-        CAPTURE(m.reason);
-        CHECK(to_string(m.status) == to_string(outcome::ok));
+        check_outputs(runner, *dag, {write_c(*k)});
     }
 }
 
@@ -221,19 +207,11 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 
 // Tiles of pooling load once what their windows have in common; borders, remainders and narrow vectors are where that can go wrong.
 TEST_CASE("c_writer: tiles of overlapping windows compute the right result from fewer loads") {
-    runner_options options;
-    options.threads = 2;
-    options.timing.repeats = 1;
-    options.timing.min_repeat_seconds = 0;
-    auto runner = program_runner::create(options);
-    if (!runner) FAIL(runner.error().detail);
+    auto runner = runner_for_outputs();
     for (const char* text : {"max_pool2d:h=23,w=27,c=24,k=3,stride=2,pad=1", "avg_pool2d:h=12,w=14,c=20,k=3,stride=1,pad=1",
                              "max_pool2d:h=34,w=40,c=32,k=5,stride=3,pad=2", "max_pool2d:h=22,w=22,c=16,k=2,stride=2,pad=1"}) {
         CAPTURE(text);
         const auto dag = dag_of(text);
-        const auto [inputs, want] = evaluated(*dag);
-        const auto reference = runner->make_expected_outputs(want);
-        if (!reference) FAIL(reference.error().detail);
         const auto window = static_cast<std::size_t>(dag->ops[2].reduce_axes[0].extent);
         std::vector<generated_program> programs;
         const std::int64_t tiles[][3] = {{1, 4, 8}, {3, 1, 4}, {2, 2, 8}, {3, 4, 8}};
@@ -252,11 +230,7 @@ TEST_CASE("c_writer: tiles of overlapping windows compute the right result from 
             if (window == 2) CHECK(loads == alone);                                     // these have nothing in common
             else if (alone < 200) CHECK(loads < alone);
         }
-        const auto measured = runner->measure(programs, *reference);
-        for (const auto& m : measured) {
-            CAPTURE(m.reason);
-            CHECK(to_string(m.status) == to_string(outcome::ok));
-        }
+        check_outputs(runner, *dag, programs);
     }
 }
 
@@ -308,24 +282,12 @@ TEST_CASE("c_writer: random schedules compute the right result at every ISA leve
             MESSAGE(on.error().detail);
             continue;
         }
-        runner_options options;
-        options.threads = 2;
-        options.timing.repeats = 1;
-        options.timing.min_repeat_seconds = 0;
-        options.compiler.isa = level;
-        auto runner = program_runner::create(options);
-        if (!runner) FAIL(runner.error().detail);
+        auto runner = runner_for_outputs(level);
         for (const char* text : level_kernels) {
             CAPTURE(text);
             const auto dag = dag_of(text);
-            const auto [inputs, want] = evaluated(*dag);
-            const auto reference = runner->make_expected_outputs(want);
-            if (!reference) FAIL(reference.error().detail);
             augur::random_engine rng(fnv1a64(text, static_cast<std::uint64_t>(level)));
-            for (const auto& m : runner->measure(random_programs(dag, rng, c_options::of(*on), 3), *reference)) {
-                CAPTURE(m.reason);
-                CHECK(to_string(m.status) == to_string(outcome::ok));
-            }
+            check_outputs(runner, *dag, random_programs(dag, rng, c_options::of(*on), 3));
         }
     }
 }

@@ -11,11 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include <augur/loopnest/codegen/c_options.hpp>
+#include <augur/loopnest/detail/lane_chooser.hpp>
 #include <augur/loopnest/detail/nest_loops.hpp>
 #include <augur/loopnest/detail/tile_shape.hpp>
 #include <augur/loopnest/lower/lower.hpp>
@@ -102,9 +102,10 @@ public:
         tile_shape shape;
         std::size_t across = loops.size(); // a loop of a copy that is transposed in registers
         if (tiled) {
-            const lane_choice choice{terms, n, loops, group, after_reduce, p.neutral_in_registers};
-            v = cheapest_lanes(choice, v);
-            shape = shape_of(choice, v);
+            const reduction_loops reduction{terms, n, loops, group, after_reduce, p.neutral_in_registers};
+            const lane_chooser lanes(choose_);
+            v = lanes.cheapest(reduction, v);
+            shape = lanes.shape_of(reduction, v);
         } else if (v < loops.size()) {
             across = transposed_loop(terms, n, loops, v);
             shape.lanes = across < loops.size() ? (std::min)(loops[v].extent, block_of(loops[v].extent)) : lanes_at_once(loops[v].extent);
@@ -211,92 +212,6 @@ private:
         return (std::min)((std::max)(n.auto_unroll_max_step, std::int64_t{64}), static_cast<std::int64_t>(options_.max_unrolled));
     }
 
-    /// The loops of a reduction, of which one becomes the lanes.
-    struct lane_choice {
-        const term_table& terms;
-        const lowered_nest& nest;
-        const std::vector<lowered_loop>& loops;
-        std::size_t group, after_reduce; ///< [group, after_reduce): the reduce loops around the tile
-        bool neutral_in_registers;
-
-        [[nodiscard]] bool in_tile(std::size_t i) const { return i >= after_reduce && loops[i].annotation != loop_annotation::parallel; }
-        /// The loops of the tile when loop `v` is the lanes.
-        [[nodiscard]] std::vector<lowered_loop> rows(std::size_t v) const {
-            std::vector<lowered_loop> out;
-            for (auto i = after_reduce; i < loops.size(); ++i)
-                if (i != v && in_tile(i)) out.push_back(loops[i]);
-            return out;
-        }
-        [[nodiscard]] std::span<const lowered_loop> reduce() const { return std::span(loops).subspan(group, after_reduce - group); }
-        [[nodiscard]] std::int64_t steps() const {
-            std::int64_t n = 1;
-            for (const auto& l : reduce()) n *= l.extent;
-            return n;
-        }
-    };
-
-    /// The tile of the loops of `c` if loop `v` is the lanes; `c.loops.size()`: scalar code.
-    [[nodiscard]] tile_shape shape_of(const lane_choice& c, std::size_t v) const {
-        const auto rows = c.rows(v);
-        const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
-        std::vector<std::int64_t> extents;
-        for (const auto& l : rows) extents.push_back(l.extent);
-        const auto windows = windows_of(c.nest, rows, c.reduce());
-        if (overlap(windows)) return choose_.of_windows(lanes, extents, windows, c.steps());
-        std::vector<bool> own(rows.size(), false);
-        each_read(c.nest.value, [&](const lowered_expr& e) {
-            const auto moves = [&](const lowered_loop& l) { return c.terms.depends(e.index, [&](int t) { return t == l.term; }); };
-            if (only_read(c.nest.value) != nullptr || v == c.loops.size() || !moves(c.loops[v])) return;
-            for (std::size_t i = 0; i < rows.size(); ++i) own[i] = own[i] || moves(rows[i]);
-        });
-        if (std::find(own.begin(), own.end(), true) == own.end()) own.clear();
-        auto shape = choose_.of_products(lanes, extents, c.steps(), own);
-        auto windowed = windowed_shape(c, v, rows, extents);
-        const bool all_own = !own.empty() && std::find(own.begin(), own.end(), false) == own.end();
-        return windowed.lanes > 0 && (all_own || windowed.cycles < shape.cycles) ? windowed : shape;
-    }
-
-    /// The tile of a product of overlapping windows and a filter that stays in registers. `lanes` is 0 if the loops are not such a product, or if that
-    /// does not pay.
-    [[nodiscard]] tile_shape windowed_shape(const lane_choice& c, std::size_t v, const std::vector<lowered_loop>& rows,
-                                            const std::vector<std::int64_t>& extents) const {
-        tile_shape best;
-        best.lanes = 0;
-        if (v == c.loops.size()) return best;
-        const auto product = windowed_product_of(c.terms, c.nest, rows);
-        const auto moves = [&](const lowered_expr& e) { return c.terms.depends(e.index, [&](int t) { return t == c.loops[v].term; }); };
-        if (!product || !moves(*product->image)) return best;
-        const auto& image = product->image->index;
-        const auto reduce = c.reduce();
-        const auto lane_step = image.factor(c.loops[v].term);
-        // Windows over all reduce loops along which the image overlaps, or over one of them if the filter is too large for the registers.
-        for (std::size_t only = 0; only <= reduce.size(); ++only) {
-            std::vector<bool> window(reduce.size(), false);
-            std::vector<lowered_loop> loops;
-            bool along_lanes = false;
-            std::int64_t steps = 1;
-            for (std::size_t k = 0; k < reduce.size(); ++k) {
-                if (only < reduce.size() && only != k) continue;
-                const auto lanes = lane_step > 0 && image.factor(reduce[k].term) > 0 && lane_step % image.factor(reduce[k].term) == 0;
-                const auto one = windows_of(image, rows, reduce.subspan(k, 1));
-                if (!lanes && !overlap(one)) continue;
-                window[k] = true;
-                along_lanes = along_lanes || lanes;
-                steps *= reduce[k].extent;
-                loops.push_back(reduce[k]);
-            }
-            const auto windows = windows_of(image, rows, std::span<const lowered_loop>(loops));
-            if (!overlap(windows)) continue;
-            const double load_slots = along_lanes || lane_step != 1 ? 2 : 1;
-            auto shape = choose_.of_windowed_products(c.loops[v].extent, extents, product->fixed, windows, steps, c.steps(), moves(*product->filter),
-                                                      load_slots);
-            if (shape.lanes == 0 || (best.lanes > 0 && shape.cycles >= best.cycles)) continue;
-            best = std::move(shape);
-            best.window = std::move(window);
-        }
-        return best;
-    }
-
     /// Moves the loops that are marked behind the others.
     static void move_last(std::vector<lowered_loop>& loops, const std::vector<bool>& marked) {
         std::vector<lowered_loop> out;
@@ -304,52 +219,6 @@ private:
             for (std::size_t i = 0; i < loops.size(); ++i)
                 if (marked[i] == last) out.push_back(loops[i]);
         loops = std::move(out);
-    }
-
-    /// The loop to vectorise in the tile of a reduction: `v`, or a loop along which all reads are adjacent or constant, when that saves more than the
-    /// stores cost. The filters of an NCHW convolution are such a loop: its packed weight is contiguous along them, while its results are not. A
-    /// vectorize annotation therefore says that a loop may be the lanes, not that it must.
-    [[nodiscard]] std::size_t cheapest_lanes(const lane_choice& c, std::size_t v) const {
-        if (overlap(windows_of(c.nest, c.rows(v), c.reduce()))) return v;
-        auto best = v;
-        auto least = 0.95 * tile_cycles(c, v); // estimates that are close do not overrule the schedule
-        for (auto i = c.after_reduce; i < c.loops.size(); ++i) {
-            bool one = false;
-            if (i == v || !c.in_tile(i) || !smooth(c.terms, c.nest.value, c.loops[i].term, one) || !one) continue;
-            const auto cycles = tile_cycles(c, i);
-            if (cycles >= least) continue;
-            least = cycles;
-            best = i;
-        }
-        return best;
-    }
-
-    /// Estimated cycles of one reduce step of all results of the tile loops, with loop `v` as the lanes; includes a step's share of the stores.
-    [[nodiscard]] double tile_cycles(const lane_choice& c, std::size_t v) const {
-        const auto shape = shape_of(c, v);
-        const auto rows = c.rows(v);
-        const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
-        const auto vectors = static_cast<double>(choose_.vectors(lanes));
-        double cycles = shape.cycles;
-        if (v == c.loops.size()) return cycles;
-        each_read(c.nest.value, [&](const lowered_expr& e) {
-            bool one = false;
-            if (smooth(c.terms, e, c.loops[v].term, one)) return;
-            double loads = vectors;
-            for (const auto& l : rows)
-                if (c.terms.depends(e.index, [&](int t) { return t == l.term; })) loads *= static_cast<double>(l.extent);
-            cycles += loads * choose_.gather_cycles(lanes, e.index.factor(c.loops[v].term));
-        });
-        double results = vectors;
-        for (const auto& l : rows) results *= static_cast<double>(l.extent);
-        double store = 1;
-        if (c.nest.index.factor(c.loops[v].term) != 1) {
-            std::int64_t adjacent = 1;
-            for (std::size_t i = 0; i < rows.size(); ++i)
-                if (c.nest.index.factor(rows[i].term) == 1) adjacent = shape.parts[i];
-            store = choose_.scatter_cycles(lanes, adjacent);
-        }
-        return cycles + results * store * (c.neutral_in_registers ? 1 : 2) / static_cast<double>(c.steps());
     }
 
     /// Elements of a loop that are transposed at once: a power of two, at most one vector.

@@ -8,54 +8,26 @@
 /// Source: src/auto_scheduler/search_policy/sketch_policy_rules.cc of TVM, the rules that sample the initial population.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
-#include <augur/loopnest/detail/compute_location.hpp>
 #include <augur/loopnest/detail/sketch_plan.hpp>
 #include <augur/loopnest/ir/dag.hpp>
-#include <augur/loopnest/lower/bounds.hpp>
+#include <augur/loopnest/schedule/cursor.hpp>
 #include <augur/loopnest/schedule/sketch.hpp>
 #include <augur/loopnest/schedule/state.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/space/concepts.hpp>
 
 namespace augur::inline v0::loopnest {
-
-/// Limits of the schedule space of a kernel.
-struct ansor_options {
-    std::int64_t num_cores = 1;      ///< cores of the target; decides which reductions are factored and how many loops are parallel
-    std::int64_t max_innermost = 64; ///< largest innermost length of a split
-    std::int64_t max_vectorize = 64; ///< largest vectorised loop in iterations, fused or not; Ansor: 16
-    std::size_t max_sketches = 4096;
-    /// Use exactly Ansor's sketches and compute-location candidates: "unchanged" and an explicit root are two options, no stage is inlined, and a
-    /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, plain reductions are tiled, and
-    /// operands that are read along the reduction may be copied.
-    bool faithful = false;
-
-    /// TVM's values, so that the random programs in TVM logs lie in the space.
-    [[nodiscard]] static ansor_options as_tvm(std::int64_t cores) noexcept {
-        ansor_options o;
-        o.num_cores = cores;
-        o.max_vectorize = 16;
-        o.faithful = true;
-        return o;
-    }
-};
-
-class ansor_cursor;
 
 /// All schedules that the sketches of one kernel can become. Models `decision_space<ansor_space, step_list>`.
 ///
@@ -87,24 +59,26 @@ public:
             dag,
             {.num_cores = options.num_cores, .most = options.max_sketches, .tile_plain_reductions = more, .copy_operands = more, .block_rows = more});
         if (!sketches) return sketches.error();
-        ansor_space out(std::move(dag), options);
+        ansor_space out;
+        out.tree_.dag = std::move(dag);
+        out.tree_.options = options;
         detail::sketch_planner planner(options.max_innermost, options.faithful);
         for (const bool likely : {true, false}) {
             for (auto& s : *sketches)
-                if ((s.likely || options.faithful) == likely) out.plans_.push_back(planner.plan(out.dag_, std::move(s)));
-            if (likely) out.likely_ = out.plans_.size();
+                if ((s.likely || options.faithful) == likely) out.tree_.plans.push_back(planner.plan(out.tree_.dag, std::move(s)));
+            if (likely) out.tree_.likely = out.tree_.plans.size();
         }
         return out;
     }
 
-    [[nodiscard]] const compute_dag& dag() const noexcept { return *dag_; }
-    [[nodiscard]] const ansor_options& options() const noexcept { return options_; }
-    [[nodiscard]] std::size_t sketches() const noexcept { return plans_.size(); }
+    [[nodiscard]] const compute_dag& dag() const noexcept { return *tree_.dag; }
+    [[nodiscard]] const ansor_options& options() const noexcept { return tree_.options; }
+    [[nodiscard]] std::size_t sketches() const noexcept { return tree_.plans.size(); }
     /// The steps of sketch `i`; split lengths that are decisions are 0.
-    [[nodiscard]] const step_list& sketch_steps(std::size_t i) const { return plans_[i].steps; }
+    [[nodiscard]] const step_list& sketch_steps(std::size_t i) const { return tree_.plans[i].steps; }
 
     /// A cursor that walks the tree without replaying the prefix at each decision. The space must outlive the cursor.
-    [[nodiscard]] ansor_cursor cursor() const;
+    [[nodiscard]] ansor_cursor cursor() const { return ansor_cursor(tree_); }
     [[nodiscard]] std::optional<decision> next(std::span<const std::uint64_t> prefix) const;
 
     /// The steps of a complete vector.   Errors: illegal_schedule, with the position of an invalid value or the wrong number of values
@@ -116,231 +90,21 @@ public:
 
     /// A tile size with one divisor moved between two levels (Ansor's MutateTileSize); other decisions are returned unchanged.
     [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t> prefix, std::uint64_t value, random_engine& rng) const {
-        if (prefix.empty() || prefix[0] >= plans_.size()) return value;
-        const auto& splits = plans_[static_cast<std::size_t>(prefix[0])].splits;
+        if (prefix.empty() || prefix[0] >= tree_.plans.size()) return value;
+        const auto& splits = tree_.plans[static_cast<std::size_t>(prefix[0])].splits;
         return prefix.size() <= splits.size() ? splits[prefix.size() - 1].tiles->neighbour(value, rng) : value;
     }
 
     /// The plan of sketch `i`: its open splits and movable stages.
-    [[nodiscard]] const detail::sketch_plan& plan(std::size_t i) const { return plans_[i]; }
+    [[nodiscard]] const detail::sketch_plan& plan(std::size_t i) const { return tree_.plans[i]; }
 
 private:
-    friend class ansor_cursor;
+    detail::space_tree tree_;
 
-    std::shared_ptr<const compute_dag> dag_;
-    ansor_options options_;
-    std::vector<detail::sketch_plan> plans_; ///< the likely ones first
-    std::size_t likely_ = 0;                 ///< number of likely plans
-
-    ansor_space(std::shared_ptr<const compute_dag> dag, ansor_options options) : dag_(std::move(dag)), options_(options) {}
+    ansor_space() = default;
 
     [[nodiscard]] result<ansor_cursor> walk(std::span<const std::uint64_t> decisions) const;
 };
-
-/// A position in the decision tree of an `ansor_space`.
-class ansor_cursor {
-public:
-    explicit ansor_cursor(const ansor_space& space) : space_(&space) { ask({decision_kind::sketch, space.plans_.size(), 0, true, space.likely_}); }
-
-    /// The open decision; empty at a leaf.
-    [[nodiscard]] std::optional<decision> next() const noexcept { return pending_; }
-
-    /// Chooses the value of the open decision.   pre: a decision is open, and value < next()->options
-    void choose(std::uint64_t value) {
-        AUGUR_ASSERT(pending_ && value < pending_->options, "ansor_cursor::choose: no decision is open, or not one of its options");
-        if (phase_ == phase::sketch) {
-            plan_ = &space_->plans_[static_cast<std::size_t>(value)];
-            filled_ = plan_->steps.steps;
-            enter(phase::tiles);
-        } else if (phase_ == phase::tiles) {
-            const auto& open = plan_->splits[at_++];
-            auto& split = *std::get_if<split_step>(&filled_[open.step]);
-            open.tiles->lengths_of(value, split.lengths);
-            moved_ = moved_ || split.extent % std::accumulate(split.lengths.begin(), split.lengths.end(), std::int64_t{1}, std::multiplies<>()) != 0;
-        } else {
-            for (const auto& step : emits(value)) {
-                apply(step);
-                if (phase_ == phase::locations && space_->options_.faithful) static_cast<void>(view_.apply(step));
-                moved_ = moved_ || phase_ == phase::locations;
-            }
-            ++at_;
-        }
-        advance();
-    }
-
-    /// The steps that `choose(value)` adds.   pre: as `choose`, and the open decision is neither the sketch nor a tile size
-    [[nodiscard]] std::vector<transform_step> emits(std::uint64_t value) const {
-        const auto v = static_cast<std::size_t>(value);
-        switch (phase_) {
-        case phase::locations: {
-            const auto s = static_cast<std::int64_t>(plan_->movable[at_]);
-            const auto& location = locations_[v];
-            switch (location.type) {
-            case detail::compute_location::kind::stay: return {};
-            case detail::compute_location::kind::inlined: return {compute_inline_step{s}};
-            case detail::compute_location::kind::root: return {compute_root_step{s}};
-            case detail::compute_location::kind::at: break;
-            }
-            return {compute_at_step{s, static_cast<std::int64_t>(location.stage), static_cast<std::int64_t>(location.iter)}};
-        }
-        case phase::parallel: return fused(0, v + 1, loop_annotation::parallel);
-        case phase::unroll: return {pragma_step{static_cast<std::int64_t>(at_), 0, "auto_unroll_max_step$" + std::to_string(unroll_steps[v])}};
-        case phase::vectorize:
-            if (short_loops_ == 0) return {};
-            return fused(state_.stages()[at_].iters.size() - v - 1, v + 1, loop_annotation::vectorize);
-        default: return {};
-        }
-    }
-
-    /// The kernel after the steps chosen so far. The steps of the sketch are applied after the last tile size is chosen.
-    [[nodiscard]] const loop_state& state() const& noexcept { return state_; }
-    [[nodiscard]] loop_state&& state() && noexcept { return std::move(state_); }
-
-    /// The error that ended the walk early: a step was refused, which is a defect of the space. Empty otherwise.
-    [[nodiscard]] const std::string& broken() const noexcept { return broken_; }
-
-private:
-    enum class phase : std::uint8_t { sketch, tiles, locations, parallel, unroll, vectorize, done };
-
-    static constexpr std::array<std::int64_t, 4> unroll_steps{0, 16, 64, 512};
-
-    const ansor_space* space_;
-    const detail::sketch_plan* plan_ = nullptr;
-    phase phase_ = phase::sketch;
-    std::size_t at_ = 0; ///< index within the phase: of a split, of an entry of `movable`, or of a stage
-    bool moved_ = false; ///< some extents are unknown until bound inference runs: of attached stages, or of tiles that the end of an axis cuts
-    std::vector<transform_step> filled_;
-    loop_state state_;
-    loop_state view_; ///< for a faithful space: the sketch with the chosen locations and the extents that Ansor knows
-    std::vector<detail::compute_location> locations_;
-    std::size_t short_loops_ = 0; ///< number of innermost loops short enough to form one vector
-    std::optional<decision> pending_;
-    std::string broken_;
-
-    void ask(decision d) {
-        if (d.likely == d.options) d.likely = 0;
-        pending_ = d;
-    }
-    void enter(phase p) {
-        phase_ = p;
-        at_ = 0;
-    }
-    void fail(const error& cause) {
-        if (broken_.empty()) broken_ = cause.detail;
-    }
-    void apply(const transform_step& step) {
-        if (auto done = state_.apply(step); !done) fail(done.error());
-    }
-    void bound() {
-        if (!moved_) return;
-        if (auto done = infer_bounds(state_); !done) fail(done.error());
-        moved_ = false;
-    }
-
-    /// Steps that fuse `n` loops of stage `at_` starting at `first` and annotate the result.
-    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, loop_annotation annotation) const {
-        const auto s = static_cast<std::int64_t>(at_);
-        const auto begin = static_cast<std::int64_t>(first);
-        std::vector<transform_step> out;
-        if (n > 1) {
-            std::vector<std::int64_t> loops(n);
-            for (std::size_t i = 0; i < n; ++i) loops[i] = static_cast<std::int64_t>(first + i);
-            out.emplace_back(fuse_step{s, std::move(loops)});
-        }
-        out.emplace_back(annotate_step{s, begin, annotation});
-        return out;
-    }
-
-    /// Opens the next decision at or after `at_`, in this phase or a later one.
-    void advance() {
-        pending_.reset();
-        if (phase_ == phase::tiles) {
-            if (at_ < plan_->splits.size()) {
-                const auto& tiles = *plan_->splits[at_].tiles;
-                return ask({decision_kind::tile_size, tiles.count(), 0, true, tiles.likely()});
-            }
-            begin_locations();
-        }
-        if (phase_ == phase::locations && broken_.empty()) {
-            if (at_ < plan_->movable.size()) {
-                if (!space_->options_.faithful) bound(); // a faithful space uses the extents of `view_`
-                if (broken_.empty()) return ask_location(plan_->movable[at_]);
-            } else {
-                bound();
-                enter(phase::parallel);
-            }
-        }
-        for (; broken_.empty() && phase_ != phase::done; enter(static_cast<phase>(static_cast<int>(phase_) + 1))) {
-            for (; at_ < state_.stages().size(); ++at_) {
-                if (state_.dag().ops[at_].placeholder() || state_.stages()[at_].placement == stage::place::inlined) continue;
-                if (phase_ == phase::parallel ? ask_parallel() : phase_ == phase::unroll ? ask_unroll() : ask_vectorize()) return;
-            }
-        }
-        phase_ = phase::done;
-    }
-
-    void begin_locations() {
-        state_ = loop_state(space_->dag_);
-        for (const auto& step : filled_) apply(step);
-        filled_.clear();
-        moved_ =
-            moved_ || std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.placement == stage::place::at; });
-        if (space_->options_.faithful && !plan_->movable.empty()) view_ = plan_->state;
-        enter(phase::locations);
-    }
-
-    void ask_location(std::size_t s) {
-        const auto& seen = space_->options_.faithful ? view_ : state_;
-        locations_ = detail::compute_locations(seen, *plan_->accesses, s, space_->options_.faithful);
-        const auto likely = std::count_if(locations_.begin(), locations_.end(), [](const auto& l) { return l.likely; });
-        ask({decision_kind::compute_location, locations_.size(), 0, true, static_cast<std::uint64_t>(likely)});
-    }
-
-    bool ask_parallel() {
-        const auto& st = state_.stages()[at_];
-        if (st.placement != stage::place::root) return false;
-        std::size_t most = 0;
-        std::size_t preferred = 0;
-        std::int64_t degree = 1;
-        const auto enough = space_->options_.num_cores * 16;
-        for (std::size_t i = 0; i < st.iters.size(); ++i) {
-            const auto& v = st.var_of(i);
-            if (v.reduce || st.iters[i].annotation != loop_annotation::none) break;
-            if (degree <= enough) preferred = most;
-            degree = degree > enough ? degree : degree * v.extent;
-            ++most;
-            if (state_.has_attached(at_, i)) break;
-        }
-        if (most == 0) return false;
-        ask({decision_kind::parallel, most, preferred, false});
-        return true;
-    }
-
-    bool ask_unroll() {
-        if (!detail::has_reduce_loop(state_.stages()[at_])) return false;
-        ask({decision_kind::unroll, unroll_steps.size()});
-        return true;
-    }
-
-    bool ask_vectorize() {
-        const auto& st = state_.stages()[at_];
-        if (st.iters.empty() || std::find(plan_->copies.begin(), plan_->copies.end(), at_) != plan_->copies.end()) return false;
-        const bool tiled = detail::is_tiled(state_, at_); // in a tiled stage two neighbouring loops are not contiguous in memory
-        short_loops_ = 0;
-        std::int64_t length = 1;
-        for (std::size_t i = st.iters.size(); i-- > 0;) {
-            const auto& v = st.var_of(i);
-            if (v.reduce || st.iters[i].annotation != loop_annotation::none || state_.has_attached(at_, i) || (tiled && short_loops_ > 0)) break;
-            if (v.extent < 1 || v.extent > space_->options_.max_vectorize / length) break;
-            length *= v.extent;
-            ++short_loops_;
-        }
-        ask({decision_kind::vectorize, short_loops_ > 1 ? short_loops_ - 1 : 1});
-        return true;
-    }
-};
-
-inline ansor_cursor ansor_space::cursor() const { return ansor_cursor(*this); }
 
 inline std::optional<decision> ansor_space::next(std::span<const std::uint64_t> prefix) const {
     auto c = cursor();
@@ -382,8 +146,8 @@ inline result<step_list> ansor_space::realise(std::span<const std::uint64_t> dec
 }
 
 inline result<decision_vector> ansor_space::decide(const step_list& list) const {
-    for (std::size_t p = 0; p < plans_.size(); ++p) {
-        const auto tiles = plans_[p].tiles_of(list.steps);
+    for (std::size_t p = 0; p < tree_.plans.size(); ++p) {
+        const auto tiles = tree_.plans[p].tiles_of(list.steps);
         if (!tiles) continue;
         auto c = cursor();
         decision_vector out{p};
@@ -392,7 +156,7 @@ inline result<decision_vector> ansor_space::decide(const step_list& list) const 
             c.choose(t);
             out.push_back(t);
         }
-        std::size_t done = plans_[p].steps.steps.size();
+        std::size_t done = tree_.plans[p].steps.steps.size();
         while (const auto d = c.next()) { // greedy: takes the option whose steps match the longest part of the list; an option may add no step
             std::optional<std::uint64_t> best;
             std::size_t most = 0;

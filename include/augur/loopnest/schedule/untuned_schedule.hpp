@@ -113,7 +113,7 @@ private:
 
 /// The location of a stage: inlined if it is cheap or has one reader, else in the outermost loop of its reader.
 [[nodiscard]] inline std::uint64_t untuned_location(const ansor_cursor& cursor, const decision& d) {
-    const auto likely = d.likely > 0 ? d.likely : d.options;
+    const auto likely = d.sampled_options();
     if (likely < 2) return 0;
     const auto steps = cursor.emits(1);
     const auto* inlined = steps.empty() ? nullptr : std::get_if<compute_inline_step>(&steps.front());
@@ -138,7 +138,7 @@ private:
     if (!space) return {};
     auto cursor = space->cursor();
     const auto sketches = cursor.next();
-    const auto likely = sketches->likely > 0 ? sketches->likely : sketches->options;
+    const auto likely = sketches->sampled_options();
     std::uint64_t sketch = 0;
     const auto factors = [&](std::uint64_t i) {
         const auto& steps = space->sketch_steps(static_cast<std::size_t>(i)).steps;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_LOOPNEST_SCHEDULE_CURSOR_HPP
+#define AUGUR_LOOPNEST_SCHEDULE_CURSOR_HPP
+
+/// @file
+/// A position in the decision tree of the schedules of a kernel, and the options of the tree.
+///
+/// Source: src/auto_scheduler/search_policy/sketch_policy_rules.cc of TVM, the rules that sample the initial population.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/detail/compute_location.hpp>
+#include <augur/loopnest/detail/sketch_plan.hpp>
+#include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/lower/bounds.hpp>
+#include <augur/loopnest/schedule/state.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/space/concepts.hpp>
+
+namespace augur::inline v0::loopnest {
+
+/// Limits of the schedule space of a kernel.
+struct ansor_options {
+    std::int64_t num_cores = 1;      ///< cores of the target; decides which reductions are factored and how many loops are parallel
+    std::int64_t max_innermost = 64; ///< largest innermost length of a split
+    std::int64_t max_vectorize = 64; ///< largest vectorised loop in iterations, fused or not; Ansor: 16
+    std::size_t max_sketches = 4096;
+    /// Use exactly Ansor's sketches and compute-location candidates: "unchanged" and an explicit root are two options, no stage is inlined, and a
+    /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, plain reductions are tiled, and
+    /// operands that are read along the reduction may be copied.
+    bool faithful = false;
+
+    /// TVM's values, so that the random programs in TVM logs lie in the space.
+    [[nodiscard]] static ansor_options as_tvm(std::int64_t cores) noexcept {
+        ansor_options o;
+        o.num_cores = cores;
+        o.max_vectorize = 16;
+        o.faithful = true;
+        return o;
+    }
+};
+
+namespace detail {
+
+/// What an `ansor_space` consists of.
+struct space_tree {
+    std::shared_ptr<const compute_dag> dag;
+    ansor_options options;
+    std::vector<sketch_plan> plans; ///< the likely ones first
+    std::size_t likely = 0;         ///< number of likely plans
+};
+
+} // namespace detail
+
+/// A position in the decision tree of an `ansor_space`.
+class ansor_cursor {
+public:
+    explicit ansor_cursor(const detail::space_tree& tree) : tree_(&tree) { ask({decision_kind::sketch, tree.plans.size(), 0, true, tree.likely}); }
+
+    /// The open decision; empty at a leaf.
+    [[nodiscard]] std::optional<decision> next() const noexcept { return pending_; }
+
+    /// Chooses the value of the open decision.   pre: a decision is open, and value < next()->options
+    void choose(std::uint64_t value) {
+        AUGUR_ASSERT(pending_ && value < pending_->options, "ansor_cursor::choose: no decision is open, or not one of its options");
+        if (phase_ == phase::sketch) {
+            plan_ = &tree_->plans[static_cast<std::size_t>(value)];
+            filled_ = plan_->steps.steps;
+            enter(phase::tiles);
+        } else if (phase_ == phase::tiles) {
+            const auto& open = plan_->splits[at_++];
+            auto& split = *std::get_if<split_step>(&filled_[open.step]);
+            open.tiles->lengths_of(value, split.lengths);
+            moved_ = moved_ || split.extent % std::accumulate(split.lengths.begin(), split.lengths.end(), std::int64_t{1}, std::multiplies<>()) != 0;
+        } else {
+            for (const auto& step : emits(value)) {
+                apply(step);
+                if (phase_ == phase::locations && tree_->options.faithful) static_cast<void>(view_.apply(step));
+                moved_ = moved_ || phase_ == phase::locations;
+            }
+            ++at_;
+        }
+        advance();
+    }
+
+    /// The steps that `choose(value)` adds.   pre: as `choose`, and the open decision is neither the sketch nor a tile size
+    [[nodiscard]] std::vector<transform_step> emits(std::uint64_t value) const {
+        const auto v = static_cast<std::size_t>(value);
+        switch (phase_) {
+        case phase::locations: {
+            const auto s = static_cast<std::int64_t>(plan_->movable[at_]);
+            const auto& location = locations_[v];
+            switch (location.type) {
+            case detail::compute_location::kind::stay: return {};
+            case detail::compute_location::kind::inlined: return {compute_inline_step{s}};
+            case detail::compute_location::kind::root: return {compute_root_step{s}};
+            case detail::compute_location::kind::at: break;
+            }
+            return {compute_at_step{s, static_cast<std::int64_t>(location.stage), static_cast<std::int64_t>(location.iter)}};
+        }
+        case phase::parallel: return fused(0, v + 1, loop_annotation::parallel);
+        case phase::unroll: return {pragma_step{static_cast<std::int64_t>(at_), 0, "auto_unroll_max_step$" + std::to_string(unroll_steps[v])}};
+        case phase::vectorize:
+            if (short_loops_ == 0) return {};
+            return fused(state_.stages()[at_].iters.size() - v - 1, v + 1, loop_annotation::vectorize);
+        default: return {};
+        }
+    }
+
+    /// The kernel after the steps chosen so far. The steps of the sketch are applied after the last tile size is chosen.
+    [[nodiscard]] const loop_state& state() const& noexcept { return state_; }
+    [[nodiscard]] loop_state&& state() && noexcept { return std::move(state_); }
+
+    /// The error that ended the walk early: a step was refused, which is a defect of the space. Empty otherwise.
+    [[nodiscard]] const std::string& broken() const noexcept { return broken_; }
+
+private:
+    enum class phase : std::uint8_t { sketch, tiles, locations, parallel, unroll, vectorize, done };
+
+    static constexpr std::array<std::int64_t, 4> unroll_steps{0, 16, 64, 512};
+
+    const detail::space_tree* tree_;
+    const detail::sketch_plan* plan_ = nullptr;
+    phase phase_ = phase::sketch;
+    std::size_t at_ = 0; ///< index within the phase: of a split, of an entry of `movable`, or of a stage
+    bool moved_ = false; ///< some extents are unknown until bound inference runs: of attached stages, or of tiles that the end of an axis cuts
+    std::vector<transform_step> filled_;
+    loop_state state_;
+    loop_state view_; ///< for a faithful space: the sketch with the chosen locations and the extents that Ansor knows
+    std::vector<detail::compute_location> locations_;
+    std::size_t short_loops_ = 0; ///< number of innermost loops short enough to form one vector
+    std::optional<decision> pending_;
+    std::string broken_;
+
+    void ask(decision d) {
+        if (d.likely == d.options) d.likely = 0;
+        pending_ = d;
+    }
+    void enter(phase p) {
+        phase_ = p;
+        at_ = 0;
+    }
+    void fail(const error& cause) {
+        if (broken_.empty()) broken_ = cause.detail;
+    }
+    void apply(const transform_step& step) {
+        if (auto done = state_.apply(step); !done) fail(done.error());
+    }
+    void bound() {
+        if (!moved_) return;
+        if (auto done = infer_bounds(state_); !done) fail(done.error());
+        moved_ = false;
+    }
+
+    /// Steps that fuse `n` loops of stage `at_` starting at `first` and annotate the result.
+    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, loop_annotation annotation) const {
+        const auto s = static_cast<std::int64_t>(at_);
+        const auto begin = static_cast<std::int64_t>(first);
+        std::vector<transform_step> out;
+        if (n > 1) {
+            std::vector<std::int64_t> loops(n);
+            for (std::size_t i = 0; i < n; ++i) loops[i] = static_cast<std::int64_t>(first + i);
+            out.emplace_back(fuse_step{s, std::move(loops)});
+        }
+        out.emplace_back(annotate_step{s, begin, annotation});
+        return out;
+    }
+
+    /// Opens the next decision at or after `at_`, in this phase or a later one.
+    void advance() {
+        pending_.reset();
+        if (phase_ == phase::tiles) {
+            if (at_ < plan_->splits.size()) {
+                const auto& tiles = *plan_->splits[at_].tiles;
+                return ask({decision_kind::tile_size, tiles.count(), 0, true, tiles.likely()});
+            }
+            begin_locations();
+        }
+        if (phase_ == phase::locations && broken_.empty()) {
+            if (at_ < plan_->movable.size()) {
+                if (!tree_->options.faithful) bound(); // a faithful space uses the extents of `view_`
+                if (broken_.empty()) return ask_location(plan_->movable[at_]);
+            } else {
+                bound();
+                enter(phase::parallel);
+            }
+        }
+        for (; broken_.empty() && phase_ != phase::done; enter(static_cast<phase>(static_cast<int>(phase_) + 1))) {
+            for (; at_ < state_.stages().size(); ++at_) {
+                if (state_.dag().ops[at_].placeholder() || state_.stages()[at_].placement == stage::place::inlined) continue;
+                if (phase_ == phase::parallel ? ask_parallel() : phase_ == phase::unroll ? ask_unroll() : ask_vectorize()) return;
+            }
+        }
+        phase_ = phase::done;
+    }
+
+    void begin_locations() {
+        state_ = loop_state(tree_->dag);
+        for (const auto& step : filled_) apply(step);
+        filled_.clear();
+        moved_ =
+            moved_ || std::any_of(state_.stages().begin(), state_.stages().end(), [](const stage& s) { return s.placement == stage::place::at; });
+        if (tree_->options.faithful && !plan_->movable.empty()) view_ = plan_->state;
+        enter(phase::locations);
+    }
+
+    void ask_location(std::size_t s) {
+        const auto& seen = tree_->options.faithful ? view_ : state_;
+        locations_ = detail::compute_locations(seen, *plan_->accesses, s, tree_->options.faithful);
+        const auto likely = std::count_if(locations_.begin(), locations_.end(), [](const auto& l) { return l.likely; });
+        ask({decision_kind::compute_location, locations_.size(), 0, true, static_cast<std::uint64_t>(likely)});
+    }
+
+    bool ask_parallel() {
+        const auto& st = state_.stages()[at_];
+        if (st.placement != stage::place::root) return false;
+        std::size_t most = 0;
+        std::size_t preferred = 0;
+        std::int64_t degree = 1;
+        const auto enough = tree_->options.num_cores * 16;
+        for (std::size_t i = 0; i < st.iters.size(); ++i) {
+            const auto& v = st.var_of(i);
+            if (v.reduce || st.iters[i].annotation != loop_annotation::none) break;
+            if (degree <= enough) preferred = most;
+            degree = degree > enough ? degree : degree * v.extent;
+            ++most;
+            if (state_.has_attached(at_, i)) break;
+        }
+        if (most == 0) return false;
+        ask({decision_kind::parallel, most, preferred, false});
+        return true;
+    }
+
+    bool ask_unroll() {
+        if (!detail::has_reduce_loop(state_.stages()[at_])) return false;
+        ask({decision_kind::unroll, unroll_steps.size()});
+        return true;
+    }
+
+    bool ask_vectorize() {
+        const auto& st = state_.stages()[at_];
+        if (st.iters.empty() || std::find(plan_->copies.begin(), plan_->copies.end(), at_) != plan_->copies.end()) return false;
+        const bool tiled = detail::is_tiled(state_, at_); // in a tiled stage two neighbouring loops are not contiguous in memory
+        short_loops_ = 0;
+        std::int64_t length = 1;
+        for (std::size_t i = st.iters.size(); i-- > 0;) {
+            const auto& v = st.var_of(i);
+            if (v.reduce || st.iters[i].annotation != loop_annotation::none || state_.has_attached(at_, i) || (tiled && short_loops_ > 0)) break;
+            if (v.extent < 1 || v.extent > tree_->options.max_vectorize / length) break;
+            length *= v.extent;
+            ++short_loops_;
+        }
+        ask({decision_kind::vectorize, short_loops_ > 1 ? short_loops_ - 1 : 1});
+        return true;
+    }
+};
+
+} // namespace augur::inline v0::loopnest
+
+#endif
