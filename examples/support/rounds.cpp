@@ -147,7 +147,7 @@ augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, co
         const auto& k = s.tasks()[i].workload();
         const bool product =
             k.kind() == augur::kernel_kind::dense && k.fused().empty() && k["m"] == blas_extent && k["n"] == blas_extent && k["k"] == blas_extent;
-        double amount = b.flops;
+        double amount = b.needed_flops;
         if (b.bound == augur::roofline_bound::read_bandwidth) {
             all[i].against = rival::read_bandwidth;
             all[i].limit = programs.size();

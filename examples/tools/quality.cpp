@@ -154,7 +154,7 @@ int run(augur::session_options options, int rounds, bool strict) {
                         : c.against == examples::rival::read_bandwidth ? "read " + of_limit(b.bytes)
                         : c.against == examples::rival::function
                             ? std::string(b.bound_name()) + " " + of_limit(session->tasks()[i].dag()->evaluations(b.function))
-                            : "FMA " + of_limit(b.flops),
+                            : "FMA " + of_limit(b.needed_flops),
                         percent(c.share), percent(c.low) + " to " + percent(c.high), std::to_string(c.counted), percent(c.all),
                         class_of_kernel[i] != nullptr ? class_of_kernel[i]->name : ""});
     }

@@ -30,8 +30,8 @@ std::string made_up_report() {
     r.searches = {augur::search_report("random", kernels), augur::search_report("tuned", kernels)};
     for (std::size_t k = 0; k < kernels; ++k) {
         const double scale = k == 0 ? 0.5 : k == 1 ? 1e-3 : 1e-6; // ticks of all lengths
-        r.kernels.push_back({augur::kernel_label(r.options.work.kernels[k].workload), 2, 1e9 * scale, 1e6, 900 * scale, 40 * scale, 5 * scale,
-                             k == 1 ? augur::roofline_bound::read_bandwidth : augur::roofline_bound::multiply_adds});
+        r.kernels.push_back({augur::kernel_label(r.options.work.kernels[k].workload), 2, 1e9 * scale, 1e9 * scale, 1e6, 900 * scale, 40 * scale,
+                             5 * scale, k == 1 ? augur::roofline_bound::read_bandwidth : augur::roofline_bound::multiply_adds});
         for (auto& one : r.searches) {
             auto& trials = one.latencies[k];
             for (int i = 0; i < 64; ++i) trials.push_back(scale * (&one == &r.searches[0] ? 13 : 10) * (1 + 20.0 / (i + 1)));

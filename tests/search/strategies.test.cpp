@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <augur/search/bound_scorer.hpp>
+#include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
 
 #include "../space/toy.hpp"
@@ -107,6 +108,31 @@ TEST_CASE("random_search: what was observed is not proposed") {
     REQUIRE(points);
     CHECK(points->size() == 4);
     for (const auto& p : *points) CHECK(p[1] == 3);
+}
+
+TEST_CASE("initial_points: first, in order, once, and then what the strategy gives") {
+    toy::space space{4, 2};
+    augur::random_search all;
+    augur::detail::constant_scorer flat;
+    auto rng = augur::random_engine(3);
+    const auto every = all.propose(space, flat, 1000, rng); // the whole space
+    REQUIRE(every);
+    const std::vector<decision_vector> first{every->at(7), every->at(2), every->at(5)};
+    augur::initial_points<augur::random_search> s(augur::random_search{}, first);
+    static_assert(augur::search_strategy<decltype(s), toy::space>);
+    std::vector<decision_vector> proposed;
+    for (const std::size_t n : {std::size_t{2}, std::size_t{4}, std::size_t{1000}}) {
+        auto points = s.propose(space, flat, n, rng);
+        REQUIRE(points);
+        CHECK(points->size() == (std::min)(n, every->size() - proposed.size()));
+        proposed.insert(proposed.end(), points->begin(), points->end());
+    }
+    CHECK(std::equal(first.begin(), first.end(), proposed.begin()));
+    CHECK(std::set<decision_vector>(proposed.begin(), proposed.end()) == std::set<decision_vector>(every->begin(), every->end()));
+    CHECK(proposed.size() == every->size());
+    const auto none = s.propose(space, flat, 3, rng);
+    REQUIRE(none);
+    CHECK(none->empty());
 }
 
 TEST_CASE("evolutionary: legal, distinct, exhausts a small space, and ends gracefully") {

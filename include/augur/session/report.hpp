@@ -85,6 +85,7 @@ struct kernel_report {
     std::string label; ///< `kernel_label`
     double uses = 1;   ///< calls per inference
     double flops = 0;
+    double needed_flops = 0;                              ///< `flops` without products with the zeros that a transposed convolution inserts
     double bytes = 0;                                     ///< that must be read and written at least
     double naive = 0;                                     ///< one thread, the loops of the definition; 0: not measured
     double untuned = 0;                                   ///< `loopnest::untuned_schedule`; 0: not measured

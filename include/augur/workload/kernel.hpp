@@ -173,6 +173,15 @@ public:
         return at ? values_[*at] : otherwise;
     }
 
+    /// The factor by which a transposed convolution enlarges its image with zeros, the product of its strides; 1 for other kernels. TVM's count of
+    /// operations includes the products with these zeros.
+    [[nodiscard]] double dilation_of_image() const {
+        double factor = 1;
+        if (is_transposed())
+            for (std::size_t a = 0; a < rank(); ++a) factor *= static_cast<double>(window(a).stride);
+        return factor;
+    }
+
     /// The operator's window along a spatial axis. Global pooling has one window, which is the image; where there are no windows they are of one element.
     /// pre: axis < rank(); the axes are d, h, w in this order
     [[nodiscard]] window_axis window(std::size_t axis) const {

@@ -180,6 +180,55 @@ TEST_CASE("c_writer: a buffer that is indexed by the loop that it is attached to
     }
 }
 
+// A transposed convolution multiplies no zeros that the definition inserts: which of its products are zero follows from remainders of the indices.
+TEST_CASE("c_writer: products with the zeros of a dilated image are left out") {
+    auto runner = runner_for_outputs();
+    for (const char* text :
+         {"conv2d_transpose:h=5,w=6,c=8,f=16,k=4,stride=2,pad=1", "conv2d_transpose:h=4,w=5,c=6,f=20,k=3,stride=3,pad=1",
+          "conv2d_transpose:h=5,w=9,c=8,f=16,k=4,stride=2x1,pad=1,layout=nchw,tanh", "conv1d_transpose:w=17,c=8,f=24,k=5,stride=2,pad=2"}) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        const auto space = ansor_space::create(dag, {});
+        REQUIRE(space);
+        augur::random_engine rng(fnv1a64(text));
+        std::vector<generated_program> programs;
+        std::vector<step_list> schedules;
+        for (unsigned i = 0; i < 1000 && programs.size() < 12; ++i) {
+            const auto s = space->state(sample_path(*space, rng).values);
+            REQUIRE(s);
+            const auto k = lower(*s);
+            REQUIRE(k);
+            c_options how;
+            how.id = i;
+            how.vector_floats = 16 >> (i % 3);
+            how.vector_registers = i % 3 == 0 ? 32 : 16;
+            auto p = write_c(*k, how);
+            if (p.source.find("if ((0 - q") == std::string::npos || p.source.size() > 300'000) continue; // sums in scalar code are not grouped
+            programs.push_back(std::move(p));
+            schedules.push_back(s->schedule());
+        }
+        CHECK(programs.size() == 12);
+        check_outputs(runner, *dag, programs, [&](std::size_t i) { return to_json(schedules[i]); });
+    }
+}
+
+// gcc takes a pointer far before an array on the stack for a pointer to something else.
+TEST_CASE("c_writer: a border of zeros around an image on the stack") {
+    auto runner = runner_for_outputs();
+    const auto dag = dag_of("conv2d_transpose:n=1,h=3,w=4,c=4,f=6,k=3x2,stride=2x1,pad=1x0,opad=1x0,dilation=1x2,groups=2,layout=nhwc");
+    const auto steps = parse_steps(R"([["SP",5,0,1,[1,1,1],1],["SP",5,4,6,[1,3,2],1],["SP",5,8,6,[2,1,1],1],["SP",5,12,6,[1,1,1],1],)"
+                                   R"(["SP",5,16,3,[3],1],["SP",5,18,2,[1],1],["SP",5,20,2,[1],1],)"
+                                   R"(["RE",5,[0,4,8,12,1,5,9,13,16,18,20,2,6,10,14,17,19,21,3,7,11,15]],["CA",4,5,2],["CA",2,5,2],["CA",1,2,0],)"
+                                   R"(["FU",5,[0,1,2]],["AN",5,0,3],["PR",5,0,"auto_unroll_max_step$0"],["AN",1,3,2],["AN",2,3,2],["AN",4,3,2],)"
+                                   R"(["AN",5,19,2]])");
+    REQUIRE(steps);
+    loop_state s(dag);
+    REQUIRE(s.apply(*steps));
+    const auto k = lower(s);
+    REQUIRE(k);
+    check_outputs(runner, *dag, {write_c(*k)});
+}
+
 namespace {
 
 /// Pooling with tiles of `rows` x `columns` results and `channels` lanes; the padding is inlined.

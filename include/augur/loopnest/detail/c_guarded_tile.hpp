@@ -174,11 +174,13 @@ protected:
     static bool padding_bounds(const lowered_expr& e, std::vector<affine>& bounds) {
         const auto conjunction = [&](const auto& self, const lowered_expr& c) -> bool {
             if (c.op == expr_op::logical_and) return self(self, c.operands[0]) && self(self, c.operands[1]);
+            if (c.op == expr_op::equal) return true; // a zero between the elements of a dilated image, not of the border
             if (c.op != expr_op::less_equal) return false;
             if (std::find(bounds.begin(), bounds.end(), c.index) == bounds.end()) bounds.push_back(c.index);
             return true;
         };
-        if (e.op == expr_op::select && (!conjunction(conjunction, e.operands[0]) || e.operands[1].op != expr_op::read)) return false;
+        const auto reads = [](const lowered_expr& o) { return o.op == expr_op::read || o.op == expr_op::select; };
+        if (e.op == expr_op::select && (!conjunction(conjunction, e.operands[0]) || !reads(e.operands[1]))) return false;
         const std::size_t first = e.op == expr_op::select ? 1 : 0; // the condition is no value
         return std::all_of(e.operands.begin() + static_cast<std::ptrdiff_t>(first), e.operands.end(),
                            [&](const lowered_expr& o) { return padding_bounds(o, bounds); });
@@ -192,7 +194,8 @@ protected:
             return out;
         }
         const auto filtered = [&](const auto& self, const lowered_expr& c) -> std::optional<lowered_expr> {
-            if (c.op != expr_op::logical_and) return std::find(kept.begin(), kept.end(), c.index) != kept.end() ? std::optional(c) : std::nullopt;
+            if (c.op != expr_op::logical_and)
+                return c.op == expr_op::equal || std::find(kept.begin(), kept.end(), c.index) != kept.end() ? std::optional(c) : std::nullopt;
             auto a = self(self, c.operands[0]), b = self(self, c.operands[1]);
             if (!a || !b) return a ? a : b;
             auto both = c;

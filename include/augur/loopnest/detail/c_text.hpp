@@ -138,10 +138,12 @@ protected:
         affine moving = offset;
         moving.constant = 0;
         if (moving.is_constant()) return {"b" + std::to_string(buffer), offset.constant};
+        moving.constant = (std::max)(std::int64_t{0}, -kernel_.terms.range(moving).low); // no pointer before the first element
+        const auto rest = offset.constant - moving.constant;
         {
             const auto& s = scopes_[home(buffer, home(moving))];
             for (std::size_t i = 0; i < s.sums.size(); ++i)
-                if (s.buffers[i] == buffer && s.sums[i].first == moving) return {s.sums[i].second, offset.constant};
+                if (s.buffers[i] == buffer && s.sums[i].first == moving) return {s.sums[i].second, rest};
         }
         const auto text = sum_text(moving);
         auto& s = scopes_[home(buffer, home(moving))];
@@ -149,7 +151,7 @@ protected:
         s.declarations += "float *const " + name + " = b" + std::to_string(buffer) + " + (" + text + ");\n";
         s.sums.emplace_back(moving, name);
         s.buffers.push_back(buffer);
-        return {name, offset.constant};
+        return {name, rest};
     }
 
     /// A name for the expression `text`, declared once in block `at`; all its operands must be known there.

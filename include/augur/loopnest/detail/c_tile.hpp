@@ -114,29 +114,72 @@ protected:
         return sums;
     }
 
-    /// Writes the reduce loops around a tile. Its `results` sums have partial sums behind them in `sums`, which the steps use in turn.
+    /// Groups the vectors of a tile by the text of their conditions `phases`, with the loops outside fixed; without those whose conditions are false.
+    std::vector<std::pair<std::string, std::vector<bool>>> phase_groups(const tile_plan& p, const std::vector<lowered_expr>& phases) {
+        std::vector<std::pair<std::string, std::vector<bool>>> groups;
+        std::size_t count = 0;
+        each_vector(p, 0, [&](const lanes&) { ++count; });
+        std::size_t i = 0;
+        each_vector(p, 0, [&](const lanes& l) {
+            std::string all;
+            bool never = false;
+            for (const auto& c : phases) {
+                const auto text = condition(c, l, 0);
+                never = never || text == "0";
+                if (text != "1") all += (all.empty() ? "" : " && ") + text;
+            }
+            const auto same = [&](const auto& g) { return g.first == all; };
+            auto at = std::find_if(groups.begin(), groups.end(), same);
+            if (!never && at == groups.end()) at = groups.insert(at, {all, std::vector<bool>(count, false)});
+            if (!never) at->second[i] = true;
+            ++i;
+        });
+        return groups;
+    }
+
+    /// Writes the reduce loops around a tile. Its `results` sums have partial sums behind them in `sums`, which the steps use in turn. Products with the
+    /// zeros of a dilated image are left out.
     void reduce(const tile_plan& p, const std::vector<affine>& guards, const std::vector<std::string>& sums, std::size_t results,
                 const reduce_unrolling& unrolling) {
+        auto term = p.nest.value; // of the sum
+        const auto phases = p.window_loops > 0 ? std::vector<lowered_expr>() : phases_of(kernel_.terms, p.nest, p.lanes.term, &term);
+        std::size_t phase_depth = 0; // reduce loops that the phases depend on come first
+        for (std::size_t k = 0; k < p.reduce_loops.size(); ++k)
+            if (std::any_of(phases.begin(), phases.end(), [&](const lowered_expr& c) { return depends_on(c.index, {p.reduce_loops[k].term}); }))
+                phase_depth = k + 1;
+
         std::size_t turn = 0; // number of reduction steps written so far
-        const auto body = [&] {
+        const auto body = [&](const std::vector<bool>& chosen) {
             std::size_t i = turn++ % static_cast<std::size_t>(unrolling.partial) * results;
             tile_terms_.clear();
             for (const auto& l : p.tile)
                 if (unrolling.vectors > 1) tile_terms_.push_back(l.term);
+            std::size_t k = 0;
             each_vector(p, 0, [&](const lanes& l) {
-                const auto v = value(p.nest.value, l);
-                line(combined(p.nest.combine, sums[i++], v, l.width));
+                if (chosen.empty() || chosen[k]) line(combined(p.nest.combine, sums[i + k], value(term, l), l.width));
+                ++k;
             });
             tile_terms_.clear();
         };
-        const auto enter = [&](auto&& self, std::size_t depth) -> void {
+        const auto enter = [&](auto&& self, std::size_t depth, const std::vector<bool>& chosen) -> void {
+            if (!phases.empty() && chosen.empty() && depth == phase_depth) {
+                for (const auto& [when, group] : phase_groups(p, phases)) {
+                    loaded_.clear();
+                    open({});
+                    self(self, depth, group);
+                    loaded_.clear();
+                    const auto text = close();
+                    line((when.empty() ? std::string() : "if (" + when + ") ") + "{\n" + text + "}");
+                }
+                return;
+            }
             if (p.window_loops > 0 && guards.empty() && depth == unrolling.first_unrolled) return reduce_by_position(p, depth, sums);
             if (depth == p.reduce_loops.size()) {
-                if (guards.empty()) return body();
+                if (guards.empty()) return body(chosen);
                 std::string guard_text;
                 for (const auto& g : guards) guard_text += (guard_text.empty() ? "(" : " && (") + sum_text(known(g)) + ") >= 0";
                 open({});
-                body();
+                body(chosen);
                 const auto text = close();
                 loaded_.clear();
                 return line(branch(guard_text) + "{\n" + text + "}");
@@ -145,17 +188,17 @@ protected:
             if (depth < unrolling.first_unrolled) {
                 return loop(l.term, l.extent, false, [&] {
                     loaded_.clear();
-                    self(self, depth + 1);
+                    self(self, depth + 1, chosen);
                     loaded_.clear();
                 });
             }
             for (std::int64_t i = 0; i < l.extent; ++i) {
                 fixed_.emplace_back(l.term, i);
-                self(self, depth + 1);
+                self(self, depth + 1, chosen);
                 fixed_.pop_back();
             }
         };
-        enter(enter, 0);
+        enter(enter, 0, {});
         loaded_.clear();
     }
 

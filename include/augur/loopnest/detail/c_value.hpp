@@ -112,7 +112,9 @@ protected:
         affine outer, inner;
         for (const auto& [t, f] : first.terms) (home(term_table::value(t)) > known_at ? inner : outer).terms.emplace_back(t, f);
         if (inner.is_constant() && !vector) return {};
-        for (const auto distance : {stretch / 2, std::int64_t{1}}) {
+        // Not far outside an array on the stack: gcc takes accesses through such a pointer for accesses to something else.
+        const bool local = kernel_.buffers[static_cast<std::size_t>(from.buffer)].type == lowered_buffer::kind::local;
+        for (const auto distance : {local ? std::int64_t{1} : stretch / 2, std::int64_t{1}}) {
             outer.constant = floor_div(first.constant - lane, distance) * distance;
             inner.constant = first.constant - outer.constant;
             if (kernel_.terms.range(inner).high + l.width <= stretch) break;

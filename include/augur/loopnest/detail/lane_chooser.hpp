@@ -62,6 +62,8 @@ public:
             for (std::size_t i = 0; i < rows.size(); ++i) own[i] = own[i] || moves(rows[i]);
         });
         if (std::find(own.begin(), own.end(), true) == own.end()) own.clear();
+        if (v < c.loops.size())
+            if (const auto phases = phases_of(c.terms, c.nest, c.loops[v].term); !phases.empty()) return shape_of_phases(c, phases, rows, lanes, own);
         auto shape = choose_.of_products(lanes, extents, c.steps(), own);
         auto windowed = windowed_shape(c, v, rows, extents);
         const bool all_own = !own.empty() && std::find(own.begin(), own.end(), false) == own.end();
@@ -88,6 +90,19 @@ public:
 
 private:
     tile_chooser choose_;
+
+    /// The tile of a sum of products of which a step concerns one of so many neighbouring results (`phases_of`): the others need no registers then.
+    [[nodiscard]] tile_shape shape_of_phases(const reduction_loops& c, const std::vector<lowered_expr>& phases, const std::vector<lowered_loop>& rows,
+                                             std::int64_t lanes, const std::vector<bool>& own) const {
+        std::vector<std::int64_t> extents, periods;
+        for (const auto& l : rows) {
+            periods.push_back(period_of(c.terms, phases, l.term));
+            extents.push_back((l.extent + periods.back() - 1) / periods.back());
+        }
+        auto shape = choose_.of_products(lanes, extents, c.steps(), own);
+        for (std::size_t i = 0; i < rows.size(); ++i) shape.parts[i] = (std::min)(shape.parts[i] * periods[i], rows[i].extent);
+        return shape;
+    }
 
     /// The tile of a product of overlapping windows and a filter that stays in registers. `lanes` is 0 if the loops are not such a product, or if that
     /// does not pay.

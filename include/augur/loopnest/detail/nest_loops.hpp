@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -127,6 +128,61 @@ inline const lowered_expr* only_read(const lowered_expr& e) {
     if (e.op == expr_op::read) return &e;
     if (e.op != expr_op::select || e.operands[2].op != expr_op::constant) return nullptr;
     return e.operands[1].op == expr_op::read ? &e.operands[1] : nullptr;
+}
+
+/// Removes from `e`, a product, the conditions under which a factor is a zero between the elements of a dilated image, and adds them to `phases`:
+/// equations of remainders, as a transposed convolution has. Steps in which one does not hold add nothing.
+inline void take_phases(lowered_expr& e, std::vector<lowered_expr>& phases) {
+    if (e.op == expr_op::mul) {
+        for (auto& o : e.operands) take_phases(o, phases);
+        return;
+    }
+    if (e.op != expr_op::select || e.operands[2].op != expr_op::constant || e.operands[2].value != 0) return;
+    const auto rest = [&](const auto& self, const lowered_expr& c) -> std::optional<lowered_expr> {
+        if (c.op == expr_op::equal) {
+            phases.push_back(c);
+            return std::nullopt;
+        }
+        if (c.op != expr_op::logical_and) return c;
+        auto a = self(self, c.operands[0]), b = self(self, c.operands[1]);
+        if (!a || !b) return a ? a : b;
+        auto both = c;
+        both.operands = {*std::move(a), *std::move(b)};
+        return both;
+    };
+    auto left = rest(rest, e.operands[0]);
+    auto inner = std::move(e.operands[1]);
+    take_phases(inner, phases);
+    if (!left) {
+        e = std::move(inner);
+        return;
+    }
+    e.operands[0] = *std::move(left);
+    e.operands[1] = std::move(inner);
+}
+
+/// The conditions that `take_phases` finds in a sum of products; none if they differ between the lanes of loop `lanes`.
+inline std::vector<lowered_expr> phases_of(const term_table& terms, const lowered_nest& n, int lanes, lowered_expr* without = nullptr) {
+    std::vector<lowered_expr> phases;
+    if (n.combine != reducer::sum || n.value.op != expr_op::mul) return phases;
+    auto value = n.value;
+    take_phases(value, phases);
+    const auto moves = [&](const lowered_expr& c) { return terms.depends(c.index, [&](int t) { return t == lanes; }); };
+    if (std::any_of(phases.begin(), phases.end(), moves)) return {};
+    if (without != nullptr) *without = std::move(value);
+    return phases;
+}
+
+/// The number of iterations of `loop` after which the conditions `phases` repeat: of so many adjacent results, one needs a given step of the reduction.
+inline std::int64_t period_of(const term_table& terms, const std::vector<lowered_expr>& phases, int loop) {
+    std::int64_t period = 1;
+    for (const auto& c : phases)
+        for (const auto& [t, f] : c.index.terms) {
+            const auto& x = terms[t];
+            if (x.type != term_table::term::kind::remainder) continue;
+            if (const auto step = x.operand.factor(loop); step != 0) period = (std::max)(period, x.divisor / std::gcd(x.divisor, step));
+        }
+    return period;
 }
 
 /// The overlap of one read of a reduction along each loop of a tile; `reduce` are the reduce loops around the tile.

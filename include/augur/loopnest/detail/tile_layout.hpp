@@ -33,13 +33,13 @@ struct tile_layout {
     }
 };
 
-/// The only read of a tensor, whose indices are distinct plain axes of the reader.
+/// The only read of a tensor, whose indices are distinct axes of the reader, each as it is or reversed (2 - i), as in a rotated filter.
 struct plain_read {
     std::size_t reader = 0;
     std::vector<std::size_t> axis_of; ///< axis of the tensor for each axis of the reader; npos: none
 };
 
-/// The only read of the tensor of operation `op`; none if there are more, or an index is no plain axis.
+/// The only read of the tensor of operation `op`; none if there are more, or an index is no such axis.
 inline std::optional<plain_read> only_plain_read(const compute_dag& dag, const std::vector<expr>& bodies, std::size_t op) {
     plain_read out;
     const expr_node* access = nullptr;
@@ -56,8 +56,11 @@ inline std::optional<plain_read> only_plain_read(const compute_dag& dag, const s
     if (reads != 1) return std::nullopt;
     out.axis_of.assign(dag.ops[out.reader].axis_count(), loop_state::npos);
     for (std::size_t a = 0; a < access->operands.size(); ++a) {
-        if (access->operands[a]->op != expr_op::axis) return std::nullopt;
-        auto& slot = out.axis_of[static_cast<std::size_t>(access->operands[a]->integer)];
+        const auto& index = access->operands[a];
+        const bool reversed = index->op == expr_op::sub && index->operands[0]->op == expr_op::integer;
+        const auto& axis = reversed ? index->operands[1] : index;
+        if (axis->op != expr_op::axis) return std::nullopt;
+        auto& slot = out.axis_of[static_cast<std::size_t>(axis->integer)];
         if (slot != loop_state::npos) return std::nullopt;
         slot = a;
     }

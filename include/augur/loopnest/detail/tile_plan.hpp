@@ -38,6 +38,7 @@ struct tile_plan {
     lowered_loop lanes;                     ///< the vectorised loop; term -1: scalar code
     lowered_loop sum_lanes;                 ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
     bool neutral_in_registers = false;
+    std::int64_t sharing = 1;     ///< of so many results, one takes part in a step of the reduction; the others would add an inserted zero
     std::size_t window_loops = 0; ///< the last reduce loops: unrolled, with their steps in the order of the image elements that they read; 0: none
     std::vector<cut> cuts;        ///< splits not yet applied, ordered by `at`; until then their loops have the full extent
 
@@ -133,7 +134,17 @@ public:
         }
         p.window_loops = static_cast<std::size_t>(std::count(shape.window.begin(), shape.window.end(), true));
         if (p.window_loops > 0) move_last(p.reduce_loops, shape.window);
-        else if (tiled) split_reduction(terms, p, shape);
+        if (p.window_loops == 0 && tiled) {
+            std::vector<bool> inside; // of the loops on which the zeros of a dilated image depend
+            const auto phases = phases_of(terms, p.nest, p.lanes.term);
+            for (const auto& l : p.reduce_loops) {
+                const auto moves = [&](const lowered_expr& c) { return terms.depends(c.index, [&](int t) { return t == l.term; }); };
+                inside.push_back(std::none_of(phases.begin(), phases.end(), moves));
+            }
+            move_last(p.reduce_loops, inside);
+            for (const auto& l : p.tile) p.sharing *= period_of(terms, phases, l.term);
+            split_reduction(terms, p, shape);
+        }
         return p;
     }
 
@@ -172,11 +183,11 @@ public:
         }
         std::int64_t length = 1;
         for (const auto& l : p.reduce_loops) length *= l.extent;
-        auto written = out.sums;
+        auto written = (std::max)(out.sums / p.sharing, std::int64_t{1});
         const auto limit = most_unrolled(p.nest);
         while (out.first_unrolled > 0 && !guarded && written * p.reduce_loops[out.first_unrolled - 1].extent <= limit)
             written *= p.reduce_loops[--out.first_unrolled].extent;
-        out.partial = (std::min)(choose_.turns(out.sums / vectors, vectors, length), written / out.sums);
+        out.partial = (std::max)((std::min)(choose_.turns(out.sums / vectors, vectors, length), written / out.sums), std::int64_t{1});
         return out;
     }
 
@@ -251,6 +262,7 @@ private:
     void split_reduction(term_table& terms, tile_plan& p, const tile_shape& shape) const {
         auto sums = choose_.vectors(shape.lanes);
         for (const auto part : shape.parts) sums *= part;
+        sums = (std::max)(sums / p.sharing, std::int64_t{1});
         const auto limit = most_unrolled(p.nest);
         if (p.reduce_loops.empty() || p.reduce_loops.back().extent * sums <= limit) return;
         const auto whole = p.reduce_loops.back();

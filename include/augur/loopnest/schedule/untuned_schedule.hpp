@@ -84,13 +84,22 @@ private:
             const auto same = [](const loop_axis& a, std::int64_t extent) { return a.extent == extent; };
             if (!std::equal(op.axes.begin(), op.axes.end(), space.begin(), same)) continue;
             walk(op.body, [&](const expr_node& n) {
-                if (n.op != expr_op::read || !dag_.ops[dag_.index_of(static_cast<int>(n.integer))].constant) return;
+                if (n.op != expr_op::read || !is_constant(dag_.index_of(static_cast<int>(n.integer)))) return;
                 for (const auto& index : n.operands)
                     if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < out.size())
                         out[static_cast<std::size_t>(index->integer)] = true;
             });
         }
         return out;
+    }
+
+    /// True for a constant, and for what is computed from constants only, such as a rotated filter.
+    [[nodiscard]] bool is_constant(std::size_t op) const {
+        if (dag_.ops[op].placeholder()) return dag_.ops[op].constant;
+        bool all = true;
+        walk(dag_.ops[op].body,
+             [&](const expr_node& n) { all = all && (n.op != expr_op::read || is_constant(dag_.index_of(static_cast<int>(n.integer)))); });
+        return all;
     }
 
     /// The largest inner length up to `limit` that the split may have; a multiple of 16 if there is one.

@@ -84,7 +84,8 @@ result<void> basic_session<E>::prepare() {
         if (!t) return error{t.error().code, k.workload.text() + ": " + t.error().detail};
         auto p = loopnest::ansor_space::create(t->dag(), space);
         if (!p) return error{p.error().code, k.workload.text() + ": " + p.error().detail};
-        report_.kernels.push_back({kernel_label(k.workload), static_cast<double>(k.uses), t->flops(), t->bytes()});
+        report_.kernels.push_back(
+            {kernel_label(k.workload), static_cast<double>(k.uses), t->flops(), t->flops() / k.workload.dilation_of_image(), t->bytes()});
         tasks_.push_back(*std::move(t));
         spaces_.push_back(*std::move(p));
     }
@@ -150,7 +151,7 @@ template <bulk_executor E>
 void basic_session<E>::find_limit(std::size_t i) {
     kernel_report& k = report_.kernels[i];
     if (!(report_.roofline.flops_all > 0)) return;
-    double longest = k.flops / report_.roofline.flops_all;
+    double longest = k.needed_flops / report_.roofline.flops_all;
     const auto failed = [&](const error& e) {
         if (report_.roofline_error.empty()) report_.roofline_error = k.label + ": " + e.detail;
     };

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include <augur/loopnest/run/task_runner.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/search/evolutionary.hpp>
+#include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
 #include <augur/session/detail/models.hpp>
 #include <augur/session/session.hpp>
@@ -133,7 +135,12 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     else if (detail::scores_with_crop(settings.model)) evolution.population = 256;
     const auto search_by = [&](auto& model, double random_share) {
         evolution.eps_greedy = random_share;
-        std::vector<evolutionary<E>> strategies(tasks_.size(), evolutionary<E>(evolution, threads));
+        std::vector<initial_points<evolutionary<E>>> strategies;
+        for (std::size_t k = 0; k < tasks_.size(); ++k) {
+            std::vector<decision_vector> first;
+            if (auto untuned = spaces_[k].decide(loopnest::untuned_schedule(*tasks_[k].dag(), report_.threads))) first.push_back(*std::move(untuned));
+            strategies.emplace_back(evolutionary<E>(evolution, threads), std::move(first));
+        }
         tuner t(tasks_, spaces_, strategies, model, threads, options);
         run(t, out, logged, hooks);
         choose_result(out);

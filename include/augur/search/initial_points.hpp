@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_INITIAL_POINTS_HPP
+#define AUGUR_SEARCH_INITIAL_POINTS_HPP
+
+/// @file
+/// A search that begins with given points: a schedule made by rules, or schedules of other kernels.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/search/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// Proposes the given points before those of another strategy, which observes them like its own.
+///
+/// Cost  of a proposal: that of the strategy
+template <class Strategy>
+class initial_points {
+public:
+    /// @param points  complete and legal points of the space that is searched, distinct; the first is proposed first
+    initial_points(Strategy strategy, std::vector<decision_vector> points) : strategy_(std::move(strategy)), points_(std::move(points)) {}
+
+    /// See `search_strategy`. Errors: those of the strategy.
+    template <class Space, point_scorer F>
+        requires search_strategy<Strategy, Space>
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
+        const auto given = (std::min)(n, points_.size() - proposed_);
+        const auto from = points_.begin() + static_cast<std::ptrdiff_t>(proposed_);
+        std::vector<decision_vector> out(from, from + static_cast<std::ptrdiff_t>(given));
+        while (out.size() < n) {
+            auto others = strategy_.propose(space, scorer, n - out.size(), rng);
+            if (!others) return others.error();
+            if (others->empty()) break;
+            for (auto& point : *others)
+                if (std::find(points_.begin(), points_.end(), point) == points_.end()) out.push_back(std::move(point));
+        }
+        proposed_ += given;
+        return out;
+    }
+
+    void observe(std::span<const measured_decisions> points) { strategy_.observe(points); }
+
+private:
+    Strategy strategy_;
+    std::vector<decision_vector> points_;
+    std::size_t proposed_ = 0;
+};
+
+} // namespace augur::inline v0
+
+#endif
