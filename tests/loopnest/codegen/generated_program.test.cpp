@@ -19,9 +19,11 @@ using namespace augur::loopnest;
 TEST_CASE("generated program: a masked load reads its lanes only") {
     std::string source(program_prelude);
     for (const char* n : {"2", "4", "8", "16"}) {
-        const auto v = std::string("aug_load_some") + n;
-        source += std::string("void last") + n + "(const float *end, float *to) { aug_store" + n + "(to, " + v + "(end - 1, 0, 1, 7.0f)); }\n";
-        source += std::string("void first") + n + "(const float *begin, float *to) { aug_store" + n + "(to, " + v + "(begin - 1, 1, 2, 7.0f)); }\n";
+        const auto v = std::string("aug_load_mask") + n;
+        source += std::string("void last") + n + "(const float *end, float *to) { aug_store" + n + "(to, " + v + "(end - 1, aug_lanes(-3, 1, " + n +
+                  "), 7.0f)); }\n";
+        source += std::string("void first") + n + "(const float *begin, float *to) { aug_store" + n + "(to, " + v + "(begin - 1, aug_lanes(1, 2, " +
+                  n + "), 7.0f)); }\n";
     }
     const native_object object(source);
     const guarded_floats from(1024); // whole pages: both ends are at one

@@ -157,21 +157,16 @@ AUG_VECTOR(16, 64)
 #define AUG_BRANCH 1
 #endif
 AUG_INLINE int64_t aug_lane(int64_t i, int64_t lanes) { return i < 0 ? 0 : i > lanes ? lanes : i; }
-#define AUG_LOAD_SOME(N) /* lanes from low to high, without high, from memory; nothing is read for the others */ \
-    AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
-        aug_v##N x = aug_set##N(other); \
-        for (int64_t i = aug_lane(low, N), end = aug_lane(high, N); i < end; ++i) x[i] = p[i]; \
-        return x; } \
+AUG_INLINE uint32_t aug_lanes(int64_t low, int64_t high, int64_t lanes) { /* a bit for each from low to high, without high */
+    return ((1u << aug_lane(high, lanes)) - 1) & ~((1u << aug_lane(low, lanes)) - 1); }
+#define AUG_LOAD_MASK(N) /* the lanes of the mask from memory; nothing is read for the others */ \
     AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t mask, float other) { \
         aug_v##N x = aug_set##N(other); \
         for (int i = 0; i < N; ++i) if (mask >> i & 1) x[i] = p[i]; \
         return x; }
 #define AUG_LOAD_MASKED(N, LOAD) \
-    AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t mask, float other) { return (aug_v##N)LOAD(p, aug_set##N(other), mask); } \
-    AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
-        uint32_t mask = ((1u << aug_lane(high, N)) - 1) & ~((1u << aug_lane(low, N)) - 1); \
-        return (aug_v##N)LOAD(p, aug_set##N(other), mask); }
-AUG_LOAD_SOME(2)
+    AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t mask, float other) { return (aug_v##N)LOAD(p, aug_set##N(other), mask); }
+AUG_LOAD_MASK(2)
 #ifdef __AVX512VL__
 AUG_LOAD_MASKED(4, __builtin_ia32_loadups128_mask)
 AUG_LOAD_MASKED(8, __builtin_ia32_loadups256_mask)
@@ -179,20 +174,17 @@ AUG_LOAD_MASKED(8, __builtin_ia32_loadups256_mask)
 #define AUG_LOAD_MASKED_AVX(N, LOAD, ...) \
     AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t bits, float other) { \
         aug_i##N lane = {__VA_ARGS__}, one = 1 << lane, mask = ((int32_t)bits & one) == one; \
-        return aug_pick##N(mask, (aug_v##N)LOAD((const aug_v##N *)p, mask), aug_set##N(other)); } \
-    AUG_INLINE aug_v##N aug_load_some##N(const float *p, int64_t low, int64_t high, float other) { \
-        aug_i##N lane = {__VA_ARGS__}, mask = (lane >= (int32_t)aug_lane(low, N)) & (lane < (int32_t)aug_lane(high, N)); \
         return aug_pick##N(mask, (aug_v##N)LOAD((const aug_v##N *)p, mask), aug_set##N(other)); }
 AUG_LOAD_MASKED_AVX(4, __builtin_ia32_maskloadps, 0, 1, 2, 3)
 AUG_LOAD_MASKED_AVX(8, __builtin_ia32_maskloadps256, 0, 1, 2, 3, 4, 5, 6, 7)
 #else
-AUG_LOAD_SOME(4)
-AUG_LOAD_SOME(8)
+AUG_LOAD_MASK(4)
+AUG_LOAD_MASK(8)
 #endif
 #ifdef __AVX512F__
 AUG_LOAD_MASKED(16, __builtin_ia32_loadups512_mask)
 #else
-AUG_LOAD_SOME(16)
+AUG_LOAD_MASK(16)
 #endif
 #if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
 #define AUG_SHUFFLE(N, a, b, ...) ((aug_v##N)__builtin_shufflevector(a, b, __VA_ARGS__))

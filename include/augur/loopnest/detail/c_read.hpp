@@ -41,7 +41,32 @@ protected:
     std::vector<std::pair<std::string, value_text>> loaded_; ///< reads that the current straight-line code already holds in a local variable
     std::vector<int> tile_terms_;                            ///< tile loops; a read independent of them is kept in a register; empty: no effect
     int held_buffer_ = -1;                                   ///< reads of this buffer are kept in registers; -1: of none
-    bool in_place_ = false;                                  ///< write reads in place, without a local variable
+    bool shared_reads_ = false;                              ///< reads have several uses: gcc would repeat an unaligned load for each
+    /// Elements of a buffer that the current tile reads under the condition `when` (empty: in any case), so that loads under that condition may cover
+    /// them: `length` from `first` on.
+    struct touched_elements {
+        int buffer;
+        std::string when;
+        affine first;
+        std::int64_t length;
+    };
+    std::vector<touched_elements> touched_;
+    bool in_place_ = false; ///< write reads in place, without a local variable
+
+    /// Adds the read `e` to `touched_`.
+    void touch(const lowered_expr& e, const lanes& l, const std::string& when) {
+        auto first = at_lane(e.index, l, 0);
+        auto length = at_lane(e.index, l, l.width - 1) - first;
+        if (!length.is_constant() || length.constant < 0) return;
+        for (auto& t : touched_)
+            if (const auto from = first - t.first; t.buffer == e.buffer && t.when == when && from.is_constant()) {
+                const auto end = (std::max)(t.length, from.constant + length.constant + 1);
+                if (from.constant < 0) t.first = std::move(first);
+                t.length = end - (std::min)(from.constant, std::int64_t{0});
+                return;
+            }
+        touched_.push_back({e.buffer, when, std::move(first), length.constant + 1});
+    }
 
     affine at_lane(const affine& a, const lanes& l, int lane) {
         if (l.term < 0) return known(a);
@@ -62,6 +87,14 @@ protected:
         return {text + "}", true};
     }
 
+    /// Declares `v` as `text`. A vector that is `held` stays in a register, and is not loaded again for each of its uses.
+    void declare_value(const value_text& v, int width, const std::string& text, bool held) {
+        held = held && v.vector && width > 2;
+        const auto type = v.vector ? "aug_v" + std::to_string(width) : std::string("float");
+        line((held ? "" : "const ") + type + " " + v.text + " = " + text + ";");
+        if (held) line("aug_hold" + std::to_string(width) + "(" + v.text + ");");
+    }
+
     value_text read(int buffer, const affine& index, const lanes& l) {
         const auto first = at_lane(index, l, 0);
         const auto place = address(buffer, first); // no structured binding: clang 14 and 15 cannot capture one
@@ -71,9 +104,8 @@ protected:
                 if (k == key) return v;
             if (in_place_) return {std::move(text), vector};
             value_text v{fresh("x"), vector};
-            const bool held = vector && l.width > 2 && (buffer == held_buffer_ || (!tile_terms_.empty() && !depends_on(index, tile_terms_)));
-            line((held ? "" : "const ") + (vector ? "aug_v" + std::to_string(l.width) : std::string("float")) + " " + v.text + " = " + text + ";");
-            if (held) line("aug_hold" + std::to_string(l.width) + "(" + v.text + ");");
+            const bool held = shared_reads_ || buffer == held_buffer_ || (!tile_terms_.empty() && !depends_on(index, tile_terms_));
+            declare_value(v, l.width, text, held);
             loaded_.emplace_back(std::move(key), v);
             return v;
         };
@@ -102,9 +134,11 @@ protected:
         const auto load = [&](const affine& from, bool held) -> std::string {
             const auto at = address(buffer, from);
             const auto text = "aug_load" + std::to_string(l.width) + "(" + at.first + " + " + std::to_string(at.second) + ")";
-            return held && std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& known) { return known.first == text; })
-                       ? std::string()
-                       : keep(text, text, true).text;
+            if (held && std::none_of(loaded_.begin(), loaded_.end(), [&](const auto& known) { return known.first == text; })) return {};
+            const auto shared = std::exchange(shared_reads_, true); // by shuffles
+            auto name = keep(text, text, true).text;
+            shared_reads_ = shared;
+            return name;
         };
         if (auto text = shuffled_read(buffer, each, false, load); !text.empty()) return keep(text, text, true);
         auto v = gather(l.width, [&](int i) { return scalar(address(buffer, each[static_cast<std::size_t>(i)])); });
@@ -128,10 +162,18 @@ protected:
         const auto high = *std::max_element(distance.begin(), distance.end());
         const auto vectors = (high - low) / width + 1;
         if (vectors > 2) return {};
-        const auto range = kernel_.terms.range(each.front() + affine(low));
-        const auto past = range.high + vectors * width - kernel_.buffers[static_cast<std::size_t>(buffer)].elements;
-        const auto back = masked ? 0 : (std::max)(past, std::int64_t{0}); // starts earlier, so that the last load ends inside the buffer
-        if ((!masked && back > range.low) || back + high - low >= vectors * width) return {};
+        auto before = kernel_.terms.range(each.front() + affine(low)); // elements of the buffer before the first, and behind the loads
+        before.high = kernel_.buffers[static_cast<std::size_t>(buffer)].elements - before.high - vectors * width;
+        for (const auto& t : touched_)
+            if (const auto from = each.front() + affine(low) - t.first; t.buffer == buffer && t.when.empty() && from.is_constant()) {
+                before.low = (std::max)(before.low, from.constant);
+                before.high = (std::max)(before.high, t.length - from.constant - vectors * width);
+            }
+        auto back = masked ? 0 : (std::max)(-before.high, std::int64_t{0}); // starts earlier, so that the last load ends inside the buffer
+        const bool odd =
+            (each.front().constant + low - back) % 2 != 0; // then the reads of its even neighbour have the same loads, often aligned ones
+        if (odd && (masked || back < before.low) && back + 1 + high - low < vectors * width) ++back;
+        if ((!masked && back > before.low) || back + high - low >= vectors * width) return {};
         const auto ahead = vectors * width - 1 - (high - low); // an earlier pair of loads may begin that much before the first element
         const auto shuffled = [&](std::int64_t shift, bool held) -> std::string {
             const auto start = each.front() + affine(low - shift);

@@ -148,6 +148,9 @@ protected:
             if (std::any_of(phases.begin(), phases.end(), [&](const lowered_expr& c) { return depends_on(c.index, {p.reduce_loops[k].term}); }))
                 phase_depth = k + 1;
 
+        bool strided = false;
+        each_read(term, [&](const lowered_expr& e) { strided = strided || e.index.factor(p.lanes.term) > 1; });
+
         std::size_t turn = 0; // number of reduction steps written so far
         const auto body = [&](const std::vector<bool>& chosen) {
             std::size_t i = turn++ % static_cast<std::size_t>(unrolling.partial) * results;
@@ -162,6 +165,10 @@ protected:
             tile_terms_.clear();
         };
         const auto enter = [&](auto&& self, std::size_t depth, const std::vector<bool>& chosen) -> void {
+            if (depth == unrolling.first_unrolled && strided && guards.empty() && phases.empty()) {
+                touched_.clear();
+                each_step(p, depth, [&](const lanes& l) { touch_all(term, l); });
+            }
             if (!phases.empty() && chosen.empty() && depth == phase_depth) {
                 for (const auto& [when, group] : phase_groups(p, phases)) {
                     loaded_.clear();
@@ -200,6 +207,7 @@ protected:
         };
         enter(enter, 0, {});
         loaded_.clear();
+        touched_.clear();
     }
 
     /// Writes the steps of the reduce loops from `first` on in the order of the image elements that they read. Each element is loaded once and then used
@@ -213,29 +221,26 @@ protected:
         };
         const auto product = windowed_product_of(kernel_.terms, p.nest, p.tile);
         std::vector<step> steps;
-        const auto enter = [&](const auto& self, std::size_t depth) -> void {
-            if (depth < p.reduce_loops.size()) {
-                for (std::int64_t i = 0; i < p.reduce_loops[depth].extent; ++i) {
-                    fixed_.emplace_back(p.reduce_loops[depth].term, i);
-                    self(self, depth + 1);
-                    fixed_.pop_back();
-                }
-                return;
-            }
-            std::size_t result = 0;
-            each_vector(p, 0, [&](const lanes& l) { steps.push_back({at_lane(product->image->index, l, 0), fixed_, l, result++}); });
-        };
-        enter(enter, first);
+        std::size_t result = 0;
+        each_step(p, first, [&](const lanes& l) {
+            touch_all(p.nest.value, l);
+            steps.push_back({at_lane(product->image->index, l, 0), fixed_, l, result++ % sums.size()});
+        });
         std::vector<std::size_t> order(steps.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(),
                   [&](std::size_t a, std::size_t b) { return std::pair(steps[a].place.constant, a) < std::pair(steps[b].place.constant, b); });
         const auto outside = fixed_;
         held_buffer_ = product->filter->buffer;
-        for (const auto k : order) {
-            fixed_ = steps[k].fixed;
-            line(combined(p.nest.combine, sums[steps[k].result], value(p.nest.value, steps[k].at), steps[k].at.width));
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const auto& s = steps[order[i]];
+            const auto same = [&](std::size_t other) { return steps[order[other]].place == s.place; };
+            shared_reads_ = (i > 0 && same(i - 1)) || (i + 1 < order.size() && same(i + 1));
+            fixed_ = s.fixed;
+            line(combined(p.nest.combine, sums[s.result], value(p.nest.value, s.at), s.at.width));
         }
+        shared_reads_ = false;
+        touched_.clear();
         held_buffer_ = -1;
         fixed_ = outside;
         loaded_.clear();

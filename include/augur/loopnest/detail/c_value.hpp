@@ -128,11 +128,11 @@ protected:
     }
 
     /// The conditions of a padded read along its lanes. Element i of memory, counted from that of lane 0, is read if each of `low` is at most i, each
-    /// of `high` is above i, and each of `all` is true.
+    /// of `high` is above i, and `all` is true.
     struct lane_bounds {
-        std::vector<std::string> low, high, all;
-        std::int64_t known_low = 0;
-        std::int64_t known_high = std::numeric_limits<std::int64_t>::max();
+        std::vector<affine> low, high;
+        std::string all;        ///< empty: always
+        std::size_t all_at = 0; ///< the block in which `all` is known
     };
 
     /// The bounds of the condition `c`, if its affine parts change by one from element to element; the lanes are `stride` elements apart.
@@ -142,20 +142,79 @@ protected:
         const auto begin = at_lane(c.index, l, 0);
         const auto step = at_lane(c.index, l, 1) - begin;
         if (!step.is_constant() || !(at_lane(c.index, l, l.width - 1) - begin == affine(step.constant * (l.width - 1)))) return false;
-        if (begin.is_constant() && step.constant == stride) {
-            out.known_low = (std::max)(out.known_low, -begin.constant);
-            return true;
+        if (step.constant == stride) {
+            out.low.push_back(begin * -1);
+        } else if (step.constant == -stride) {
+            out.high.push_back(begin + affine(1));
+        } else if (step.constant == 0) {
+            const auto at = home(begin);
+            out.all_at = (std::max)(out.all_at, at);
+            out.all += (out.all.empty() ? "(" : " && (") + named(at, "const int64_t", sum_text(begin)) + " >= 0)";
+        } else {
+            return false;
         }
-        if (begin.is_constant() && step.constant == -stride) {
-            out.known_high = (std::min)(out.known_high, begin.constant + 1);
-            return true;
-        }
-        const auto text = named(home(begin), "const int64_t", sum_text(begin));
-        if (step.constant == 0) out.all.push_back("(" + text + " >= 0)");
-        else if (step.constant == stride) out.low.push_back("-" + text);
-        else if (step.constant == -stride) out.high.push_back(text + " + 1");
-        else return false;
         return true;
+    }
+
+    /// The distance of the lanes of a padded read, if it is constant and positive; else 0.
+    std::int64_t lane_distance(const lowered_expr& from, const lanes& l) {
+        if (l.width < 2) return 0;
+        const auto first = at_lane(from.index, l, 0);
+        const auto stride = at_lane(from.index, l, 1) - first;
+        if (!stride.is_constant() || stride.constant < 1) return 0;
+        for (int i = 2; i < l.width; ++i)
+            if (!(at_lane(from.index, l, i) - first == affine(stride.constant * i))) return 0;
+        return stride.constant;
+    }
+
+    /// Adds the reads of `e`, which is evaluated in any case, to `touched_`; those with a border under their conditions on all lanes.
+    void touch_all(const lowered_expr& e, const lanes& l) {
+        if (e.op == expr_op::read) return touch(e, l, {});
+        if (e.op != expr_op::select) {
+            for (const auto& o : e.operands) touch_all(o, l);
+            return;
+        }
+        lane_bounds bounds;
+        const auto stride = e.operands[1].op == expr_op::read ? lane_distance(e.operands[1], l) : 0;
+        if (stride > 1 && bounds_of(e.operands[0], l, stride, bounds)) touch(e.operands[1], l, "bounds " + bounds.all);
+    }
+
+    /// The mask of `width` elements from `at` on that lie within `bounds`, of which `ahead` lie before `at`, and between `first` and `last`.
+    std::string lane_mask(const lane_bounds& bounds, std::int64_t ahead, std::int64_t first, std::int64_t last, std::int64_t width) {
+        std::vector<affine> low, high;
+        std::size_t at = 0;
+        for (auto b : bounds.low) {
+            b.constant -= ahead;
+            const auto range = kernel_.terms.range(b);
+            if (b.is_constant()) first = (std::max)(first, b.constant);
+            else if (range.high > first) low.push_back(std::move(b));
+        }
+        for (auto b : bounds.high) {
+            b.constant -= ahead;
+            const auto range = kernel_.terms.range(b);
+            if (b.is_constant()) last = (std::min)(last, b.constant);
+            else if (range.low < last) high.push_back(std::move(b));
+        }
+        first = std::clamp(first, std::int64_t{0}, width);
+        last = std::clamp(last, std::int64_t{0}, width);
+        const auto known = std::to_string(((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1)) + "u";
+        auto from = std::to_string(first), to = std::to_string(last);
+        const auto text_of = [&](const affine& b) {
+            at = (std::max)(at, home(b));
+            return named(home(b), "const int64_t", sum_text(b));
+        };
+        for (const auto& b : low) {
+            const auto text = text_of(b);
+            from = from == "0" ? text : "(" + from + " > " + text + " ? " + from + " : " + text + ")";
+        }
+        for (const auto& b : high) {
+            const auto text = text_of(b);
+            to = "(" + text + " < " + to + " ? " + text + " : " + to + ")";
+        }
+        auto mask =
+            low.empty() && high.empty() ? known : named(at, "const uint32_t", "aug_lanes(" + from + ", " + to + ", " + std::to_string(width) + ")");
+        if (bounds.all.empty()) return low.empty() && high.empty() && first == 0 && last == width ? std::string() : mask;
+        return named(bounds.all_at, "const uint32_t", "(" + bounds.all + ") ? ~0u : 0u") + " & " + mask; // one mask of lanes for many rows
     }
 
     /// A padded read whose conditions move with the lanes, as at the border of a row: the lanes that lie inside are loaded, the others have the padding
@@ -163,52 +222,36 @@ protected:
     value_text masked_read(const lowered_expr& e, const lanes& l) {
         const auto& from = e.operands[1];
         if (from.op != expr_op::read || e.operands[2].op != expr_op::constant) return {};
+        const auto stride = lane_distance(from, l);
+        lane_bounds bounds;
+        if (stride == 0 || !bounds_of(e.operands[0], l, stride, bounds)) return {};
         std::vector<affine> each;
         for (int i = 0; i < l.width; ++i) each.push_back(at_lane(from.index, l, i));
-        const auto stride = each[1] - each[0];
-        if (!stride.is_constant() || stride.constant < 1) return {};
-        for (int i = 1; i < l.width; ++i)
-            if (!(each[static_cast<std::size_t>(i)] - each[0] == affine(stride.constant * i))) return {};
-        lane_bounds bounds;
-        if (!bounds_of(e.operands[0], l, stride.constant, bounds)) return {};
-        const auto load = [&](const affine& at) {
-            const auto ahead = (at - each[0]).constant;
-            const auto shift = ahead == 0 ? "" : " - " + std::to_string(ahead);
-            const auto used = (each.back() - at).constant + 1; // what lies behind may lie behind the buffer
-            const auto first = std::clamp(bounds.known_low - ahead, std::int64_t{0}, std::int64_t{l.width});
-            const auto last = std::clamp((std::min)(bounds.known_high - ahead, used), std::int64_t{0}, std::int64_t{l.width});
-            std::string low = std::to_string(first), high = std::to_string(last), all;
-            for (const auto& b : bounds.all) all += (all.empty() ? "" : " && ") + b;
+        auto begin = each.front(); // what lies before or behind may lie outside the buffer
+        auto length = (each.back() - begin).constant + 1;
+        for (const auto& t : touched_)
+            if (t.buffer == from.buffer && t.when == "bounds " + bounds.all && (t.first - begin).is_constant()) {
+                begin = t.first;
+                length = t.length;
+            }
+        const auto lanes_text = std::to_string(l.width);
+        const auto load = [&](const affine& at, bool held) -> std::string {
+            const auto before = (begin - at).constant;
+            const auto mask = lane_mask(bounds, (at - each.front()).constant, before, before + length, l.width);
             const auto place = address(from.buffer, at);
             const auto to = place.first + " + " + std::to_string(place.second);
-            if (bounds.low.empty() && bounds.high.empty()) {
-                if (all.empty() && first == 0 && last == l.width) return "aug_load" + std::to_string(l.width) + "(" + to + ")";
-                const auto mask = std::to_string(((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1)) + "u";
-                return "aug_load_mask" + std::to_string(l.width) + "(" + to + ", " + (all.empty() ? mask : all + " ? " + mask + " : 0u") + ", " +
-                       number(e.operands[2].value) + ")";
-            }
-            for (const auto& b : bounds.low) low = low == "0" ? b + shift : "(" + low + " > " + b + shift + " ? " + low + " : " + b + shift + ")";
-            for (const auto& b : bounds.high) high = "(" + b + shift + " < " + high + " ? " + b + shift + " : " + high + ")";
-            return "aug_load_some" + std::to_string(l.width) + "(" + to + ", " + low + ", " +
-                   (all.empty() ? high : "(" + all + ") ? " + high + " : 0") + ", " + number(e.operands[2].value) + ")";
-        };
-        if (stride.constant == 1) {
-            auto text = load(each[0]);
-            if (in_place_) return {std::move(text), true};
+            auto text = mask.empty() ? "aug_load" + lanes_text + "(" + to + ")"
+                                     : "aug_load_mask" + lanes_text + "(" + to + ", " + mask + ", " + number(e.operands[2].value) + ")";
+            if (in_place_ && stride == 1) return text;
             for (const auto& [known, v] : loaded_)
-                if (known == text) return v;
+                if (known == text) return v.text;
+            if (held) return {};
             const value_text v{fresh("x"), true};
-            line("const aug_v" + std::to_string(l.width) + " " + v.text + " = " + text + ";");
+            declare_value(v, l.width, text, shared_reads_ || stride > 1);
             loaded_.emplace_back(std::move(text), v);
-            return v;
-        }
-        auto text = shuffled_read(from.buffer, each, true, [&](const affine& at, bool held) {
-            if (held) return std::string();
-            const auto name = fresh("x");
-            line("const aug_v" + std::to_string(l.width) + " " + name + " = " + load(at) + ";");
-            return name;
-        });
-        return {std::move(text), true};
+            return v.text;
+        };
+        return {stride == 1 ? load(each.front(), false) : shuffled_read(from.buffer, each, true, load), true};
     }
 
     value_text call(const char* name, const std::vector<value_text>& v, int width) {

@@ -43,6 +43,16 @@ protected:
         for (const auto& s : segments(p.lanes.extent)) f(lanes{p.lanes.term, s.first, s.width});
     }
 
+    /// Calls `f(lanes)` for every vector of the tile in every step of the reduce loops from `depth` on, with all of these loops fixed.
+    void each_step(const tile_plan& p, std::size_t depth, const std::function<void(const lanes&)>& f) {
+        if (depth == p.reduce_loops.size()) return each_vector(p, 0, f);
+        for (std::int64_t i = 0; i < p.reduce_loops[depth].extent; ++i) {
+            fixed_.emplace_back(p.reduce_loops[depth].term, i);
+            each_step(p, depth + 1, f);
+            fixed_.pop_back();
+        }
+    }
+
     static constexpr std::int64_t most_shared = 512; ///< limit for the window positions of an unrolled tile
 
     /// The contribution of one iteration of a reduce loop to some results.
@@ -112,6 +122,7 @@ protected:
     /// neutral value; a maximum or minimum needs it, since the first value may be NaN, unless it starts with a part.
     void shared(const tile_plan& p) {
         const auto& n = p.nest;
+        each_step(p, 0, [&](const lanes& l) { touch_all(n.value, l); });
         auto t = take_apart(p, 0);
         for (std::size_t k = 1; k < p.reduce_loops.size(); ++k)
             if (auto other = take_apart(p, k); other.operations() < t.operations()) t = std::move(other);
@@ -158,9 +169,9 @@ protected:
             for (const auto l : loads) {
                 auto v = t.loads[l];
                 if (t.users[l].size() > 1) {
-                    const auto name = fresh("x");
-                    line("const " + type_of(v.vector ? t.parts[t.users[l].front()].width : 1) + " " + name + " = " + v.text + ";");
-                    v.text = name;
+                    const value_text once{fresh("x"), v.vector};
+                    declare_value(once, t.parts[t.users[l].front()].width, v.text, true);
+                    v = once;
                 }
                 for (const auto i : t.users[l]) {
                     auto& part = t.parts[i];
@@ -179,6 +190,7 @@ protected:
         std::size_t i = 0;
         each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, finished(n, l, {sums[i++], l.width > 1})); });
         loaded_.clear();
+        touched_.clear();
     }
 };
 

@@ -76,20 +76,22 @@ private:
         return out;
     }
 
-    /// Marks the axes that the constant operand of the reduction with these axes contains.
+    /// Marks the axes that index the constant operand of the reduction with these axes, and not the other, as the channels of a depthwise convolution do.
     [[nodiscard]] std::vector<bool> filter_axes(const std::vector<std::int64_t>& space) const {
-        std::vector<bool> out(space.size(), false);
+        std::vector<bool> out(space.size(), false), both = out;
         for (const auto& op : dag_.ops) {
             if (op.reduce_axes.empty() || op.axes.size() != space.size()) continue;
             const auto same = [](const loop_axis& a, std::int64_t extent) { return a.extent == extent; };
             if (!std::equal(op.axes.begin(), op.axes.end(), space.begin(), same)) continue;
             walk(op.body, [&](const expr_node& n) {
-                if (n.op != expr_op::read || !is_constant(dag_.index_of(static_cast<int>(n.integer)))) return;
+                if (n.op != expr_op::read) return;
+                auto& indexed = is_constant(dag_.index_of(static_cast<int>(n.integer))) ? out : both;
                 for (const auto& index : n.operands)
                     if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < out.size())
-                        out[static_cast<std::size_t>(index->integer)] = true;
+                        indexed[static_cast<std::size_t>(index->integer)] = true;
             });
         }
+        for (std::size_t a = 0; a < out.size(); ++a) out[a] = out[a] && !both[a];
         return out;
     }
 
