@@ -143,7 +143,9 @@ TEST_CASE("tuning_archive: bad entries are counted with place and reason, the ot
         {R"("k": 5)", "11:6: expected an object, got '5'"},
         {R"("k": [[{"a": "}"}], {}])", "11:6: expected an object, got '['"},
     };
-    for (const auto& [entry, message] : bad) {
+    for (const auto& pair : bad) {
+        const auto& entry = pair.first;
+        const auto& message = pair.second;
         CAPTURE(entry);
         auto list = archives::entries;
         list.insert(list.begin() + 2, entry);
@@ -166,9 +168,9 @@ TEST_CASE("tuning_archive: a text that is no archive") {
         {"{\"schema_version\": \"2.0.0\"}", "some/cache.json:1:20: expected schema version 1, got '2.0.0'"},
         {"{\"results\": []} x", "some/cache.json:1:17: expected the end, got 'x'"},
     };
-    for (const auto& [text, message] : texts) {
-        CAPTURE(text);
-        CHECK(parse(text).error == message);
+    for (const auto& pair : texts) {
+        CAPTURE(pair.first);
+        CHECK(parse(pair.first).error == pair.second);
     }
     CHECK(parse("{\"schema_version\": \"2.0.0\"}").code == errc::version_mismatch);
     CHECK(parse("{\"results\": []}").error.empty());
@@ -298,11 +300,11 @@ TEST_CASE("tuning_archive: real caches, beside another parser" MAY_SKIP) {
         for (auto got = source->read(block.data(), block.size()); got && *got > 0; got = source->read(block.data(), block.size()))
             text.append(block.data(), *got);
         const auto json = nlohmann::ordered_json::parse(text);
-        CHECK(f.archive.device == json["device_name"]);
+        CHECK(f.archive.device == json["device_name"].get<std::string>());
         std::size_t i = 0;
         for (const auto& [key, e] : json["cache"].items()) {
             const auto& r = f.archive.records[i++];
-            for (const auto& p : r.point.parameters) REQUIRE(e[p.name] == std::get<std::int64_t>(p.value));
+            for (const auto& p : r.point.parameters) REQUIRE(e[p.name].get<std::int64_t>() == std::get<std::int64_t>(p.value));
             REQUIRE(r.measured.ok() == e["time"].is_number());
             REQUIRE(r.measured.total_seconds * 1e3 == doctest::Approx(e["compile_time"].get<double>() + e["benchmark_time"].get<double>()));
             if (!r.measured.ok()) continue;
