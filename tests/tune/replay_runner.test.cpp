@@ -3,9 +3,18 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <augur/core/random_engine.hpp>
+#include <augur/schedule/configuration.hpp>
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/space/recorded_space.hpp>
 #include <augur/tune/concepts.hpp>
+#include <augur/tune/tuner.hpp>
 
 #include "../space/toy.hpp"
 
@@ -43,7 +52,6 @@ TEST_CASE("replay_runner: gives what was recorded for the task, and says what wa
     crash.status = outcome::run_crash;
     r.add(augur::task_identity(task{"a"}), schedule{{1, 2}}, fast);
     r.add(augur::task_identity(task{"a"}), schedule{{1, 3}}, crash);
-    r.add(augur::task_identity(task{"a"}), schedule{{1, 3}}, fast); // the first counts
     const std::vector<schedule> asked{{{1, 3}}, {{1, 2}}, {{2, 1}}};
     const auto a = r.measure(task{"a"}, std::span<const schedule>(asked));
     REQUIRE(a.size() == 3);
@@ -53,6 +61,92 @@ TEST_CASE("replay_runner: gives what was recorded for the task, and says what wa
     CHECK(a[2].reason == "this schedule was not recorded");
     CHECK(r.measure(task{"b"}, std::span<const schedule>(asked))[1].status == outcome::runner_error);
     CHECK(r.size() == 2);
+}
+
+TEST_CASE("replay_runner: several records of a schedule are one list of latencies, and a failure counts if nothing succeeded") {
+    augur::replay_runner r;
+    const auto add = [&](std::int64_t n, outcome status, std::vector<double> seconds, double total) {
+        measurement m;
+        m.status = status;
+        m.seconds = std::move(seconds);
+        m.total_seconds = total;
+        r.add(augur::task_identity(task{"a"}), schedule{{n}}, m);
+    };
+    add(1, outcome::ok, {3.0}, 10);
+    add(1, outcome::ok, {1.0, 2.0}, 20);
+    add(1, outcome::run_crash, {}, 99); // once among successes
+    add(1, outcome::ok, {9.0, 8.0}, 60);
+    add(2, outcome::run_crash, {}, 5);
+    add(2, outcome::compile_error, {}, 7); // the first failure counts
+    add(3, outcome::compile_error, {}, 5);
+    add(3, outcome::ok, {4.0}, 8);
+    CHECK(r.size() == 3);
+    const std::vector<schedule> asked{{{1}}, {{2}}, {{3}}, {{4}}};
+    const auto a = r.measure(task{"a"}, std::span<const schedule>(asked));
+    REQUIRE(a.size() == 4);
+    CHECK(a[0].seconds == std::vector<double>{3, 1, 2, 9, 8});
+    CHECK(a[0].latency() == 3);
+    CHECK(a[0].total_seconds == 30);
+    CHECK(a[1].status == outcome::run_crash);
+    CHECK(a[1].total_seconds == 5);
+    CHECK(a[2].latency() == 4);
+    CHECK(a[2].total_seconds == 8);
+    CHECK(r.seconds() == 30 + 5 + 8); // what is not recorded costs nothing
+    const auto clock = r.clock();
+    static_cast<void>(r.measure(task{"a"}, std::span<const schedule>(asked).first(1)));
+    CHECK(clock() == 73);
+}
+
+TEST_CASE("replay_runner: a tuner on recorded points gets what was recorded, and its times are those of the records") {
+    std::vector<std::pair<augur::configuration, measurement>> records;
+    augur::random_engine rng(3);
+    for (std::int64_t x = 0; x < 12; ++x)
+        for (std::int64_t y = 0; y < x; ++y) {
+            measurement m;
+            m.status = (x + y) % 7 == 0 ? outcome::run_crash : outcome::ok;
+            if (m.ok()) m.seconds = {rng.uniform(1e-3, 2e-3), rng.uniform(1e-3, 2e-3)};
+            m.total_seconds = static_cast<double>(1 + x); // whole numbers: sums are exact in any order
+            records.push_back({augur::configuration{{{"x", x}, {"y", y}}}, m});
+        }
+    const auto space = augur::recorded_space::build(records, &std::pair<augur::configuration, measurement>::first);
+    REQUIRE(space);
+    CHECK(space->size() == records.size());
+    const std::vector<task> tasks{task{"a"}};
+    const std::vector<augur::recorded_space> spaces{*space};
+    const auto run = [&](double limit, auto strategy) {
+        augur::replay_runner runner;
+        for (const auto& r : records) runner.add(augur::task_identity(tasks[0]), r.first, r.second);
+        std::vector<decltype(strategy)> strategies(1, strategy);
+        augur::tuning_options options;
+        options.trials = 1000; // more than there are points
+        options.round = 8;
+        augur::tuner t(tasks, spaces, strategies, options);
+        const auto summary = t.run(runner, {.stop = [&] { return runner.seconds() > limit; }, .clock = runner.clock()});
+        REQUIRE(summary);
+        double cost = 0;
+        std::set<std::string> seen;
+        for (const auto& trial : t.trials()) {
+            CHECK(seen.insert(augur::to_string(trial.schedule)).second);
+            bool found = false;
+            for (const auto& r : records) {
+                if (r.first != trial.schedule) continue;
+                found = true;
+                CHECK(trial.outcome.status == r.second.status);
+                CHECK(trial.outcome.seconds == r.second.seconds);
+                cost += r.second.total_seconds;
+            }
+            CHECK(found);
+        }
+        CHECK(summary->seconds == cost);
+        CHECK(summary->measure_seconds == cost);
+        CHECK(summary->interrupted == (cost > limit));
+        CHECK(summary->exhausted == (cost <= limit));
+        if (summary->exhausted) CHECK(seen.size() == records.size());
+        return *summary;
+    };
+    CHECK(run(1e9, augur::random_search{}).seconds == 12 * 13 * 25 / 6 - 78); // sum of x(1 + x)
+    CHECK(run(100, augur::random_search{}).seconds < 200);
+    CHECK(run(1e9, augur::evolutionary<>{}).counts[static_cast<std::size_t>(outcome::run_crash)] > 0);
 }
 
 TEST_CASE("function_runner: a latency, or a whole measurement") {

@@ -2,6 +2,7 @@
 // The C++ blocks of tune/.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -9,9 +10,12 @@
 #include <vector>
 
 #include <augur/core/thread_pool.hpp>
+#include <augur/io/tuning_archive.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/schedule/configuration.hpp>
 #include <augur/search/random.hpp>
+#include <augur/space/recorded_space.hpp>
 #include <augur/tune/replay_runner.hpp>
 #include <augur/tune/tuner.hpp>
 #include <augur/tune/tuning_log.hpp>
@@ -34,12 +38,13 @@ struct constant_model {
         return {};
     }
 };
-measurement one_millisecond(const kernel_task&, const step_list&) {
+measurement one_millisecond_measured() {
     measurement m;
     m.status = outcome::ok;
     m.seconds = {1e-3};
     return m;
 }
+measurement one_millisecond(const kernel_task&, const step_list&) { return one_millisecond_measured(); }
 /// What a user has before a tuner is made: two small kernels, measured by a function.
 struct two_kernels {
     std::vector<kernel_task> tasks;
@@ -90,4 +95,21 @@ TEST_CASE("snippets: a tuner goes on with a log") {
     REQUIRE(log);
     CHECK(log->found.trials.size() == 16);
     CHECK_FALSE(tune_with_log(tmp / "no/such/folder", 4));
+}
+
+TEST_CASE("snippets: a tuner on recorded measurements") {
+    tuning_archive archive;
+    archive.workload = "add";
+    for (std::int64_t x = 1; x <= 20; ++x)
+        archive.records.push_back({configuration{{{"x", x}}}, one_millisecond_measured()}), archive.records.back().measured.total_seconds = 2;
+    const std::vector<tuning_archive> tasks{archive};
+    const std::vector<recorded_space> spaces{*recorded_space::build(archive.records, &measured_configuration::point)};
+    std::vector<random_search> strategies(1);
+    tuning_options options;
+    options.trials = 12;
+    augur::tuner tuner(tasks, spaces, strategies, options);
+#include <snippets/tune/replay_runner.hpp.1.inc>
+    REQUIRE(summary);
+    CHECK(summary->seconds == 24);
+    CHECK(summary->counts[0] == 12);
 }
