@@ -208,8 +208,8 @@ private:
         }
         return {};
     }
-    /// Steps behind the entry at `at_` by its brackets alone. A newline ends a string that lacks a quote; then the brackets before it are not known, and
-    /// the entry ends with a line that ends in `},`, because Kernel Tuner writes an entry in a line. False if the text ends before the entry does.
+    /// Steps behind the entry at `at_` by its brackets alone. A newline ends a string that lacks a quote. The brackets in such a string were missed,
+    /// so the entry ends there if the line ends in `},`: Kernel Tuner writes an entry in a line. False if the text ends before the entry does.
     bool skip_entry() noexcept {
         std::size_t depth = 0;
         bool quoted = false;
@@ -268,8 +268,8 @@ private:
 
 /// Appends the measurements in `text` to `out`. An archive that has records already takes only files of the same kernel, device and parameters.
 ///
-/// Times: Kernel Tuner writes milliseconds. The repeats are `times`, without them the mean `time`. `measurement::total_seconds` is the sum of compile,
-/// verification and benchmark time, the time that Kernel Tuner charges when it simulates; the time of its search and of its framework is left out.
+/// Times: Kernel Tuner writes milliseconds. The repeats are `times`, without them the mean `time`. `measurement::total_seconds` is the sum of
+/// compile, verification and benchmark time, which Kernel Tuner charges when it simulates; the time of its search and its framework is left out.
 /// `measurement::compile_cpu_seconds` is the compile time, which is wall time. A failure is a record with its outcome.
 ///
 /// A bad entry is counted, reported to `options.on_bad_entry` and left out. Errors: parse (a text that is no archive, or that ends early, e.g. the
@@ -295,8 +295,9 @@ private:
         if (text.size() > options.bytes)
             return error{errc::limit, path + ": expected at most " + std::to_string(options.bytes) + " bytes after decompression, got more"};
         if (!got) {
-            if (got.error().code == errc::parse) static_cast<void>(parse_tuning_archive(text, path, out, options));
-            return got.error();
+            if (got.error().code != errc::parse) return got.error();
+            const auto parsed = parse_tuning_archive(text, path, out, options);
+            return parsed ? got.error() : error{errc::parse, parsed.error().detail + " (" + got.error().detail + ")"};
         }
         if (*got == 0) break;
     }
