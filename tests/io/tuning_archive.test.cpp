@@ -107,13 +107,44 @@ TEST_CASE("tuning_archive: a T4 file has the same records") {
 TEST_CASE("tuning_archive: units of T4") {
     for (const auto& [unit, seconds] : {std::pair{"s", 4.0}, {"ms", 4e-3}, {"us", 4e-6}, {"nanoseconds", 4e-9}}) {
         const auto p = parse(std::string(R"({"results": [{"configuration": {"a": true}, "invalidity": "correct", "times": {"runtimes": [4], )") +
-                             R"("compilation": 4}, "measurements": [{"name": "time", "value": 5, "unit": ")" + unit + "\"}]}]}");
+                             R"("compilation": 4}, "measurements": [{"value": 5, "unit": ")" + unit + "\", \"name\": \"time\"}]}]}");
         CHECK(p.error.empty());
         REQUIRE(p.archive.records.size() == 1);
         CHECK(p.archive.records[0].measured.seconds == std::vector<double>{seconds});
         CHECK(p.archive.records[0].measured.total_seconds == seconds);
         CHECK(p.archive.records[0].point.parameters[0].value == tuning_value(std::int64_t{1}));
     }
+}
+
+TEST_CASE("tuning_archive: bad T4 results are counted, and the first good one names the parameters") {
+    const auto result = [](const std::string& configuration, const std::string& rest) {
+        return R"({"configuration": {)" + configuration + R"(}, "times": {"runtimes": [4]}, )" + rest + "}";
+    };
+    const std::string good = result(R"("a": 1, "b": 2)", R"("invalidity": "correct")");
+    const std::vector<std::pair<std::string, std::string>> bad{
+        {result(R"("a": 1, "a": 2)", R"("invalidity": "correct")"), "'a' stands twice"},
+        {result("", R"("invalidity": "correct")"), "expected at least one parameter, got none"},
+        {result(R"("x": null)", R"("invalidity": "correct")"), "expected a number, a text or a truth value"},
+        {result(R"("x": 1)", R"("correctness": 1)"), "'invalidity' is missing"},
+        {result(R"("x": 1)", R"("invalidity": "odd")"), "expected an invalidity such as correct, compile or runtime, got 'odd'"},
+        {R"({"invalidity": "correct", "times": {}})", "'configuration' is missing"},
+        {result(R"("x": 1)", R"("invalidity": "correct", "measurements": [{"name": "time", "value": 1, "unit": "days"}])"),
+         "expected the unit s, ms, us or ns of the time, got 'days'"},
+        {R"({"configuration": {"x": 1}, "invalidity": "correct", "times": {}})", "expected a time or a failure, got neither"},
+    };
+    for (const auto& pair : bad) {
+        CAPTURE(pair.first);
+        const auto p = parse("{\"results\": [" + pair.first + ",\n" + good + "]}");
+        CHECK(p.error.empty());
+        REQUIRE(p.archive.records.size() == 1);
+        CHECK(to_string(p.archive.records[0].point) == "a=1 b=2");
+        REQUIRE(p.bad.size() == 1);
+        CHECK(p.bad[0].starts_with("some/cache.json:1:"));
+        CHECK(p.bad[0].ends_with(": " + pair.second));
+    }
+    const auto other = parse("{\"results\": [" + good + ",\n" + result(R"("a": 1, "c": 2)", R"("invalidity": "correct")") + "]}");
+    REQUIRE(other.bad.size() == 1);
+    CHECK(other.bad[0] == "some/cache.json:2:33: 'c' is no parameter of the results before");
 }
 
 TEST_CASE("tuning_archive: old and odd failures") {

@@ -3,18 +3,21 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/io/tuning_archive.hpp>
 #include <augur/schedule/configuration.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/space/recorded_space.hpp>
 #include <augur/tune/concepts.hpp>
 #include <augur/tune/tuner.hpp>
+#include <augur/tune/tuning_log.hpp>
 
 #include "../space/toy.hpp"
 
@@ -147,6 +150,50 @@ TEST_CASE("replay_runner: a tuner on recorded points gets what was recorded, and
     CHECK(run(1e9, augur::random_search{}).seconds == 12 * 13 * 25 / 6 - 78); // sum of x(1 + x)
     CHECK(run(100, augur::random_search{}).seconds < 200);
     CHECK(run(1e9, augur::evolutionary<>{}).counts[static_cast<std::size_t>(outcome::run_crash)] > 0);
+}
+
+TEST_CASE("replay_runner: configurations go through a log, and a tuner goes on with it") {
+    augur::tuning_archive archive;
+    archive.workload = "add [64]";
+    archive.device = "Some GPU";
+    augur::replay_runner runner;
+    for (std::int64_t i = 0; i < 40; ++i) {
+        measurement m;
+        m.status = outcome::ok;
+        m.seconds = {1e-3 * static_cast<double>(1 + i * 17 % 40)};
+        m.total_seconds = 1;
+        archive.records.push_back(
+            {augur::configuration{{{"x", i / 5}, {"y", 0.5 * static_cast<double>(i % 5)}, {"z", i % 2 == 0 ? "a" : "b \"c\""}}}, m});
+        runner.add(augur::task_identity(archive), archive.records.back().point, m);
+    }
+    const std::vector<augur::tuning_archive> tasks{archive};
+    const std::vector<augur::recorded_space> spaces{*augur::recorded_space::build(archive.records, &augur::measured_configuration::point)};
+    const std::string path = (std::filesystem::temp_directory_path() / "augur_replay_runner.jsonl").string();
+    std::filesystem::remove(path);
+    std::vector<std::string> points[2]; // stopped after 15 trials and continued; in one go
+    for (const std::size_t trials : {15U, 30U, 31U}) {
+        std::vector<augur::random_search> strategies(1);
+        augur::tuning_options options;
+        options.trials = trials == 31 ? 30 : trials;
+        options.round = 5;
+        augur::tuner t(tasks, spaces, strategies, options);
+        if (trials == 31) {
+            REQUIRE(t.run(runner));
+        } else {
+            auto log = augur::open_tuning_log<augur::configuration>(path, tasks, {"recorded", ""});
+            REQUIRE(log);
+            CHECK(log->found.trials.size() == (trials == 15 ? 0 : 15));
+            t.resume(std::move(log->found.trials));
+            const auto summary = t.run(runner, {.sink = augur::log_sink(log->writer, {"recorded", ""})});
+            REQUIRE(summary);
+            CHECK(summary->measured == 15);
+        }
+        if (trials == 15) continue;
+        for (const auto& x : t.trials()) points[trials - 30].push_back(augur::to_string(x.schedule));
+    }
+    CHECK(points[0] == points[1]);
+    CHECK(points[0].size() == 30);
+    std::filesystem::remove(path);
 }
 
 TEST_CASE("function_runner: a latency, or a whole measurement") {

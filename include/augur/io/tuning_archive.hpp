@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,6 +124,7 @@ private:
         if (name == "kernel_name") return in.read(kernel_);
         if (name == "problem_size") {
             if (!in.raw(text)) return false;
+            problem_.clear();
             for (const char c : text)
                 if (c > ' ' && c != '"') problem_ += c;
             return true;
@@ -311,12 +313,17 @@ struct archive_file {
     std::optional<error> failed; ///< `archive` has the records before
 };
 
-/// Reads files in parallel, one per task of `executor`. The result does not depend on the number of threads. `options.on_bad_entry` must accept
-/// concurrent calls.
+/// Reads files in parallel, one per task of `executor`. The result does not depend on the number of threads. `options.on_bad_entry` is called by one
+/// thread at a time, in the order of the entries within a file.
 template <bulk_executor E>
-[[nodiscard]] std::vector<archive_file> read_tuning_archives(std::span<const std::string> paths, E& executor,
-                                                             const archive_read_options& options = {}) {
+[[nodiscard]] std::vector<archive_file> read_tuning_archives(std::span<const std::string> paths, E& executor, archive_read_options options = {}) {
     std::vector<archive_file> files(paths.size());
+    std::mutex one_at_a_time;
+    if (options.on_bad_entry)
+        options.on_bad_entry = [&one_at_a_time, tell = std::move(options.on_bad_entry)](const bad_line& bad) {
+            const std::scoped_lock lock(one_at_a_time);
+            tell(bad);
+        };
     executor.bulk(paths.size(), [&](std::size_t i) {
         files[i].path = paths[i];
         if (auto read = read_tuning_archive(paths[i], files[i].archive, options); !read) files[i].failed = read.error();

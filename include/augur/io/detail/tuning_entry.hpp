@@ -178,39 +178,36 @@ inline bool read_cache_entry(json_reader& in, std::string_view objective, config
     });
 }
 
-inline bool read_t4_unit(json_reader& in, double& unit) {
-    std::string_view text;
-    if (!in.read(text)) return false;
-    if (text.empty() || text == "ms" || text == "milliseconds") unit = 1e-3;
-    else if (text == "s" || text == "seconds") unit = 1;
-    else if (text == "us" || text == "microseconds") unit = 1e-6;
-    else if (text == "ns" || text == "nanoseconds") unit = 1e-9;
-    else return in.fail(errc::parse, "expected the unit s, ms, us or ns, got '" + std::string(text.substr(0, 40)) + "'");
-    return true;
+/// The seconds of a unit of time; 0: unknown.
+inline double seconds_of_unit(std::string_view unit) {
+    if (unit.empty() || unit == "ms" || unit == "milliseconds") return 1e-3;
+    if (unit == "s" || unit == "seconds") return 1;
+    if (unit == "us" || unit == "microseconds") return 1e-6;
+    return unit == "ns" || unit == "nanoseconds" ? 1e-9 : 0;
 }
 
 /// Reads the list of measurements of a T4 result. The one of the name `time` has the mean time and the unit of all times; a text is the failure.
 inline bool read_t4_measurements(json_reader& in, tuning_times& t) {
     if (!in.begin_array()) return false;
     while (in.next_element()) {
-        std::string name, text;
+        std::string name, text, unit;
         std::optional<double> value;
-        std::optional<double> unit;
         std::string_view key;
         if (!in.begin_object()) return false;
         bool good = true;
         while (good && in.next_member(key)) {
             if (key == "name") good = in.read(name);
+            else if (key == "unit") good = in.read(unit);
             else if (key == "value" && in.peek() == json_kind::number) good = in.read(value.emplace());
             else if (key == "value" && in.peek() == json_kind::string) good = in.read(text);
-            else if (key == "unit" && name == "time") good = read_t4_unit(in, unit.emplace());
             else good = in.skip();
         }
         if (!in.ok()) return false;
         if (name != "time") continue;
         t.mean = value;
         t.failure = std::move(text);
-        if (unit) t.unit = *unit;
+        t.unit = seconds_of_unit(unit);
+        if (t.unit == 0) return in.fail(errc::parse, "expected the unit s, ms, us or ns of the time, got '" + unit.substr(0, 40) + "'");
     }
     return in.ok();
 }
