@@ -271,6 +271,9 @@ TEST_CASE("tuning_archive: a further file appends, one of another kernel is refu
 }
 
 TEST_CASE("tuning_archive: files, packed and cut" MAY_SKIP) {
+#ifndef AUGUR_HAS_ZLIB
+    SKIP_CASE("no zlib");
+#endif
     if (std::system("command -v gzip >/dev/null") != 0) SKIP_CASE("no gzip");
     const auto folder = std::filesystem::temp_directory_path() / "augur_tuning_archive";
     std::filesystem::create_directories(folder);
@@ -316,6 +319,9 @@ TEST_CASE("tuning_archive: files, packed and cut" MAY_SKIP) {
 
 #ifdef AUGUR_TEST_NLOHMANN
 TEST_CASE("tuning_archive: real caches, beside another parser" MAY_SKIP) {
+#ifndef AUGUR_HAS_ZLIB
+    SKIP_CASE("no zlib");
+#endif
     const auto paths = archives::real_files();
     if (paths.empty()) SKIP_CASE("no kernel-tuner/*.json.gz (AutoTuningAssociation/benchmark_hub; set AUGUR_DATA)");
     serial_executor one;
