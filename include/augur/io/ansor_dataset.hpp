@@ -5,79 +5,18 @@
 /// @file
 /// Import of TVM auto_scheduler (Ansor) logs into a data set.
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
 #include <augur/dataset/builder.hpp>
-#include <augur/dataset/dataset.hpp>
 #include <augur/io/ansor_log.hpp>
-#include <augur/io/trial_sink.hpp>
-#include <augur/record/measurement.hpp>
+#include <augur/io/dataset_sink.hpp>
+#include <augur/io/log_file_report.hpp>
 
 namespace augur::inline v0 {
-
-/// Trial sink that adds the trials of one source to a builder. The builder must outlive the sink.
-///
-/// The builder refuses a trial with error number 0 if a time is not finite and positive, and counts it in its report.
-class dataset_sink {
-public:
-    dataset_sink(dataset_builder& builder, std::string_view source) : builder_(&builder), source_(builder.source(source)) {}
-
-    std::uint32_t task(const logged_task& task) {
-        auto number = builder_->task(task.workload_key, task.target, task.hardware);
-        return number ? *number : fail(number.error());
-    }
-    std::uint32_t step(const step_list& step) {
-        ids_.clear();
-        if (auto done = intern(builder_->primitives(), step, ids_); !done) return fail(done.error());
-        return ids_.front();
-    }
-    /// Error: limit, from the builder.
-    [[nodiscard]] result<void> add(const record_view& trial) {
-        if (failed_.code != errc{}) return failed_;
-        const measurement& m = trial.measured;
-        if (m.status == outcome::unstable) {
-            const auto least = std::min_element(m.seconds.begin(), m.seconds.end());
-            const bool not_positive = least != m.seconds.end() && *least <= 0;
-            return builder_->add(trial.task_number, source_, trial.steps, not_positive ? *least : infinity, outcome::ok);
-        }
-        double sum = 0;
-        for (const double s : m.seconds) sum += s;
-        return builder_->add(trial.task_number, source_, trial.steps, m.ok() ? sum / static_cast<double>(m.seconds.size()) : infinity, m.status);
-    }
-
-private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
-    std::uint32_t fail(const error& failure) {
-        if (failed_.code == errc{}) failed_ = failure;
-        return detail::text_cache::none;
-    }
-
-    dataset_builder* builder_;
-    std::uint32_t source_;
-    std::vector<primitive_id> ids_;
-    error failed_{};
-};
-static_assert(trial_sink<dataset_sink>);
-
-/// Source name of the records of a file: `logs/resnet_50.jsonl.gz` gives `resnet_50`.
-[[nodiscard]] inline std::string_view source_name(std::string_view path) noexcept {
-    path.remove_prefix(path.rfind('/') + 1); // npos + 1 is 0
-    for (const std::string_view packed : {".gz", ".zst"})
-        if (path.ends_with(packed)) path.remove_suffix(packed.size());
-    const auto dot = path.rfind('.');
-    return dot == 0 ? path : path.substr(0, dot);
-}
 
 /// Reads log files into `builder` in parallel, with the result of a sequential reading. The source of a record is `source_name` of its file.
 ///
@@ -86,15 +25,7 @@ static_assert(trial_sink<dataset_sink>);
 template <bulk_executor E>
 [[nodiscard]] result<std::vector<log_file_report>> read_ansor_logs(std::span<const std::string> paths, E& executor, dataset_builder& builder,
                                                                    const log_read_options& options = {}) {
-    std::vector<dataset_builder> parts(paths.size());
-    std::vector<dataset_sink> sinks;
-    sinks.reserve(paths.size());
-    for (std::size_t i = 0; i < paths.size(); ++i) sinks.emplace_back(parts[i], source_name(paths[i]));
-    auto reports = read_ansor_logs(paths, executor, [&](std::size_t i) -> dataset_sink& { return sinks[i]; }, options);
-    if (!reports) return reports;
-    for (auto& part : parts)
-        if (auto merged = builder.merge(std::move(part)); !merged) return merged.error();
-    return reports;
+    return detail::read_into_builder(paths, builder, [&](const auto& sink_of) { return read_ansor_logs(paths, executor, sink_of, options); });
 }
 
 } // namespace augur::inline v0

@@ -18,6 +18,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
+#include <augur/io/detail/task_cache.hpp>
 #include <augur/io/detail/text_cache.hpp>
 #include <augur/io/detail/text_cursor.hpp>
 #include <augur/io/trial_sink.hpp>
@@ -29,12 +30,6 @@
 #include <augur/schedule/steps_json.hpp>
 
 namespace augur::inline v0::detail {
-
-/// Sets the high bit of each zero byte of `word`. The lowest set bit is exact; higher set bits can be false positives.
-inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101ULL;
-    return (word - ones) & ~word & (ones * 0x80);
-}
 
 /// Probable end of the step that begins at `at`, and the hash of its text. The end is before `, ["` or before the brackets that close the enclosing
 /// lists. The caller looks the text up in the cache, so that a wrong guess costs only time.
@@ -105,10 +100,6 @@ public:
     }
 
 private:
-    struct known_task {
-        std::shared_ptr<const logged_task> task;
-        std::uint32_t number;
-    };
     /// Step to give to the sink after the whole line was parsed.
     struct new_step {
         std::size_t place; ///< index in the schedule
@@ -134,9 +125,9 @@ private:
     /// Reads `{"i": [[task], [[], [`, including the opening bracket of the steps.
     bool task(std::string_view line, text_cursor& at, entry& out) {
         if (is_last_task(line) || recall_task(line)) {
-            at.at += last_task_.size();
-            if (out.task != last_known_.task) out.task = last_known_.task;
-            out.task_number = last_known_.number;
+            at.at += tasks_.last_text().size();
+            if (out.task != tasks_.last().task) out.task = tasks_.last().task;
+            out.task_number = tasks_.last().number;
             return true;
         }
         json_reader in(line, limits_);
@@ -151,17 +142,13 @@ private:
         return true;
     }
 
-    [[nodiscard]] bool is_last_task(std::string_view line) const noexcept { return !last_task_.empty() && line.starts_with(last_task_); }
+    [[nodiscard]] bool is_last_task(std::string_view line) const noexcept {
+        return !tasks_.last_text().empty() && line.starts_with(tasks_.last_text());
+    }
     bool recall_task(std::string_view line) {
         constexpr std::string_view stages = "[[], ["; // usually the end of the task text; if not, the cache does not have the text
         const auto guess = line.find(stages);
-        if (guess == std::string_view::npos) return false;
-        const std::string_view text = line.substr(0, guess + stages.size());
-        const auto known = task_texts_.find(hash_words(text), text);
-        if (known == text_cache::none) return false;
-        last_task_ = text;
-        last_known_ = known_tasks_[known];
-        return true;
+        return guess != std::string_view::npos && tasks_.find(line.substr(0, guess + stages.size()));
     }
 
     bool steps(text_cursor& at, const char* end, entry& out) {
@@ -221,16 +208,7 @@ private:
     void commit(entry& out) {
         if (new_task_ != nullptr) {
             out.task_number = sink_->task(*new_task_);
-            last_task_ = new_task_text_;
-            last_known_ = {new_task_, out.task_number};
-            if (known_tasks_.size() >= most_tasks) {
-                task_texts_.clear();
-                known_tasks_.clear();
-            }
-            if (last_task_.size() <= text_cache::longest) {
-                task_texts_.insert(hash_words(new_task_text_), new_task_text_, static_cast<std::uint32_t>(known_tasks_.size()));
-                known_tasks_.push_back(last_known_);
-            }
+            tasks_.insert(new_task_text_, {new_task_, out.task_number});
         }
         for (const new_step& made : new_steps_) {
             out.steps[made.place] = sink_->step(made.step);
@@ -264,15 +242,11 @@ private:
         return true;
     }
 
-    static constexpr std::size_t most_tasks = 4096;
-
     K* sink_;
     json_limits limits_, step_limits_;
     std::size_t most_steps_;
-    text_cache task_texts_, step_texts_;
-    std::vector<known_task> known_tasks_; ///< indexed by the number in task_texts_
-    std::string last_task_;               ///< text of the last task read
-    known_task last_known_{};
+    task_cache tasks_;
+    text_cache step_texts_;
     std::string last_version_, version_; ///< text and value of the last version read
     std::shared_ptr<logged_task> new_task_;
     std::string_view new_task_text_;

@@ -24,6 +24,12 @@ inline std::uint64_t eight_bytes(const char* at) noexcept {
     return word;
 }
 
+/// Sets the high bit of each zero byte of `word`. The lowest set bit is exact; higher set bits can be false positives.
+inline std::uint64_t zero_bytes(std::uint64_t word) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    return (word - ones) & ~word & (ones * 0x80);
+}
+
 /// Incremental hash of a text in 8-byte words. `finish` takes the last 0 to 7 bytes.
 struct word_hash {
     std::uint64_t state = 0;
