@@ -61,7 +61,8 @@ constexpr outcome outcome_of_ansor_error(std::int64_t error) noexcept {
 namespace detail {
 
 /// Sets status and reason of a measurement from the error number of its TVM line; `m.seconds` has the costs of the line, and is cleared on an error.
-inline void set_ansor_outcome(measurement& m, std::int64_t error) {
+/// A cost of `failed_cost` or more is no time.
+inline void set_ansor_outcome(measurement& m, std::int64_t error, double failed_cost = ansor_failed_cost) {
     m.status = outcome_of_ansor_error(error);
     m.reason.clear();
     if (!m.ok()) {
@@ -70,7 +71,7 @@ inline void set_ansor_outcome(measurement& m, std::int64_t error) {
         return;
     }
     bool positive = !m.seconds.empty();
-    for (const double seconds : m.seconds) positive = positive && seconds > 0 && seconds < ansor_failed_cost;
+    for (const double seconds : m.seconds) positive = positive && seconds > 0 && seconds < failed_cost;
     if (positive) return;
     m.status = outcome::unstable;
     m.reason = "no error, but not a positive time";

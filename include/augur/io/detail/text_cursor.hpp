@@ -5,8 +5,10 @@
 /// @file
 /// Lexer of the record lines that TVM writes: characters, one-letter keys and usual numbers. A text that it does not read goes to json_reader.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <augur/core/number.hpp>
 #include <augur/io/detail/text_cache.hpp>
@@ -53,10 +55,36 @@ struct text_cursor {
     }
     /// Reads a number if one rounded operation gives its exact value (`exact_decimal`, as in json_reader).
     bool real(double& out) noexcept {
-        while (*at == ' ') ++at;
+        number_text n;
+        if (!scan(n) || !exact(n, out)) return false;
+        at = n.end;
+        return true;
+    }
+    /// Reads any number that is a finite double, with the value that json_reader gives.
+    bool any_real(double& out) noexcept {
+        number_text n;
+        if (!scan(n)) return false;
+        if (!exact(n, out)) {
+            const auto value = parse_double({n.begin, static_cast<std::size_t>(n.end - n.begin)});
+            if (!value || !(std::abs(*value) <= (std::numeric_limits<double>::max)())) return false;
+            out = *value;
+        }
+        at = n.end;
+        return true;
+    }
+
+private:
+    /// Text of a JSON number; its value is mantissa * 10^scale if it has at most 19 digits.
+    struct number_text {
+        const char *begin, *end;
+        std::uint64_t mantissa;
+        std::int64_t scale, digits;
+    };
+    bool scan(number_text& out) const noexcept {
         const char* p = at;
-        const bool negative = *p == '-';
-        if (negative) ++p;
+        while (*p == ' ') ++p;
+        out.begin = p;
+        if (*p == '-') ++p;
         const char* const first = p;
         std::uint64_t mantissa = 0;
         std::int64_t scale = 0;
@@ -84,9 +112,15 @@ struct text_cursor {
                 if (e < 1000) e = e * 10 + (*p - '0');
             scale += down ? -e : e;
         }
-        if (digits > 19 || !exact_decimal(mantissa, scale, out)) return false;
-        if (negative) out = -out;
-        at = p;
+        out.end = p;
+        out.mantissa = mantissa;
+        out.scale = scale;
+        out.digits = digits;
+        return true;
+    }
+    static bool exact(const number_text& n, double& out) noexcept {
+        if (n.digits > 19 || !exact_decimal(n.mantissa, n.scale, out)) return false;
+        if (*n.begin == '-') out = -out;
         return true;
     }
 };
