@@ -84,13 +84,15 @@ static_assert(trial_sink<dataset_sink>);
 namespace detail {
 
 /// Fills `builder` from files that are read in parallel, with the result of a sequential reading.
-/// `read(sink_of) -> result<vector<log_file_report>>` reads the files; `sink_of(i)` is the sink for `paths[i]`.
+/// `read(sink_of) -> result<vector<log_file_report>>` reads the files; `sink_of(i)` is the sink for `paths[i]`. The source of its records is
+/// `source_of(paths[i])`.
 template <class Read>
-[[nodiscard]] result<std::vector<log_file_report>> read_into_builder(std::span<const std::string> paths, dataset_builder& builder, const Read& read) {
+[[nodiscard]] result<std::vector<log_file_report>> read_into_builder(std::span<const std::string> paths, dataset_builder& builder, const Read& read,
+                                                                     std::string_view (*source_of)(std::string_view) = source_name) {
     std::vector<dataset_builder> parts(paths.size());
     std::vector<dataset_sink> sinks;
     sinks.reserve(paths.size());
-    for (std::size_t i = 0; i < paths.size(); ++i) sinks.emplace_back(parts[i], source_name(paths[i]));
+    for (std::size_t i = 0; i < paths.size(); ++i) sinks.emplace_back(parts[i], source_of(paths[i]));
     result<std::vector<log_file_report>> reports = read([&](std::size_t i) -> dataset_sink& { return sinks[i]; });
     if (!reports) return reports;
     for (auto& part : parts)

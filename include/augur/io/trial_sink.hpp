@@ -4,7 +4,7 @@
 
 /// @file
 /// Concept of a receiver of the trials of a log: of ansor_log_reader (io/ansor_log.hpp), autotvm_log_reader (io/autotvm_log.hpp) and
-/// meta_schedule_reader (io/meta_schedule_log.hpp).
+/// meta_schedule_log_reader (io/meta_schedule_log.hpp).
 
 #include <concepts>
 #include <cstdint>

@@ -6,7 +6,6 @@
 /// Line parser of io/autotvm_log.hpp, which parses each distinct task and knob of a log once.
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +17,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
+#include <augur/io/detail/next_bracket.hpp>
 #include <augur/io/detail/task_cache.hpp>
 #include <augur/io/detail/text_cache.hpp>
 #include <augur/io/detail/text_cursor.hpp>
@@ -30,17 +30,6 @@
 #include <augur/schedule/autotvm_config_json.hpp>
 
 namespace augur::inline v0::detail {
-
-/// First bracket of either kind in [at, end); `end` if there is none.   pre: eight bytes after `end` are readable
-inline const char* next_bracket(const char* at, const char* const end) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101ULL;
-    for (; at < end; at += 8) {
-        const std::uint64_t word = eight_bytes(at);
-        const std::uint64_t found = zero_bytes(word ^ (ones * '[')) | zero_bytes(word ^ (ones * ']'));
-        if (found != 0) return (std::min)(at + (std::countr_zero(found) >> 3U), end);
-    }
-    return end;
-}
 
 /// Probable end of the knob that begins at `at`; null if there is none. A bracket in a name makes it wrong: the caller looks the text up in the cache,
 /// so that a wrong guess costs only time.   pre: eight bytes after `end` are readable
