@@ -6,6 +6,7 @@
 /// Line parser of io/meta_schedule_log.hpp, which parses each distinct task and instruction of a database once.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,33 @@
 #include <augur/schedule/meta_schedule_trace_json.hpp>
 
 namespace augur::inline v0::detail {
+
+/// End of the instruction that begins at `at` if it has no list in a list, and the hash of its text; null if there is none. The caller looks the text
+/// up in the cache, so that a wrong guess costs only time.   pre: 16 bytes after `line_end` are readable
+struct instruction_guess {
+    const char* end = nullptr;
+    std::uint64_t hash = 0;
+
+    instruction_guess(const char* const at, const char* const line_end) noexcept {
+        constexpr std::uint64_t closing = 0x0101010101010101ULL * ']';
+        word_hash words;
+        const char* const farthest = at + (std::min)(line_end - at, static_cast<std::ptrdiff_t>(text_cache::longest));
+        for (const char* p = at; p < farthest; p += 8) {
+            const std::uint64_t word = eight_bytes(p);
+            const std::uint64_t found = zero_bytes((word ^ closing) | (eight_bytes(p + 1) ^ closing)); // `]]`
+            if (found == 0) {
+                words.add(word);
+                continue;
+            }
+            const char* const last = p + (std::countr_zero(found) >> 3U) + 2;
+            if (last > line_end) return;
+            end = last;
+            for (; end - p >= 8; p += 8) words.add(eight_bytes(p));
+            hash = words.finish(eight_bytes(p), static_cast<std::size_t>(end - p));
+            return;
+        }
+    }
+};
 
 /// Parser of the lines of database_tuning_record.json. It caches tasks and instructions, each with its decision, by their text.
 template <trial_sink<meta_schedule_trace> K>
@@ -63,6 +91,7 @@ private:
     /// Texts of an instruction and of its decision; the latter is empty if there is none.
     struct instruction_text {
         std::string_view instruction, decision;
+        std::uint32_t known = text_cache::none; ///< number of the instruction in instruction_texts_
     };
     /// Instruction to give to the sink after the whole line was parsed.
     struct new_instruction {
@@ -100,7 +129,20 @@ private:
         texts_.clear();
         if (at.eat(']')) return true;
         do {
-            if (texts_.size() == most_instructions_ || !bracketed(at, end, texts_.emplace_back().instruction)) return false;
+            while (*at.at == ' ') ++at.at;
+            if (texts_.size() == most_instructions_) return false;
+            instruction_text& made = texts_.emplace_back();
+            const instruction_guess guess(at.at, end);
+            if (guess.end != nullptr) {
+                made.instruction = {at.at, static_cast<std::size_t>(guess.end - at.at)};
+                made.known = instruction_texts_.find(guess.hash, made.instruction);
+            }
+            if (made.known != text_cache::none) {
+                at.at = guess.end;
+            } else {
+                if (!bracketed(at, end, made.instruction)) return false;
+                made.known = instruction_texts_.find(hash_words(made.instruction), made.instruction);
+            }
         } while (at.eat(','));
         return at.eat(']');
     }
@@ -138,21 +180,29 @@ private:
         return true;
     }
 
-    /// Key of an instruction in the cache: its text and that of its decision. The view is valid until the next call.
-    std::string_view cache_key(const instruction_text& text) {
-        if (text.decision.empty()) return text.instruction;
-        key_.assign(text.instruction).append(text.decision);
+    /// Key of an instruction with its decision in the cache. The view is valid until the next call.
+    std::string_view decided_key(std::uint32_t instruction, std::string_view decision) {
+        key_.clear();
+        append_number(key_, instruction);
+        key_.append(decision.starts_with('[') ? "" : " ").append(decision);
         const std::size_t size = key_.size();
         key_.append(8, '\0'); // hash_words reads beyond the text
         return std::string_view(key_).substr(0, size);
+    }
+
+    /// Number that the sink returned for an instruction, or `none`.
+    std::uint32_t find_instruction(const instruction_text& text) {
+        if (text.known == text_cache::none) return text_cache::none;
+        if (text.decision.empty()) return undecided_[text.known];
+        const std::string_view key = decided_key(text.known, text.decision);
+        return decided_texts_.find(hash_words(key), key);
     }
 
     bool find_instructions() {
         ids_.clear();
         new_instructions_.clear();
         for (const instruction_text& text : texts_) {
-            const std::string_view key = cache_key(text);
-            const auto known = instruction_texts_.find(hash_words(key), key);
+            const std::uint32_t known = find_instruction(text);
             if (known == text_cache::none) {
                 new_instruction made{ids_.size(), {}};
                 trace_instruction& parsed = made.trace.instructions.emplace_back();
@@ -188,10 +238,29 @@ private:
     bool commit() {
         for (const new_instruction& made : new_instructions_) {
             const std::uint32_t number = ids_[made.place] = sink_->step(made.trace);
-            const std::string_view key = cache_key(texts_[made.place]);
-            if (number != text_cache::none) instruction_texts_.insert(hash_words(key), key, number);
+            if (number != text_cache::none) remember(texts_[made.place], number);
         }
         return true;
+    }
+    void remember(const instruction_text& text, std::uint32_t number) {
+        if (undecided_.size() > most_instruction_texts) { // the caches dropped texts whose numbers remain here
+            undecided_.clear();
+            instruction_texts_.clear();
+            decided_texts_.clear();
+        }
+        const auto hash = hash_words(text.instruction);
+        auto instruction = instruction_texts_.find(hash, text.instruction);
+        if (instruction == text_cache::none) {
+            instruction = static_cast<std::uint32_t>(undecided_.size());
+            undecided_.push_back(text_cache::none);
+            instruction_texts_.insert(hash, text.instruction, instruction);
+        }
+        if (text.decision.empty()) {
+            undecided_[instruction] = number;
+            return;
+        }
+        const std::string_view key = decided_key(instruction, text.decision);
+        decided_texts_.insert(hash_words(key), key, number);
     }
 
     /// Parses a line with the general parser.
@@ -222,14 +291,18 @@ private:
         return true;
     }
 
+    static constexpr std::size_t most_instruction_texts = std::size_t{1} << 20U;
+
     K* sink_;
     json_limits limits_, instruction_limits_, decision_limits_;
     std::size_t most_instructions_;
     std::string name_;
     std::optional<std::vector<std::string>> workloads_;
     task_cache tasks_;
-    text_cache instruction_texts_;
-    known_task task_; ///< of the record parsed last, as the members below
+    text_cache instruction_texts_;         ///< numbers are indices of undecided_
+    std::vector<std::uint32_t> undecided_; ///< the sink's number of an instruction without a decision, or `none`
+    text_cache decided_texts_;             ///< the sink's numbers of instructions with their decisions; see decided_key
+    known_task task_;                      ///< of the record parsed last, as the members below
     std::vector<std::uint32_t> ids_;
     measurement measured_;
     std::vector<instruction_text> texts_;
