@@ -3,18 +3,17 @@
 // The other readers get the same lines and look tasks and steps up in the same cache by their text; they check less of each line than augur does.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <benchmark/benchmark.h>
+
+#include "log_parse.hpp"
 
 #if __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>
@@ -24,6 +23,8 @@
 #endif
 
 namespace {
+
+using log_parse::counting_sink, log_parse::extraction, log_parse::log_text, log_parse::mean, log_parse::memory_source, log_parse::other_memory;
 
 /// A tuning log as Ansor writes it, twenty tasks in rounds of 64 trials: tile sizes are drawn, the rest of a schedule belongs to its sketch.
 std::string generated_log() {
@@ -65,100 +66,24 @@ std::string generated_log() {
     return text;
 }
 
-struct log_text {
-    std::string name, text;
-};
-/// A real log where there is one ($AUGUR_DATA, or beside the checkout), else a generated one.
+/// A real log where there is one, else a generated one.
 const log_text& input() {
     static const log_text log = [] {
-        const char* const named = std::getenv("AUGUR_DATA");
-        const std::filesystem::path data = named != nullptr ? named : std::filesystem::path(AUGUR_TEST_DIR) / "../../shared/data";
-        const auto path = data / "ansor-x86-24core/resnet_50.jsonl.gz";
-        std::string text;
-        if (auto source = augur::byte_source::open(path.string())) {
-            std::vector<char> block(1U << 20U);
-            for (auto got = source->read(block.data(), block.size()); got && *got > 0; got = source->read(block.data(), block.size()))
-                text.append(block.data(), *got);
-        }
+        std::string text = log_parse::data_file("ansor-x86-24core/resnet_50.jsonl.gz");
         return text.empty() ? log_text{"generated", generated_log()} : log_text{"resnet_50 of ansor-x86-24core", text};
     }();
     return log;
 }
 
-/// What is taken from the log, in a form that two readers can be compared by.
-struct extraction {
-    std::uint64_t records = 0, steps = 0, errors = 0;
-    double costs = 0;
-    void add(std::uint64_t n_steps, double mean, bool failed) {
-        ++records;
-        steps += n_steps;
-        errors += failed ? 1 : 0;
-        costs += failed ? 0 : mean;
-    }
-};
-
-/// Bytes in memory as a source.
-struct memory_source {
-    std::string_view rest;
-    augur::result<std::size_t> read(char* into, std::size_t most) {
-        const auto n = (std::min)(most, rest.size());
-        std::memcpy(into, rest.data(), n);
-        rest.remove_prefix(n);
-        return n;
-    }
-};
-
-double mean(const std::vector<double>& costs) {
-    double sum = 0;
-    for (const double c : costs) sum += c;
-    return sum / static_cast<double>(costs.size());
-}
-
-struct counting_sink {
-    extraction seen;
-    std::uint32_t tasks = 0, kinds = 0;
-    std::uint32_t task(const augur::logged_task&) { return tasks++; }
-    std::uint32_t step(const augur::step_list&) { return kinds++; }
-    augur::result<void> add(const augur::record_view& trial) {
-        seen.add(trial.steps.size(), trial.measured.ok() ? mean(trial.measured.seconds) : 0, !trial.measured.ok());
-        benchmark::DoNotOptimize(trial.steps.data());
-        return {};
-    }
-};
-
 extraction by_augur() {
-    counting_sink sink;
+    counting_sink<augur::step_list> sink;
     memory_source source{input().text};
-    augur::ansor_log_reader<counting_sink> reader("log", sink);
+    augur::ansor_log_reader<counting_sink<augur::step_list>> reader("log", sink);
     if (!reader.read(source) || reader.summary().bad > 0) return {};
     return sink.seen;
 }
 
-void report(benchmark::State& state, extraction (*read)()) {
-    const extraction expected = by_augur();
-    for (auto _ : state) {
-        const extraction seen = read();
-        if (seen.records != expected.records || seen.steps != expected.steps || seen.errors != expected.errors || seen.costs != expected.costs)
-            return state.SkipWithError("the readers do not agree");
-    }
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(expected.records)); // items_per_second = records/s
-    state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(input().text.size()));
-    state.SetLabel(input().name);
-}
-
-/// What the other readers keep: tasks and steps by their text, in the cache that augur uses itself.
-struct other_memory {
-    augur::detail::text_cache tasks, steps;
-    std::uint32_t next = 0;
-    std::vector<std::uint32_t> ids;
-    std::vector<double> costs;
-    std::uint32_t lookup(augur::detail::text_cache& cache, std::string_view text) {
-        const auto hash = augur::detail::hash_words(text);
-        auto id = cache.find(hash, text);
-        if (id == augur::detail::text_cache::none) cache.insert(hash, text, id = next++);
-        return id;
-    }
-};
+void report(benchmark::State& state, extraction (*read)()) { log_parse::report(state, input(), by_augur(), read); }
 
 #ifdef AUGUR_TEST_SIMDJSON
 /// False when the line is not what it should be.
@@ -234,15 +159,9 @@ extraction by_nlohmann() {
         const auto line = nlohmann::json::parse(rest.substr(0, size), nullptr, false);
         rest.remove_prefix((std::min)(size + 1, rest.size()));
         if (line.is_discarded()) return {};
-        const auto keep = [&](augur::detail::text_cache& cache, const nlohmann::json& value) {
-            text = value.dump();
-            const std::size_t length = text.size();
-            text.append(16, ' ');
-            return memory.lookup(cache, std::string_view(text).substr(0, length));
-        };
-        benchmark::DoNotOptimize(keep(memory.tasks, line["i"][0]));
+        benchmark::DoNotOptimize(memory.lookup_dump(memory.tasks, text, line["i"][0]));
         memory.ids.clear();
-        for (const auto& step : line["i"][1][1]) memory.ids.push_back(keep(memory.steps, step));
+        for (const auto& step : line["i"][1][1]) memory.ids.push_back(memory.lookup_dump(memory.steps, text, step));
         memory.costs = line["r"][0].get<std::vector<double>>();
         seen.add(memory.ids.size(), mean(memory.costs), line["r"][1].get<std::int64_t>() != 0);
     }
