@@ -284,7 +284,9 @@ TEST_CASE("autotvm_log: real logs" MAY_SKIP) {
                                                                               {"x86_i7_3770.resnet-18", {41374, 23}}};
     serial_executor executor;
     std::size_t records = 0, numbered = 0;
-    for (const auto& [name, counts] : expected) {
+    for (const auto& file : expected) {
+        const std::string& name = file.first;
+        const auto& counts = file.second;
         CAPTURE(name);
         const std::vector<std::string> paths{(folder / (name + ".jsonl.gz")).string()};
         dataset_builder builder;

@@ -52,7 +52,7 @@ template <bulk_executor E, class ReadOne>
     std::mutex one_at_a_time;
     if (options.on_bad_line)
         options.on_bad_line = [&one_at_a_time, tell = std::move(options.on_bad_line)](const bad_line& bad) {
-            const std::scoped_lock lock(one_at_a_time);
+            const std::scoped_lock<std::mutex> lock(one_at_a_time);
             tell(bad);
         };
     executor.bulk(paths.size(), [&](std::size_t i) {

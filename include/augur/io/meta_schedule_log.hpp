@@ -22,6 +22,7 @@
 #include <augur/core/executor.hpp>
 #include <augur/core/json.hpp>
 #include <augur/dataset/builder.hpp>
+#include <augur/io/byte_source.hpp>
 #include <augur/io/dataset_sink.hpp>
 #include <augur/io/detail/buffered_lines.hpp>
 #include <augur/io/detail/meta_schedule_line_parser.hpp>
@@ -82,8 +83,9 @@ struct workload_parser {
     };
     json_limits limits = options.limits;
     limits.string = limits.document; // a module with constants is one long string
-    detail::single_line_records records(path, options, detail::workload_parser{&hashes, limits, {}, {}});
-    detail::buffered_lines lines(std::move(records), limits.document, std::size_t{1} << 18U);
+    using records = detail::single_line_records<detail::workload_parser>;
+    detail::buffered_lines<records> lines(records(path, options, detail::workload_parser{&hashes, limits, {}, {}}), limits.document,
+                                          std::size_t{1} << 18U);
     if (auto done = lines.read(*source, [] { return false; }); !done) return done.error();
     if (lines.records().summary().bad > 0) return first_bad;
     return hashes;
