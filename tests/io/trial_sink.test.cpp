@@ -6,6 +6,7 @@
 #include <string>
 
 #include <augur/io/ansor_log.hpp>
+#include <augur/schedule/autotvm_config.hpp>
 #include <doctest/doctest.h>
 
 #include "lines.hpp"
@@ -36,7 +37,14 @@ struct wide_numbers : archetype {
     std::uint64_t step(const step_list&) { return 9; }
 };
 
+struct of_knobs { // a sink of another schedule type
+    std::uint32_t task(const logged_task&);
+    std::uint32_t step(const autotvm_config&);
+    result<void> add(const record_view&);
+};
+
 static_assert(trial_sink<archetype>);
+static_assert(trial_sink<of_knobs, autotvm_config> && !trial_sink<of_knobs> && !trial_sink<archetype, autotvm_config>);
 static_assert(!trial_sink<no_result> && !trial_sink<wide_numbers> && !trial_sink<const archetype> && !trial_sink<int>);
 
 } // namespace
