@@ -74,6 +74,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         s.work = examples::draw_kernels(w.kernels, w.drawn_by);
     }
     s.resume = true;
+    s.take_over = false; // models are compared on one machine
     s.search.even = true;
     return true;
 }
@@ -83,9 +84,9 @@ std::string settings_of(const augur::session& s) {
     std::string out;
     const auto& o = s.options();
     const auto add = [&](const std::string& name, const std::string& value) { out += name + " " + value + "\n"; };
-    add("processor", s.host().cpu_name);
+    add("platform", augur::to_text(s.made_with().machine));
     add("machine", o.machine);
-    add("compiler", s.made_with().compiler + " " + s.made_with().flags);
+    add("compiler", s.made_with().machine.compiler + " " + s.made_with().flags);
     add("threads", std::to_string(s.report().threads));
     add("candidates", std::to_string(o.search.trials) + " in rounds of " + std::to_string(o.search.round_size()));
     add("population", std::to_string(o.search.population));

@@ -107,7 +107,7 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     options.round = 10;
     augur::tuner tuner(tasks, spaces, strategies, options);
     my_runner runner;
-    const augur::toolchain made_with{"mycc 1.0", "-O3"}; // latencies of others would not count
+    const augur::toolchain made_with(augur::identify(augur::detect_machine(), "", 1, "mycc 1.0"), "-O3"); // latencies of others would not count
     std::optional<augur::tuning_log<plan>> log;
     augur::tuning_hooks<plan, kernel> hooks; // none is needed
     if (argc > 1) {

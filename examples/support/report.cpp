@@ -20,11 +20,19 @@
 
 namespace examples {
 
+bool measured_elsewhere(const augur::session_report& s) {
+    return std::any_of(s.kernels.begin(), s.kernels.end(), [](const augur::kernel_report& k) { return k.elsewhere.has_value(); });
+}
+
+std::string machine_of(const augur::kernel_report& k) { return k.elsewhere ? augur::machine_label(*k.elsewhere) : "this one"; }
+
 std::vector<std::vector<std::string>> result_table(const augur::session_report& s) {
     const auto& searches = s.searches;
     std::vector<std::vector<std::string>> rows{{"kernel", "uses", "naive ms", "untuned ms"}};
     for (std::size_t k = 0; k + 1 < searches.size(); ++k) rows[0].push_back(searches[k].name + " ms");
     for (const char* name : {"tuned ms", "speed-up", "GFLOP/s", "of limit"}) rows[0].emplace_back(name);
+    const bool machines = measured_elsewhere(s);
+    if (machines) rows[0].emplace_back("machine");
     const auto times = [](double slow, double fast) { return slow > 0 && fast > 0 && std::isfinite(fast) ? text_of("%.1fx", slow / fast) : "-"; };
     std::vector<double> total(searches.size());
     double naive = 0, untuned = 0, flops = 0, least = 0;
@@ -40,6 +48,7 @@ std::vector<std::vector<std::string>> result_table(const augur::session_report& 
         row.push_back(times(b.naive, tuned));
         row.push_back(std::isfinite(tuned) && b.flops > 0 ? text_of("%.1f", b.flops / tuned * 1e-9) : "-");
         row.push_back(std::isfinite(tuned) && b.limit > 0 ? text_of("%.0f%% %-4s", 100 * b.limit / tuned, std::string(b.bound_name()).c_str()) : "-");
+        if (machines) row.push_back(machine_of(b));
         add(naive, b.uses, b.naive);
         add(untuned, b.uses, b.untuned);
         add(least, b.uses, b.limit);
@@ -51,6 +60,7 @@ std::vector<std::vector<std::string>> result_table(const augur::session_report& 
     row.push_back(std::isfinite(naive) ? times(naive, tuned) : "-");
     row.push_back(std::isfinite(tuned) ? text_of("%.1f", flops / tuned * 1e-9) : "-");
     row.push_back(std::isfinite(tuned) && std::isfinite(least) ? text_of("%.0f%%     ", 100 * least / tuned) : "-");
+    if (machines) row.emplace_back("several");
     return rows;
 }
 
@@ -58,10 +68,11 @@ std::vector<std::vector<std::string>> result_table(const augur::session_report& 
 std::vector<std::pair<std::string, std::string>> facts_of(const augur::session_report& s) {
     std::vector<std::pair<std::string, std::string>> facts;
     const auto& made = s.made_with;
-    facts.emplace_back("machine", s.host.cpu_name + ", " + std::to_string(s.host.processors) + " processors, vectors of " +
-                                      std::to_string(s.host.vector_bytes * 8) + " bits");
-    facts.emplace_back("ISA level", std::string(to_string(s.options.compiler.isa)));
-    facts.emplace_back("compiler", made.compiler);
+    facts.emplace_back("machine", made.machine.model_name + " (" + made.machine.vendor + " " + made.machine.family + "/" + made.machine.model +
+                                      "), " + std::to_string(s.host.processors) + " processors, vectors of " +
+                                      std::to_string(s.host.vector_bytes * 8) + " bits, " + made.machine.caches);
+    facts.emplace_back("ISA level", std::string(to_string(s.options.compiler.isa)) + ", code of " + made.machine.isa);
+    facts.emplace_back("compiler", made.machine.compiler);
     facts.emplace_back("flags", made.flags);
     facts.emplace_back("threads", std::to_string(s.threads));
     if (s.roofline.flops_all > 0)

@@ -19,6 +19,11 @@ namespace examples {
 /// The table: a header, a row per kernel, the network. The last search is the tuned one; the others are compared with it.
 [[nodiscard]] std::vector<std::vector<std::string>> result_table(const augur::session_report& s);
 
+/// Whether a kernel has its latencies from the log of another machine. The table then has a column for the machines.
+[[nodiscard]] bool measured_elsewhere(const augur::session_report& s);
+/// The machine of a kernel's row.
+[[nodiscard]] std::string machine_of(const augur::kernel_report& k);
+
 /// Where it ran, what compiled it, and what was asked for: name and text.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts_of(const augur::session_report& s);
 

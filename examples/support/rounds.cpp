@@ -144,6 +144,7 @@ augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, co
     std::vector<contest> all(s.tasks().size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& b = s.report().kernels[i];
+        if (b.elsewhere) continue; // all its latencies are of that machine
         const auto& k = s.tasks()[i].workload();
         const bool product =
             k.kind() == augur::kernel_kind::dense && k.fused().empty() && k["m"] == blas_extent && k["n"] == blas_extent && k["k"] == blas_extent;

@@ -9,6 +9,7 @@
 
 #include "flags.hpp"
 #include "program.hpp"
+#include "report.hpp"
 #include "rounds.hpp"
 #include "session.hpp"
 
@@ -143,10 +144,18 @@ int run(augur::session_options options, int rounds, bool strict) {
 
     std::vector<std::vector<std::string>> rows{
         {"kernel", "naive ms", "tuned ms", "x naive", "GFLOP/s", "limit", "share", "quartiles", "rounds", "of all", "class"}};
+    const bool machines = examples::measured_elsewhere(report);
+    if (machines) rows[0].emplace_back("machine");
     const auto percent = [](double x) { return examples::text_of("%.1f %%", 100 * x); };
     for (std::size_t i = 0; i < report.kernels.size(); ++i) {
         const auto& b = report.kernels[i];
         const auto& c = (*compared)[i];
+        const std::string class_name = class_of_kernel[i] != nullptr ? class_of_kernel[i]->name : "";
+        if (b.elsewhere) { // its limit and its share would be of this machine
+            rows.push_back({b.label, "-", examples::milliseconds(found.best_latency[i]), "-", "-", "-", "-", "-", "-", "-", class_name,
+                            examples::machine_of(b)});
+            continue;
+        }
         const auto of_limit = [&](double amount) { return c.limit > 0 ? examples::text_of("%.1f", amount / c.limit * 1e-9) : "-"; };
         rows.push_back({b.label, examples::milliseconds(b.naive), examples::milliseconds(c.seconds), examples::text_of("%.0f", b.naive / c.seconds),
                         examples::text_of("%.1f", b.flops / c.seconds * 1e-9),
@@ -155,8 +164,8 @@ int run(augur::session_options options, int rounds, bool strict) {
                         : c.against == examples::rival::function
                             ? std::string(b.bound_name()) + " " + of_limit(session->tasks()[i].dag()->evaluations(b.function))
                             : "FMA " + of_limit(b.needed_flops),
-                        percent(c.share), percent(c.low) + " to " + percent(c.high), std::to_string(c.counted), percent(c.all),
-                        class_of_kernel[i] != nullptr ? class_of_kernel[i]->name : ""});
+                        percent(c.share), percent(c.low) + " to " + percent(c.high), std::to_string(c.counted), percent(c.all), class_name});
+        if (machines) rows.back().push_back(examples::machine_of(b));
     }
     std::printf("\n%s\n", examples::table_text(rows).c_str());
     std::printf("limit: GFLOP/s, GB/s or 10^9 evaluations a second. A visit takes the fastest of fifteen windows of 3 ms; %d rounds of limit, "

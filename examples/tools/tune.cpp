@@ -51,7 +51,10 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "other kernels and learn on, or TLP learning from\nweights; default tlp",
         model);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
-    flags.add_text("known", "FILE", "log of other kernels on this machine (--collect writes one), for --model nest", s.known);
+    flags.add_text(
+        "known", "FILE",
+        "log of other kernels (--collect writes one), for --model nest; records of other machines, threads,\ncompilers or flags are skipped",
+        s.known);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
@@ -60,7 +63,10 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                      1'000'000);
     flags.add_number("collect", "N", "only measure N random candidates a kernel into the log, e.g. to train a model", collect, 1, 1'000'000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
-    flags.add_switch("resume", "go on with the log: nothing in it is measured again", s.resume);
+    flags.add_switch("resume",
+                     "go on with the log: nothing in it is measured again. Kernels that another machine has finished keep\nits records, its "
+                     "unfinished ones start anew",
+                     s.resume);
     flags.add_text("report", "FILE", "write an HTML report with tuning curves", out.report);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);

@@ -84,6 +84,7 @@ inline std::string spell(const dataset& data) {
         ((text += task.key) += " ") += task.target;
         for (const auto n : task.hardware) (text += " ") += std::to_string(n);
         for (const auto s : task.sources) (text += " ") += data.source(s);
+        (text += " ") += task.machine;
         text += "\n";
         for (auto r = task.first; r < task.last; ++r) {
             text += std::to_string(std::bit_cast<std::uint64_t>(data.seconds(r))) + " " + std::string(to_string(data.status(r))) + " ";

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/dataset/file.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,6 +99,82 @@ TEST_CASE("dataset_file: what was written is mapped, and hashes the same whereve
     REQUIRE(intern(table, step_list{{annotate_step{999, 0, {}}}}, ids));
     CHECK(table.size() == data.primitives().size() + 1);
     CHECK(mapped->primitives().size() == data.primitives().size());
+}
+
+TEST_CASE("dataset_file: machines of tasks; a set without them is a file of version 2, which says unknown") {
+    const logs::folder folder;
+    const std::string path = folder / "set";
+    const machine_identity zen5{"AuthenticAMD", "26", "2", "AMD EPYC", "x86-64-v4", "2", "L1 48K, L2 1M", "cc 12"};
+    auto sapphire_rapids = zen5;
+    sapphire_rapids.vendor = "GenuineIntel";
+    sapphire_rapids.family = "6";
+    sapphire_rapids.model = "143";
+    const auto version = [&] {
+        detail::dataset_head head;
+        std::memcpy(&head, logs::read(path).data(), sizeof head);
+        return head.version;
+    };
+    const auto collect = [&](std::span<const machine_identity> machines, std::size_t parts) {
+        dataset_builder whole;
+        const auto all = make(300, 1, 4, 5);
+        for (std::size_t part = 0; part < parts; ++part) {
+            dataset_builder builder;
+            for (std::size_t i = part * all.size() / parts; i < (part + 1) * all.size() / parts; ++i) {
+                const auto t = builder.task(all[i].key, all[i].target, all[i].hardware);
+                REQUIRE(t);
+                const auto on = builder.on(*t, machines[i % machines.size()]);
+                REQUIRE(on);
+                CHECK(builder.on(*on, machines[i % machines.size()]).operator*() == *on);
+                REQUIRE(builder.add(*on, builder.source("s"), all[i].schedule, all[i].measured));
+            }
+            REQUIRE(whole.merge(std::move(builder)));
+        }
+        return std::move(whole).finish();
+    };
+    const std::array<machine_identity, 3> machines{machine_identity{}, zen5, sapphire_rapids};
+    const auto data = collect(machines, 1);
+    REQUIRE(data.tasks() == 3); // one kernel, one target, three platforms
+    for (std::size_t t = 0; t < 3; ++t) {
+        CHECK(data.task(t).key == data.task(0).key);
+        const auto read = parse_machine_identity(data.task(t).machine);
+        REQUIRE(read);
+        CHECK(*read == machines[t]);
+    }
+    const auto written = write_dataset(path, data);
+    REQUIRE(written);
+    CHECK(version() == 3);
+    CHECK(content_hash(collect(machines, 4)) == *written);
+    const auto mapped = map_dataset(path, {*written, {}});
+    REQUIRE(mapped);
+    CHECK(spell(*mapped) == spell(data));
+    const std::string bytes = logs::read(path);
+    REQUIRE(write_dataset(path, *mapped));
+    CHECK(logs::read(path) == bytes);
+
+    const auto refused = [&](std::string changed, const char* what) { // behind valid hashes
+        logs::write(path, changed);
+        const auto read = map_dataset(path);
+        REQUIRE_FALSE(read);
+        CHECK(read.error().detail.find(what) != std::string::npos);
+    };
+    const auto keep = [](detail::dataset_head&) {};
+    std::string wrong = bytes;
+    wrong[wrong.size() - 12] = 99; // the machine of the second task: three indices and four bytes of padding end the file
+    refused(resealed(wrong, keep), "expected the number of a name below");
+    refused(resealed(bytes, [](auto& h) { h.version = 2; }), "expected schema");
+    refused(bytes.substr(0, bytes.size() - 8), "expected");
+    refused(resealed(bytes.substr(0, bytes.size() - 8), [](auto& h) { h.size -= 8; }), "do not add up");
+
+    const std::array<machine_identity, 1> unknown{};
+    const auto plain = collect(unknown, 2);
+    REQUIRE(write_dataset(path, plain));
+    CHECK(version() == 2);
+    const auto old = map_dataset(path);
+    REQUIRE(old);
+    REQUIRE(old->tasks() == 1);
+    CHECK(old->task(0).machine == "{}");
+    CHECK(*parse_machine_identity(old->task(0).machine) == machine_identity{});
+    CHECK(content_hash(build(make(300, 1, 4, 5))) != content_hash(data));
 }
 
 TEST_CASE("dataset_file: a set of nothing, and one of a schedule without steps") {

@@ -33,7 +33,9 @@ dataset_builder by_strict_reader(const std::vector<std::string>& paths) {
         for (auto more = reader.next(record); more && *more; more = reader.next(record)) {
             const auto task = builder.task(record.task.workload_key, record.task.target, record.task.hardware);
             REQUIRE(task);
-            REQUIRE(builder.add(*task, source, record.schedule, record.measured));
+            const auto on = builder.on(*task, record.machine);
+            REQUIRE(on);
+            REQUIRE(builder.add(*on, source, record.schedule, record.measured));
         }
     }
     return builder;
@@ -48,6 +50,7 @@ std::string words(const dataset& data, std::size_t stride = 1) {
         text.append(task.key).append(" ").append(task.target);
         for (const auto n : task.hardware) append_number(text += " ", n);
         for (const auto s : task.sources) text.append(" ").append(data.source(s));
+        text.append(" ").append(task.machine);
         append_number(text += " ", task.first);
         append_number(text += " ", task.last);
         text += "\n";
@@ -80,7 +83,10 @@ TEST_CASE("ansor_dataset: any number of threads gives the data set that the stri
         std::string text = file == 3 ? log_header() : "";
         for (int i = 0; i < 200; ++i) {
             const auto n = static_cast<std::int64_t>(rng.below(40)) + 5 * file;
-            text += file == 3 ? to_text(logs::record(n)) : tvm_line(n);
+            auto ours = logs::record(n);
+            if (i % 3 == 1) ours.machine.threads = "4"; // two machines, and records that say nothing
+            if (i % 3 == 2) ours.machine = {};
+            text += file == 3 ? to_text(ours) : tvm_line(n);
         }
         paths.push_back(tmp / ("net" + std::to_string(file) + ".json").c_str());
         logs::write(paths.back(), text);

@@ -60,7 +60,7 @@ struct sink {
         for (const auto n : trial.steps) config.knobs.push_back(knobs.at(n));
         CHECK(trial.task == tasks.at(trial.task_number));
         CHECK(trial.version == "0.2");
-        seen.records.push_back(words(trial.task, config, trial.measured, trial.compiler));
+        seen.records.push_back(words(trial.task, config, trial.measured, trial.machine.compiler));
         return {};
     }
 };
@@ -91,7 +91,7 @@ account by_lines(const std::string& text) {
         if (line.empty() || line.front() == '#') continue;
         const auto parsed = parse_autotvm_line(line, {}, number);
         if (parsed) {
-            const std::string compiler = parsed->tvm_version.empty() ? "" : "TVM " + parsed->tvm_version;
+            const std::string compiler = parsed->tvm_version.empty() ? "unknown" : "TVM " + parsed->tvm_version;
             seen.records.push_back(words(autotvm_task(*parsed), parsed->config, autotvm_measurement(*parsed), compiler));
             continue;
         }

@@ -89,7 +89,7 @@ struct lockstep_sink {
             equal_steps = t.steps[i] < steps.size() && steps[t.steps[i]] == record.schedule.steps[i];
         if (!equal_steps) differ("steps");
         if (!equal(t.measured, record.measured)) differ("measurement");
-        if (t.compiler != record.compiler || t.flags != record.flags) differ("compiler or flags");
+        if (t.machine != record.machine || t.flags != record.flags) differ("machine or flags");
         if (t.version != record.version || t.sequence != record.sequence || t.foreign != record.foreign) differ("version, sequence or foreign");
         return {};
     }

@@ -74,7 +74,7 @@ void write_log() {
             r.measured.packing_seconds = 1e-5;
             r.measured.max_error = 0.03125;
             r.measured.timestamp = 1700000000;
-            r.compiler = "a compiler 1.0";
+            r.machine.compiler = "a compiler 1.0";
             r.flags = "-O3 -march=native";
             REQUIRE(log.append(r));
         }
@@ -154,7 +154,7 @@ TEST_CASE("0.1: a log with remarks is read, resumed and continued; a data set fi
     CHECK(records[0].task.workload_key == pins::problem(pins::kernels[0]).task.key());
     CHECK(records[11].task.workload_key == "[\"conv2d_nhwc_bias_add_relu6\", 1, 28, 28, 32, 48, 3, 1, 1, 1, 1]");
     CHECK(records[3].task.target == "c -keys=cpu -mcpu=native");
-    CHECK(records[3].compiler == "a compiler 1.0");
+    CHECK(records[3].machine.compiler == "a compiler 1.0");
     CHECK(records[3].measured.timestamp == 1700000000);
     CHECK(records[3].measured.max_error == 0.03125);
     std::string steps;

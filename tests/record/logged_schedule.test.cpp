@@ -111,7 +111,7 @@ TEST_CASE("logged schedule: a visit that does not begin with a primitive is refu
     const logs::folder tmp;
     auto writer = augur::log_writer::open(tmp / "a.log", augur::durability::none);
     REQUIRE(writer);
-    augur::log_sink sink(*writer, {"cc", "-O2"});
+    augur::log_sink sink(*writer, {logs::compiled_by("cc"), "-O2"});
     augur::measurement m;
     m.status = augur::outcome::ok;
     m.seconds = {1e-3};

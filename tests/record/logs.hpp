@@ -43,6 +43,13 @@ inline std::string read(const std::string& path) {
 }
 inline void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
 
+/// A machine of which only the compiler is known.
+inline augur::machine_identity compiled_by(const char* compiler) {
+    augur::machine_identity id;
+    id.compiler = compiler;
+    return id;
+}
+
 /// The i-th of many different records, failed ones among them.
 inline augur::record record(std::int64_t i) {
     augur::record r;
@@ -56,7 +63,7 @@ inline augur::record record(std::int64_t i) {
     else r.measured.reason = "signal 11\n\"in\" the kernel";
     r.measured.total_seconds = 0.1 * static_cast<double>(i);
     r.measured.timestamp = 1700000000 + i;
-    r.compiler = "cc 12.2.0";
+    r.machine = {"AuthenticAMD", "26", "2", "AMD EPYC", "x86-64-v4", "8", "L1 48K, L2 1M, L3 32M", "cc 12.2.0"};
     r.flags = "-O3 -march=native";
     r.sequence = i;
     return r;

@@ -9,6 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include <augur/record/log_reader.hpp>
+#include <augur/record/log_writer.hpp>
+
 #include "logs.hpp"
 
 using namespace augur;
@@ -48,7 +51,7 @@ TEST_CASE("record: the first line is TVM's, the second says the rest exactly") {
     CHECK(std::signbit(again->measured.run_cpu_seconds));
     CHECK(again->measured.packing_seconds == r.measured.packing_seconds);
     CHECK(again->sequence == 41);
-    CHECK(again->compiler == r.compiler);
+    CHECK(again->machine == r.machine);
     CHECK(again->flags == r.flags);
     CHECK(!again->foreign);
     CHECK(again->schedule == r.schedule);
@@ -122,4 +125,59 @@ TEST_CASE("record: a comment of another version is refused as such, not misread"
     const auto read = parse_record(line, comment);
     REQUIRE(!read);
     CHECK(read.error().code == errc::version_mismatch);
+}
+
+TEST_CASE("record: a log of version 0.1 knows of the machine the compiler alone, and goes on with records that know it") {
+    const logs::folder tmp;
+    const std::string path = tmp / "old.jsonl";
+    logs::write(path, logs::read(AUGUR_TEST_DIR "/pins/fixtures/log.jsonl"));
+    {
+        auto writer = log_writer::open(path);
+        REQUIRE(writer);
+        REQUIRE(writer->append(logs::record(1)));
+    }
+    CHECK(logs::read(path).starts_with(logs::read(AUGUR_TEST_DIR "/pins/fixtures/log.jsonl")));
+    log_read_options strict;
+    strict.strict = true;
+    auto reader = log_reader::open(path, strict);
+    REQUIRE(reader);
+    std::size_t old = 0, known = 0;
+    for (record r;;) {
+        const auto more = reader->next(r);
+        REQUIRE(more);
+        if (!*more) break;
+        known += r.machine == logs::record(1).machine ? 1U : 0U;
+        old += r.machine == logs::compiled_by("a compiler 1.0") ? 1U : 0U; // all other fields are unknown
+        CHECK_FALSE(r.foreign);
+    }
+    CHECK(old == 12);
+    CHECK(known == 1);
+
+    const std::string cut = logs::read(path).substr(0, 40); // a header that its writer did not finish, of that version too
+    logs::write(path, cut);
+    auto writer = log_writer::open(path);
+    REQUIRE(writer);
+    CHECK(writer->bytes_cut() == 40);
+    CHECK(logs::read(path) == log_header());
+}
+
+TEST_CASE("record: TVM's line does not depend on the machine; a field that is not known is an error that names it") {
+    auto known = logs::record(1), unknown = known;
+    unknown.machine = {};
+    const auto [line, comment] = split(to_text(known));
+    const auto [same_line, other_comment] = split(to_text(unknown));
+    CHECK(line == same_line);
+    CHECK(comment != other_comment);
+    const auto read = parse_record(line, other_comment);
+    REQUIRE(read);
+    CHECK(read->machine == machine_identity{});
+
+    std::string text = to_text(known);
+    text.replace(text.find("\"vendor\""), 8, "\"seller\"");
+    std::string sealed = text.substr(0, text.size() - 1 - detail::crc_tail - detail::crc_key.size());
+    detail::seal(sealed, 0);
+    const auto [other_line, later] = split(sealed);
+    const auto refused = parse_record(other_line, later);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().detail.find("'seller' is not known here") != std::string::npos);
 }

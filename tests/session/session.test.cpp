@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <augur/record/log_reader.hpp>
+#include <augur/record/log_writer.hpp>
 
 namespace {
 
@@ -165,7 +166,8 @@ TEST_CASE("session: the untuned schedule is the first record, no trial, and the 
     const auto all = records(o.log);
     REQUIRE(all.size() == 10);
     for (std::size_t k = 0; k < 2; ++k) // the baselines come before the search
-        CHECK(augur::hash_schedule(all[k].schedule) == augur::hash_schedule(augur::loopnest::untuned_schedule(*session.tasks()[k].dag(), report->threads)));
+        CHECK(augur::hash_schedule(all[k].schedule) ==
+              augur::hash_schedule(augur::loopnest::untuned_schedule(*session.tasks()[k].dag(), report->threads)));
 
     // Resumed: neither the untuned schedules nor the trials are measured or written again.
     s.reset(); // closes the log
@@ -213,6 +215,7 @@ TEST_CASE("session: what a log holds of others is passed over, and said by reaso
     CHECK(contains(notes, "nothing to resume"));
     CHECK(contains(notes, "3 records are of other kernels"));
     CHECK(contains(notes, "3 records are of another compiler or other flags"));
+    CHECK(contains(notes, "the first: flags: expected '-O2 -fopenmp-simd', got '-O2 -march="));
 }
 
 TEST_CASE("session: records of two ISA levels in one log are not mixed") {
@@ -247,6 +250,180 @@ TEST_CASE("session: records of two ISA levels in one log are not mixed") {
     for (const auto& r : records(o.log)) of_v2 += contains(r.task.target, "x86-64-v2") && contains(r.flags, "-march=x86-64-v2") ? 1 : 0;
     CHECK(of_v2 == 6);
     CHECK(records(o.log).size() == 12);
+}
+
+namespace {
+
+/// Writes the records of `from` for which `wanted` is true to `to`, as another machine would have written them.
+template <class Wanted>
+augur::machine_identity move_records(const std::string& from, const std::string& to, Wanted wanted) {
+    auto writer = augur::log_writer::open(to);
+    REQUIRE(writer);
+    augur::machine_identity other;
+    for (auto r : records(from)) {
+        other = r.machine;
+        other.model = "999";
+        if (!wanted(r)) continue;
+        r.machine = other;
+        REQUIRE(writer->append(r));
+    }
+    return other;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+    std::string out;
+    for (const auto& l : lines) out += l + "\n";
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("session: a record has the machine, and the level of the code as it was compiled") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.work.kernels.pop_back();
+    o.collect = true;
+    o.search.trials = 1;
+    o.log = folder / "log.jsonl";
+    for (const bool narrow : {false, true}) {
+        if (narrow) o.compiler.flags = {"-O2", "-mno-avx"}; // without an option of ours
+        o.resume = narrow;
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+        const auto& m = s->made_with().machine;
+        CHECK(s->tasks()[0].target() == "c -keys=cpu -mcpu=native " + augur::to_text(m));
+        const auto all = records(o.log);
+        REQUIRE(all.size() == (narrow ? 2 : 1));
+        CHECK(all.back().machine == m);
+        CHECK(all.back().task.target == "c -keys=cpu -mcpu=native"); // TVM's line is as it was
+        CHECK(m.threads == "1");
+        CHECK(m.compiler != "unknown");
+#ifdef __x86_64__
+        const bool wide = augur::detect_machine().has("avx512f");
+        if (narrow) CHECK((m.isa == "x86-64" || m.isa == "x86-64-v2"));
+        else if (wide) CHECK(m.isa == "x86-64-v4");
+#endif
+    }
+}
+
+TEST_CASE("session: a kernel that another machine has finished stays, an unfinished one starts anew") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.search.trials = 3;
+    o.log = folder / "whole.jsonl";
+    double untuned = 0, best = HUGE_VAL;
+    std::string first_key;
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+        first_key = s->tasks()[0].key();
+    }
+    for (const auto& r : records(o.log))
+        if (r.task.workload_key == first_key) {
+            if (untuned == 0) untuned = r.measured.latency();
+            else best = (std::min)(best, r.measured.latency());
+        }
+    // Another machine finished the first kernel and was interrupted in the second one, after two of three trials.
+    std::size_t of_second = 0;
+    const auto other =
+        move_records(o.log, folder / "moved.jsonl", [&](const auto& r) { return r.task.workload_key == first_key || ++of_second <= 3; });
+    o.log = folder / "moved.jsonl";
+    o.resume = true;
+    for (const bool again : {false, true}) {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        const auto report = s->tune();
+        REQUIRE(report);
+        const auto& k = report->kernels;
+        REQUIRE(k[0].elsewhere);
+        CHECK(*k[0].elsewhere == other);
+        CHECK_FALSE(k[1].elsewhere);
+        CHECK(k[0].naive == 0); // it would be of this machine
+        CHECK(k[0].limit == 0);
+        CHECK(k[0].untuned == untuned);
+        CHECK(k[1].naive > 0);
+        const auto& search = report->searches[0];
+        REQUIRE(search.summary);
+        CHECK(search.latencies[0].size() == 3);
+        CHECK(search.best_latency[0] == best);
+        CHECK(search.checked_latency[0] == 0);
+        CHECK(search.result[0].latency == (std::min)(best, untuned));
+        CHECK(search.latencies[1].size() == 3);
+        CHECK(search.summary->measured == (again ? 0 : 3));
+        CHECK(search.summary->recorded == (again ? 3 : 0));
+        const auto notes = joined(search.notes);
+        CHECK(contains(notes, "1 kernels were finished on another machine, " + augur::machine_label(other) + " (model: expected '" +
+                                  report->made_with.machine.model + "', got '999'); their 3 records stay"));
+        CHECK(contains(notes, "3 records are of another machine (model: expected '"));
+        std::size_t here = 0, there = 0;
+        for (const auto& r : records(o.log)) {
+            if (r.machine == report->made_with.machine) {
+                ++here;
+                CHECK(r.task.workload_key != first_key);
+            } else ++there;
+        }
+        CHECK(here == 4); // the untuned schedule and three trials
+        CHECK(there == 7);
+    }
+    o.take_over = false; // then nothing of another machine counts
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    const auto report = s->tune();
+    REQUIRE(report);
+    CHECK_FALSE(report->kernels[0].elsewhere);
+    REQUIRE(report->searches[0].summary);
+    CHECK(report->searches[0].summary->measured == 3);
+    CHECK(report->kernels[0].naive > 0);
+}
+
+TEST_CASE("session: all kernels finished on another machine: nothing is left to measure") {
+    const scratch folder;
+    auto o = two_kernels();
+    o.collect = true;
+    o.search.trials = 2;
+    o.log = folder / "whole.jsonl";
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    (void)move_records(o.log, folder / "moved.jsonl", [](const auto&) { return true; });
+    o.log = folder / "moved.jsonl";
+    CHECK(contains(error_of(o), "holds 4 records: expected `resume`"));
+    o.resume = true;
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        const auto report = s->tune();
+        REQUIRE(report);
+        REQUIRE(report->searches[0].summary);
+        CHECK(report->searches[0].summary->measured == 0);
+        CHECK(std::isfinite(report->network_latency(0)));
+        CHECK(records(o.log).size() == 4);
+    }
+#ifdef AUGUR_HAS_XGBOOST
+    auto nest = two_kernels(); // and such a log teaches this machine nothing
+    nest.search.model = "nest";
+    nest.known = o.log;
+    const auto refused = error_of(nest);
+    CHECK(contains(refused, "4 of another machine (model: expected '"));
+    CHECK(contains(refused, "got '999')"));
+    auto more = o;
+    more.take_over = false;
+    {
+        auto own = augur::session::create(more); // two records of each kernel of this machine behind those of the other one
+        REQUIRE(own);
+        REQUIRE(own->tune());
+    }
+    auto taught = augur::session::create(nest);
+    REQUIRE(taught);
+    const auto found = taught->search("nest", nest.search, false);
+    const auto notes = joined(found.notes);
+    CHECK(contains(notes, "4 candidates of 2 kernels are known"));
+    CHECK(contains(notes, "4 records are of another machine (model: expected '"));
+#endif
 }
 
 TEST_CASE("session: collecting writes the candidates alone") {

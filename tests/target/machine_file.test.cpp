@@ -53,6 +53,13 @@ TEST_CASE("machine file: presets are consistent and come back equal") {
         CHECK(other["core"]["issue_width"] == m->core.issue_width);
 #endif
     }
+    auto named = xeon_gold_5220r(); // optional members
+    named.vendor = "GenuineIntel";
+    named.family = "6";
+    named.model = "85";
+    const auto back = machine_from_json(machine_to_json(named));
+    REQUIRE(back);
+    CHECK(*back == named);
     CHECK(machine_preset("pdp-11").error().code == errc::not_found);
 }
 

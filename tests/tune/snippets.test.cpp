@@ -91,7 +91,8 @@ TEST_CASE("snippets: a tuner goes on with a log") {
     const logs::folder tmp;
     REQUIRE(tune_with_log(tmp / "a.log", 4));
     REQUIRE(tune_with_log(tmp / "a.log", 8));
-    const auto log = open_tuning_log(tmp / "a.log", two_kernels().tasks, {"my compiler 1.0", "-O3"});
+    const toolchain made_with(identify(detect_machine(), "x86-64-v3", 1, "my compiler 1.0"), "-O3");
+    const auto log = open_tuning_log(tmp / "a.log", two_kernels().tasks, made_with);
     REQUIRE(log);
     CHECK(log->found.trials.size() == 16);
     CHECK_FALSE(tune_with_log(tmp / "no/such/folder", 4));

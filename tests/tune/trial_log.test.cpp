@@ -11,6 +11,7 @@
 
 #include <augur/search/random.hpp>
 #include <augur/tune/replay_runner.hpp>
+#include <augur/tune/tuning_log.hpp>
 #include <doctest/doctest.h>
 
 #include "../record/logs.hpp"
@@ -53,7 +54,7 @@ using toy::schedule;
 using toy::task;
 using trials = std::set<std::pair<std::size_t, std::uint64_t>>;
 
-const augur::toolchain made_with{"cc 1.0", "-O"};
+const augur::toolchain made_with(logs::compiled_by("cc 1.0"), "-O");
 
 trials run(const std::string& path, std::size_t most, std::size_t& measured) {
     const std::vector<task> tasks{{"conv", 3}, {"dense", 1}};
@@ -116,7 +117,7 @@ TEST_CASE("trial_log: what is not of this run is counted, with the first reason"
         CHECK(sink(tasks[0], named{"\xff"}, m).error().detail.ends_with("with names in UTF-8, got another one back"));
         REQUIRE(sink(tasks[0], augur::to_logged(schedule{{1, 2}}), m)); // of a space of before
         REQUIRE(sink(task{"dense"}, schedule{{1, 2, 3, 4, 5, 6}}, m));
-        augur::log_sink other(*log, {"cc 2.0", "-O"});
+        augur::log_sink other(*log, {logs::compiled_by("cc 2.0"), "-O"});
         REQUIRE(other(tasks[0], schedule{{1, 2, 3, 4, 5, 6}}, m));
         augur::step_list ansor;
         ansor.steps.emplace_back(augur::compute_inline_step{1});
@@ -131,4 +132,55 @@ TEST_CASE("trial_log: what is not of this run is counted, with the first reason"
     CHECK(old->other_toolchain == 1);
     CHECK(old->other_schedule == 2);
     CHECK(old->first_other_schedule == "expected six numbers");
+}
+
+TEST_CASE("trial_log: records of another machine are kept apart, each field counts") {
+    const logs::folder tmp;
+    const std::vector<task> tasks{{"conv", 3}, {"dense", 1}};
+    const augur::machine_identity here{"AuthenticAMD", "26", "2", "AMD EPYC", "x86-64-v4", "2", "L1 48K", "cc 1.0"};
+    const auto of = [&](std::string augur::machine_identity::* field, const char* value) {
+        auto other = here;
+        other.*field = value;
+        return other;
+    };
+    using id = augur::machine_identity;
+    const std::vector<id> others{of(&id::vendor, "GenuineIntel"), of(&id::family, "25"), of(&id::model, "17"),      of(&id::model_name, "another"),
+                                 of(&id::isa, "x86-64-v3"),       of(&id::threads, "4"), of(&id::caches, "L1 32K"), logs::compiled_by("cc 1.0")};
+    augur::measurement m;
+    m.status = augur::outcome::ok;
+    m.seconds = {1e-3};
+    {
+        auto log = augur::log_writer::open(tmp / "a.log", augur::durability::none);
+        REQUIRE(log);
+        augur::log_sink own(*log, {here, "-O"});
+        for (const auto& o : others) {
+            augur::log_sink sink(*log, {o, "-O"});
+            REQUIRE(sink(tasks[0], schedule{{1, 2, 3, 4, 5, 6}}, m));
+            REQUIRE(own(tasks[1], schedule{{1, 2, 3, 4, 5, 6}}, m));
+            REQUIRE(sink(tasks[1], schedule{{6, 2, 3, 4, 5, 6}}, m));
+        }
+        augur::log_sink compiler(*log, {of(&id::compiler, "cc 2.0"), "-O"});
+        REQUIRE(compiler(tasks[0], schedule{{1, 2, 3, 4, 5, 6}}, m));
+    }
+    const auto old = augur::read_trials<schedule>(tmp / "a.log", tasks, {here, "-O"});
+    REQUIRE(old);
+    CHECK(old->trials.size() == others.size());
+    for (const auto& t : old->trials) CHECK(t.task == augur::task_identity(tasks[1]));
+    CHECK(old->other_toolchain == 1);
+    REQUIRE(old->other_machines.size() == others.size());
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        CHECK(old->other_machines[i].machine == others[i]);
+        REQUIRE(old->other_machines[i].trials.size() == 2);
+        CHECK(old->other_machines[i].trials[1].schedule.numbers[0] == 6);
+    }
+    const auto there = augur::read_trials<schedule>(tmp / "a.log", tasks, {others[3], "-O"}); // the other way round
+    REQUIRE(there);
+    CHECK(there->trials.size() == 2);
+
+    const auto log = augur::open_tuning_log<schedule>(tmp / "a.log", tasks, {here, "-O"});
+    REQUIRE(log);
+    const auto said = log->passed_over();
+    REQUIRE(said.size() == others.size() + 1);
+    CHECK(said[1] == tmp / "a.log" + ": 2 records are of another machine (family: expected '26', got '25') and are passed over");
+    CHECK(said[7].find("(vendor: expected 'AuthenticAMD', got 'unknown')") != std::string::npos);
 }

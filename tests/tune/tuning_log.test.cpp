@@ -16,7 +16,7 @@ using toy::task;
 TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reason what it passes over") {
     const logs::folder tmp;
     const std::string path = tmp / "a.log";
-    const augur::toolchain made_with{"cc 1.0", "-O"};
+    const augur::toolchain made_with(logs::compiled_by("cc 1.0"), "-O");
     const std::vector<task> tasks{{"conv", 3}};
     const auto steps = [](std::int64_t stage) {
         augur::step_list s;
@@ -31,7 +31,7 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
         REQUIRE(log);
         CHECK(log->found.trials.empty());
         CHECK(log->passed_over().empty());
-        augur::log_sink sink(log->writer, made_with), other(log->writer, {"cc 2.0", "-O"});
+        augur::log_sink sink(log->writer, made_with), other(log->writer, {logs::compiled_by("cc 2.0"), "-O"});
         REQUIRE(sink(tasks[0], steps(1), m));
         REQUIRE(sink(tasks[0], steps(2), m));
         REQUIRE(sink(task{"dense"}, steps(1), m));
@@ -51,7 +51,7 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
     const auto said = log->passed_over();
     REQUIRE(said.size() == 4);
     CHECK(said[0] == path + ": 1 records are of other kernels and are passed over");
-    CHECK(said[1] == path + ": 2 records are of another compiler or other flags and are passed over");
+    CHECK(said[1] == path + ": 2 records are of another compiler or other flags and are passed over; the first: compiler: expected 'cc 1.0', got 'cc 2.0'");
     CHECK(said[2].starts_with(path + ": 1 lines are damaged and are passed over; the first: "));
     CHECK(said[2].find(log->first_bad_line) != std::string::npos);
     CHECK(said[3] == path + ": 13 bytes of an unfinished record at the end were cut off");

@@ -74,6 +74,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
         return o.cache + "/loopnest-" + std::to_string(o.seed) + (round == 0 ? "" : "-" + std::to_string(round + 1)) + ".jsonl";
     };
     wanted.log = log_of(0);
+    wanted.take_over = false; // predictions are for this machine
     auto session = augur::session::create(std::move(wanted));
     if (!session) return session.error();
     const auto hooks = hooks_on(progress);

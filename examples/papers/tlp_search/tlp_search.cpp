@@ -128,8 +128,8 @@ augur::result<void> choose_kernels(wishes& w) {
 std::string settings_of(const augur::session& s, const examples::search_plan& p) {
     std::string out;
     const auto add = [&](const std::string& name, const std::string& value) { out += name + " " + value + "\n"; };
-    add("machine", s.host().cpu_name);
-    add("compiler", s.made_with().compiler + " " + s.made_with().flags);
+    add("machine", augur::to_text(s.made_with().machine));
+    add("compiler", s.made_with().machine.compiler + " " + s.made_with().flags);
     add("threads", std::to_string(s.report().threads));
     add("candidates", std::to_string(s.options().search.trials) + " in rounds of " + std::to_string(s.options().search.round_size()));
     for (const auto& k : p.options.work.kernels) add("kernel", k.workload.text() + " " + std::to_string(k.uses));
@@ -150,6 +150,7 @@ augur::result<bool> collect(const examples::search_plan& p, examples::progress_l
     options.search.even = true;
     options.collect = true;
     options.resume = true;
+    options.take_over = false; // a training set of this machine
     options.log = p.folder + "/collect.jsonl";
     auto session = augur::session::create(std::move(options));
     if (!session) return session.error();

@@ -28,6 +28,7 @@
 #include <augur/dataset/primitive_table.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0 {
 
@@ -46,26 +47,18 @@ struct dataset_options {
 /// Threads     one thread per builder
 class dataset_builder {
 public:
-    /// Returns the number of a task and adds the task if it is new. Error: limit (2^32 tasks or names).
+    /// Returns the number of a task, without a machine, and adds the task if it is new. Error: limit (2^32 tasks or names).
     [[nodiscard]] result<std::uint32_t> task(std::string_view key, std::string_view target, const std::array<std::int64_t, 8>& hardware) {
-        if (tasks_.size() >= most || store_.names.size() >= most - 1) return error{errc::limit, "more than 2^32 - 2 tasks or names in one data set"};
-        const std::uint32_t k = store_.names.intern(key);
-        const std::uint32_t t = store_.names.intern(target);
-        std::uint64_t h = mix64((std::uint64_t{k} << 32U) | t);
-        for (const std::int64_t n : hardware) h = mix64(h ^ static_cast<std::uint64_t>(n));
-        auto at = task_index_.find(h, [&](std::uint32_t i) {
-            const auto& row = tasks_[i].row;
-            return row.key == k && row.target == t && row.hardware == hardware;
-        });
-        if (at == detail::hash_index::none) {
-            at = static_cast<std::uint32_t>(tasks_.size());
-            auto& row = tasks_.emplace_back().row;
-            row.key = k;
-            row.target = t;
-            row.hardware = hardware;
-            task_index_.insert(h, at);
-        }
-        return at;
+        return add_task(key, target, hardware, {});
+    }
+
+    /// Returns the number of the same task on a machine, and adds it if it is new: one kernel on two machines is two tasks. Error: limit.
+    /// pre: `task` comes from this builder
+    [[nodiscard]] result<std::uint32_t> on(std::uint32_t task, const machine_identity& machine) {
+        AUGUR_ASSERT(task < tasks_.size(), "dataset_builder::on: task of another builder");
+        const detail::task_row row = tasks_[task].row;
+        const std::string key(store_.names[row.key]), target(store_.names[row.target]); // views would not survive a new name
+        return add_task(key, target, row.hardware, machine == machine_identity{} ? std::string() : to_text(machine));
     }
 
     /// Returns the number of a source (a network, a file) and adds the source if it is new.
@@ -127,7 +120,8 @@ public:
         std::vector<std::uint32_t> tasks(other.tasks_.size());
         for (std::size_t t = 0; t < tasks.size(); ++t) {
             const open_task& added = other.tasks_[t];
-            const auto number = task(other.store_.names[added.row.key], other.store_.names[added.row.target], added.row.hardware);
+            const auto number = add_task(other.store_.names[added.row.key], other.store_.names[added.row.target], added.row.hardware,
+                                         other.machine_of(static_cast<std::uint32_t>(t)));
             if (!number) return number.error();
             tasks[t] = *number;
             for (const std::uint32_t s : added.sources) insert_sorted(tasks_[*number].sources, sources[s]);
@@ -158,7 +152,7 @@ public:
             if (!options.failures)
                 for (const std::uint32_t r : records)
                     if (!gone[r] && rows_[r].status != outcome::ok) gone[r] = true, ++report_.dropped;
-            if (options.cap > 0) cap(tasks_[t].row, records, options, gone);
+            if (options.cap > 0) cap(tasks_[t], records, options, gone);
         }
         close_gaps(gone);
         arrange(order, gone);
@@ -170,6 +164,38 @@ private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
     static error too_many_distinct() { return {errc::limit, "more than 2^24 distinct primitives in one data set"}; }
+
+    /// `machine`: its text; empty: unknown.
+    [[nodiscard]] result<std::uint32_t> add_task(std::string_view key, std::string_view target, const std::array<std::int64_t, 8>& hardware,
+                                                 std::string_view machine) {
+        if (tasks_.size() >= most || store_.names.size() >= most - 2) return error{errc::limit, "more than 2^32 - 2 tasks or names in one data set"};
+        const std::uint32_t k = store_.names.intern(key);
+        const std::uint32_t t = store_.names.intern(target);
+        const std::uint32_t m = machine.empty() ? detail::no_machine : store_.names.intern(machine);
+        std::uint64_t h = mix64((std::uint64_t{k} << 32U) | t);
+        for (const std::int64_t n : hardware) h = mix64(h ^ static_cast<std::uint64_t>(n));
+        if (m != detail::no_machine) h = mix64(h ^ m);
+        auto at = task_index_.find(h, [&](std::uint32_t i) {
+            const auto& row = tasks_[i].row;
+            return row.key == k && row.target == t && row.hardware == hardware && tasks_[i].machine == m;
+        });
+        if (at == detail::hash_index::none) {
+            at = static_cast<std::uint32_t>(tasks_.size());
+            auto& row = tasks_.emplace_back().row;
+            tasks_.back().machine = m;
+            row.key = k;
+            row.target = t;
+            row.hardware = hardware;
+            task_index_.insert(h, at);
+        }
+        return at;
+    }
+
+    /// Text of the machine of a task; empty: unknown.
+    [[nodiscard]] std::string_view machine_of(std::uint32_t task) const {
+        const std::uint32_t m = tasks_[task].machine;
+        return m == detail::no_machine ? std::string_view() : store_.names[m];
+    }
 
     /// Reserves space for the `n` ids of one more record. Error: limit.
     [[nodiscard]] result<std::uint64_t> reserve(std::size_t n) {
@@ -191,6 +217,7 @@ private:
     struct open_task {
         detail::task_row row;
         std::vector<std::uint32_t> sources;
+        std::uint32_t machine = detail::no_machine; ///< index into the names
     };
 
     /// Returns the record numbers sorted by task, stable, and sets [first, last) of each task in that order.
@@ -237,13 +264,15 @@ private:
     }
 
     /// Samples the records that a task keeps. The sample depends on the task and the seed, not on the other tasks.
-    void cap(const detail::task_row& task, std::span<const std::uint32_t> records, const dataset_options& options, std::vector<bool>& gone) {
+    void cap(const open_task& of, std::span<const std::uint32_t> records, const dataset_options& options, std::vector<bool>& gone) {
         std::vector<std::uint32_t> left;
         for (const std::uint32_t r : records)
             if (!gone[r]) left.push_back(r);
         if (left.size() <= options.cap) return;
+        const detail::task_row& task = of.row;
         std::uint64_t h = fnv1a64(store_.names[task.target], fnv1a64(store_.names[task.key]));
         for (const std::int64_t n : task.hardware) h = mix64(h ^ static_cast<std::uint64_t>(n));
+        if (of.machine != detail::no_machine) h = fnv1a64(store_.names[of.machine], h);
         random_engine(options.seed).stream(h).shuffle(std::span(left));
         for (std::size_t i = options.cap; i < left.size(); ++i) gone[left[i]] = true;
         report_.capped += left.size() - options.cap;
@@ -272,6 +301,8 @@ private:
         lists.reserve(n);
         seconds.reserve(n);
         status.reserve(n);
+        bool machines = false;
+        std::vector<std::uint32_t> task_machines;
         for (const open_task& t : tasks_) {
             detail::task_row kept = t.row;
             kept.first = lists.size();
@@ -290,14 +321,17 @@ private:
             store_.task_sources.mutable_values().insert(store_.task_sources.mutable_values().end(), t.sources.begin(), t.sources.end());
             kept.last_source = store_.task_sources.size();
             store_.tasks.mutable_values().push_back(kept);
+            task_machines.push_back(t.machine);
+            machines = machines || t.machine != detail::no_machine;
         }
+        if (machines) store_.task_machines.mutable_values() = std::move(task_machines);
         rows_.clear();
         report_.records = n;
         report_.primitives = store_.primitives.size();
         report_.bytes = n * (sizeof(detail::id_list) + sizeof(double) + sizeof(outcome)) + report_.ids * sizeof(detail::packed_id) +
                         store_.primitives.bytes() + store_.tasks.view().size_bytes() + store_.task_sources.view().size_bytes() +
-                        store_.names.first().size_bytes() + store_.names.bytes().size_bytes() + store_.sources.first().size_bytes() +
-                        store_.sources.bytes().size_bytes();
+                        store_.task_machines.view().size_bytes() + store_.names.first().size_bytes() + store_.names.bytes().size_bytes() +
+                        store_.sources.first().size_bytes() + store_.sources.bytes().size_bytes();
         store_.report = report_;
     }
 

@@ -33,6 +33,7 @@ struct dataset_task {
     std::array<std::int64_t, 8> hardware{}; ///< TVM's HardwareParams
     std::uint64_t first = 0, last = 0;      ///< the records of the task are [first, last)
     std::span<const std::uint32_t> sources; ///< sources that contain the task, for example networks, in ascending order
+    std::string_view machine;               ///< text of the `machine_identity` that measured it; `{}`: unknown
 };
 
 /// Record counts of a data set and of its construction.
@@ -63,6 +64,8 @@ struct task_row {
     std::uint32_t key = 0, target = 0;               ///< indices into `dataset_store::names`
 };
 
+inline constexpr std::uint32_t no_machine = (std::numeric_limits<std::uint32_t>::max)();
+
 /// Arrays of a data set. They are owned or are views of the file that `mapping` keeps mapped. The ids are in `blocks` or at `mapped_ids`.
 struct dataset_store {
     primitive_table primitives;
@@ -70,6 +73,7 @@ struct dataset_store {
     text_pool sources;
     column<task_row> tasks;
     column<std::uint32_t> task_sources;
+    column<std::uint32_t> task_machines; ///< per task: index into `names`, or `no_machine`; empty: no task has one
     column<id_list> lists;
     column<double> seconds;
     column<outcome> status;
@@ -107,13 +111,15 @@ public:
     [[nodiscard]] std::size_t tasks() const noexcept { return store_->tasks.size(); }
     [[nodiscard]] dataset_task task(std::size_t t) const {
         const detail::task_row& row = store_->tasks[t];
+        const std::uint32_t machine = store_->task_machines.size() == 0 ? detail::no_machine : store_->task_machines[t];
         return {store_->names[row.key],
                 store_->names[row.target],
                 row.hardware,
                 row.first,
                 row.last,
                 store_->task_sources.view().subspan(static_cast<std::size_t>(row.first_source),
-                                                    static_cast<std::size_t>(row.last_source - row.first_source))};
+                                                    static_cast<std::size_t>(row.last_source - row.first_source)),
+                machine == detail::no_machine ? std::string_view("{}") : store_->names[machine]};
     }
     /// Primitive ids of a record in schedule order.
     [[nodiscard]] primitive_ids schedule(std::size_t record) const { return primitive_ids(packed(record)); }

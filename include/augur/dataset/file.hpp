@@ -7,7 +7,8 @@
 ///
 /// The file is a header followed by the arrays of the data set in their memory layout, each padded with zeros to a multiple of 8 bytes. The header
 /// has a magic number, version, byte order, schema (a hash of the names and element sizes of the arrays), file size, content hash, a number given by
-/// the caller, the element count of each array, and a hash of the header. The file is not portable between byte orders.
+/// the caller, the element count of each array, and a hash of the header. A data set without machine identities is written as version 2, which has no
+/// array for them; its tasks read as unknown. The file is not portable between byte orders.
 
 #include <algorithm>
 #include <array>
@@ -84,7 +85,8 @@ struct dataset_file_access {
                 s.seconds.view(),
                 s.status.view(),
                 {},
-                {}};
+                {},
+                s.task_machines.view()};
     }
 
     /// Calls `out(data, bytes)` for the file content after the header, in order, until `out` returns false.
@@ -97,7 +99,7 @@ struct dataset_file_access {
             return out(zeros.data(), static_cast<std::size_t>(detail::padded(bytes) - bytes));
         };
         const detail::dataset_arrays all = arrays(s, report);
-        return detail::dataset_arrays::each(all, [&]<class T>(std::string_view name, std::span<const T> a) {
+        const bool written = detail::dataset_arrays::each(all, [&]<class T>(std::string_view name, std::span<const T> a) {
             if (name == "lists") { // in the file the ids are in record order, in memory they can be in another order
                 std::vector<detail::id_list> part;
                 std::uint64_t place = 0;
@@ -117,11 +119,14 @@ struct dataset_file_access {
             }
             return out(a.data(), a.size_bytes()) && pad(a.size_bytes());
         });
+        const auto machines = all.task_machines;
+        return written && (machines.empty() || (out(machines.data(), machines.size_bytes()) && pad(machines.size_bytes())));
     }
 
     static detail::dataset_head head(const dataset& data) {
         const auto report = std::bit_cast<detail::report_numbers>(data.store_->report);
-        return detail::head_of(arrays(*data.store_, report), data.size(), data.store_->report.ids);
+        return detail::head_of(arrays(*data.store_, report), data.size(), data.store_->report.ids,
+                               data.store_->task_machines.size() == 0 ? detail::dataset_version : detail::dataset_version_with_machines);
     }
 
     /// Checks the consistency of the arrays, which a hash does not guarantee, and builds the data set. Error: parse.
@@ -138,6 +143,7 @@ struct dataset_file_access {
 
         s.tasks = detail::column<detail::task_row>::lent(a.tasks);
         s.task_sources = detail::column<std::uint32_t>::lent(a.task_sources);
+        s.task_machines = detail::column<std::uint32_t>::lent(a.task_machines);
         s.lists = detail::column<detail::id_list>::lent(a.lists);
         s.seconds = detail::column<double>::lent(a.seconds);
         s.status = detail::column<outcome>::lent(a.status);
@@ -273,8 +279,9 @@ private:
     if (at == MAP_FAILED) return errno_error(path, "cannot map");
     const auto keep = std::make_shared<const detail::mapping>(at, static_cast<std::size_t>(size));
     const char* const bytes = static_cast<const char*>(at);
-    const detail::dataset_head ours = detail::head_of({}, 0, 0);
     std::memcpy(&head, bytes, sizeof head);
+    const bool machines = head.version == detail::dataset_version_with_machines;
+    const detail::dataset_head ours = detail::head_of({}, 0, 0, machines ? head.version : detail::dataset_version);
     if (head.magic != ours.magic) return error{errc::version_mismatch, path + ": expected a data set file, got another format"};
     if (head.byte_order != ours.byte_order) return differs("byte order", head.byte_order, ours.byte_order);
     if (head.version != ours.version) return differs("version", head.version, ours.version);
@@ -287,13 +294,14 @@ private:
     detail::dataset_arrays arrays;
     std::uint64_t used = sizeof head;
     std::size_t i = 0;
-    const bool fit = detail::dataset_arrays::each(arrays, [&]<class T>(std::string_view, std::span<const T>& s) {
-        const std::uint64_t count = head.counts[i++];
+    const auto take = [&]<class T>(std::span<const T>& s, std::uint64_t count) {
         if (count > (size - used) / sizeof(T) || detail::padded(count * sizeof(T)) > size - used) return false;
         s = {reinterpret_cast<const T*>(bytes + used), static_cast<std::size_t>(count)};
         used += detail::padded(count * sizeof(T));
         return true;
-    });
+    };
+    const bool fit = detail::dataset_arrays::each(arrays, [&](std::string_view, auto& s) { return take(s, head.counts[i++]); }) &&
+                     (!machines || take(arrays.task_machines, arrays.tasks.size()));
     if (!fit || used != size) return damaged("the sizes of the arrays do not add up to the " + std::to_string(size) + " bytes of the file");
     detail::xxh64 hash;
     hash.add(head.counts.data(), sizeof head.counts);

@@ -50,7 +50,7 @@ public:
     result<void> give() {
         const entry& e = entries_[pending_];
         const record& r = e.rest;
-        return sink_->add(record_view{*e.task, e.task_number, e.steps, r.measured, r.compiler, r.flags, r.version, r.sequence, r.foreign});
+        return sink_->add(record_view{*e.task, e.task_number, e.steps, r.measured, r.machine, r.flags, r.version, r.sequence, r.foreign});
     }
 
     /// Copies the line of the pending record, which is a view of the buffer.

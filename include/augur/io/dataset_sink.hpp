@@ -23,6 +23,7 @@
 #include <augur/io/trial_sink.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0 {
 
@@ -46,20 +47,32 @@ public:
     /// Error: limit, from the builder.
     [[nodiscard]] result<void> add(const record_view& trial) {
         if (failed_.code != errc{}) return failed_;
+        const std::uint32_t task = on_machine(trial);
+        if (failed_.code != errc{}) return failed_;
         const measurement& m = trial.measured;
         if (m.status == outcome::unstable) {
             const auto least = std::min_element(m.seconds.begin(), m.seconds.end());
             const bool not_positive = least != m.seconds.end() && *least <= 0;
-            return builder_->add(trial.task_number, source_, trial.steps, not_positive ? *least : infinity, outcome::ok);
+            return builder_->add(task, source_, trial.steps, not_positive ? *least : infinity, outcome::ok);
         }
         double sum = 0;
         for (const double s : m.seconds) sum += s;
-        return builder_->add(trial.task_number, source_, trial.steps, m.ok() ? sum / static_cast<double>(m.seconds.size()) : infinity, m.status);
+        return builder_->add(task, source_, trial.steps, m.ok() ? sum / static_cast<double>(m.seconds.size()) : infinity, m.status);
     }
 
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+    /// The task of a trial on its machine. `task` cannot name the machine, which stands in the comment of the record.
+    std::uint32_t on_machine(const record_view& trial) {
+        if (trial.machine == machine_identity{}) return trial.task_number;
+        if (last_task_ == trial.task_number && last_machine_ == trial.machine) return last_;
+        const auto number = builder_->on(trial.task_number, trial.machine);
+        if (!number) return fail(number.error());
+        last_task_ = trial.task_number;
+        last_machine_ = trial.machine;
+        return last_ = *number;
+    }
     std::uint32_t fail(const error& failure) {
         if (failed_.code == errc{}) failed_ = failure;
         return detail::text_cache::none;
@@ -68,6 +81,8 @@ private:
     dataset_builder* builder_;
     std::uint32_t source_;
     std::vector<primitive_id> ids_;
+    std::uint32_t last_task_ = 0, last_ = 0; ///< task of the last trial with a known machine: without that machine, and with it
+    machine_identity last_machine_{};        ///< unknown: there was none
     error failed_{};
 };
 static_assert(trial_sink<dataset_sink>);

@@ -15,6 +15,7 @@
 #include <augur/record/ansor_line.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0 {
 
@@ -24,7 +25,8 @@ struct record_view {
     std::uint32_t task_number;            ///< number that the sink returned for the task
     std::span<const std::uint32_t> steps; ///< number that the sink returned for each step, knob or instruction
     const measurement& measured;
-    std::string_view compiler, flags, version;
+    const machine_identity& machine;
+    std::string_view flags, version;
     std::int64_t sequence;
     bool foreign; ///< written by TVM; see `record::foreign`
 };

@@ -186,8 +186,8 @@ private:
         const auto again =
             parse_record(std::string_view(text).substr(0, newline), std::string_view(text).substr(newline + 1, text.size() - newline - 2));
         if (!again) return again.error();
-        if (again->task != record.task || again->compiler != record.compiler || again->flags != record.flags || again->schedule != record.schedule)
-            return error{errc::invalid_argument, "expected a task, a schedule, a compiler and flags in UTF-8, got others back"};
+        if (again->task != record.task || again->machine != record.machine || again->flags != record.flags || again->schedule != record.schedule)
+            return error{errc::invalid_argument, "expected a task, a schedule, a machine and flags in UTF-8, got others back"};
         return {};
     }
 

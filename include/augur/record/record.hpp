@@ -28,6 +28,7 @@
 #include <augur/record/ansor_line.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0 {
 
@@ -36,7 +37,7 @@ struct record {
     logged_task task;
     step_list schedule;
     measurement measured;
-    std::string compiler;         ///< compiler and its version
+    machine_identity machine;     ///< where it was measured, and with which compiler. Logs of version 0.1 know the compiler alone
     std::string flags;            ///< compiler flags
     std::int64_t sequence = 0;    ///< position in the log, from 0; set by the writer
     std::string version = "v0.6"; ///< TVM log version
@@ -113,13 +114,20 @@ inline constexpr std::int64_t log_version = 1;
 
 namespace detail {
 
+/// Fields of a comment.
+enum class comment_form : std::uint8_t {
+    compiler, ///< written by version 0.1: of the machine only the compiler
+    machine,
+};
+
 /// Calls f(name, value) for each field of the comment in file order, until f returns false. Reader, writer and schema hash share this list.
 template <class Record, class F>
-constexpr bool comment_fields(Record& r, F&& f) {
-    return f("sequence", r.sequence) && f("compiler", r.compiler) && f("flags", r.flags) && f("outcome", r.measured.status) &&
-           f("reason", r.measured.reason) && f("seconds", r.measured.seconds) && f("total_seconds", r.measured.total_seconds) &&
-           f("compile_cpu_seconds", r.measured.compile_cpu_seconds) && f("run_cpu_seconds", r.measured.run_cpu_seconds) &&
-           f("packing_seconds", r.measured.packing_seconds) && f("max_error", r.measured.max_error) && f("timestamp", r.measured.timestamp);
+constexpr bool comment_fields(Record& r, F&& f, comment_form form = comment_form::machine) {
+    return f("sequence", r.sequence) && (form == comment_form::machine ? f("machine", r.machine) : f("compiler", r.machine.compiler)) &&
+           f("flags", r.flags) && f("outcome", r.measured.status) && f("reason", r.measured.reason) && f("seconds", r.measured.seconds) &&
+           f("total_seconds", r.measured.total_seconds) && f("compile_cpu_seconds", r.measured.compile_cpu_seconds) &&
+           f("run_cpu_seconds", r.measured.run_cpu_seconds) && f("packing_seconds", r.measured.packing_seconds) &&
+           f("max_error", r.measured.max_error) && f("timestamp", r.measured.timestamp);
 }
 
 inline void append_hex(std::string& out, std::uint64_t value, int digits) {
@@ -128,10 +136,10 @@ inline void append_hex(std::string& out, std::uint64_t value, int digits) {
 }
 
 /// Hash of the field names in hex digits. A log with other fields is refused, because its schema differs.
-inline std::string log_schema() {
+inline std::string log_schema(comment_form form = comment_form::machine) {
     std::uint64_t hash = fnv1a64("length spread crc");
     record none;
-    comment_fields(none, [&](std::string_view name, const auto&) { return hash = fnv1a64(name, fnv1a64(" ", hash)), true; });
+    comment_fields(none, [&](std::string_view name, const auto&) { return hash = fnv1a64(name, fnv1a64(" ", hash)), true; }, form);
     std::string text;
     append_hex(text, hash, 16);
     return text;
@@ -157,6 +165,7 @@ struct comment_writer {
     json_writer& out;
     bool operator()(std::string_view name, std::int64_t value) const { return out.key(name).value(value), true; }
     bool operator()(std::string_view name, const std::string& value) const { return out.key(name).value(value), true; }
+    bool operator()(std::string_view name, const machine_identity& value) const { return write_identity(out.key(name), value), true; }
     bool operator()(std::string_view name, outcome value) const { return out.key(name).value(to_string(value)), true; }
     bool operator()(std::string_view name, double value) const { return out.key(name), write_real(out, value), true; }
     bool operator()(std::string_view name, const std::vector<double>& list) const {
@@ -171,6 +180,7 @@ struct comment_reader {
     json_reader& in;
     bool operator()(std::string_view name, std::int64_t& value) const { return member(in, name) && in.read(value); }
     bool operator()(std::string_view name, std::string& value) const { return member(in, name) && in.read(value); }
+    bool operator()(std::string_view name, machine_identity& value) const { return member(in, name) && read_identity(in, value); }
     bool operator()(std::string_view name, double& value) const { return member(in, name) && read_real(in, value); }
     bool operator()(std::string_view name, std::vector<double>& list) const {
         if (!member(in, name) || !in.begin_array()) return false;
@@ -209,10 +219,10 @@ inline bool seal_holds(std::string_view comment, std::uint32_t front) {
     return comment.ends_with(tail);
 }
 
-inline void begin_comment(json_writer& out, std::string_view kind) {
-    out.begin_object().key("augur").value(kind).key("version").value(log_version).key("schema").value(log_schema());
+inline void begin_comment(json_writer& out, std::string_view kind, comment_form form = comment_form::machine) {
+    out.begin_object().key("augur").value(kind).key("version").value(log_version).key("schema").value(log_schema(form));
 }
-inline bool read_comment_head(json_reader& in, std::string_view kind) {
+inline bool read_comment_head(json_reader& in, std::string_view kind, comment_form& form) {
     std::string_view text;
     std::int64_t version = 0;
     if (!in.begin_object() || !member(in, "augur") || !in.read(text)) return false;
@@ -221,17 +231,18 @@ inline bool read_comment_head(json_reader& in, std::string_view kind) {
     if (version != log_version)
         return in.fail(errc::version_mismatch, "version " + std::to_string(version) + ", known is " + std::to_string(log_version));
     if (!member(in, "schema") || !in.read(text)) return false;
-    if (text != log_schema()) return in.fail(errc::version_mismatch, "schema " + std::string(text) + ", known is " + log_schema());
-    return true;
+    for (const auto known : {comment_form::machine, comment_form::compiler})
+        if (text == log_schema(known)) return form = known, true;
+    return in.fail(errc::version_mismatch, "schema " + std::string(text) + ", known is " + log_schema());
 }
 
 } // namespace detail
 
 /// First line of a log, with its newline. It is the same for all logs of one version.
-[[nodiscard]] inline std::string log_header() {
+[[nodiscard]] inline std::string log_header(detail::comment_form form = detail::comment_form::machine) {
     std::string text = "# ";
     json_writer out(text);
-    detail::begin_comment(out, "log");
+    detail::begin_comment(out, "log", form);
     detail::seal(text, 0);
     return text;
 }
@@ -241,14 +252,16 @@ inline bool read_comment_head(json_reader& in, std::string_view kind) {
 ///
 /// @param ours  the log has an augur header or an augur comment
 [[nodiscard]] inline bool may_be_torn(std::string_view line, bool ours) {
-    return log_header().starts_with(line) || (ours && (!line.starts_with('#') || record_comment_prefix.starts_with(line)));
+    return log_header().starts_with(line) || log_header(detail::comment_form::compiler).starts_with(line) ||
+           (ours && (!line.starts_with('#') || record_comment_prefix.starts_with(line)));
 }
 
 /// Checks a header line, given without its newline. Errors: parse (damaged), version_mismatch (another version or schema).
 [[nodiscard]] inline result<void> check_log_header(std::string_view line, std::size_t number = 1) {
     if (!detail::seal_holds(line, 0)) return error{errc::parse, "the header of the log is damaged"};
     json_reader in(line.substr(2), {}, number);
-    if (!detail::read_comment_head(in, "log")) return in.error();
+    detail::comment_form form{};
+    if (!detail::read_comment_head(in, "log", form)) return in.error();
     return {};
 }
 
@@ -277,9 +290,11 @@ inline bool read_comment_head(json_reader& in, std::string_view kind) {
     std::int64_t length = 0;
     double spread = 0;
     std::string_view key;
-    const bool good = detail::read_comment_head(in, "record") && detail::member(in, "length") && in.read(length) &&
-                      detail::comment_fields(record, detail::comment_reader{in}) && detail::member(in, "spread") && detail::read_real(in, spread) &&
-                      detail::member(in, "crc") && in.skip() && !in.next_member(key) && in.finish();
+    detail::comment_form form{};
+    record.machine = {};
+    const bool good = detail::read_comment_head(in, "record", form) && detail::member(in, "length") && in.read(length) &&
+                      detail::comment_fields(record, detail::comment_reader{in}, form) && detail::member(in, "spread") &&
+                      detail::read_real(in, spread) && detail::member(in, "crc") && in.skip() && !in.next_member(key) && in.finish();
     if (!in.ok()) return in.error();
     if (!good || length < 0 || static_cast<std::size_t>(length) != line.size()) return error{errc::parse, "the length does not match the record"};
     record.foreign = false;

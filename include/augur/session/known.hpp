@@ -30,6 +30,7 @@
 #include <augur/search/seen.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
+#include <augur/target/machine_identity.hpp>
 #include <augur/tune/trial_log.hpp>
 #include <augur/workload/kernel.hpp>
 #include <augur/xgboost/task_normalised_trees.hpp>
@@ -41,8 +42,10 @@ struct known_candidates {
     task_normalised_samples samples; ///< label: the least latency of the kernel's records over the record's; 0 for a failed one
     std::size_t kernels = 0;
     std::size_t records = 0;
-    std::size_t passed_over = 0; ///< records of workloads that are no kernels of `loopnest`, of other targets or toolchains
-    std::string first_bad;       ///< the first damaged line; empty: none
+    std::size_t passed_over = 0;     ///< records of workloads that are no kernels of `loopnest`, of other targets, compilers or flags
+    std::size_t other_machine = 0;   ///< records of other machines
+    std::string first_other_machine; ///< the field in which the first of them differs
+    std::string first_bad;           ///< the first damaged line; empty: none
 };
 
 namespace detail {
@@ -69,12 +72,12 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
 } // namespace detail
 
 /// Reads the records of a log, for example of `tune --collect`, as samples.
-/// Errors  those of the log; not_found if no record is of this hardware, ISA level and toolchain
+/// Errors  those of the log; not_found if no record is of this hardware, ISA level, machine, compiler and flags
 [[nodiscard]] inline result<known_candidates> read_known(const std::string& log, const hardware_params& hardware, const toolchain& made_with,
                                                          loopnest::nest_row row_of, isa_level level = isa_level::native) {
     const auto tasks = detail::tasks_in_log(log, hardware, level);
     if (!tasks) return tasks.error();
-    known_candidates out{task_normalised_samples(row_of.columns()), 0, 0, 0, {}};
+    known_candidates out{task_normalised_samples(row_of.columns()), 0, 0, 0, 0, {}, {}};
     log_read_options options;
     options.on_bad_line = [&](const bad_line& b) {
         if (out.first_bad.empty()) out.first_bad = b.text();
@@ -82,6 +85,10 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
     const auto old = read_trials(log, *tasks, made_with, options);
     if (!old) return old.error();
     out.passed_over = old->other_task + old->other_target + old->other_toolchain;
+    for (const auto& other : old->other_machines) {
+        if (out.other_machine == 0) out.first_other_machine = first_difference(made_with.machine, other.machine);
+        out.other_machine += other.trials.size();
+    }
     for (const auto& t : *tasks) {
         std::vector<float> rows, row(row_of.columns()), labels;
         std::vector<double> latencies;
@@ -100,11 +107,13 @@ inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string
         if (auto added = out.samples.add(normaliser, std::move(rows), labels); !added) return added.error();
     }
     if (out.records == 0)
-        return error{errc::not_found, log + ": expected records of kernels on this machine, with these threads and this compiler and its flags; " +
-                                          std::to_string(old->other_task) + " are of unknown kernels, " + std::to_string(old->other_target) +
-                                          " of another target or number of threads" +
-                                          (old->first_other_target.empty() ? "" : " (" + old->first_other_target + ")") + ", " +
-                                          std::to_string(old->other_toolchain) + " of another compiler"};
+        return error{errc::not_found,
+                     log + ": expected records of kernels on this machine, with these threads and this compiler and its flags; " +
+                         std::to_string(old->other_task) + " are of unknown kernels, " + std::to_string(old->other_target) +
+                         " of another target or number of threads" + (old->first_other_target.empty() ? "" : " (" + old->first_other_target + ")") +
+                         ", " + std::to_string(old->other_toolchain) + " of another compiler or other flags" +
+                         (old->other_toolchain == 0 ? "" : " (" + old->first_other_toolchain + ")") + ", " + std::to_string(out.other_machine) +
+                         " of another machine" + (out.other_machine == 0 ? "" : " (" + out.first_other_machine + ")")};
     return out;
 }
 

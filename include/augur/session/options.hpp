@@ -57,6 +57,7 @@ struct session_options {
     loopnest::compiler_options compiler; ///< default: the variable CC, else cc
     std::string log;                     ///< path; empty: none
     bool resume = false;                 ///< continue with the records of `log`; without it a log that has records is refused
+    bool take_over = true;               ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
     std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
     std::string known;                   ///< log of other kernels on this machine, for the model `nest`
 };

@@ -24,6 +24,7 @@
 #include <augur/schedule/steps.hpp>
 #include <augur/session/options.hpp>
 #include <augur/target/machine.hpp>
+#include <augur/target/machine_identity.hpp>
 #include <augur/tune/summary.hpp>
 #include <augur/tune/trial_log.hpp>
 #include <augur/workload/kernel.hpp>
@@ -92,6 +93,7 @@ struct kernel_report {
     double limit = 0;                                     ///< the least that the measured roofline allows; 0: not known
     roofline_bound bound = roofline_bound::multiply_adds; ///< what gives the limit
     loopnest::expr_op function{};                         ///< for a bound of `function`: exp, tanh, erf, sqrt or div
+    std::optional<machine_identity> elsewhere{};          ///< another machine, from whose log all its latencies are; none: this machine
 
     /// The name of the bound in tables: fma, read, or that of the function.
     [[nodiscard]] std::string_view bound_name() const {
@@ -142,7 +144,7 @@ struct search_report {
 struct session_report {
     machine host; ///< the machine that it ran on
     int threads = 1;
-    toolchain made_with;
+    toolchain made_with; ///< this machine, compiler and flags of the candidates
     session_options options;
     std::vector<kernel_report> kernels;
     loopnest::roofline roofline;         ///< zeros: not measured

@@ -25,6 +25,8 @@
 #include <augur/session/options.hpp>
 #include <augur/session/report.hpp>
 #include <augur/target/machine.hpp>
+#include <augur/tune/options.hpp>
+#include <augur/tune/resume.hpp>
 #include <augur/tune/tuning_log.hpp>
 
 namespace augur::inline v0 {
@@ -57,6 +59,10 @@ struct session_models_state;
 ///
 /// `tune` measures the untuned schedule of each kernel before it searches, and writes its record to the log first. That record does not count as a
 /// trial and no model learns from it; the result of a kernel is the better of it and what the search found.
+///
+/// A resumed log may have records of other machines (`machine_identity`). A kernel that another machine has finished, with `trials` records and none of
+/// this machine, keeps these records: nothing of it is measured here, and no model learns from it (`kernel_report::elsewhere`). Every other kernel is
+/// searched here, with the records of this machine alone.
 ///
 /// Components of augur that are absent from a build take away their models only: such a model is refused by name. See `session_models`.
 ///
@@ -107,7 +113,7 @@ public:
     [[nodiscard]] const session_options& options() const noexcept { return report_.options; }
     /// The machine that it runs on.
     [[nodiscard]] const machine& host() const noexcept { return report_.host; }
-    /// Compiler and flags of the candidates.
+    /// This machine, compiler and flags of the candidates.
     [[nodiscard]] const toolchain& made_with() const noexcept { return report_.made_with; }
     [[nodiscard]] std::span<const loopnest::kernel_task> tasks() const noexcept { return tasks_; }
     [[nodiscard]] std::span<const loopnest::ansor_space> spaces() const noexcept { return spaces_; }
@@ -130,11 +136,25 @@ private:
     bool baselines_measured_ = false;
     std::map<loopnest::expr_op, double> functions_; ///< measured evaluations per second
 
+    std::vector<std::vector<logged_trial<step_list>>> elsewhere_; ///< per kernel: the trials of another machine that has finished it
+
+    /// The kernels that are searched here.
+    struct searched {
+        std::vector<std::size_t> kernels; ///< indices of the session's kernels
+        std::vector<loopnest::kernel_task> tasks;
+        std::vector<loopnest::ansor_space> spaces;
+    };
+
     result<void> prepare();
+    void take_over();
+    void add_elsewhere(search_report& out) const;
+    searched searched_here() const;
+    void search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out, bool logged,
+                         const session_hooks& hooks);
     void find_limit(std::size_t kernel);
     void choose_result(search_report& s) const;
     template <class Tuner>
-    void run(Tuner& tuner, search_report& out, bool logged, const session_hooks& hooks);
+    void run(Tuner& tuner, std::span<const std::size_t> kernels, search_report& out, bool logged, const session_hooks& hooks);
 };
 
 /// A session on threads of the standard library.

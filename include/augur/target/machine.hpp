@@ -119,7 +119,10 @@ struct core_front {
 /// A target machine: the local one (`detect_machine`), or one read from a machine file. Unknown fields keep their defaults.
 struct machine {
     std::string architecture;          ///< x86_64, aarch64, ...
-    std::string cpu_name;              ///< name for display
+    std::string cpu_name;              ///< product name, for display
+    std::string vendor;                ///< x86: as in /proc/cpuinfo, e.g. AuthenticAMD; Arm: number of the implementer; empty: not known
+    std::string family;                ///< x86: CPU family; Arm: version of the architecture
+    std::string model;                 ///< x86: model number; Arm: part number
     std::vector<std::string> features; ///< CPU feature flags as in /proc/cpuinfo, sorted
     int processors = 1;                ///< number of processors that this process may use
     std::int64_t vector_bytes = 16;    ///< width of the widest floating-point vector registers
@@ -217,8 +220,12 @@ inline int count_list(std::string_view text) {
     return count;
 }
 
-/// Reads the name and the features of the first processor from the text of /proc/cpuinfo.
+/// Reads name, vendor, family, model and features of the first processor from the text of /proc/cpuinfo.
 inline void read_cpuinfo(std::string_view text, machine& m) {
+    const auto set_first = [](std::string& out, std::string_view value) {
+        if (!out.empty()) return;
+        for (const char c : value.substr(0, 128)) out.push_back(c >= ' ' && c < 127 ? c : '?');
+    };
     while (!text.empty()) {
         const auto end = (std::min)(text.find('\n'), text.size());
         const auto line = text.substr(0, end);
@@ -227,8 +234,10 @@ inline void read_cpuinfo(std::string_view text, machine& m) {
         if (colon == std::string_view::npos) continue;
         const auto key = trimmed(line.substr(0, colon));
         auto value = trimmed(line.substr(colon + 1));
-        if (m.cpu_name.empty() && (key == "model name" || key == "Model" || key == "Hardware"))
-            for (const char c : value.substr(0, 128)) m.cpu_name.push_back(c >= ' ' && c < 127 ? c : '?');
+        if (key == "model name" || key == "Model" || key == "Hardware") set_first(m.cpu_name, value);
+        else if (key == "vendor_id" || key == "CPU implementer") set_first(m.vendor, value);
+        else if (key == "cpu family" || key == "CPU architecture") set_first(m.family, value);
+        else if (key == "model" || key == "CPU part") set_first(m.model, value);
         if (!m.features.empty() || (key != "flags" && key != "Features")) continue;
         while (!value.empty()) {
             const auto blank = (std::min)(value.find(' '), value.size());

@@ -24,8 +24,9 @@ inline constexpr std::int64_t machine_file_version = 1;
 
 namespace detail {
 
-inline constexpr std::array<std::string_view, 13> machine_members{
-    "format", "version", "name", "architecture", "features", "processors", "vector_bytes", "clock_hz", "core", "caches", "memory", "units", "costs"};
+inline constexpr std::array<std::string_view, 16> machine_members{"format",       "version",  "name",   "architecture", "features", "processors",
+                                                                  "vector_bytes", "clock_hz", "core",   "caches",       "memory",   "units",
+                                                                  "costs",        "vendor",   "family", "model"};
 inline constexpr std::array<std::string_view, 8> core_members{"issue_width",     "window",          "mispredict", "store_forward",
                                                               "predicted_trips", "parallel_launch", "folds",      "from"};
 inline constexpr std::array<std::string_view, 9> cache_members{"level",   "bytes",           "line_bytes", "sharers", "ways",
@@ -161,7 +162,10 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
             case 9: detail::read_objects(in, m.caches, [&](cache_level& c) { detail::read_cache(in, c); }); break;
             case 10: detail::read_memory(in, m.memory); break;
             case 11: detail::read_objects(in, m.units, [&](execution_unit& u) { detail::read_unit(in, u); }); break;
-            default: detail::read_objects(in, m.costs, [&](instruction_cost& c) { detail::read_cost(in, m.units, c); }); break;
+            case 12: detail::read_objects(in, m.costs, [&](instruction_cost& c) { detail::read_cost(in, m.units, c); }); break;
+            case 13: in.read(m.vendor); break;
+            case 14: in.read(m.family); break;
+            default: in.read(m.model); break;
             }
         }
         members.need(0b0011111101111);
@@ -191,6 +195,12 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     };
     line("", [&](json_writer& w) { w.key("format").value("augur-machine").key("version").value(machine_file_version); });
     line(",\n ", [&](json_writer& w) { w.key("name").value(m.cpu_name).key("architecture").value(m.architecture); });
+    const auto optional = [&](const char* key, const std::string& value) {
+        if (!value.empty()) line(",\n ", [&](json_writer& w) { w.key(key).value(value); });
+    };
+    optional("vendor", m.vendor);
+    optional("family", m.family);
+    optional("model", m.model);
     line(",\n ", [&](json_writer& w) {
         w.key("features").begin_array();
         for (const auto& f : m.features) w.value(f);

@@ -19,16 +19,19 @@
 #include <augur/record/record.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/target/machine_identity.hpp>
 #include <augur/tune/tuner.hpp>
 #include <augur/workload/concepts.hpp>
 
 namespace augur::inline v0 {
 
-/// The compiler and flags that built the candidates. Latencies of different toolchains are not comparable.
+/// What built and ran the candidates. Latencies of different toolchains are not comparable.
 struct toolchain {
-    std::string compiler; ///< name and version
-    std::string flags;
+    machine_identity machine; ///< the platform, with name and version of the compiler
+    std::string flags;        ///< of the compiler
 
+    toolchain() = default;
+    toolchain(machine_identity platform, std::string compiler_flags) : machine(std::move(platform)), flags(std::move(compiler_flags)) {}
     friend bool operator==(const toolchain&, const toolchain&) = default;
 };
 
@@ -69,7 +72,7 @@ public:
                                                          (rebuilt ? std::string("another one back") : rebuilt.error().detail)};
         }
         r.measured = m;
-        r.compiler = made_with_.compiler;
+        r.machine = made_with_.machine;
         r.flags = made_with_.flags;
         if (auto written = to_->append(std::move(r)); !written) return written.error();
         return {};
@@ -89,20 +92,49 @@ inline std::string target_shown(const logged_task& t) {
 
 } // namespace detail
 
+/// Trials of one machine.
+template <schedule S = step_list>
+struct trials_of_machine {
+    machine_identity machine;
+    std::vector<logged_trial<S>> trials; ///< in the order of the log
+};
+
 /// The trials of a log that belong to a run. All other records are counted by the reason why they were skipped.
 template <schedule S = step_list>
 struct trials_in_log {
     std::vector<logged_trial<S>> trials; ///< in the order of the log
-    log_summary log;                     ///< numbers of records and bad lines; whether the last line is incomplete
-    std::size_t other_task = 0;          ///< records of tasks that were not asked for
-    std::size_t other_target = 0;        ///< records of a task with another target, number of cores or vector width
-    std::string first_other_target;      ///< the first such target, beside the expected one
-    std::size_t other_toolchain = 0;     ///< records of a task with another or unknown compiler or flags
-    std::size_t other_schedule = 0;      ///< records of a task whose schedule could not be rebuilt
-    std::string first_other_schedule;    ///< the first reason
+    /// Trials of the tasks with the same compiler and flags on other machines, in the order of the first records.
+    std::vector<trials_of_machine<S>> other_machines;
+    log_summary log;                   ///< numbers of records and bad lines; whether the last line is incomplete
+    std::size_t other_task = 0;        ///< records of tasks that were not asked for
+    std::size_t other_target = 0;      ///< records of a task with another target, number of cores or vector width
+    std::string first_other_target;    ///< the first such target, beside the expected one
+    std::size_t other_toolchain = 0;   ///< records of a task with another or unknown compiler or flags
+    std::string first_other_toolchain; ///< what differs in the first of them
+    std::size_t other_schedule = 0;    ///< records of a task whose schedule could not be rebuilt
+    std::string first_other_schedule;  ///< the first reason
 };
 
-/// Reads the trials of the given tasks from a log.
+namespace detail {
+
+inline std::string toolchain_difference(const toolchain& expected, const record& got) {
+    const bool compiler = expected.machine.compiler != got.machine.compiler;
+    return std::string(compiler ? "compiler" : "flags") + ": expected '" + (compiler ? expected.machine.compiler : expected.flags) + "', got '" +
+           (compiler ? got.machine.compiler : got.flags) + "'";
+}
+
+/// The list for the trials of a machine.
+template <schedule S>
+std::vector<logged_trial<S>>& trials_on(trials_in_log<S>& out, const machine_identity& m, const machine_identity& expected) {
+    if (m == expected) return out.trials;
+    for (auto& other : out.other_machines)
+        if (other.machine == m) return other.trials;
+    return out.other_machines.emplace_back(trials_of_machine<S>{m, {}}).trials;
+}
+
+} // namespace detail
+
+/// Reads the trials of the given tasks from a log. Those of the machine of `made_with` are `trials`.
 ///
 /// Errors  those of `log_reader`: not_found, io, version_mismatch. A bad line is no error; it is reported to `options.on_bad_line`
 /// @param tasks  a vector, an array or a span of them
@@ -133,9 +165,10 @@ template <schedule S = step_list, class Tasks>
         else if (match == wanted_tasks.size()) {
             if (out.other_target++ == 0)
                 out.first_other_target = "expected " + detail::target_shown(wanted_tasks[same_key]) + ", got " + detail::target_shown(r.task);
-        } else if (r.compiler != made_with.compiler || r.flags != made_with.flags) ++out.other_toolchain;
-        else if (auto s = from_logged<S>(tasks[match], std::move(r.schedule))) {
-            out.trials.push_back({task_identity(tasks[match]), *std::move(s), std::move(r.measured)});
+        } else if (r.machine.compiler != made_with.machine.compiler || r.flags != made_with.flags) {
+            if (out.other_toolchain++ == 0) out.first_other_toolchain = detail::toolchain_difference(made_with, r);
+        } else if (auto s = from_logged<S>(tasks[match], std::move(r.schedule))) {
+            detail::trials_on(out, r.machine, made_with.machine).push_back({task_identity(tasks[match]), *std::move(s), std::move(r.measured)});
         } else if (out.other_schedule++ == 0) out.first_other_schedule = s.error().detail;
     }
     out.log = reader->summary();

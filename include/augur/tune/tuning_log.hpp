@@ -14,6 +14,7 @@
 #include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/target/machine_identity.hpp>
 #include <augur/tune/trial_log.hpp>
 #include <augur/workload/concepts.hpp>
 
@@ -23,6 +24,7 @@ namespace augur::inline v0 {
 template <schedule S = step_list>
 struct tuning_log {
     std::string path;
+    toolchain made_with;
     log_writer writer;
     trials_in_log<S> found;     ///< pass `found.trials` to `tuner::resume`
     std::string first_bad_line; ///< place and reason of the first damaged line; empty: none
@@ -36,7 +38,10 @@ struct tuning_log {
         say(found.other_task, "records are of other kernels and are passed over");
         say(found.other_target,
             "records are of other targets or another number of threads and are passed over; the first: " + found.first_other_target);
-        say(found.other_toolchain, "records are of another compiler or other flags and are passed over");
+        for (const auto& other : found.other_machines)
+            say(other.trials.size(),
+                "records are of another machine (" + first_difference(made_with.machine, other.machine) + ") and are passed over");
+        say(found.other_toolchain, "records are of another compiler or other flags and are passed over; the first: " + found.first_other_toolchain);
         say(found.other_schedule, "records have a schedule that cannot be rebuilt and are passed over; the first: " + found.first_other_schedule);
         say(found.log.bad, "lines are damaged and are passed over; the first: " + first_bad_line);
         say(static_cast<std::size_t>(writer.bytes_cut()), "bytes of an unfinished record at the end were cut off");
@@ -44,14 +49,16 @@ struct tuning_log {
     }
 };
 
-/// Opens a log for appending, creates it if there is none, and reads the trials of `tasks` that were made with the same compiler and flags.
+/// Opens a log for appending, creates it if there is none, and reads the trials of `tasks` that were made on the same machine with the same compiler
+/// and flags.
 ///
 /// ```cpp
-/// auto log = augur::open_tuning_log(path, tasks, {"my compiler 1.0", "-O3"});
+/// const augur::toolchain made_with(augur::identify(augur::detect_machine(), "x86-64-v3", 1, "my compiler 1.0"), "-O3");
+/// auto log = augur::open_tuning_log(path, tasks, made_with);
 /// if (!log) return log.error();
 /// for (const auto& text : log->passed_over()) std::fprintf(stderr, "%s\n", text.c_str());
 /// tuner.resume(std::move(log->found.trials));
-/// auto summary = tuner.run(runner, {.sink = augur::log_sink(log->writer, {"my compiler 1.0", "-O3"})});
+/// auto summary = tuner.run(runner, {.sink = augur::log_sink(log->writer, made_with)});
 /// ```
 ///
 /// An unfinished record at the end of the log is cut off first.
@@ -68,7 +75,7 @@ template <schedule S = step_list, class Tasks>
     };
     auto found = read_trials<S>(path, tasks, made_with, std::move(options));
     if (!found) return found.error();
-    return tuning_log<S>{path, *std::move(writer), *std::move(found), std::move(first_bad_line)};
+    return tuning_log<S>{path, made_with, *std::move(writer), *std::move(found), std::move(first_bad_line)};
 }
 
 } // namespace augur::inline v0

@@ -16,7 +16,8 @@ namespace augur::inline v0 {
 
 /// Accessors of a task of type T. The default calls the members of T that exist; specialise it for a type that you cannot edit.
 ///
-/// `key` is required and is unique among the tasks of one target. The other functions are optional, also in a specialisation; the functions below
+/// `key` is required and is unique among the tasks of one target. Where tasks of several machines meet, `target` has the text of the machine
+/// (target/machine_identity.hpp), as two machines are two targets. The other functions are optional, also in a specialisation; the functions below
 /// define the default values.
 template <class T>
 struct task_traits {

@@ -35,7 +35,7 @@ using augur::step_list;
 using augur::loopnest::ansor_space;
 using augur::loopnest::kernel_task;
 
-const augur::toolchain made_with{"a compiler", "-O2"};
+const augur::toolchain made_with(augur::identify({}, "", 2, "a compiler"), "-O2");
 
 struct problem {
     std::vector<kernel_task> tasks;
@@ -227,7 +227,7 @@ TEST_CASE("trials of another kernel, machine or compiler are counted and left ou
         r.task = p.tasks[0].logged();
         r.schedule = *s;
         r.measured = measured(p.tasks[0], *s);
-        r.compiler = made_with.compiler;
+        r.machine = made_with.machine;
         r.flags = made_with.flags;
         REQUIRE(writer->append(r));
         auto cores = r;

@@ -25,11 +25,14 @@
 namespace augur::inline v0::detail {
 
 inline constexpr std::size_t dataset_sections = 17;
+/// Version of a file. The schemas of the versions differ. Version 1 had ids of four bytes.
+inline constexpr std::uint32_t dataset_version = 2;               ///< no task has a machine
+inline constexpr std::uint32_t dataset_version_with_machines = 3; ///< `task_machines` follows, one element per task
 
 /// Header of a data set file, as it is stored.
 struct dataset_head {
     std::array<char, 8> magic{'A', 'U', 'G', 'U', 'R', 'S', 'E', 'T'};
-    std::uint32_t version = 2; // version 1 had ids of four bytes
+    std::uint32_t version = dataset_version;
     std::uint32_t byte_order = 0x01020304;
     std::uint64_t schema = 0;
     std::uint64_t size = 0;                               ///< bytes of the file
@@ -65,8 +68,9 @@ struct dataset_arrays {
     std::span<const outcome> status;
     std::span<const id_list> lists;
     std::span<const packed_id> ids;
+    std::span<const std::uint32_t> task_machines; ///< behind the others, and without a count: that of `tasks`
 
-    /// Calls `f(name, span)` for each array until f returns false. While a file is written, `lists` and `ids` are empty: `emit` computes them.
+    /// Calls `f(name, span)` for each array but `task_machines` until f returns false. While a file is written, `lists` and `ids` are empty: `emit` computes them.
     template <class A, class F>
     static constexpr bool each(A& a, F&& f) {
         return f("report", a.report) && f("text_first", a.text_first) && f("text_bytes", a.text_bytes) && f("kinds", a.kinds) &&
@@ -81,9 +85,10 @@ using report_numbers = std::array<std::uint64_t, sizeof(dataset_report) / sizeof
 
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
 
-/// Header with the schema, counts and size of a file of `arrays`, with `lists` and `ids` elements in the last two arrays.
-inline dataset_head head_of(const dataset_arrays& arrays, std::uint64_t lists, std::uint64_t ids) {
+/// Header with the schema, counts and size of a file of `arrays`, with `lists` and `ids` elements in the arrays of these names.
+inline dataset_head head_of(const dataset_arrays& arrays, std::uint64_t lists, std::uint64_t ids, std::uint32_t version) {
     dataset_head head;
+    head.version = version;
     head.schema = fnv1a64("augur data set");
     head.size = sizeof head;
     std::size_t i = 0;
@@ -94,6 +99,10 @@ inline dataset_head head_of(const dataset_arrays& arrays, std::uint64_t lists, s
         head.counts[i++] = count;
         return true;
     });
+    if (version == dataset_version_with_machines) {
+        head.schema = fnv1a64("4", fnv1a64("task_machines", head.schema));
+        head.size += padded(arrays.tasks.size() * sizeof(std::uint32_t));
+    }
     return head;
 }
 
@@ -129,6 +138,9 @@ inline std::string fault_of_tasks(const dataset_arrays& a, std::size_t names, st
         record = row.last;
         source = row.last_source;
     }
+    for (const std::uint32_t m : a.task_machines)
+        if (m >= names && m != no_machine)
+            return "expected the number of a name below " + std::to_string(names) + " as machine, got " + std::to_string(m);
     if (record != a.lists.size() || source != a.task_sources.size()) return "the last records or sources belong to no task";
     for (const std::uint32_t n : a.task_sources)
         if (n >= sources) return "expected a source number below " + std::to_string(sources) + ", got " + std::to_string(n);

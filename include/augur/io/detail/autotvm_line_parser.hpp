@@ -28,6 +28,7 @@
 #include <augur/record/record_assembler.hpp>
 #include <augur/schedule/autotvm_config.hpp>
 #include <augur/schedule/autotvm_config_json.hpp>
+#include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0::detail {
 
@@ -56,7 +57,7 @@ public:
     [[nodiscard]] bool parse(std::string_view line, std::size_t number, bad_line& problem) { return quick(line) || strict(line, number, problem); }
     /// Gives the record that was parsed last to the sink.
     [[nodiscard]] result<void> give() {
-        return sink_->add(record_view{*task_.task, task_.number, knobs_, measured_, compiler_, {}, version_, 0, true});
+        return sink_->add(record_view{*task_.task, task_.number, knobs_, measured_, machine_, {}, version_, 0, true});
     }
 
 private:
@@ -153,7 +154,7 @@ private:
     /// Reads `, "tvm_version": "..."}` or `}`.
     bool compiler(text_cursor& at, const char* end) {
         if (*at.at == '}') {
-            compiler_.clear();
+            name_compiler({});
             last_compiler_.clear();
             ++at.at;
             return true;
@@ -173,7 +174,7 @@ private:
         at.at = end;
         return true;
     }
-    void name_compiler(std::string_view version) { compiler_ = version.empty() ? std::string() : "TVM " + std::string(version); }
+    void name_compiler(std::string_view version) { machine_.compiler = version.empty() ? "unknown" : "TVM " + std::string(version); }
 
     /// Gives the new task and the new knobs of a valid line to the sink and caches their numbers.
     void commit() {
@@ -221,8 +222,9 @@ private:
     known_task task_; ///< of the record parsed last, as the members below
     std::vector<std::uint32_t> knobs_;
     measurement measured_;
-    std::string compiler_, version_;
-    std::string last_compiler_; ///< text from which compiler_ was read
+    machine_identity machine_; ///< of which a log knows the compiler alone
+    std::string version_;
+    std::string last_compiler_; ///< text from which the compiler was read
     std::shared_ptr<logged_task> new_task_;
     std::string_view new_task_text_;
     std::vector<new_knob> new_knobs_;

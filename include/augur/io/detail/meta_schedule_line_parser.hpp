@@ -28,6 +28,7 @@
 #include <augur/record/record_assembler.hpp>
 #include <augur/schedule/meta_schedule_trace.hpp>
 #include <augur/schedule/meta_schedule_trace_json.hpp>
+#include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0::detail {
 
@@ -85,7 +86,7 @@ public:
         return true;
     }
     /// Gives the record that was parsed last to the sink.
-    [[nodiscard]] result<void> give() { return sink_->add(record_view{*task_.task, task_.number, ids_, measured_, {}, {}, {}, 0, true}); }
+    [[nodiscard]] result<void> give() { return sink_->add(record_view{*task_.task, task_.number, ids_, measured_, machine_, {}, {}, 0, true}); }
 
 private:
     /// Texts of an instruction and of its decision; the latter is empty if there is none.
@@ -305,6 +306,7 @@ private:
     known_task task_;                      ///< of the record parsed last, as the members below
     std::vector<std::uint32_t> ids_;
     measurement measured_;
+    machine_identity machine_; ///< unknown
     std::vector<instruction_text> texts_;
     std::vector<new_instruction> new_instructions_;
     std::string key_, unknown_task_;

@@ -17,6 +17,7 @@
 #include <augur/record/ansor_line.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
+#include <augur/target/machine_identity.hpp>
 #include <augur/workload/kernel.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -38,8 +39,15 @@ public:
         t.key_ = k.workload_key();
         t.class_ = k.class_name();
         t.uses_ = uses;
-        t.target_ = target_text(level);
+        t.target_ = t.logged_target_ = target_text(level);
         t.flops_ = t.dag_->flops();
+        return t;
+    }
+
+    /// The task on a platform, whose text is then part of `target()`: the same kernel on two platforms is two tasks. The log form does not change.
+    [[nodiscard]] kernel_task on(const machine_identity& machine) const {
+        kernel_task t = *this;
+        t.target_ = t.logged_target_ + " " + to_text(machine);
         return t;
     }
 
@@ -57,7 +65,7 @@ public:
     [[nodiscard]] logged_task logged() const {
         logged_task out;
         out.workload_key = key_;
-        out.target = target_;
+        out.target = logged_target_;
         out.hardware = hardware_.numbers();
         out.layout_rewrite = 2;
         return out;
@@ -79,6 +87,7 @@ private:
     hardware_params hardware_;
     std::string key_;
     std::string target_;
+    std::string logged_target_; ///< in TVM's form
     std::string class_;
     double uses_ = 1;
     double flops_ = 0;

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ struct compiler {
     std::vector<std::string> command; ///< the program and its leading arguments
     std::vector<std::string> flags;   ///< flags for every program
     std::string identity;             ///< the first line of --version
+    std::string isa;                  ///< level of its code with these flags (`built_isa`); empty: it does not tell
     [[nodiscard]] bool is_clang() const noexcept { return identity.find("clang") != std::string::npos; }
 };
 
@@ -100,6 +102,19 @@ inline std::vector<std::string> split_blanks(std::string_view text) {
         text.remove_prefix(end);
     }
     return words;
+}
+
+/// The level whose vectors code has that is compiled with these predefined macros (output of `cc -dM -E`); `x86-64`: below v2. Empty: none is known.
+/// Only the feature of a level that decides about the vectors counts, since flags such as -mavx2 leave out the others.
+inline std::string built_isa(std::string_view macros) {
+    const auto defines = [&](const char* name) { return macros.find("#define " + std::string(name) + " ") != std::string_view::npos; };
+    if (defines("__aarch64__")) return std::string(to_string(isa_level::aarch64));
+    if (!defines("__x86_64__")) return {};
+    const auto level = defines("__AVX512F__")  ? isa_level::x86_64_v4
+                       : defines("__AVX2__")   ? isa_level::x86_64_v3
+                       : defines("__SSE4_2__") ? isa_level::x86_64_v2
+                                               : isa_level::native;
+    return level == isa_level::native ? "x86-64" : std::string(to_string(level));
 }
 
 /// Compiler output for a record: printable characters, one line, at most `limit` bytes.
@@ -179,7 +194,7 @@ inline process_spec guarded(const std::string& runner, std::uint64_t nonce, cons
     return detail::one_line(output.substr(line == std::string_view::npos ? 0 : line));
 }
 
-/// Finds the compiler and the default flags that it accepts. Runs the compiler two or three times (0.1 s).
+/// Finds the compiler, the default flags that it accepts, and the level of its code. Runs the compiler two to four times (0.1 s).
 ///
 /// @return errors: not_found (the compiler cannot be started), limit (no file descriptors are left), invalid_argument (it fails on an empty
 ///         file), unsupported (it does not know the ISA level), io, interrupted
@@ -207,35 +222,42 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
     const std::string source = folder.path() + "/probe.c";
     (void)::unlink(source.c_str());
     if (auto written = write_private_file(source, "int augur_probe;\n"); !written) return written.error();
-    const auto accepts = [&](const std::vector<std::string>& flags) {
+    const auto run = [&](const std::vector<std::string>& flags, std::initializer_list<const char*> action) {
         process_spec probe;
         probe.arguments = found.command;
         probe.arguments.insert(probe.arguments.end(), flags.begin(), flags.end());
-        for (const char* a : {"-S", "-o", "/dev/null"}) probe.arguments.emplace_back(a);
+        for (const char* a : action) probe.arguments.emplace_back(a);
         probe.arguments.push_back(source);
         probe.wall_seconds = 20;
         probe.temporary = folder.path();
         return run_process(probe, stop);
     };
+    const auto accepts = [&](const std::vector<std::string>& flags) { return run(flags, {"-S", "-o", "/dev/null"}).ok(); };
+    const auto with_isa = [&]() -> result<compiler> {
+        const auto macros = run(found.flags, {"-dM", "-E"});
+        if (macros.stopped || stop_requested(stop)) return error{errc::interrupted, "stopped while probing the compiler"};
+        if (macros.ok()) found.isa = detail::built_isa(macros.output);
+        return found;
+    };
     const bool native = options.isa == isa_level::native;
     if (!options.flags.empty()) {
         if (!native) found.flags = isa_flags(options.isa);
         found.flags.insert(found.flags.end(), options.flags.begin(), options.flags.end());
-        if (native) return found;
+        if (native) return with_isa();
     } else {
         found.flags = default_compile_flags(options.isa);
     }
-    if (!accepts(found.flags).ok()) {
+    if (!accepts(found.flags)) {
         std::vector<std::string> kept;
         for (const auto& flag : found.flags)
-            if (accepts({flag}).ok()) kept.push_back(flag);
+            if (accepts({flag})) kept.push_back(flag);
         found.flags = std::move(kept);
     }
     if (stop_requested(stop)) return error{errc::interrupted, "stopped while probing the compiler"};
     if (const auto march = isa_flags(options.isa).front(); !native && std::find(found.flags.begin(), found.flags.end(), march) == found.flags.end())
         return error{errc::unsupported, "ISA level " + std::string(to_string(options.isa)) + ": expected a C compiler that takes " + march +
                                             ", got '" + found.identity + "'"};
-    return found;
+    return with_isa();
 }
 
 /// Compiles the runner program into the folder and returns its path. Costs about 0.5 s.

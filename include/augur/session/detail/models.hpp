@@ -128,6 +128,9 @@ struct session_models_state {
         if (read->passed_over > 0)
             notes.push_back(o.known + ": " + std::to_string(read->passed_over) +
                             " records of unknown kernels, other targets or compilers are passed over");
+        if (read->other_machine > 0)
+            notes.push_back(o.known + ": " + std::to_string(read->other_machine) + " records are of another machine (" + read->first_other_machine +
+                            ") and are passed over");
         if (!read->first_bad.empty()) notes.push_back(o.known + ": damaged lines are passed over; the first: " + read->first_bad);
         known = std::make_shared<const task_normalised_samples>(std::move(read->samples));
 #endif

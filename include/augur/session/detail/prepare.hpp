@@ -99,7 +99,8 @@ result<void> basic_session<E>::prepare() {
     auto programs = loopnest::program_runner::create(run);
     if (!programs) return programs.error();
     const auto& used = programs->used_compiler();
-    report_.made_with.compiler = used.identity;
+    report_.made_with.machine = identify(report_.host, used.isa, report_.threads, used.identity);
+    for (auto& t : tasks_) t = t.on(report_.made_with.machine);
     for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::c_options::of(report_.host));
     if (auto read = models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
@@ -117,7 +118,33 @@ result<void> basic_session<E>::open_log(const std::string& path, bool resume) {
     log_.emplace(*std::move(log));
     report_.options.log = path;
     report_.options.resume = resume;
+    take_over();
     return {};
+}
+
+/// Finds the kernels of the log that another machine has finished.
+template <bulk_executor E>
+void basic_session<E>::take_over() {
+    elsewhere_.assign(tasks_.size(), {});
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+        report_.kernels[i].elsewhere.reset();
+        const auto of_kernel = [id = task_identity(tasks_[i])](const logged_trial<step_list>& t) { return t.task == id; };
+        const auto& own = log_->found.trials;
+        if (!report_.options.take_over || std::any_of(own.begin(), own.end(), of_kernel)) continue;
+        const auto untuned = hash_schedule(loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads));
+        for (auto& [machine, trials] : log_->found.other_machines) {
+            std::vector<logged_trial<step_list>> found, others;
+            for (auto& t : trials) (of_kernel(t) ? found : others).push_back(t);
+            const bool has_untuned = !report_.options.collect && std::any_of(found.begin(), found.end(), [&](const auto& t) {
+                return hash_schedule(t.schedule) == untuned; // the baseline is no trial
+            });
+            if (found.size() < report_.options.search.trials + (has_untuned ? 1 : 0)) continue;
+            elsewhere_[i] = std::move(found);
+            trials = std::move(others); // what is left is passed over
+            report_.kernels[i].elsewhere = machine;
+            break;
+        }
+    }
 }
 
 template <bulk_executor E>
@@ -128,6 +155,11 @@ result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
     else report_.roofline_error = limits.error().detail;
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
         kernel_report& k = report_.kernels[i];
+        if (k.elsewhere) {
+            const auto untuned = detail::take_record(elsewhere_[i], tasks_[i], loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads));
+            if (untuned && untuned->ok()) k.untuned = untuned->latency();
+            continue;
+        }
         detail::tell(hooks, "baselines", k.label, i, tasks_.size());
         if (auto ready = runner_->prepare(tasks_[i]); !ready) return error{ready.error().code, k.label + ": " + ready.error().detail};
         k.naive = runner_->naive_seconds(tasks_[i]);
@@ -189,6 +221,7 @@ void basic_session<E>::measure_best(std::span<search_report> searches, const ses
     longer.enough_seconds = 3;
     (void)static_cast<bool>(runner_->programs().set_timing(longer));
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
+        if (report_.kernels[i].elsewhere) continue;
         detail::tell(hooks, "checking the best", report_.kernels[i].label, i, tasks_.size());
         std::vector<step_list> best{loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads)};
         std::vector<std::size_t> search_of{searches.size()};

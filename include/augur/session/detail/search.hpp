@@ -64,9 +64,41 @@ inline void collect_trial(search_report& out, const std::string& label, std::siz
 
 } // namespace detail
 
+/// Adds the trials of kernels that other machines have finished, and notes about the records that are not used.
+template <bulk_executor E>
+void basic_session<E>::add_elsewhere(search_report& out) const {
+    std::vector<machine_identity> machines;
+    for (const auto& k : report_.kernels)
+        if (k.elsewhere && std::find(machines.begin(), machines.end(), *k.elsewhere) == machines.end()) machines.push_back(*k.elsewhere);
+    for (const auto& m : machines) {
+        std::size_t kernels = 0, records = 0;
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            if (report_.kernels[i].elsewhere != m) continue;
+            ++kernels;
+            records += elsewhere_[i].size();
+            for (const auto& t : elsewhere_[i]) detail::collect_trial(out, report_.kernels[i].label, i, t.schedule, t.outcome);
+        }
+        out.notes.push_back(log_->path + ": " + std::to_string(kernels) + " kernels were finished on another machine, " + machine_label(m) + " (" +
+                            first_difference(report_.made_with.machine, m) + "); their " + std::to_string(records) + " records stay");
+    }
+    for (auto& text : log_->passed_over()) out.notes.push_back(std::move(text));
+}
+
+template <bulk_executor E>
+auto basic_session<E>::searched_here() const -> searched {
+    searched out;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+        if (report_.kernels[i].elsewhere) continue;
+        out.kernels.push_back(i);
+        out.tasks.push_back(tasks_[i]);
+        out.spaces.push_back(spaces_[i]);
+    }
+    return out;
+}
+
 template <bulk_executor E>
 template <class Tuner>
-void basic_session<E>::run(Tuner& tuner, search_report& out, bool logged, const session_hooks& hooks) {
+void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, search_report& out, bool logged, const session_hooks& hooks) {
     if (logged) {
         const bool had_records = !log_->found.trials.empty();
         const auto taken = tuner.resume(std::exchange(log_->found.trials, {}));
@@ -78,7 +110,6 @@ void basic_session<E>::run(Tuner& tuner, search_report& out, bool logged, const 
             say(taken.taken, "records are taken over and not measured again");
             say(taken.duplicates, "records repeat a schedule and are passed over");
         }
-        for (auto& text : log_->passed_over()) out.notes.push_back(std::move(text));
     }
     if (hooks.note)
         for (const auto& text : out.notes) hooks.note(text);
@@ -89,7 +120,7 @@ void basic_session<E>::run(Tuner& tuner, search_report& out, bool logged, const 
         tuning.progress = [&](const tuning_progress& p) {
             session_progress s;
             s.stage = out.name;
-            s.kernel = report_.kernels[p.task].label;
+            s.kernel = report_.kernels[kernels[p.task]].label;
             s.done = p.trials;
             s.total = p.trials_total;
             s.searching = true;
@@ -102,7 +133,7 @@ void basic_session<E>::run(Tuner& tuner, search_report& out, bool logged, const 
     if (summary) out.summary = *std::move(summary);
     else out.failed = summary.error();
     if (logged) (void)static_cast<bool>(log_->writer.flush()); // every record is in the file already; this is for a machine that crashes
-    for (const auto& t : tuner.trials()) detail::collect_trial(out, report_.kernels[t.task].label, t.task, t.schedule, t.outcome);
+    for (const auto& t : tuner.trials()) detail::collect_trial(out, report_.kernels[kernels[t.task]].label, kernels[t.task], t.schedule, t.outcome);
 }
 
 template <bulk_executor E>
@@ -121,14 +152,30 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     options.seed = settings.seed;
     if (settings.even) options.scheduler.strategy = scheduling::round_robin;
     logged = logged && log_.has_value();
-    if (settings.model == "none") {
-        std::vector<random_search> strategies(tasks_.size());
-        tuner t(tasks_, spaces_, strategies, options);
-        run(t, out, logged, hooks);
+    if (logged) add_elsewhere(out);
+    const searched here = searched_here();
+    if (here.kernels.empty()) {
+        out.summary.emplace();
+        if (hooks.note)
+            for (const auto& text : out.notes) hooks.note(text);
         choose_result(out);
         return out;
     }
-    out.notes = models_->notes;
+    if (settings.model == "none") {
+        std::vector<random_search> strategies(here.tasks.size());
+        tuner t(here.tasks, here.spaces, strategies, options);
+        run(t, here.kernels, out, logged, hooks);
+    } else {
+        out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
+        search_by_model(here, settings, options, out, logged, hooks);
+    }
+    choose_result(out);
+    return out;
+}
+
+template <bulk_executor E>
+void basic_session<E>::search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out,
+                                       bool logged, const session_hooks& hooks) {
     E threads = detail::make_executor<E>(report_.threads);
     evolutionary_options evolution;
     if (settings.population != 0) evolution.population = settings.population;
@@ -136,14 +183,14 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     const auto search_by = [&](auto& model, double random_share) {
         evolution.eps_greedy = random_share;
         std::vector<initial_points<evolutionary<E>>> strategies;
-        for (std::size_t k = 0; k < tasks_.size(); ++k) {
+        for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
-            if (auto untuned = spaces_[k].decide(loopnest::untuned_schedule(*tasks_[k].dag(), report_.threads))) first.push_back(*std::move(untuned));
+            const auto untuned = loopnest::untuned_schedule(*here.tasks[k].dag(), report_.threads);
+            if (auto point = here.spaces[k].decide(untuned)) first.push_back(*std::move(point));
             strategies.emplace_back(evolutionary<E>(evolution, threads), std::move(first));
         }
-        tuner t(tasks_, spaces_, strategies, model, threads, options);
-        run(t, out, logged, hooks);
-        choose_result(out);
+        tuner t(here.tasks, here.spaces, strategies, model, threads, options);
+        run(t, here.kernels, out, logged, hooks);
     };
     const auto search_with = [&](auto& model) { search_by(model, evolution.eps_greedy); };
     // Crop and trees give confident scores from the first round on; random candidates must show where they are wrong.
@@ -152,7 +199,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
         tlp::online_options o;
         o.fit.seed = settings.seed;
-        o.first_update = std::clamp(options.round * tasks_.size(), std::size_t{8}, std::size_t{64}); // after one round of each kernel
+        o.first_update = std::clamp(options.round * here.tasks.size(), std::size_t{8}, std::size_t{64}); // after one round of each kernel
         std::optional<tlp::online_model<step_list, loopnest::kernel_task, E>> model;
         if (models_->initial) model.emplace(threads, *models_->initial, o);
         else model.emplace(threads, o);
@@ -168,9 +215,9 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         learning.trees.seed = settings.seed;
         using online_model = task_normalised_model<step_list, loopnest::kernel_task, loopnest::nest_row, tree_training::online>;
         auto trees = online_model::create(*models_->known, row_of, learning);
-        ready = trees ? result<void>{} : trees.error();
-        for (std::size_t k = 0; k < tasks_.size() && ready; ++k)
-            ready = trees->set_normaliser(tasks_[k], sample_schedules(spaces_[k], settings.seed));
+        auto ready = trees ? result<void>{} : result<void>(trees.error());
+        for (std::size_t k = 0; k < here.tasks.size() && ready; ++k)
+            ready = trees->set_normaliser(here.tasks[k], sample_schedules(here.spaces[k], settings.seed));
         if (ready) search_with(*trees);
         else out.failed = ready.error();
     }
@@ -197,7 +244,6 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         search_widely(model);
     }
 #endif
-    return out;
 }
 
 } // namespace augur::inline v0
