@@ -160,7 +160,10 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
         std::remove(path.c_str());
         {
             auto log = pins::take(augur::log_writer::open(path, augur::durability::none));
-            augur::log_sink sink(log, {"a compiler 1.0", "-O3 -march=native"});
+            augur::toolchain made_with;
+            made_with.machine.compiler = "a compiler 1.0";
+            made_with.flags = "-O3 -march=native";
+            augur::log_sink sink(log, made_with);
             pretended_model model;
             std::vector<augur::evolutionary<>> strategies(2, augur::evolutionary<>(few_generations()));
             augur::tuning_options o;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -76,6 +77,7 @@ TEST_CASE("compile: a compiler that is missing or broken is an error that says s
     REQUIRE(fake); // takes no flag at all
     CHECK(fake->identity == "fake 1.0");
     CHECK(fake->flags.empty());
+    CHECK(fake->isa.empty()); // it does not tell
     const auto runner = build_runner(*fake, at);
     REQUIRE_FALSE(runner);
     CHECK(runner.error().detail.find("fake: error: no") != std::string::npos);
@@ -120,6 +122,20 @@ TEST_CASE("compile: the flags of an ISA level make the compiler define what the 
             CHECK((flags.empty() || cc->flags.back() == "-O1"));
         }
     }
+#ifdef __x86_64__
+    const auto level = [&](std::vector<std::string> flags, isa_level l = isa_level::native) { // the code, not the option, decides
+        const auto cc = find_compiler({.command = "", .flags = std::move(flags), .isa = l}, at);
+        REQUIRE(cc);
+        return cc->isa;
+    };
+    CHECK(level({"-O2"}) == "x86-64");
+    CHECK(level({"-O2", "-mavx2", "-mfma"}) == "x86-64-v3");
+    CHECK(level({"-O2", "-mavx512f"}) == "x86-64-v4");
+    CHECK(level({}, isa_level::x86_64_v2) == "x86-64-v2");
+    CHECK(level({}, isa_level::x86_64_v3) == "x86-64-v3");
+    CHECK(level({"-mno-avx"}, isa_level::x86_64_v4) == "x86-64-v2");
+    if (detect_machine(isa_level::x86_64_v4)) CHECK(level({}) == "x86-64-v4");
+#endif
     const auto old = script(at, "for a in \"$@\"; do case $a in -march=*) exit 1;; esac; done\nexec cc \"$@\"\n");
     CHECK(find_compiler({.command = old, .flags = {}}, at)); // native: the flag is omitted
     const auto refused = find_compiler({.command = old, .flags = {}, .isa = isa_level::x86_64_v3}, at);
