@@ -51,7 +51,8 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
     const auto said = log->passed_over();
     REQUIRE(said.size() == 4);
     CHECK(said[0] == path + ": 1 records are of other kernels and are passed over");
-    CHECK(said[1] == path + ": 2 records are of another compiler or other flags and are passed over; the first: compiler: expected 'cc 1.0', got 'cc 2.0'");
+    CHECK(said[1] ==
+          path + ": 2 records are of another compiler or other flags and are passed over; the first: compiler: expected 'cc 1.0', got 'cc 2.0'");
     CHECK(said[2].starts_with(path + ": 1 lines are damaged and are passed over; the first: "));
     CHECK(said[2].find(log->first_bad_line) != std::string::npos);
     CHECK(said[3] == path + ": 13 bytes of an unfinished record at the end were cut off");
