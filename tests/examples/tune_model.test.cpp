@@ -136,7 +136,7 @@ TEST_CASE("tune --model nest --known LOG: the first round is what was fast in ot
         for (const auto& s : measured_with(folder, "nest", fast ? "a.jsonl" : "b.jsonl", "--known '" + world + "'"))
             unrolled[fast] += unrolls(s) ? 1U : 0U;
     }
-    CHECK(unrolled[true] >= 6);
+    CHECK(unrolled[true] >= 5); // of 8: the first is the untuned schedule, and one is random
     CHECK(unrolled[false] <= 2);
 
     // Of other machines, threads or compilers nothing is known: that is said, and nothing is measured.

@@ -170,6 +170,7 @@ TEST_CASE("replay_runner: configurations go through a log, and a tuner goes on w
     const std::vector<augur::recorded_space> spaces{*augur::recorded_space::build(archive.records, &augur::measured_configuration::point)};
     const std::string path = (std::filesystem::temp_directory_path() / "augur_replay_runner.jsonl").string();
     std::filesystem::remove(path);
+    const augur::toolchain recorded(augur::machine_identity{}, "");
     std::vector<std::string> points[2]; // stopped after 15 trials and continued; in one go
     for (const std::size_t trials : {15U, 30U, 31U}) {
         std::vector<augur::random_search> strategies(1);
@@ -180,11 +181,11 @@ TEST_CASE("replay_runner: configurations go through a log, and a tuner goes on w
         if (trials == 31) {
             REQUIRE(t.run(runner));
         } else {
-            auto log = augur::open_tuning_log<augur::configuration>(path, tasks, {"recorded", ""});
+            auto log = augur::open_tuning_log<augur::configuration>(path, tasks, recorded);
             REQUIRE(log);
             CHECK(log->found.trials.size() == (trials == 15 ? 0 : 15));
             t.resume(std::move(log->found.trials));
-            const auto summary = t.run(runner, {.sink = augur::log_sink(log->writer, {"recorded", ""})});
+            const auto summary = t.run(runner, {.sink = augur::log_sink(log->writer, recorded)});
             REQUIRE(summary);
             CHECK(summary->measured == 15);
         }
