@@ -135,6 +135,21 @@ TEST_CASE("initial_points: first, in order, once, and then what the strategy giv
     CHECK(none->empty());
 }
 
+TEST_CASE("initial_points: the strategy observes the other points") {
+    struct recorder : augur::random_search {
+        std::vector<decision_vector>* seen;
+        void observe(std::span<const measured_decisions> points) {
+            for (const auto& p : points) seen->push_back(p.decisions);
+        }
+    };
+    std::vector<decision_vector> seen;
+    recorder inner;
+    inner.seen = &seen;
+    augur::initial_points<recorder> s(inner, {{1, 0}, {0, 0, 0}});
+    s.observe(std::vector<measured_decisions>{{{0, 0, 0}, 1.0}, {{1, 1}, 2.0}, {{1, 0}, 3.0}});
+    CHECK(seen == std::vector<decision_vector>{{1, 1}});
+}
+
 TEST_CASE("evolutionary: legal, distinct, exhausts a small space, and ends gracefully") {
     const toy::space s;
     for (const auto& score :

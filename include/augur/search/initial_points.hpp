@@ -17,7 +17,7 @@
 
 namespace augur::inline v0 {
 
-/// Proposes the given points before those of another strategy, which observes them like its own.
+/// Proposes the given points before those of another strategy. The strategy learns nothing of them, so that it does not search around them alone.
 ///
 /// Cost  of a proposal: that of the strategy
 template <class Strategy>
@@ -44,7 +44,12 @@ public:
         return out;
     }
 
-    void observe(std::span<const measured_decisions> points) { strategy_.observe(points); }
+    void observe(std::span<const measured_decisions> points) {
+        std::vector<measured_decisions> others;
+        for (const auto& p : points)
+            if (std::find(points_.begin(), points_.end(), p.decisions) == points_.end()) others.push_back(p);
+        strategy_.observe(others);
+    }
 
 private:
     Strategy strategy_;
