@@ -117,6 +117,40 @@ TEST_CASE("c_writer: tiles that the end of an axis cuts compute the right result
     }
 }
 
+namespace {
+
+/// Programs of samples of the space for vectors of 16, 8 and 4 lanes in turn, with their schedules.
+struct sampled_programs {
+    std::vector<generated_program> programs;
+    std::vector<step_list> schedules;
+};
+
+/// Up to `most` of 1000 samples: those that `wanted(i, source)` takes and that are not too long to compile.
+template <class F>
+sampled_programs sample_programs(const char* kernel, const std::shared_ptr<const compute_dag>& dag, std::size_t most, const F& wanted) {
+    const auto space = ansor_space::create(dag, {});
+    REQUIRE(space);
+    augur::random_engine rng(fnv1a64(kernel));
+    sampled_programs out;
+    for (unsigned i = 0; i < 1000 && out.programs.size() < most; ++i) {
+        const auto s = space->state(sample_path(*space, rng).values);
+        REQUIRE(s);
+        const auto k = lower(*s);
+        REQUIRE(k);
+        c_options how;
+        how.id = i;
+        how.vector_floats = 16 >> (i % 3);
+        how.vector_registers = i % 3 == 0 ? 32 : 16;
+        auto p = write_c(*k, how);
+        if (!wanted(i, p.source) || p.source.size() > 500'000) continue;
+        out.programs.push_back(std::move(p));
+        out.schedules.push_back(s->schedule());
+    }
+    return out;
+}
+
+} // namespace
+
 // Lanes that are not adjacent in memory: filters of NCHW convolutions, and copies of operands that are read along the reduction. Blocks of every size are
 // transposed, with overlapping remainders, for results that stay in registers and for partial sums in memory.
 TEST_CASE("c_writer: tiles that are transposed in registers compute the right result") {
@@ -131,32 +165,16 @@ TEST_CASE("c_writer: tiles that are transposed in registers compute the right re
                              "conv2d:h=5,w=6,c=32,f=32,k=3,pad=1,groups=8", "depthwise_conv2d:h=9,w=33,c=5,k=3,stride=2,pad=1,layout=nchw"}) {
         CAPTURE(text);
         const auto dag = dag_of(text);
-        const auto space = ansor_space::create(dag, {});
-        REQUIRE(space);
-        augur::random_engine rng(fnv1a64(text));
-        std::vector<generated_program> programs;
-        std::vector<step_list> schedules;
-        for (unsigned i = 0; i < 1000 && programs.size() < 32; ++i) {
-            const auto s = space->state(sample_path(*space, rng).values);
-            REQUIRE(s);
-            const auto k = lower(*s);
-            REQUIRE(k);
-            c_options how;
-            how.id = i;
-            how.vector_floats = 16 >> (i % 3);
-            how.vector_registers = i % 3 == 0 ? 32 : 16;
-            auto p = write_c(*k, how);
+        const auto [programs, schedules] = sample_programs(text, dag, 32, [&](unsigned i, const std::string& source) {
             bool wanted = i < 4;
             for (auto& [used, programs_left] : left)
-                if (programs_left > 0 && p.source.find(used) != std::string::npos) {
+                if (programs_left > 0 && source.find(used) != std::string::npos) {
                     --programs_left;
                     wanted = true;
                 }
-            if (!wanted || p.source.size() > 500'000) continue;
-            programs.push_back(std::move(p));
-            schedules.push_back(s->schedule());
-        }
-        check_outputs(runner, *dag, programs, [&](std::size_t i) { return to_json(schedules[i]); });
+            return wanted;
+        });
+        check_outputs(runner, *dag, programs, [&made = schedules](std::size_t i) { return to_json(made[i]); });
     }
     for (const auto& [used, programs_left] : left) {
         CAPTURE(used);
@@ -188,27 +206,11 @@ TEST_CASE("c_writer: products with the zeros of a dilated image are left out") {
           "conv2d_transpose:h=5,w=9,c=8,f=16,k=4,stride=2x1,pad=1,layout=nchw,tanh", "conv1d_transpose:w=17,c=8,f=24,k=5,stride=2,pad=2"}) {
         CAPTURE(text);
         const auto dag = dag_of(text);
-        const auto space = ansor_space::create(dag, {});
-        REQUIRE(space);
-        augur::random_engine rng(fnv1a64(text));
-        std::vector<generated_program> programs;
-        std::vector<step_list> schedules;
-        for (unsigned i = 0; i < 1000 && programs.size() < 12; ++i) {
-            const auto s = space->state(sample_path(*space, rng).values);
-            REQUIRE(s);
-            const auto k = lower(*s);
-            REQUIRE(k);
-            c_options how;
-            how.id = i;
-            how.vector_floats = 16 >> (i % 3);
-            how.vector_registers = i % 3 == 0 ? 32 : 16;
-            auto p = write_c(*k, how);
-            if (p.source.find("if ((0 - q") == std::string::npos || p.source.size() > 300'000) continue; // sums in scalar code are not grouped
-            programs.push_back(std::move(p));
-            schedules.push_back(s->schedule());
-        }
+        const auto [programs, schedules] = sample_programs(text, dag, 12, [](unsigned, const std::string& source) {
+            return source.find("if ((0 - q") != std::string::npos; // sums in scalar code are not grouped
+        });
         CHECK(programs.size() == 12);
-        check_outputs(runner, *dag, programs, [&](std::size_t i) { return to_json(schedules[i]); });
+        check_outputs(runner, *dag, programs, [&made = schedules](std::size_t i) { return to_json(made[i]); });
     }
 }
 
