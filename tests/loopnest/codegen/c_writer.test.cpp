@@ -167,18 +167,18 @@ TEST_CASE("c_writer: tiles that are transposed in registers compute the right re
         const auto dag = dag_of(text);
         const auto [programs, schedules] = sample_programs(text, dag, 32, [&](unsigned i, const std::string& source) {
             bool wanted = i < 4;
-            for (auto& [used, programs_left] : left)
-                if (programs_left > 0 && source.find(used) != std::string::npos) {
-                    --programs_left;
+            for (auto& construct : left)
+                if (construct.second > 0 && source.find(construct.first) != std::string::npos) {
+                    --construct.second;
                     wanted = true;
                 }
             return wanted;
         });
         check_outputs(runner, *dag, programs, [&made = schedules](std::size_t i) { return to_json(made[i]); });
     }
-    for (const auto& [used, programs_left] : left) {
-        CAPTURE(used);
-        CHECK(programs_left == 0);
+    for (const auto& construct : left) {
+        CAPTURE(construct.first);
+        CHECK(construct.second == 0);
     }
 }
 
