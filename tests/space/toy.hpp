@@ -6,6 +6,7 @@
 /// A small space whose options depend on what was decided before, and a schedule type for it.
 
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/schedule/concepts.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/space/describe.hpp>
 #include <augur/space/factorisation.hpp>
 
 namespace toy {
@@ -55,6 +58,44 @@ struct space {
         if (p.size() == 3) return augur::decision{kind::parallel, 3, p[2] % 2 + 1, false};
         return std::nullopt;
     }
+    /// Walks and describes the decisions.
+    class cursor_type {
+    public:
+        explicit cursor_type(const space& s) : space_(&s) {}
+        [[nodiscard]] std::optional<augur::decision> next() const { return space_->next(prefix_); }
+        void choose(std::uint64_t value) { prefix_.push_back(value); }
+        void describe(auto& sink) const {
+            constexpr const char* names[] = {"sketch", "tile", "unroll", "location", "parallel"};
+            const std::size_t n = prefix_.size();
+            sink.primitive(n < 2 ? names[n] : prefix_[0] == 0 ? names[n - 1] : names[n + 1]);
+            if (n == 2 && prefix_[0] == 0) sink.name("second");
+        }
+        [[nodiscard]] augur::decision_scale scale() const {
+            if (next()->kind == augur::decision_kind::tile_size)
+                return {augur::decision_scale::kind::factorisation, space_->extent, 1, space_->budget};
+            return {next()->kind == augur::decision_kind::sketch ? augur::decision_scale::kind::categorical : augur::decision_scale::kind::ordinal};
+        }
+        void words(std::uint64_t value, auto& sink) const { sink.number(meaning(value)); }
+        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const augur::schedule_item> words) const {
+            if (words.size() != 1 || words[0].type != augur::schedule_item::kind::integer) return std::nullopt;
+            std::uint64_t best = 0;
+            const auto distance = [&](std::uint64_t v) { return std::abs(meaning(v) - words[0].integer); };
+            for (std::uint64_t v = 1; v < next()->options; ++v)
+                if (distance(v) < distance(best)) best = v;
+            return best;
+        }
+
+    private:
+        const space* space_;
+        augur::decision_vector prefix_;
+
+        [[nodiscard]] std::int64_t meaning(std::uint64_t value) const {
+            if (next()->kind == augur::decision_kind::tile_size) return space_->tiles(space_->budget)[value];
+            return static_cast<std::int64_t>(value);
+        }
+    };
+    [[nodiscard]] cursor_type cursor() const { return cursor_type(*this); }
+
     [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
         if (p.size() < 4) return augur::error{augur::errc::illegal_schedule, "toy: expected 4 decisions"};
         schedule s;

@@ -21,6 +21,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/seen.hpp>
+#include <augur/space/describe.hpp>
 #include <augur/space/mutate.hpp>
 #include <augur/space/walk.hpp>
 
@@ -42,6 +43,7 @@ struct evolutionary_options {
     std::size_t generations = 4;
     double mutation_probability = 0.85;
     double crossover_probability = 0;  ///< fraction of children from crossover of two parents
+    bool crossover_by_words = false;   ///< by the meaning of values (`cross_words`), if the space is described; else by their indices (`cross_paths`)
     double measured_ratio = 0.2;       ///< the best measured points join the initial population, up to this fraction of `population`
     std::size_t min_population = 50;   ///< sampling continues in batches of `population` until it has this many distinct points
     std::size_t fruitless_batches = 5; ///< after this many consecutive batches without a new point, min_population is halved
@@ -114,6 +116,13 @@ public:
     void observe(std::span<const measured_decisions> points) { observed_.insert(observed_.end(), points.begin(), points.end()); }
 
 private:
+    template <class Space>
+    [[nodiscard]] decision_path cross(const Space& space, decision_path_view a, decision_path_view b, random_engine& rng) const {
+        if constexpr (described_space<Space>)
+            if (options_.crossover_by_words) return cross_words(space, a, b, rng);
+        return cross_paths(space, a, b, rng);
+    }
+
     static constexpr float unusable = -std::numeric_limits<float>::infinity();
 
     struct population {
@@ -280,7 +289,7 @@ private:
             const std::size_t first = parent(item_rng);
             decision_path child;
             if (options_.crossover_probability > 0 && item_rng.uniform() < options_.crossover_probability)
-                child = cross_paths(space, current.path(first), current.path(parent(item_rng)), item_rng);
+                child = cross(space, current.path(first), current.path(parent(item_rng)), item_rng);
             else if (item_rng.uniform() < options_.mutation_probability) child = mutate_path(space, current.path(first), options_.weights, item_rng);
             else child = {current.points[first], current.decisions[first]};
             next.points[i] = std::move(child.values);

@@ -7,6 +7,7 @@
 /// (python/tvm/autotvm/task/space.py, SplitSpace and ConfigSpace).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,13 +15,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/schedule/autotvm_config.hpp>
+#include <augur/schedule/concepts.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/space/describe.hpp>
 #include <augur/space/detail/python_set.hpp>
 
 namespace augur::inline v0 {
@@ -147,14 +152,96 @@ public:
         return index;
     }
 
-    [[nodiscard]] std::optional<decision> next(std::span<const std::uint64_t> prefix) const {
-        if (prefix.size() >= knobs_.size()) return std::nullopt;
-        const autotvm_knob_space& knob = knobs_[prefix.size()];
-        decision d;
-        d.kind = knob.kind == autotvm_knob_kind::split ? decision_kind::tile_size : decision_kind::other;
-        d.options = knob.options.size();
-        return d;
-    }
+    /// Walks the knobs. pre: the space outlives the cursor
+    class cursor_type {
+    public:
+        explicit cursor_type(const autotvm_space& space, std::size_t at = 0) noexcept : space_(&space), at_(at) {}
+        [[nodiscard]] std::optional<decision> next() const {
+            if (at_ >= space_->knobs_.size()) return std::nullopt;
+            decision d;
+            d.kind = knob().kind == autotvm_knob_kind::split ? decision_kind::tile_size : decision_kind::other;
+            d.options = knob().options.size();
+            return d;
+        }
+        void choose(std::uint64_t) noexcept { ++at_; }
+        /// The name of the knob.
+        void describe(auto& sink) const { sink.primitive(knob().name); }
+        /// Of a split a factorisation, without a limit of the innermost length; of a knob with one number a value ordinal.
+        [[nodiscard]] decision_scale scale() const {
+            using kind = decision_scale::kind;
+            if (knob().kind == autotvm_knob_kind::split) {
+                std::int64_t extent = 1;
+                for (const auto& option : knob().options) extent = (std::max)(extent, product_of(option));
+                return {kind::factorisation, extent, knob().options.front().size() - 1, extent};
+            }
+            const bool numbers = std::all_of(knob().options.begin(), knob().options.end(), [](const auto& values) {
+                return values.size() == 1 && std::holds_alternative<std::int64_t>(values[0]);
+            });
+            return {numbers && std::is_sorted(knob().options.begin(), knob().options.end()) ? kind::ordinal : kind::categorical};
+        }
+        /// The values of an option; of a split its lengths, without the outermost one, which is derived.
+        void words(std::uint64_t value, auto& sink) const {
+            for (const autotvm_value& v : values_of(static_cast<std::size_t>(value)))
+                std::visit(
+                    [&](const auto& x) {
+                        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::string>) sink.name(x);
+                        else sink.number(x);
+                    },
+                    v);
+        }
+        /// The option nearest to the given words: of a split by the ratios of the lengths, of one number by difference; of others only an equal one. Of
+        /// several, the first. Cost: the options.
+        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const schedule_item> words) const {
+            std::optional<std::uint64_t> best;
+            double least = std::numeric_limits<double>::infinity();
+            for (std::size_t o = 0; o < knob().options.size(); ++o)
+                if (const double distance = distance_of(values_of(o), words); distance < least) {
+                    best = o;
+                    least = distance;
+                }
+            return best;
+        }
+
+    private:
+        const autotvm_space* space_;
+        std::size_t at_;
+
+        [[nodiscard]] const autotvm_knob_space& knob() const noexcept { return space_->knobs_[at_]; }
+        [[nodiscard]] std::span<const autotvm_value> values_of(std::size_t option) const {
+            return std::span(knob().options[option]).subspan(knob().kind == autotvm_knob_kind::split ? 1 : 0);
+        }
+        [[nodiscard]] static std::int64_t product_of(std::span<const autotvm_value> split) {
+            std::int64_t product = 1;
+            for (const autotvm_value& v : split.subspan(1)) product *= std::get<std::int64_t>(v);
+            return product;
+        }
+        /// Infinity: values of another form.
+        [[nodiscard]] double distance_of(std::span<const autotvm_value> values, std::span<const schedule_item> words) const {
+            constexpr double infinity = std::numeric_limits<double>::infinity();
+            if (values.size() != words.size()) return infinity;
+            const bool near_is_enough = knob().kind == autotvm_knob_kind::split || values.size() == 1;
+            double distance = 0;
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                detail::comparing_sink same(words.subspan(i, 1));
+                std::visit(
+                    [&](const auto& x) {
+                        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::string>) same.name(x);
+                        else same.number(x);
+                    },
+                    values[i]);
+                if (same.equal()) continue;
+                const auto* number = std::get_if<std::int64_t>(&values[i]);
+                if (!near_is_enough || number == nullptr || words[i].type != schedule_item::kind::integer) return infinity;
+                const auto own = static_cast<double>(*number), wanted = static_cast<double>(words[i].integer);
+                distance += knob().kind == autotvm_knob_kind::split ? std::abs(std::log2((std::max)(own, 1.0) / (std::max)(wanted, 1.0)))
+                                                                    : std::abs(own - wanted);
+            }
+            return distance;
+        }
+    };
+    [[nodiscard]] cursor_type cursor() const noexcept { return cursor_type(*this); }
+
+    [[nodiscard]] std::optional<decision> next(std::span<const std::uint64_t> prefix) const { return cursor_type(*this, prefix.size()).next(); }
     /// Error: invalid_argument (another number of decisions than knobs, or a value beyond the options).
     [[nodiscard]] result<autotvm_config> realise(std::span<const std::uint64_t> decisions) const {
         if (auto legal = check(decisions); !legal) return legal.error();
@@ -196,7 +283,7 @@ private:
     std::vector<autotvm_knob_space> knobs_;
     std::uint64_t size_;
 };
-static_assert(decision_space<autotvm_space, autotvm_config>);
+static_assert(decision_space<autotvm_space, autotvm_config> && described_space<autotvm_space>);
 
 } // namespace augur::inline v0
 

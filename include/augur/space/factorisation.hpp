@@ -6,11 +6,15 @@
 /// Enumerates the multi-level tile sizes of an axis: a bijection between indices and the factorisations of its extent.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <augur/core/config.hpp>
@@ -32,6 +36,7 @@ public:
     factorisation(std::int64_t extent, std::size_t lengths, std::int64_t max_innermost = 64)
         : extent_(extent), lengths_(lengths), max_innermost_(max_innermost), divisors_(divisors_of(extent)) {
         AUGUR_ASSERT(extent >= 1 && lengths >= 1 && max_innermost >= 1, "factorisation: extent, lengths and limit are at least 1");
+        for (const auto d : divisors_) logarithms_.push_back(std::log2(static_cast<double>(d)));
         starts_.push_back(0);
         for (std::size_t r = 0; r < divisors_.size(); ++r) {
             for (std::size_t d = 0; d <= r; ++d)
@@ -97,6 +102,88 @@ public:
         }
         return index;
     }
+
+    /// A factorisation and its distance from given lengths.
+    struct approximation {
+        std::uint64_t index = 0;
+        double distance = 0; ///< sum over the levels of |log2(length / given length)|
+    };
+    /// The factorisation nearest to the given lengths, the given one itself if it is one. Of several, the one with the smallest outer lengths.
+    ///
+    /// Cost  O(k D) for a factorisation of the extent, else O(k S) for S pairs of divisors that divide each other; allocates above 128 divisors
+    /// pre: lengths.size() == lengths()
+    [[nodiscard]] approximation nearest(std::span<const std::int64_t> lengths) const {
+        AUGUR_ASSERT(lengths.size() == lengths_, "factorisation::nearest: shape");
+        if (const auto index = index_of(lengths)) return {*index, 0};
+        const std::size_t numbers = divisors_.size();
+        std::array<double, std::size_t{3} * 128> few; // (k-1, D): from a level on, the least distance of the factorisations of a divisor
+        std::vector<double> many;
+        std::span<double> rest(few);
+        if ((lengths_ - 1) * numbers > few.size()) {
+            many.resize((lengths_ - 1) * numbers);
+            rest = many;
+        }
+        const auto far = [&](std::size_t level, const split& s) { // of a length, and of the best for the levels inside it
+            const double own = std::abs(logarithms_[s.divisor] - std::log2(static_cast<double>((std::max)(lengths[level], std::int64_t{1}))));
+            return level + 1 == lengths_ ? own : own + rest[level * numbers + s.quotient];
+        };
+        const auto best = [&](std::size_t level, std::size_t place) {
+            std::pair<double, const split*> found{std::numeric_limits<double>::infinity(), nullptr};
+            for (const auto& s : splits(place)) {
+                if (level + 1 == lengths_ && divisors_[s.divisor] > max_innermost_) break;
+                if (const double d = far(level, s); d < found.first) found = {d, &s};
+            }
+            return found;
+        };
+        for (std::size_t level = lengths_; --level > 0;)
+            for (std::size_t place = 0; place < numbers; ++place) rest[(level - 1) * numbers + place] = best(level, place).first;
+        approximation out;
+        std::size_t remaining = numbers - 1;
+        for (std::size_t level = 0; level < lengths_; ++level) {
+            const auto [distance, chosen] = best(level, remaining);
+            if (level == 0) out.distance = distance;
+            for (const auto* s = splits(remaining).data(); s != chosen; ++s) out.index += completions(level, *s);
+            remaining = chosen->quotient;
+        }
+        return out;
+    }
+
+    /// Spells a factorisation: its lengths one after the other, from the outermost, each with its legal values given those before.
+    ///
+    /// Cost  `choices` O(1), at the innermost level O(D); `choose` O(choice)
+    /// pre: the factorisation outlives the speller
+    class speller {
+    public:
+        explicit speller(const factorisation& of) noexcept : of_(&of), remaining_(of.divisors_.size() - 1) {}
+        /// The number of legal values of the next length; 0: all lengths are chosen.
+        [[nodiscard]] std::uint64_t choices() const noexcept {
+            if (level_ == of_->lengths_) return 0;
+            const auto all = of_->splits(remaining_);
+            if (level_ + 1 < of_->lengths_) return all.size(); // whatever is left can be one
+            std::uint64_t legal = 0;
+            while (legal < all.size() && of_->divisors_[all[static_cast<std::size_t>(legal)].divisor] <= of_->max_innermost_) ++legal;
+            return legal;
+        }
+        /// A legal value, ascending. pre: choice < choices()
+        [[nodiscard]] std::int64_t length(std::uint64_t choice) const noexcept {
+            return of_->divisors_[of_->splits(remaining_)[static_cast<std::size_t>(choice)].divisor];
+        }
+        /// pre: choice < choices()
+        void choose(std::uint64_t choice) noexcept {
+            const auto all = of_->splits(remaining_);
+            for (std::uint64_t c = 0; c < choice; ++c) index_ += of_->completions(level_, all[static_cast<std::size_t>(c)]);
+            remaining_ = all[static_cast<std::size_t>(choice)].quotient;
+            ++level_;
+        }
+        /// The index of the factorisation. pre: choices() == 0
+        [[nodiscard]] std::uint64_t index() const noexcept { return index_; }
+
+    private:
+        const factorisation* of_;
+        std::size_t level_ = 0;
+        std::size_t remaining_; ///< index of the divisor that is not chosen yet
+        std::uint64_t index_ = 0;
+    };
 
     /// A uniformly distributed index.
     [[nodiscard]] std::uint64_t uniform(random_engine& rng) const { return rng.below(count()); }
@@ -164,6 +251,7 @@ private:
     std::size_t lengths_;
     std::int64_t max_innermost_;
     std::vector<std::int64_t> divisors_;             ///< (D) ascending; the last is the extent
+    std::vector<double> logarithms_;                 ///< (D) to base 2
     std::vector<split> splits_;                      ///< for each divisor, its own divisors in ascending order
     std::vector<std::size_t> starts_;                ///< (D+1) begin of the splits of each divisor
     std::vector<std::vector<std::uint64_t>> counts_; ///< (k, D) factorisations of divisor r into k+1 lengths

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,7 +23,9 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/schedule/configuration.hpp>
+#include <augur/schedule/concepts.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/space/describe.hpp>
 
 namespace augur::inline v0 {
 
@@ -64,10 +67,58 @@ public:
         }
         void choose(std::uint64_t value) noexcept { node_ = space_->levels_[level_++][node_].first_child + static_cast<std::size_t>(value); }
 
+        /// The name of the parameter.
+        void describe(auto& sink) const { sink.primitive(space_->names_[level_]); }
+        /// Ordinal if no recorded value of the parameter is a text.
+        [[nodiscard]] decision_scale scale() const {
+            const bool numbers = !std::holds_alternative<std::string>(space_->values_[level_].back()); // texts are the last ones
+            return {numbers ? decision_scale::kind::ordinal : decision_scale::kind::categorical};
+        }
+        /// One word: the value.
+        void words(std::uint64_t value, auto& sink) const {
+            std::visit(
+                [&](const auto& v) {
+                    if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) sink.name(v);
+                    else sink.number(v);
+                },
+                value_at(value));
+        }
+        /// The value nearest to a number by difference, of two the smaller; a text only if it is a value. Cost: the options.
+        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const schedule_item> words) const {
+            if (words.size() != 1) return std::nullopt;
+            const schedule_item& word = words[0];
+            const bool text = word.type == schedule_item::kind::name;
+            const double wanted = word.type == schedule_item::kind::integer ? static_cast<double>(word.integer) : word.real;
+            std::optional<std::uint64_t> best;
+            double least = std::numeric_limits<double>::infinity();
+            for (std::uint64_t v = 0; v < space_->children(level_, node_); ++v) {
+                const tuning_value& known = value_at(v);
+                if (const auto* own = std::get_if<std::string>(&known)) {
+                    if (text && *own == word.text) return v;
+                    continue;
+                }
+                if (text) continue;
+                const auto* integer = std::get_if<std::int64_t>(&known);
+                if (integer != nullptr && word.type == schedule_item::kind::integer && *integer == word.integer) return v;
+                const double distance = std::abs((integer != nullptr ? static_cast<double>(*integer) : *std::get_if<double>(&known)) - wanted) +
+                                        ((integer != nullptr) == (word.type == schedule_item::kind::integer) ? 0 : 1e-300); // 1 is not 1.0
+                if (!best || distance < least) {
+                    best = v;
+                    least = distance;
+                }
+            }
+            return best;
+        }
+
     private:
         friend recorded_space;
         const recorded_space* space_;
         std::size_t level_ = 0, node_ = 0;
+
+        [[nodiscard]] const tuning_value& value_at(std::uint64_t value) const {
+            const node& parent = space_->levels_[level_][node_];
+            return space_->values_[level_][space_->levels_[level_ + 1][parent.first_child + static_cast<std::size_t>(value)].value];
+        }
     };
     [[nodiscard]] cursor_type cursor() const noexcept { return cursor_type(*this); }
 
@@ -208,6 +259,8 @@ private:
     std::vector<std::vector<tuning_value>> values_; ///< per parameter, ascending
     std::vector<std::vector<node>> levels_;         ///< nodes by depth, root first; each level ends with a node that is none
 };
+
+static_assert(decision_space<recorded_space, configuration> && described_space<recorded_space>);
 
 } // namespace augur::inline v0
 

@@ -10,11 +10,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <augur/core/hash.hpp>
 #include <augur/loopnest/detail/tile_sizes.hpp>
 #include <augur/loopnest/schedule/sketch.hpp>
 #include <augur/schedule/steps.hpp>
@@ -29,7 +32,44 @@ struct open_split {
     std::size_t step = 0;
     std::shared_ptr<const tile_sizes> tiles;
     bool reduce = false;
+    std::string stage; ///< name of the operation
+    std::string loop;  ///< name of the loop that is split
 };
+
+/// A step of a sketch as a word, the same for every shape: kind, operation, loops by name, and numbers that do not depend on extents. `before` is the
+/// state that the step is applied to.
+[[nodiscard]] inline std::string structure_word(const transform_step& step, const loop_state& before) {
+    std::string out;
+    const auto add = [&](const std::string& text) { out.append(" ").append(text); };
+    const auto add_stage = [&](std::int64_t s) { add(before.dag().ops[static_cast<std::size_t>(s)].name); };
+    const auto add_loop = [&](std::int64_t s, std::int64_t i) {
+        add(before.stages()[static_cast<std::size_t>(s)].var_of(static_cast<std::size_t>(i)).name);
+    };
+    std::visit(
+        [&](const auto& x) {
+            using step_type = std::decay_t<decltype(x)>;
+            out.append(x.kind);
+            if constexpr (!std::is_same_v<step_type, foreign_step>) add_stage(x.stage);
+            if constexpr (requires { x.iter; }) add_loop(x.stage, x.iter);
+            if constexpr (std::is_same_v<step_type, split_step>) add(std::to_string(x.lengths.size()));
+            if constexpr (std::is_same_v<step_type, follow_split_step>) add(std::to_string(x.parts));
+            if constexpr (std::is_same_v<step_type, rfactor_step>) add(std::to_string(x.factor_axis));
+            if constexpr (std::is_same_v<step_type, pragma_step>) add(x.text);
+            if constexpr (std::is_same_v<step_type, reorder_step>)
+                for (const auto i : x.order) add_loop(x.stage, i);
+            if constexpr (std::is_same_v<step_type, fuse_step>)
+                for (const auto i : x.iters) add_loop(x.stage, i);
+            if constexpr (std::is_same_v<step_type, compute_at_step>) {
+                add_stage(x.target_stage);
+                add_loop(x.target_stage, x.target_iter);
+            }
+            if constexpr (requires { x.scope; }) add(x.scope);
+            if constexpr (std::is_same_v<step_type, cache_read_step>)
+                for (const auto r : x.readers) add_stage(r);
+        },
+        step);
+    return out;
+}
 
 /// A sketch with the decisions that are independent of tile sizes.
 struct sketch_plan {
@@ -39,6 +79,8 @@ struct sketch_plan {
     std::vector<std::size_t> copies;  ///< copies of operands (CHR): the sketch says where they are made, and their reader how
     loop_state state;                 ///< after Ansor's convention: loops of open splits have no extent
     std::shared_ptr<const access_analysis> accesses;
+    std::vector<std::string> structure;          ///< a word for each step
+    std::vector<std::uint64_t> structure_hashes; ///< of these words
 
     /// The tile sizes that turn the steps of the sketch into the first steps of `list`; none if `list` begins differently.
     [[nodiscard]] std::optional<decision_vector> tiles_of(const std::vector<transform_step>& list) const {
@@ -72,10 +114,14 @@ public:
         loop_state before(dag);
         for (std::size_t i = 0; i < s.steps.steps.size(); ++i) {
             auto step = s.steps.steps[i];
+            p.structure.push_back(structure_word(step, before));
+            p.structure_hashes.push_back(fnv1a64(p.structure.back()));
             if (auto* split = std::get_if<split_step>(&step); split != nullptr && split->lengths.front() == 0) {
                 const auto& st = before.stages()[static_cast<std::size_t>(split->stage)];
                 const bool reduces = st.var_of(static_cast<std::size_t>(split->iter)).reduce; // a cut tile would need a condition at each step
-                p.splits.push_back({i, sizes(split->extent, split->lengths.size(), exact_ || reduces), reduces});
+                p.splits.push_back({i, sizes(split->extent, split->lengths.size(), exact_ || reduces), reduces,
+                                    before.dag().ops[static_cast<std::size_t>(split->stage)].name,
+                                    st.var_of(static_cast<std::size_t>(split->iter)).name});
                 split->lengths.assign(split->lengths.size(), 1);
             }
             const auto done = before.apply(step);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -74,6 +75,72 @@ public:
         return first_.count() + static_cast<std::uint64_t>(std::lower_bound(others_.begin(), others_.end(), *i) - others_.begin());
     }
 
+    /// The option nearest to the given lengths; see `factorisation::nearest`.   pre: as many lengths as `lengths()`
+    [[nodiscard]] std::uint64_t nearest(std::span<const std::int64_t> lengths) const {
+        const auto likely = first_.nearest(lengths);
+        if (!exact_ || !(likely.distance > 0)) return likely.index;
+        const auto other = exact_->nearest(lengths);
+        return other.distance < likely.distance ? value_of_exact(other.index) : likely.index;
+    }
+
+    /// The number that the lengths of the likely options divide.
+    [[nodiscard]] std::int64_t extent() const noexcept { return first_.extent(); }
+    [[nodiscard]] std::int64_t max_innermost() const noexcept { return first_.max_innermost(); }
+
+    /// Spells an option: its lengths from the outermost, each with its legal values, ascending, given those before. A length is legal if the extent or
+    /// the larger number can still be factored.   pre: the tile sizes outlive the speller
+    class speller {
+    public:
+        explicit speller(const tile_sizes& of) : of_(&of), likely_(of.first_) {
+            if (of.exact_) other_.emplace(*of.exact_);
+        }
+        [[nodiscard]] std::uint64_t choices() const {
+            if (!other_) return likely_->choices();
+            std::uint64_t n = 0;
+            each([&](std::int64_t) { return ++n, true; });
+            return n;
+        }
+        /// pre: choice < choices()
+        void word(std::uint64_t choice, auto& sink) const { sink.number(length(choice)); }
+        /// pre: choice < choices()
+        void choose(std::uint64_t choice) {
+            if (!other_) return likely_->choose(choice);
+            const auto wanted = length(choice);
+            for (auto* one : {&likely_, &other_}) {
+                if (!*one) continue;
+                std::uint64_t c = 0;
+                while (c < (*one)->choices() && (*one)->length(c) != wanted) ++c;
+                if (c < (*one)->choices()) (*one)->choose(c);
+                else one->reset();
+            }
+        }
+        /// pre: choices() == 0
+        [[nodiscard]] std::uint64_t value() const { return likely_ ? likely_->index() : of_->value_of_exact(other_->index()); }
+
+    private:
+        const tile_sizes* of_;
+        std::optional<factorisation::speller> likely_; ///< none: the lengths so far are none of it; at least one of the two is there
+        std::optional<factorisation::speller> other_;
+
+        [[nodiscard]] std::int64_t length(std::uint64_t choice) const {
+            if (!other_) return likely_->length(choice);
+            std::int64_t found = 0;
+            each([&](std::int64_t l) { return found = l, choice-- > 0; });
+            return found;
+        }
+        /// Calls `f` with the legal lengths of both in ascending order, each once, until it returns false.
+        void each(auto&& f) const {
+            const std::uint64_t n = likely_ ? likely_->choices() : 0, m = other_ ? other_->choices() : 0;
+            for (std::uint64_t i = 0, j = 0; i < n || j < m;) {
+                const auto a = i < n ? likely_->length(i) : std::numeric_limits<std::int64_t>::max();
+                const auto b = j < m ? other_->length(j) : std::numeric_limits<std::int64_t>::max();
+                if (!f((std::min)(a, b))) return;
+                i += a <= b ? 1 : 0;
+                j += b <= a ? 1 : 0;
+            }
+        }
+    };
+
     /// pre: index < count()
     [[nodiscard]] std::uint64_t neighbour(std::uint64_t index, random_engine& rng) const {
         if (index < first_.count()) return first_.neighbour(index, rng);
@@ -85,6 +152,13 @@ private:
     factorisation first_;
     std::optional<factorisation> exact_;
     std::vector<std::uint64_t> others_; ///< indices in `exact_`, ascending
+
+    /// The option with the lengths of a factorisation of `exact_`, which may be one of `first_`, too.
+    [[nodiscard]] std::uint64_t value_of_exact(std::uint64_t index) const {
+        const auto at = std::lower_bound(others_.begin(), others_.end(), index);
+        if (at != others_.end() && *at == index) return first_.count() + static_cast<std::uint64_t>(at - others_.begin());
+        return first_.index_of(exact_->lengths_of(index)).value_or(0);
+    }
 };
 
 } // namespace augur::inline v0::loopnest::detail

@@ -11,23 +11,30 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
 #include <augur/loopnest/detail/compute_location.hpp>
 #include <augur/loopnest/detail/sketch_plan.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/lower/bounds.hpp>
 #include <augur/loopnest/schedule/state.hpp>
+#include <augur/schedule/concepts.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/space/describe.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -119,6 +126,123 @@ public:
         }
     }
 
+    /// The name of the open decision: its kind, then the operation and, for a tile size, the loop.   pre: a decision is open
+    void describe(auto& sink) const {
+        constexpr std::array<std::string_view, 6> kinds{"sketch", "SP", "CA", "parallel", "unroll", "vectorize"};
+        sink.primitive(kinds[static_cast<std::size_t>(phase_)]);
+        if (phase_ == phase::tiles) {
+            sink.name(plan_->splits[at_].stage);
+            sink.name(plan_->splits[at_].loop);
+        } else if (phase_ != phase::sketch) {
+            sink.name(state_.dag().ops[phase_ == phase::locations ? plan_->movable[at_] : at_].name);
+        }
+    }
+
+    /// pre: a decision is open
+    [[nodiscard]] decision_scale scale() const {
+        using kind = decision_scale::kind;
+        if (phase_ == phase::tiles) {
+            const auto& tiles = *plan_->splits[at_].tiles;
+            return {kind::factorisation, tiles.extent(), tiles.lengths(), tiles.max_innermost()};
+        }
+        return {phase_ == phase::sketch || phase_ == phase::locations ? kind::categorical : kind::ordinal};
+    }
+
+    /// The words of a value of the open decision:
+    ///
+    ///     sketch            the number of steps, then a name for each
+    ///     tile_size         the lengths
+    ///     compute_location  "stay", "inline", "root", or "at" with operation, loop and number of the loop
+    ///     parallel          the number of fused loops; unroll: the maximum; vectorize: the number of fused loops, 0: none is short enough
+    ///
+    /// pre: a decision is open, value < next()->options
+    void words(std::uint64_t value, auto& sink) const {
+        const auto v = static_cast<std::size_t>(value);
+        switch (phase_) {
+        case phase::sketch:
+            sink.number(static_cast<std::int64_t>(tree_->plans[v].structure.size()));
+            for (const auto& word : tree_->plans[v].structure) sink.name(word);
+            return;
+        case phase::tiles: {
+            std::array<std::int64_t, most_lengths> lengths{};
+            const auto& tiles = *plan_->splits[at_].tiles;
+            tiles.lengths_of(value, std::span(lengths).first(tiles.lengths()));
+            for (std::size_t i = 0; i < tiles.lengths(); ++i) sink.number(lengths[i]);
+            return;
+        }
+        case phase::locations: {
+            const auto& location = locations_[v];
+            constexpr std::array<std::string_view, 4> kinds{"stay", "inline", "root", "at"};
+            sink.name(kinds[static_cast<std::size_t>(location.type)]);
+            if (location.type != detail::compute_location::kind::at) return;
+            const auto& seen = seen_state();
+            sink.name(seen.dag().ops[location.stage].name);
+            sink.name(seen.stages()[location.stage].var_of(location.iter).name);
+            sink.number(static_cast<std::int64_t>(location.iter));
+            return;
+        }
+        case phase::unroll: return sink.number(unroll_steps[v]);
+        case phase::vectorize: return sink.number(short_loops_ == 0 ? std::int64_t{0} : static_cast<std::int64_t>(v) + 1);
+        default: return sink.number(static_cast<std::int64_t>(v) + 1);
+        }
+    }
+
+    /// The value of the open decision that is nearest to the given words, the value that has these words if there is one: of tile sizes by ratio, of
+    /// numbers by difference (unroll by ratio), of sketches that with the most common steps, of locations the same loop, else one of the same operation,
+    /// else the first. Nullopt for words of another form.   pre: a decision is open
+    [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const schedule_item> words) const {
+        using item = schedule_item::kind;
+        if (phase_ == phase::sketch) return nearest_sketch(words);
+        if (phase_ == phase::locations) return nearest_location(words);
+        if (std::any_of(words.begin(), words.end(), [](const schedule_item& w) { return w.type != item::integer; })) return std::nullopt;
+        if (phase_ == phase::tiles) {
+            std::array<std::int64_t, most_lengths> lengths{};
+            const auto& tiles = *plan_->splits[at_].tiles;
+            if (words.size() != tiles.lengths()) return std::nullopt;
+            std::transform(words.begin(), words.end(), lengths.begin(), [](const schedule_item& w) { return w.integer; });
+            return tiles.nearest(std::span(lengths).first(words.size()));
+        }
+        if (words.size() != 1) return std::nullopt;
+        const auto wanted = words[0].integer;
+        if (phase_ == phase::unroll) {
+            std::size_t v = 0; // the limits between two maxima are their geometric means
+            while (v + 1 < unroll_steps.size() && wanted > 0 && wanted * wanted >= (std::max)(unroll_steps[v], std::int64_t{1}) * unroll_steps[v + 1])
+                ++v;
+            return v;
+        }
+        const auto last = static_cast<std::int64_t>(pending_->options);
+        return static_cast<std::uint64_t>(std::clamp(wanted, std::int64_t{1}, last) - 1);
+    }
+
+    /// Spells a tile size length by length.
+    class speller_type {
+    public:
+        explicit speller_type(const ansor_cursor& cursor) : spells_(begin(cursor)) {}
+        [[nodiscard]] std::uint64_t choices() const {
+            return std::visit([](const auto& s) { return s.choices(); }, spells_);
+        }
+        void word(std::uint64_t choice, auto& sink) const {
+            std::visit([&](const auto& s) { s.word(choice, sink); }, spells_);
+        }
+        void choose(std::uint64_t choice) {
+            std::visit([&](auto& s) { s.choose(choice); }, spells_);
+        }
+        [[nodiscard]] std::uint64_t value() const {
+            return std::visit([](const auto& s) { return s.value(); }, spells_);
+        }
+
+    private:
+        using spelling = std::variant<augur::detail::value_speller<ansor_cursor>, detail::tile_sizes::speller>;
+        spelling spells_;
+
+        static spelling begin(const ansor_cursor& cursor) {
+            if (cursor.phase_ == phase::tiles) return detail::tile_sizes::speller(*cursor.plan_->splits[cursor.at_].tiles);
+            return augur::detail::value_speller<ansor_cursor>(cursor);
+        }
+    };
+    /// pre: a decision is open, and the cursor outlives the speller
+    [[nodiscard]] speller_type speller() const { return speller_type(*this); }
+
     /// The kernel after the steps chosen so far. The steps of the sketch are applied after the last tile size is chosen.
     [[nodiscard]] const loop_state& state() const& noexcept { return state_; }
     [[nodiscard]] loop_state&& state() && noexcept { return std::move(state_); }
@@ -130,6 +254,7 @@ private:
     enum class phase : std::uint8_t { sketch, tiles, locations, parallel, unroll, vectorize, done };
 
     static constexpr std::array<std::int64_t, 4> unroll_steps{0, 16, 64, 512};
+    static constexpr std::size_t most_lengths = 8; ///< of an open split; SSRSRS has three
 
     const detail::space_tree* tree_;
     const detail::sketch_plan* plan_ = nullptr;
@@ -143,6 +268,59 @@ private:
     std::size_t short_loops_ = 0; ///< number of innermost loops short enough to form one vector
     std::optional<decision> pending_;
     std::string broken_;
+
+    /// The state in which the locations are found.
+    [[nodiscard]] const loop_state& seen_state() const noexcept { return tree_->options.faithful ? view_ : state_; }
+
+    [[nodiscard]] std::optional<std::uint64_t> nearest_sketch(std::span<const schedule_item> words) const {
+        constexpr std::size_t most = 256; // steps that are compared
+        std::array<std::uint64_t, most> given{};
+        if (words.empty() || words[0].type != schedule_item::kind::integer) return std::nullopt;
+        const std::size_t n = (std::min)(words.size() - 1, most);
+        for (std::size_t i = 0; i < n; ++i) {
+            if (words[i + 1].type != schedule_item::kind::name) return std::nullopt;
+            given[i] = fnv1a64(words[i + 1].text);
+        }
+        const std::span<const std::uint64_t> wanted(given.data(), n);
+        std::optional<std::uint64_t> best;
+        double most_common = 0; // steps in both, of the steps in either
+        for (std::size_t p = 0; p < tree_->plans.size(); ++p) {
+            const auto& steps = tree_->plans[p].structure_hashes;
+            if (std::equal(steps.begin(), steps.end(), wanted.begin(), wanted.end())) return p;
+            std::size_t common = 0;
+            for (const auto h : steps) common += std::find(wanted.begin(), wanted.end(), h) != wanted.end() ? 1 : 0;
+            const auto share = static_cast<double>(common) / static_cast<double>((std::max)(steps.size() + n - common, std::size_t{1}));
+            if (share > most_common) {
+                best = p;
+                most_common = share;
+            }
+        }
+        return best;
+    }
+
+    [[nodiscard]] std::optional<std::uint64_t> nearest_location(std::span<const schedule_item> words) const {
+        using kind = detail::compute_location::kind;
+        if (words.empty() || words[0].type != schedule_item::kind::name) return std::nullopt;
+        const auto& word = words[0].text;
+        const auto wanted = word == "inline" ? kind::inlined : word == "root" ? kind::root : word == "at" ? kind::at : kind::stay;
+        if (wanted == kind::at && words.size() != 4) return std::nullopt;
+        const auto& seen = seen_state();
+        std::optional<std::uint64_t> best;
+        std::int64_t least = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t v = 0; v < locations_.size(); ++v) {
+            const auto& l = locations_[v];
+            if (l.type != wanted) continue;
+            if (wanted != kind::at) return v;
+            if (seen.dag().ops[l.stage].name != words[1].text) continue;
+            const auto iter = static_cast<std::int64_t>(l.iter);
+            if (iter == words[3].integer && seen.stages()[l.stage].var_of(l.iter).name == words[2].text) return v;
+            if (const auto distance = std::abs(iter - words[3].integer); distance < least) {
+                best = v;
+                least = distance;
+            }
+        }
+        return best ? best : 0;
+    }
 
     void ask(decision d) {
         if (d.likely == d.options) d.likely = 0;
@@ -217,8 +395,7 @@ private:
     }
 
     void ask_location(std::size_t s) {
-        const auto& seen = tree_->options.faithful ? view_ : state_;
-        locations_ = detail::compute_locations(seen, *plan_->accesses, s, tree_->options.faithful);
+        locations_ = detail::compute_locations(seen_state(), *plan_->accesses, s, tree_->options.faithful);
         const auto likely = std::count_if(locations_.begin(), locations_.end(), [](const auto& l) { return l.likely; });
         ask({decision_kind::compute_location, locations_.size(), 0, true, static_cast<std::uint64_t>(likely)});
     }

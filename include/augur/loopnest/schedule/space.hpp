@@ -177,7 +177,7 @@ inline result<decision_vector> ansor_space::decide(const step_list& list) const 
     return error{errc::not_found, "these " + std::to_string(list.steps.size()) + " steps are not in the space"};
 }
 
-static_assert(decision_space<ansor_space, step_list>);
+static_assert(decision_space<ansor_space, step_list> && described_space<ansor_space>);
 
 } // namespace augur::inline v0::loopnest
 

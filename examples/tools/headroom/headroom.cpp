@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where search pays: how much faster kernels become with more trials, at random and by guided searches. headroom --help, docs/results/headroom.md.
+#include "headroom.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/record/replace_file.hpp>
+#include <augur/search/random.hpp>
+#include <augur/search/seen.hpp>
+#ifdef AUGUR_EXAMPLES_CROP
+#include <augur/crop/cost_model.hpp>
+#include <augur/loopnest/crop/features.hpp>
+#include <augur/target/find_machine.hpp>
+#endif
+
+#include "flags.hpp"
+#include "program.hpp"
+#include "session.hpp"
+
+namespace {
+
+using augur::errc;
+using augur::error;
+
+struct wishes {
+    augur::session_options options; ///< what all sessions share
+    std::string folder;
+    std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
+    std::size_t share = 1; ///< of the trials of a guide, one in so many
+    bool tables_only = false;
+
+    [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
+    [[nodiscard]] std::string known() const { return folder + "/known.jsonl"; }
+    [[nodiscard]] std::size_t trials(const guide& g) const { return g.trials / share; }
+};
+
+augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
+    examples::flag_set flags;
+    auto& s = w.options;
+    bool help = false, quick = false;
+    flags.add_text("work", "FOLDER", "records and tables; the same command goes on with what is there; default headroom.work", w.folder);
+    flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
+                   s.machine);
+    flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
+    flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
+    flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
+    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
+    flags.add_switch("quick", "one kernel of each network and an eighth of the trials: shows that it works, in five minutes", quick);
+    flags.add_switch("tables", "measure nothing; make tables and chart of what is there", w.tables_only);
+    flags.add_switch("help", "print this", help);
+    if (auto read = flags.parse(arguments); !read) return read.error();
+    if (help) {
+        std::printf(
+            "usage: headroom [flags]\n\nA kernel is measured on one machine from beginning to end; another machine goes on with the kernels that "
+            "are left.\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 interrupted (Ctrl-C).\n",
+            flags.help().c_str());
+        return false;
+    }
+    if (quick) {
+        if (flags.given("kernels")) return error{errc::invalid_argument, "--quick has its own number of kernels: it does not go with --kernels"};
+        w.of_each = 1;
+        w.share = 8;
+        w.known_kernels = 6;
+        w.known_trials = 16;
+    }
+    if (w.folder.empty()) w.folder = quick ? "headroom.quick" : "headroom.work";
+    s.resume = true;
+    s.take_over = false; // what another machine has measured of a kernel does not go into this one's row
+    s.search.even = true;
+    return true;
+}
+
+/// Measures random schedules of other networks, which the model `nest` learns from before it sees a test kernel.
+augur::result<void> collect_known(const wishes& w, const augur::session_hooks& hooks) {
+    auto o = w.options;
+    o.work = other_kernels(w.known_kernels, o.search.seed);
+    o.search.model = "none";
+    o.search.trials = w.known_trials;
+    o.search.round = 8;
+    o.collect = true;
+    o.log = w.known();
+    auto s = augur::session::create(std::move(o));
+    if (!s) return s.error();
+    const auto done = s->tune(hooks);
+    if (!done) return done.error();
+    return done->searches.back().failed ? augur::result<void>(*done->searches.back().failed) : augur::result<void>();
+}
+
+/// Measures the best four of 512 random schedules by Crop's prediction.
+augur::result<std::vector<double>> measure_picks([[maybe_unused]] augur::session& s, [[maybe_unused]] std::uint64_t seed) {
+    std::vector<double> out;
+#ifdef AUGUR_EXAMPLES_CROP
+    constexpr std::size_t drawn = 512, picked = 4;
+    if (s.options().machine.empty()) return out;
+    auto machine = augur::find_machine(s.options().machine);
+    if (!machine) return machine.error();
+    augur::crop::model crop(*std::move(machine), s.report().threads,
+                            augur::loopnest::crop_feature_extractor{augur::loopnest::c_options::of(s.host())});
+    augur::seen_points seen;
+    augur::random_engine rng(seed);
+    std::vector<augur::decision_vector> points;
+    augur::draw_unseen(s.spaces()[0], seen, drawn, rng, points);
+    std::vector<augur::step_list> schedules;
+    for (const auto& p : points)
+        if (auto made = s.spaces()[0].realise(p)) schedules.push_back(*std::move(made));
+    std::vector<float> scores(schedules.size());
+    if (auto scored = crop.score(s.tasks()[0], schedules, std::span(scores)); !scored) return scored.error();
+    std::vector<std::size_t> order(schedules.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+    std::vector<augur::step_list> best;
+    for (std::size_t i = 0; i < (std::min)(picked, order.size()); ++i) best.push_back(std::move(schedules[order[i]]));
+    for (const auto& m : s.measure(s.tasks()[0], best)) out.push_back(m.latency());
+#endif
+    return out;
+}
+
+/// Measures one kernel; none if it was interrupted.
+augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, const std::string& network, const augur::kernel& k, std::size_t number,
+                                                           const augur::session_hooks& hooks) {
+    const auto log_of = [&](const guide& g) {
+        return w.folder + "/logs/" + (number < 10 ? "0" : "") + std::to_string(number) + "_" + std::string(g.name) + ".jsonl";
+    };
+    auto o = w.options;
+    o.work.name = k.text();
+    o.work.add(k);
+    o.search.model = "nest"; // what it needs is read now
+    o.known = w.known();
+    o.log = log_of(guides[0]);
+    auto s = augur::session::create(std::move(o));
+    if (!s) return s.error();
+    if (auto measured = s->measure_baselines(hooks); !measured) return measured.error();
+
+    kernel_record r;
+    r.kernel = k.text();
+    r.label = s->report().kernels[0].label;
+    r.network = network;
+    r.machine = s->made_with().machine;
+    r.limit = s->report().kernels[0].limit;
+    r.bound = s->report().kernels[0].bound_name();
+    std::vector<augur::search_report> found;
+    for (std::size_t g = 0; g < guides.size(); ++g) {
+        if (g > 0)
+            if (auto opened = s->open_log(log_of(guides[g]), true); !opened) return opened.error();
+        augur::session_search settings = w.options.search;
+        settings.model = guides[g].model;
+        settings.trials = w.trials(guides[g]);
+        settings.round = (std::min)(settings.trials, std::size_t{16});
+        auto searched = s->search(std::string(guides[g].name), settings, true, hooks);
+        if (searched.failed) return *searched.failed;
+        if (examples::stop_requested().load()) return std::optional<kernel_record>();
+        r.searches[g].latencies = searched.latencies[0];
+        if (searched.summary && searched.summary->recorded == 0) r.searches[g].seconds = searched.summary->seconds;
+        found.push_back(std::move(searched));
+    }
+    auto picks = measure_picks(*s, w.options.search.seed);
+    if (!picks) return picks.error();
+    r.picks = *std::move(picks);
+    s->measure_best(found, hooks);
+    if (examples::stop_requested().load()) return std::optional<kernel_record>();
+    for (std::size_t g = 0; g < guides.size(); ++g) r.searches[g].winner = found[g].checked_latency[0];
+    r.untuned = s->report().kernels[0].untuned;
+    return std::optional(std::move(r));
+}
+
+/// Writes tables and chart into the folder, and prints the first two tables.
+augur::result<void> show(const wishes& w, std::span<const kernel_record> records) {
+    const auto tables = tables_of(records);
+    if (auto written = augur::replace_file(w.folder + "/tables.md", markdown_of(tables)); !written) return written;
+    if (auto written = augur::replace_file(w.folder + "/chart.svg", chart_of(records)); !written) return written;
+    for (std::size_t t = 0; t < 2; ++t) std::printf("\n%s\n\n%s", tables[t].title.c_str(), examples::table_text(tables[t].rows).c_str());
+    std::printf("\nall tables: %s/tables.md, chart: %s/chart.svg\n", w.folder.c_str(), w.folder.c_str());
+    return {};
+}
+
+int run(const wishes& w) {
+    examples::catch_signals();
+    const auto failed = [](const error& why) { return examples::complain("headroom", why, examples::failed); };
+    std::error_code wrong;
+    std::filesystem::create_directories(w.folder + "/logs", wrong);
+    if (wrong) return examples::complain("headroom", {errc::io, w.folder + ": " + wrong.message()}, examples::misuse);
+    std::vector<kernel_record> records;
+    if (std::filesystem::exists(w.records(), wrong)) {
+        auto read = read_records(w.records());
+        if (!read) return examples::complain("headroom", read.error(), examples::misuse);
+        records = *std::move(read);
+    }
+    examples::progress_line progress;
+    const auto hooks = examples::hooks_on(progress);
+    const auto kernels = test_kernels(w.of_each, w.options.search.seed);
+    const auto is_measured = [&](const augur::kernel& k) {
+        return std::any_of(records.begin(), records.end(), [&](const kernel_record& r) { return r.kernel == k.text(); });
+    };
+    bool known = false;
+    for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
+        const auto& [network, k] = kernels[i];
+        if (is_measured(k)) continue;
+        if (!std::exchange(known, true))
+            if (auto collected = collect_known(w, hooks); !collected) return failed(collected.error());
+        if (examples::stop_requested().load()) break;
+        auto measured = measure_kernel(w, network, k, i + 1, hooks);
+        progress.clear();
+        if (!measured) return failed({measured.error().code, k.text() + ": " + measured.error().detail});
+        if (!*measured) break;
+        records.push_back(*std::move(*measured));
+        std::string text;
+        for (const auto& r : records) text += to_line(r);
+        if (auto written = augur::replace_file(w.records(), text); !written) return failed(written.error());
+        std::fprintf(stderr, "%zu/%zu kernels\n", records.size(), kernels.size());
+    }
+    if (records.empty()) std::printf("nothing measured yet\n");
+    else if (auto shown = show(w, records); !shown) return failed(shown.error());
+    return examples::stop_requested().load() ? examples::interrupted : examples::done;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    wishes w;
+    const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
+    if (!go) return examples::complain("headroom", go.error(), examples::misuse);
+    return *go ? run(w) : examples::done;
+}

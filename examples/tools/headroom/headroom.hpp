@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_TOOLS_HEADROOM_HPP
+#define AUGUR_EXAMPLES_TOOLS_HEADROOM_HPP
+
+/// @file
+/// What is measured of the kernels of the head-room tables, the file that keeps it, and the tables made from it.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/target/machine_identity.hpp>
+#include <augur/workload/kernel.hpp>
+#include <augur/workload/networks.hpp>
+
+/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), and its trials.
+struct guide {
+    std::string_view name, model;
+    std::size_t trials;
+};
+inline constexpr std::array guides{guide{"random", "none", 256}, guide{"tlp", "tlp", 256}, guide{"known", "nest", 64}};
+
+/// One search of a kernel. Times are in seconds.
+struct guided_search {
+    std::vector<double> latencies; ///< of the trials in order; infinity: failed
+    double winner = 0;             ///< of its best schedule, timed again next to those of the other searches; 0: no trial succeeded
+    double seconds = 0;            ///< that the search took; 0: not known, for it was interrupted and resumed
+};
+
+/// All that is measured of one kernel, on one machine. Times are in seconds.
+struct kernel_record {
+    std::string kernel;  ///< `augur::kernel::text`
+    std::string label;   ///< `augur::kernel_label`
+    std::string network; ///< the test network that it is drawn from
+    augur::machine_identity machine;
+    double limit = 0;   ///< the least that the roofline allows; 0: not measured
+    std::string bound;  ///< what gives the limit: fma, read, or a function
+    double untuned = 0; ///< timed again with the winners; 0: it failed
+    std::array<guided_search, guides.size()> searches;
+    std::vector<double> picks; ///< Crop's best four of 512 random schedules, measured, in its order; infinity: failed; empty: no machine was given
+
+    /// The least latency of any trial, pick, or the untuned schedule.
+    [[nodiscard]] double best() const;
+};
+
+/// One line of JSON.
+[[nodiscard]] std::string to_line(const kernel_record& r);
+/// Reads what `to_line` has written, a record a line.
+/// Errors: io; parse, with the line
+[[nodiscard]] augur::result<std::vector<kernel_record>> read_records(const std::string& path);
+
+/// The 48 kernels, 16 of each test network, drawn by a seed: (network, kernel). Those of a smaller count are the first of each network.
+[[nodiscard]] std::vector<std::pair<std::string, augur::kernel>> test_kernels(std::size_t of_each, std::uint64_t seed);
+/// Kernels of other networks, without any workload of the test networks.
+[[nodiscard]] augur::network other_kernels(std::size_t count, std::uint64_t seed);
+
+/// The share of the best latency, `best` / the least of the first `trials` latencies; of a search that ended before, of all; 0 before the first success.
+[[nodiscard]] double share_after(std::span<const double> latencies, double best, std::size_t trials);
+/// The mean of that share over all subsets of `trials` latencies: what a random search has on average.
+[[nodiscard]] double expected_share_after(std::span<const double> latencies, double best, std::size_t trials);
+
+/// A table with a title; the first row is its head.
+struct titled_table {
+    std::string title;
+    std::vector<std::vector<std::string>> rows;
+};
+/// Shares by guide and number of trials over the kernels, then the kernels one by one.
+[[nodiscard]] std::vector<titled_table> tables_of(std::span<const kernel_record> records);
+[[nodiscard]] std::string markdown_of(std::span<const titled_table> tables);
+/// The median share over trials, a curve a guide, for the hard and the easy kernels: one SVG image.
+[[nodiscard]] std::string chart_of(std::span<const kernel_record> records);
+
+#endif

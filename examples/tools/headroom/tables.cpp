@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "headroom.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "console.hpp"
+
+namespace {
+
+constexpr std::array<std::size_t, 8> milestones{1, 4, 8, 16, 32, 64, 128, 256};
+constexpr std::size_t hardness_trials = 16; ///< the kernels with the least share for random after so many are the hard ones
+
+std::string percent(double share) { return examples::text_of("%.1f %%", 100 * share); }
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const auto n = values.size();
+    return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+double share_of(const kernel_record& r, std::size_t g, std::size_t trials) {
+    const auto& latencies = r.searches[g].latencies;
+    return guides[g].model == "none" ? expected_share_after(latencies, r.best(), trials) : share_after(latencies, r.best(), trials);
+}
+
+/// For each kernel: whether random search has less than the median share after 16 trials.
+std::vector<bool> hard_ones(std::span<const kernel_record> records) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < records.size(); ++i) order.emplace_back(share_of(records[i], 0, hardness_trials), i);
+    std::sort(order.begin(), order.end());
+    std::vector<bool> out(records.size(), false);
+    for (std::size_t i = 0; i < records.size() / 2; ++i) out[order[i].second] = true;
+    return out;
+}
+
+/// The share of the best latency that a latency is; 0 where there is none.
+double share_at(const kernel_record& r, double latency) { return latency > 0 ? r.best() / latency : 0; }
+
+} // namespace
+
+double share_after(std::span<const double> latencies, double best, std::size_t trials) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double l : latencies.first((std::min)(trials, latencies.size()))) least = (std::min)(least, l);
+    return best / least;
+}
+
+double expected_share_after(std::span<const double> latencies, double best, std::size_t trials) {
+    if (latencies.empty()) return 0;
+    std::vector<double> sorted(latencies.begin(), latencies.end());
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t n = sorted.size(), k = (std::min)(trials, n);
+    double mean = 0, none_before = 1; // the probability that a subset has none of the latencies before i
+    for (std::size_t i = 0; i + k <= n; ++i) {
+        const double first = static_cast<double>(k) / static_cast<double>(n - i); // that it has i, if none before
+        mean += none_before * first * (best / sorted[i]);
+        none_before *= 1 - first;
+    }
+    return mean;
+}
+
+std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
+    std::vector<titled_table> out;
+    const auto hard = hard_ones(records);
+    std::set<std::string> machines;
+    for (const auto& r : records) machines.insert(augur::machine_label(r.machine));
+
+    titled_table all{"Share of the best known latency after a number of trials", {{"kernels", "guide", "statistic"}}};
+    for (const auto n : milestones) all.rows[0].push_back(std::to_string(n));
+    for (const char* group : {"all", "hard", "easy"})
+        for (std::size_t g = 0; g < guides.size(); ++g)
+            for (const bool middle : {true, false}) {
+                std::vector<std::string> row{group, std::string(guides[g].name), middle ? "median" : "lowest"};
+                for (const auto n : milestones) {
+                    std::vector<double> shares;
+                    for (std::size_t i = 0; i < records.size(); ++i)
+                        if (group[0] == 'a' || hard[i] == (group[0] == 'h')) shares.push_back(share_of(records[i], g, n));
+                    if (n > guides[g].trials || shares.empty()) row.emplace_back("-");
+                    else row.push_back(percent(middle ? median(shares) : *std::min_element(shares.begin(), shares.end())));
+                }
+                all.rows.push_back(std::move(row));
+            }
+    out.push_back(std::move(all));
+
+    titled_table each{"Kernels",
+                      {{"kernel", "network", "best us", "limit", "of the limit", "found by", "untuned", "Crop's first", "Crop's best of 4", "kind"}}};
+    if (machines.size() > 1) each.rows[0].emplace_back("machine");
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const auto& r = records[i];
+        double winner = r.untuned > 0 ? r.untuned : std::numeric_limits<double>::infinity();
+        std::string_view finder = "untuned";
+        for (std::size_t g = 0; g < guides.size(); ++g)
+            if (r.searches[g].winner > 0 && r.searches[g].winner < winner) {
+                winner = r.searches[g].winner;
+                finder = guides[g].name;
+            }
+        std::vector<std::string> row{r.label,
+                                     r.network,
+                                     examples::text_of("%.1f", winner * 1e6),
+                                     r.bound,
+                                     r.limit > 0 ? percent(r.limit / winner) : "-",
+                                     std::string(finder),
+                                     percent(winner / r.untuned)};
+        if (!(r.untuned > 0)) row.back() = "-";
+        if (r.picks.empty()) row.insert(row.end(), {"-", "-"});
+        else row.insert(row.end(), {percent(share_at(r, r.picks[0])), percent(share_at(r, *std::min_element(r.picks.begin(), r.picks.end())))});
+        row.emplace_back(hard[i] ? "hard" : "easy");
+        if (machines.size() > 1) row.push_back(augur::machine_label(r.machine));
+        each.rows.push_back(std::move(row));
+    }
+    out.push_back(std::move(each));
+
+    for (std::size_t g = 0; g < guides.size(); ++g) {
+        titled_table one{"Share of the best known latency, " + std::string(guides[g].name), {{"kernel"}}};
+        for (const auto n : milestones)
+            if (n <= guides[g].trials) one.rows[0].push_back(std::to_string(n));
+        for (const auto& r : records) {
+            std::vector<std::string> row{r.label};
+            for (const auto n : milestones)
+                if (n <= guides[g].trials) row.push_back(percent(share_of(r, g, n)));
+            one.rows.push_back(std::move(row));
+        }
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::string markdown_of(std::span<const titled_table> tables) {
+    std::string out;
+    for (const auto& t : tables) {
+        out += (out.empty() ? "" : "\n") + t.title + ":\n\n";
+        for (std::size_t r = 0; r < t.rows.size(); ++r) {
+            out += "|";
+            for (const auto& cell : t.rows[r]) out += " " + cell + " |";
+            out += "\n";
+            if (r > 0) continue;
+            for (std::size_t i = 0; i < t.rows[0].size(); ++i) out += "|---";
+            out += "|\n";
+        }
+    }
+    return out;
+}
+
+std::string chart_of(std::span<const kernel_record> records) {
+    constexpr double panel = 400, height = 300, left = 52, right = 16, top = 30, bottom = 44;
+    constexpr std::array<const char*, guides.size()> colours{"#777777", "#0b62a4", "#d9822b"};
+    const auto hard = hard_ones(records);
+    const auto steps = std::log2(static_cast<double>(milestones.back()));
+    std::string out =
+        examples::text_of("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
+                          "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+                          2 * panel, height);
+    for (const bool hard_panel : {true, false}) {
+        const double x0 = hard_panel ? 0 : panel;
+        const auto x_of = [&](std::size_t trials) { return x0 + left + (panel - left - right) * std::log2(static_cast<double>(trials)) / steps; };
+        const auto y_of = [&](double share) { return height - bottom - (height - top - bottom) * share; };
+        out += examples::text_of("<text x=\"%.1f\" y=\"16\" font-size=\"13\">%s kernels: median share of the best known latency</text>\n", x0 + left,
+                                 hard_panel ? "Hard" : "Easy");
+        for (int i = 0; i <= 5; ++i)
+            out += examples::text_of("<path d=\"M%.1f %.1fH%.1f\" stroke=\"#e4e4e4\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%d %%</text>\n",
+                                     x0 + left, y_of(i / 5.0), x0 + panel - right, x0 + left - 6, y_of(i / 5.0) + 4, 20 * i);
+        for (const auto n : milestones)
+            out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%zu</text>\n", x_of(n), height - bottom + 16, n);
+        out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text>\n", x0 + (left + panel - right) / 2, height - 10);
+        for (std::size_t g = 0; g < guides.size(); ++g) {
+            std::string path;
+            for (std::size_t n = 1; n <= guides[g].trials; n = n < 16 ? n + 1 : n + n / 16) {
+                std::vector<double> shares;
+                for (std::size_t i = 0; i < records.size(); ++i)
+                    if (hard[i] == hard_panel) shares.push_back(share_of(records[i], g, n));
+                path += examples::text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(n), y_of(median(shares)));
+            }
+            out += examples::text_of("<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path.c_str(), colours[g]);
+            out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n", x0 + panel - right - 60,
+                                     height - bottom - 10 - 14.0 * static_cast<double>(guides.size() - g - 1), colours[g],
+                                     std::string(guides[g].name).c_str());
+        }
+    }
+    return out + "</svg>\n";
+}
