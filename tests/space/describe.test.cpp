@@ -93,6 +93,12 @@ augur::loopnest::ansor_space space_of(std::string_view text, bool faithful = fal
     return *std::move(space);
 }
 
+/// The example of the header.
+augur::result<augur::step_list> adapt(const augur::loopnest::ansor_space& small, const augur::loopnest::ansor_space& large,
+                                      const augur::step_list& tuned) {
+#include <snippets/space/describe.hpp.1.inc>
+}
+
 } // namespace
 
 TEST_CASE("described_space: the archetype and the toy space keep the contract, and each lie is found") {
@@ -177,6 +183,9 @@ TEST_CASE("adapt_point: a schedule in its own space is itself, in another shape 
         CHECK(adapted.path.values[0] == path.values[0]); // the kernels have the same sketches
         CHECK(adapted.unnamed == 0);
         equal += adapted.equal;
+        const auto schedule = adapt(small, large, *small.realise(path.values));
+        REQUIRE(schedule);
+        CHECK(*schedule == *large.realise(adapted.path.values));
         all += adapted.path.values.size();
     }
     CHECK(equal * 2 > all); // 14 and 56, 64 and 32 share most of their divisors

@@ -172,12 +172,12 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     return std::optional(std::move(r));
 }
 
-/// Writes tables and chart into the folder, and prints the first two tables.
+/// Writes tables and chart into the folder, and prints the first four tables.
 augur::result<void> show(const wishes& w, std::span<const kernel_record> records) {
     const auto tables = tables_of(records);
     if (auto written = augur::replace_file(w.folder + "/tables.md", markdown_of(tables)); !written) return written;
     if (auto written = augur::replace_file(w.folder + "/chart.svg", chart_of(records)); !written) return written;
-    for (std::size_t t = 0; t < 2; ++t) std::printf("\n%s\n\n%s", tables[t].title.c_str(), examples::table_text(tables[t].rows).c_str());
+    for (std::size_t t = 0; t < 4; ++t) std::printf("\n%s\n\n%s", tables[t].title.c_str(), examples::table_text(tables[t].rows).c_str());
     std::printf("\nall tables: %s/tables.md, chart: %s/chart.svg\n", w.folder.c_str(), w.folder.c_str());
     return {};
 }

@@ -75,11 +75,12 @@ concept describing_cursor =
 /// A decision tree whose cursor describes its decisions. `testing::check_described_space` checks the semantics.
 ///
 /// ```cpp
-/// // A schedule of one shape becomes the nearest legal one of another shape:
-/// const auto words = augur::describe_point(small, *small.decide(tuned));
+/// // A schedule of one shape as the nearest legal one of another shape:
+/// const auto point = small.decide(tuned);
+/// if (!point) return point.error();
+/// const auto words = augur::describe_point(small, *point);
 /// if (!words) return words.error();
-/// const auto adapted = augur::adapt_point(large, *words);
-/// const auto schedule = large.realise(adapted.path.values);
+/// return large.realise(augur::adapt_point(large, *words).path.values);
 /// ```
 template <class P>
 concept described_space = decision_tree<P> && requires(const P& p) {

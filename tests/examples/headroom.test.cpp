@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The program `headroom` without measuring: shares after a number of trials, the file of its records, tables and chart of a folder, wrong arguments.
+#include <doctest/doctest.h>
+
+#ifdef AUGUR_HEADROOM_PROGRAM // else there is no Eigen
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+
+#include "../../examples/tools/headroom/headroom.hpp"
+#include "child_program.hpp"
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+kernel_record made_up(const std::string& name, double scale) {
+    kernel_record r;
+    r.kernel = name;
+    r.label = name + " label";
+    r.network = "resnet_50";
+    r.machine.vendor = "AuthenticAMD";
+    r.limit = 0.5 * scale;
+    r.bound = "fma";
+    r.untuned = 4 * scale;
+    augur::random_engine rng(7);
+    for (std::size_t g = 0; g < guides.size(); ++g) {
+        for (std::size_t i = 0; i < guides[g].trials; ++i)
+            r.searches[g].latencies.push_back(i % 9 == 3 ? infinity : scale * (1 + static_cast<double>(rng.below(1000)) / 100));
+        r.searches[g].winner = scale;
+        r.searches[g].seconds = 12.5;
+    }
+    r.picks = {3 * scale, infinity, 2 * scale, 5 * scale};
+    return r;
+}
+
+} // namespace
+
+TEST_CASE("headroom: the expected share is the mean over all subsets") {
+    const std::vector<double> latencies{3, infinity, 1.5, 7, 1.5, 2};
+    for (std::size_t trials = 1; trials <= latencies.size(); ++trials) {
+        double sum = 0;
+        int subsets = 0;
+        for (unsigned mask = 0; mask < 64; ++mask) {
+            if (static_cast<std::size_t>(__builtin_popcount(mask)) != trials) continue;
+            double least = infinity;
+            for (std::size_t i = 0; i < 6; ++i)
+                if ((mask >> i & 1U) != 0) least = std::min(least, latencies[i]);
+            sum += 1 / least;
+            ++subsets;
+        }
+        CHECK(expected_share_after(latencies, 1, trials) == doctest::Approx(sum / subsets).epsilon(1e-12));
+    }
+    CHECK(expected_share_after(latencies, 1.5, 100) == 1);
+    CHECK(expected_share_after({}, 1, 4) == 0);
+    CHECK(share_after(latencies, 1.5, 1) == 0.5);
+    CHECK(share_after(std::vector{infinity, infinity}, 1, 2) == 0);
+}
+
+TEST_CASE("headroom: records are read as they were written, and a broken line is told with its number") {
+    const scratch folder("headroom-test");
+    const auto r = made_up("a", 1e-5);
+    std::ofstream(folder / "kernels.jsonl") << to_line(r) << to_line(made_up("b", 3e-4));
+    const auto read = read_records(folder / "kernels.jsonl");
+    REQUIRE(read);
+    REQUIRE(read->size() == 2);
+    CHECK(to_line(read->front()) == to_line(r));
+    CHECK(read->front().searches[1].latencies.size() == 256);
+    CHECK(std::isinf(read->front().picks[1]));
+    const auto whole = to_line(r);
+    for (const std::size_t cut : {std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
+        std::ofstream(folder / "kernels.jsonl") << whole << whole.substr(0, cut);
+        const auto broken = read_records(folder / "kernels.jsonl");
+        REQUIRE(!broken);
+        CHECK(contains(broken.error().detail, "kernels.jsonl:2:"));
+    }
+}
+
+TEST_CASE("headroom: the test kernels are 48, and no other kernel is one of their networks") {
+    const auto kernels = test_kernels(16, 1);
+    CHECK(kernels.size() == 48);
+    std::set<std::string> texts;
+    for (const auto& [network, k] : kernels) texts.insert(k.text());
+    CHECK(texts.size() == 48);
+    CHECK(test_kernels(2, 1)[3].second == kernels[3].second); // a smaller campaign is the beginning of a larger one
+    CHECK(test_kernels(16, 2) != kernels);
+    std::vector<std::pair<std::string, augur::kernel>> all = test_kernels(1000, 1);
+    const auto others = other_kernels(32, 1);
+    CHECK(others.kernels.size() == 32);
+    for (const auto& o : others.kernels)
+        for (const auto& [network, k] : all) CHECK(o.workload != k);
+}
+
+TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
+    const scratch folder("headroom-test");
+    std::filesystem::create_directories(std::string(folder / "work"));
+    std::ofstream(folder / "work/kernels.jsonl") << to_line(made_up("a", 1e-5)) << to_line(made_up("b", 3e-4));
+    REQUIRE(wait_for(start(folder, AUGUR_HEADROOM_PROGRAM, {"--tables", "--work", folder / "work"})) == 0);
+    CHECK(contains(contents(folder / "out"), "50.0 %")); // the untuned latency and the limit
+    CHECK(contains(contents(folder / "work/tables.md"), "| a label | resnet_50 | 10.0 | fma | 50.0 % |"));
+    CHECK(contains(contents(folder / "work/chart.svg"), "</svg>"));
+    check_refusals(folder, AUGUR_HEADROOM_PROGRAM,
+                   {{{"--kernels", "0"}, "--kernels: expected a whole number"},
+                    {{"--quick", "--kernels", "2"}, "does not go with --kernels"},
+                    {{"--nonsense"}, "unknown flag"},
+                    {{"--tables", "--work", "/dev/null"}, "/dev/null"}});
+}
+
+#endif
