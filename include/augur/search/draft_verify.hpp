@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SEARCH_DRAFT_VERIFY_HPP
+#define AUGUR_SEARCH_DRAFT_VERIFY_HPP
+
+/// @file
+/// A search with two scorers: a cheap one drafts many points, a dear one verifies them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <augur/core/config.hpp>
+#include <augur/core/error.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/search/concepts.hpp>
+
+namespace augur::inline v0 {
+
+/// Sizes and shares of a `draft_then_verify`.
+struct draft_options {
+    std::size_t drafted = 8; ///< points drafted for each point that is proposed; at least 1
+    std::size_t pool =
+        2048; ///< drafted points that are kept for later proposals and verified again; the others are only used when nothing else is left
+    double draft_share = 0.25; ///< fraction of a proposal that the draft alone chooses, for the dear scorer may be wrong at first
+};
+
+/// Lets another strategy search under a cheap scorer, and proposes those of its points that the dear scorer, which `propose` gets, ranks highest.
+///
+/// What was drafted and not proposed stays in the pool, and is verified again in later proposals, with what the dear scorer has learned since. As long
+/// as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses.
+///
+/// ```cpp
+/// augur::bound_scorer<schedule, space, crop_model, task> draft(where, what, crop); // cheap: no measurement, no training
+/// augur::draft_then_verify search(augur::evolutionary<>(), draft);
+/// ```
+///
+/// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, and `pool` + `drafted` * n scores of both scorers at most
+/// Threads  one thread per object. Equal proposals for any number of threads if the strategy and the scorers keep to that
+template <class Strategy, point_scorer Draft>
+class draft_then_verify {
+public:
+    /// pre: `draft` outlives the strategy; options.drafted >= 1, 0 <= options.draft_share <= 1
+    draft_then_verify(Strategy strategy, Draft& draft, draft_options options = {})
+        : strategy_(std::move(strategy)), draft_(&draft), options_(options) {
+        AUGUR_ASSERT(options.drafted >= 1 && options.draft_share >= 0 && options.draft_share <= 1, "draft_then_verify: options");
+    }
+
+    /// See `search_strategy`. Errors: those of the strategy and of both scorers.
+    template <class Space, point_scorer F>
+        requires search_strategy<Strategy, Space>
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& verifier, std::size_t n, random_engine& rng) {
+        std::vector<decision_vector> out;
+        if (n == 0) return out;
+        auto drafted = strategy_.propose(space, *draft_, n * options_.drafted, rng);
+        if (!drafted) return drafted.error();
+        std::move(drafted->begin(), drafted->end(), std::back_inserter(pool_));
+        if (pool_.size() < n) { // the space is nearly used up
+            const auto more = (std::min)(n - pool_.size(), spare_.size());
+            std::move(spare_.end() - static_cast<std::ptrdiff_t>(more), spare_.end(), std::back_inserter(pool_));
+            spare_.resize(spare_.size() - more);
+        }
+        std::vector<float> cheap(pool_.size()), dear(pool_.size());
+        if (auto ok = (*draft_)(pool_, cheap); !ok) return ok.error();
+        if (auto ok = verifier(pool_, dear); !ok) return ok.error();
+        for (auto* scores : {&cheap, &dear}) std::replace_if(scores->begin(), scores->end(), [](float x) { return std::isnan(x); }, unusable);
+        const bool ranks = std::any_of(dear.begin(), dear.end(), [&](float s) { return s != dear.front(); });
+        const auto by_cheap = order_of(cheap), by_dear = ranks ? order_of(dear) : by_cheap;
+
+        const auto wanted = (std::min)(n, pool_.size());
+        const auto by_draft = static_cast<std::size_t>(std::lround(options_.draft_share * static_cast<double>(wanted)));
+        std::vector<bool> taken(pool_.size(), false);
+        const auto take = [&](const std::vector<std::size_t>& order, std::size_t until) {
+            for (std::size_t i = 0; out.size() < until; ++i) {
+                if (taken[order[i]]) continue;
+                taken[order[i]] = true;
+                out.push_back(std::move(pool_[order[i]]));
+            }
+        };
+        take(by_dear, wanted - by_draft);
+        take(by_cheap, wanted);
+
+        std::vector<decision_vector> kept;
+        for (const auto i : by_dear)
+            if (!taken[i]) (kept.size() < options_.pool ? kept : spare_).push_back(std::move(pool_[i]));
+        pool_ = std::move(kept);
+        return out;
+    }
+
+    void observe(std::span<const measured_decisions> points) { strategy_.observe(points); }
+
+    [[nodiscard]] const draft_options& options() const noexcept { return options_; }
+
+private:
+    static constexpr float unusable = -std::numeric_limits<float>::infinity();
+
+    Strategy strategy_;
+    Draft* draft_;
+    draft_options options_;
+    std::vector<decision_vector> pool_;  ///< drafted and not proposed, the best by the last verification first
+    std::vector<decision_vector> spare_; ///< what the pool had no place for
+
+    /// The indices of scores, the highest first; equal ones in their order.
+    [[nodiscard]] static std::vector<std::size_t> order_of(std::span<const float> scores) {
+        std::vector<std::size_t> order(scores.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+        return order;
+    }
+};
+
+} // namespace augur::inline v0
+
+#endif

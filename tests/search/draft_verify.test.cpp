@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/search/draft_verify.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <augur/model/concepts.hpp>
+#include <augur/search/bound_scorer.hpp>
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/random.hpp>
+#include <augur/space/count.hpp>
+
+#include "../space/toy.hpp"
+#include "threads.hpp"
+
+using augur::decision_vector;
+
+namespace {
+
+/// Sums of the values; counts the points that it is asked for.
+struct counting_scorer {
+    double weight = 1; ///< 0: all scores are equal
+    std::size_t asked = 0, most = 0;
+    augur::result<void> operator()(std::span<const decision_vector> points, std::span<float> scores) {
+        asked += points.size();
+        most = std::max(most, points.size());
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            double sum = 0;
+            for (const auto v : points[i]) sum += static_cast<double>(v);
+            scores[i] = static_cast<float>(weight * sum);
+        }
+        return {};
+    }
+};
+using verified_search = augur::draft_then_verify<augur::random_search, counting_scorer>;
+static_assert(augur::search_strategy<verified_search, toy::space>);
+
+double sum_of(const decision_vector& p) {
+    double sum = 0;
+    for (const auto v : p) sum += static_cast<double>(v);
+    return sum;
+}
+
+struct numbers_model { // of schedules: the first number counts
+    static constexpr auto meaning = augur::score_meaning::rank;
+    augur::result<void> score(const toy::task&, std::span<const toy::schedule> batch, std::span<float> scores) {
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = static_cast<float>(batch[i].numbers[1]);
+        return {};
+    }
+};
+
+} // namespace
+
+TEST_CASE("draft_then_verify: of the drafted points the verifier's best are proposed, and the draft's share is its best of the others") {
+    const toy::grid grid;
+    counting_scorer draft{-1}, verifier{1};
+    verified_search search(augur::random_search(), draft, {.drafted = 8, .pool = 64, .draft_share = 0.25});
+    augur::random_engine rng(1), twin_rng(1);
+    const auto got = search.propose(grid, verifier, 16, rng);
+    REQUIRE(got);
+    REQUIRE(got->size() == 16);
+
+    augur::random_search twin;
+    auto all = *twin.propose(grid, draft, 128, twin_rng);
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return sum_of(a) > sum_of(b); });
+    std::multiset<double> expected, sums;
+    for (std::size_t i = 0; i < 12; ++i) expected.insert(sum_of(all[i]));
+    for (std::size_t i = 0; i < 4; ++i) expected.insert(sum_of(all[127 - i]));
+    for (const auto& p : *got) sums.insert(sum_of(p));
+    CHECK(sums == expected);
+    CHECK(verifier.asked == 128);
+}
+
+TEST_CASE("draft_then_verify: a verifier that ranks nothing leaves the choice to the draft") {
+    const toy::grid grid;
+    counting_scorer draft{1}, untrained{0};
+    verified_search search(augur::random_search(), draft, {.drafted = 4, .pool = 64, .draft_share = 0});
+    augur::random_engine rng(2), twin_rng(2);
+    const auto got = search.propose(grid, untrained, 8, rng);
+    REQUIRE(got);
+    augur::random_search twin;
+    auto all = *twin.propose(grid, draft, 32, twin_rng);
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return sum_of(a) > sum_of(b); });
+    all.resize(8);
+    CHECK(*got == all);
+}
+
+TEST_CASE("draft_then_verify: every point of a small space is proposed once, whatever the pool holds") {
+    const toy::space space;
+    std::size_t leaves = 0;
+    augur::for_each_leaf(space, 100000, [&](auto) { return ++leaves, true; });
+    for (const std::size_t pool : {std::size_t{0}, std::size_t{5}, std::size_t{100000}}) {
+        counting_scorer draft{1}, verifier{-1};
+        verified_search search(augur::random_search(), draft, {.drafted = 8, .pool = pool, .draft_share = 0.5});
+        augur::random_engine rng(3);
+        std::set<decision_vector> seen;
+        for (;;) {
+            const auto got = search.propose(space, verifier, 10, rng);
+            REQUIRE(got);
+            for (const auto& p : *got) CHECK(seen.insert(p).second);
+            if (got->size() < 10) break;
+        }
+        CHECK(seen.size() == leaves);
+        CHECK(verifier.most <= pool + 80 + 10);
+    }
+}
+
+TEST_CASE("draft_then_verify: NaN is the worst score, errors of both scorers are told, nothing asked is nothing given") {
+    const toy::grid grid;
+    counting_scorer draft;
+    verified_search search(augur::random_search(), draft);
+    augur::random_engine rng(4);
+    auto nan = [](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = i % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(i);
+        return {};
+    };
+    CHECK(search.propose(grid, nan, 16, rng)->size() == 16);
+    CHECK(search.propose(grid, draft, 0, rng)->empty());
+    auto fails = [](std::span<const decision_vector>, std::span<float>) -> augur::result<void> { return augur::error{augur::errc::io, "no model"}; };
+    const auto failed = search.propose(grid, fails, 4, rng);
+    REQUIRE(!failed);
+    CHECK(failed.error().detail == "no model");
+}
+
+TEST_CASE("draft_then_verify: around the evolutionary search, the same points for any number of threads") {
+    const toy::grid grid;
+    std::vector<std::vector<decision_vector>> found;
+    for (const std::size_t threads : {std::size_t{1}, std::size_t{4}}) {
+        toy::threads executor{threads};
+        augur::evolutionary_options o;
+        o.population = 128;
+        counting_scorer draft{1}, verifier{-1};
+        augur::draft_then_verify search(augur::evolutionary(o, executor), draft);
+        augur::random_engine rng(5);
+        found.emplace_back();
+        for (int round = 0; round < 3; ++round) {
+            const auto got = search.propose(grid, verifier, 8, rng);
+            REQUIRE(got);
+            found.back().insert(found.back().end(), got->begin(), got->end());
+        }
+    }
+    CHECK(found[0] == found[1]);
+    CHECK(found[0].size() == 24);
+}
+
+TEST_CASE("draft_then_verify: the example of the header") {
+    using schedule = toy::schedule;
+    using space = toy::space;
+    using crop_model = numbers_model;
+    using task = toy::task;
+    const space where;
+    const task what;
+    crop_model crop;
+#include <snippets/search/draft_verify.hpp.1.inc>
+    augur::random_engine rng(6);
+    augur::detail::constant_scorer untrained;
+    const auto got = search.propose(where, untrained, 4, rng);
+    REQUIRE(got);
+    CHECK(got->size() == 4);
+}
