@@ -10,6 +10,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <augur/schedule/hash.hpp>
 #include <augur/space/describe.hpp>
 #include <augur/space/mutate.hpp>
 #include <augur/space/walk.hpp>

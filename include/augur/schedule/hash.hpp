@@ -16,7 +16,7 @@
 
 namespace augur::inline v0 {
 
-namespace detail {
+/// A sink that hashes the calls of a visit: equal calls give an equal `state`, on every machine. Allocates nothing.
 struct hashing_sink {
     std::uint64_t state = 0;
     void primitive(std::string_view s) noexcept { take(1, fnv1a64(s)); }
@@ -27,13 +27,12 @@ struct hashing_sink {
 private:
     void take(std::uint64_t kind, std::uint64_t value) noexcept { state = mix64(mix64(state ^ kind) ^ value); }
 };
-} // namespace detail
 
 /// The hash of a schedule. Schedules with equal visits have equal hashes, on every machine. Linear in the steps; allocates nothing.
 template <class S>
 [[nodiscard]] std::uint64_t hash_schedule(const S& s) {
     detail::require_schedule<S>();
-    detail::hashing_sink sink;
+    hashing_sink sink;
     schedule_traits<S>::visit(s, sink);
     return sink.state;
 }

@@ -17,9 +17,9 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/hash.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/walk.hpp>
 
@@ -87,19 +87,6 @@ concept described_space = decision_tree<P> && requires(const P& p) {
     { p.cursor() } -> describing_cursor;
 };
 
-/// Hashes the calls of a visit.
-class hashing_sink {
-public:
-    void primitive(std::string_view s) noexcept { hash_ = fnv1a64(s, mix64(hash_ + 1)); }
-    void number(std::integral auto i) noexcept { hash_ = mix64(hash_ ^ (static_cast<std::uint64_t>(i) + 2)); }
-    void number(double d) noexcept { hash_ = mix64(hash_ ^ std::bit_cast<std::uint64_t>(d)); }
-    void name(std::string_view s) noexcept { hash_ = fnv1a64(s, mix64(hash_ + 3)); }
-    [[nodiscard]] std::uint64_t value() const noexcept { return hash_; }
-
-private:
-    std::uint64_t hash_ = 0;
-};
-
 namespace detail {
 
 /// Spells a value as one word.
@@ -153,7 +140,7 @@ template <describing_cursor C>
 [[nodiscard]] std::uint64_t decision_name(const C& cursor) {
     hashing_sink name;
     cursor.describe(name);
-    return name.value();
+    return name.state;
 }
 
 } // namespace detail
