@@ -2,6 +2,7 @@
 // How fast candidates are drawn, mutated and turned into steps. One thread; items are candidates.
 #include <augur/loopnest/schedule/space.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -141,17 +142,17 @@ void space_nearest(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations());
 }
 
-/// Spells points at random.
+/// Spells points at random, of the likely options as sampling.
 void space_spell(benchmark::State& state) {
     const auto space = space_of(state);
     augur::random_engine rng(3);
     for (auto _ : state) {
         augur::hashing_sink sink;
         auto cursor = space.cursor();
-        while (cursor.next()) {
+        while (const auto d = cursor.next()) {
             auto speller = cursor.speller();
             while (const auto choices = speller.choices()) {
-                const auto choice = rng.below(choices);
+                const auto choice = rng.below(std::min(choices, d->sampled_options()));
                 speller.word(choice, sink);
                 speller.choose(choice);
             }
