@@ -58,7 +58,16 @@ struct space {
         if (p.size() == 3) return augur::decision{kind::parallel, 3, p[2] % 2 + 1, false};
         return std::nullopt;
     }
-    /// Walks and describes the decisions.
+    [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
+        if (p.size() < 4) return augur::error{augur::errc::illegal_schedule, "toy: expected 4 decisions"};
+        schedule s;
+        for (const auto v : p) s.numbers.push_back(static_cast<std::int64_t>(v));
+        return s;
+    }
+};
+
+/// The same tree with descriptions.
+struct described_space : space {
     class cursor_type {
     public:
         explicit cursor_type(const space& s) : space_(&s) {}
@@ -95,13 +104,6 @@ struct space {
         }
     };
     [[nodiscard]] cursor_type cursor() const { return cursor_type(*this); }
-
-    [[nodiscard]] augur::result<schedule> realise(std::span<const std::uint64_t> p) const {
-        if (p.size() < 4) return augur::error{augur::errc::illegal_schedule, "toy: expected 4 decisions"};
-        schedule s;
-        for (const auto v : p) s.numbers.push_back(static_cast<std::int64_t>(v));
-        return s;
-    }
 };
 
 struct task {
