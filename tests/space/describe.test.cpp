@@ -208,6 +208,41 @@ TEST_CASE("adapt_point: words that no option is near to leave the preferred valu
     CHECK(augur::adapt_point(space, words).unnamed == augur::adapt_point(space, words).path.values.size());
 }
 
+TEST_CASE("ansor_space: words from outside, of any form and size, give a legal value or none") {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    constexpr auto least = std::numeric_limits<std::int64_t>::min();
+    const std::vector<std::vector<schedule_item>> given{{},
+                                                        {number(most)},
+                                                        {number(least)},
+                                                        {number(most), number(most), number(least)},
+                                                        {name("at"), name("conv2d"), name("i"), number(least)},
+                                                        {name("at"), number(1), number(2), name("x")},
+                                                        {name("at")},
+                                                        {name("somewhere")},
+                                                        {name("stay"), name("stay")},
+                                                        {number(2), name("SP"), number(3)},
+                                                        {{kind::real, 0, std::numeric_limits<double>::quiet_NaN(), {}}},
+                                                        std::vector<schedule_item>(1000, name("SP"))};
+    augur::random_engine rng(8);
+    for (const auto text : {"conv2d:h=7,w=9,c=8,f=16,k=3,pad=1,bias,relu", "softmax:m=4,n=19"}) {
+        const auto space = space_of(text);
+        for (int i = 0; i < 20; ++i) {
+            auto cursor = space.cursor();
+            while (const auto d = cursor.next()) {
+                for (const auto& words : given)
+                    if (const auto value = cursor.nearest(words)) CHECK(*value < d->options);
+                CHECK(!cursor.nearest({}));
+                CHECK(!cursor.nearest(given[7]));
+                if (d->kind == augur::decision_kind::unroll) {
+                    CHECK(cursor.nearest(given[1]) == d->options - 1);
+                    CHECK(cursor.nearest(given[2]) == 0);
+                }
+                cursor.choose(rng.below(d->options));
+            }
+        }
+    }
+}
+
 TEST_CASE("names of decisions: equal in other shapes, with other fused operations where they are of the same operation") {
     const auto names_of = [](const augur::loopnest::ansor_space& space) {
         std::set<std::uint64_t> names;

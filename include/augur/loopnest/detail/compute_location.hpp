@@ -6,13 +6,19 @@
 /// Candidate compute locations of a stage (Ansor's GetComputeLocationCandidates, src/auto_scheduler/search_policy/utils.cc).
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include <augur/loopnest/schedule/access_analysis.hpp>
 #include <augur/loopnest/schedule/sketch.hpp>
 #include <augur/loopnest/schedule/state.hpp>
+#include <augur/schedule/concepts.hpp>
 
 namespace augur::inline v0::loopnest::detail {
 
@@ -113,6 +119,46 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
         out.push_back({compute_location::kind::inlined, 0, 0});
     add_loops(state, accesses, s, faithful, out);
     return out;
+}
+
+inline constexpr std::array<std::string_view, 4> location_kinds{"stay", "inline", "root", "at"}; ///< in the order of `compute_location::kind`
+
+/// "stay", "inline", "root", or "at" with the name of the operation, the name of the loop and its number.
+/// @param state  in which the location was found
+void location_words(const compute_location& location, const loop_state& state, auto& sink) {
+    sink.name(location_kinds[static_cast<std::size_t>(location.type)]);
+    if (location.type != compute_location::kind::at) return;
+    sink.name(state.dag().ops[location.stage].name);
+    sink.name(state.stages()[location.stage].var_of(location.iter).name);
+    sink.number(static_cast<std::int64_t>(location.iter));
+}
+
+/// The location with these words, else the nearest loop of the same operation, else the first; nullopt: words of another form.
+[[nodiscard]] inline std::optional<std::uint64_t> nearest_location(std::span<const compute_location> locations, const loop_state& state,
+                                                                   std::span<const schedule_item> words) {
+    using item = schedule_item::kind;
+    if (words.empty() || words[0].type != item::name) return std::nullopt;
+    const auto word = std::find(location_kinds.begin(), location_kinds.end(), words[0].text);
+    if (word == location_kinds.end()) return std::nullopt;
+    const auto wanted = static_cast<compute_location::kind>(word - location_kinds.begin());
+    const bool at = wanted == compute_location::kind::at;
+    if (words.size() != (at ? 4U : 1U)) return std::nullopt;
+    if (at && (words[1].type != item::name || words[2].type != item::name || words[3].type != item::integer)) return std::nullopt;
+    const auto loop = at ? std::clamp(words[3].integer, std::int64_t{0}, static_cast<std::int64_t>(max_stage_loops)) : 0;
+    std::optional<std::uint64_t> best;
+    std::int64_t least = 0;
+    for (std::size_t v = 0; v < locations.size(); ++v) {
+        const auto& l = locations[v];
+        if (l.type != wanted) continue;
+        if (!at) return v;
+        if (state.dag().ops[l.stage].name != words[1].text) continue;
+        const auto distance = std::abs(static_cast<std::int64_t>(l.iter) - loop);
+        if (distance == 0 && state.stages()[l.stage].var_of(l.iter).name == words[2].text) return v;
+        if (best && distance >= least) continue;
+        best = v;
+        least = distance;
+    }
+    return best.value_or(0);
 }
 
 } // namespace augur::inline v0::loopnest::detail

@@ -5,11 +5,14 @@
 /// @file
 /// A sketch as the space of schedules uses it: its open split lengths, and which stages have a decision.
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -20,6 +23,7 @@
 #include <augur/core/hash.hpp>
 #include <augur/loopnest/detail/tile_sizes.hpp>
 #include <augur/loopnest/schedule/sketch.hpp>
+#include <augur/schedule/concepts.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/space/concepts.hpp>
 
@@ -82,6 +86,12 @@ struct sketch_plan {
     std::vector<std::string> structure;          ///< a word for each step
     std::vector<std::uint64_t> structure_hashes; ///< of these words
 
+    /// The number of steps, then a name for each.
+    void words(auto& sink) const {
+        sink.number(static_cast<std::int64_t>(structure.size()));
+        for (const auto& word : structure) sink.name(word);
+    }
+
     /// The tile sizes that turn the steps of the sketch into the first steps of `list`; none if `list` begins differently.
     [[nodiscard]] std::optional<decision_vector> tiles_of(const std::vector<transform_step>& list) const {
         if (list.size() < steps.steps.size()) return std::nullopt;
@@ -102,6 +112,34 @@ struct sketch_plan {
         return out;
     }
 };
+
+/// The plan with these words, else the one with the largest share of common steps; nullopt: no plan has a step in common, or the words have another form.
+[[nodiscard]] inline std::optional<std::uint64_t> nearest_plan(std::span<const sketch_plan> plans, std::span<const schedule_item> words) {
+    constexpr std::size_t most = 256; // steps that are compared
+    std::array<std::uint64_t, most> given{};
+    if (words.empty() || words[0].type != schedule_item::kind::integer) return std::nullopt;
+    const std::size_t n = (std::min)(words.size() - 1, most);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (words[i + 1].type != schedule_item::kind::name) return std::nullopt;
+        given[i] = fnv1a64(words[i + 1].text);
+    }
+    const std::span<const std::uint64_t> wanted(given.data(), n);
+    std::optional<std::uint64_t> best;
+    double most_common = 0; // steps in both, of the steps in either
+    for (std::size_t p = 0; p < plans.size(); ++p) {
+        const auto& steps = plans[p].structure_hashes;
+        if (std::equal(steps.begin(), steps.end(), wanted.begin(), wanted.end())) return p;
+        std::size_t common = 0;
+        for (const auto h : steps) common += std::find(wanted.begin(), wanted.end(), h) != wanted.end() ? 1 : 0;
+        const auto share =
+            static_cast<double>(common) / static_cast<double>((std::max)(steps.size() + (n > common ? n - common : 0), std::size_t{1}));
+        if (share > most_common) {
+            best = p;
+            most_common = share;
+        }
+    }
+    return best;
+}
 
 /// Finds the decisions of sketches. Equal extents share their tables of tile sizes.
 class sketch_planner {

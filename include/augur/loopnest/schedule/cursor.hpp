@@ -11,9 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -25,7 +23,6 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/hash.hpp>
 #include <augur/loopnest/detail/compute_location.hpp>
 #include <augur/loopnest/detail/sketch_plan.hpp>
 #include <augur/loopnest/ir/dag.hpp>
@@ -159,10 +156,7 @@ public:
     void words(std::uint64_t value, auto& sink) const {
         const auto v = static_cast<std::size_t>(value);
         switch (phase_) {
-        case phase::sketch:
-            sink.number(static_cast<std::int64_t>(tree_->plans[v].structure.size()));
-            for (const auto& word : tree_->plans[v].structure) sink.name(word);
-            return;
+        case phase::sketch: return tree_->plans[v].words(sink);
         case phase::tiles: {
             std::array<std::int64_t, most_lengths> lengths{};
             const auto& tiles = *plan_->splits[at_].tiles;
@@ -170,17 +164,7 @@ public:
             for (std::size_t i = 0; i < tiles.lengths(); ++i) sink.number(lengths[i]);
             return;
         }
-        case phase::locations: {
-            const auto& location = locations_[v];
-            constexpr std::array<std::string_view, 4> kinds{"stay", "inline", "root", "at"};
-            sink.name(kinds[static_cast<std::size_t>(location.type)]);
-            if (location.type != detail::compute_location::kind::at) return;
-            const auto& seen = seen_state();
-            sink.name(seen.dag().ops[location.stage].name);
-            sink.name(seen.stages()[location.stage].var_of(location.iter).name);
-            sink.number(static_cast<std::int64_t>(location.iter));
-            return;
-        }
+        case phase::locations: return detail::location_words(locations_[v], seen_state(), sink);
         case phase::unroll: return sink.number(unroll_steps[v]);
         case phase::vectorize: return sink.number(short_loops_ == 0 ? std::int64_t{0} : static_cast<std::int64_t>(v) + 1);
         default: return sink.number(static_cast<std::int64_t>(v) + 1);
@@ -192,8 +176,8 @@ public:
     /// else the first. Nullopt for words of another form.   pre: a decision is open
     [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const schedule_item> words) const {
         using item = schedule_item::kind;
-        if (phase_ == phase::sketch) return nearest_sketch(words);
-        if (phase_ == phase::locations) return nearest_location(words);
+        if (phase_ == phase::sketch) return detail::nearest_plan(tree_->plans, words);
+        if (phase_ == phase::locations) return detail::nearest_location(locations_, seen_state(), words);
         if (std::any_of(words.begin(), words.end(), [](const schedule_item& w) { return w.type != item::integer; })) return std::nullopt;
         if (phase_ == phase::tiles) {
             std::array<std::int64_t, most_lengths> lengths{};
@@ -203,7 +187,7 @@ public:
             return tiles.nearest(std::span(lengths).first(words.size()));
         }
         if (words.size() != 1) return std::nullopt;
-        const auto wanted = words[0].integer;
+        const auto wanted = std::clamp(words[0].integer, std::int64_t{0}, std::int64_t{1} << 20U); // a product of two must fit
         if (phase_ == phase::unroll) {
             std::size_t v = 0; // the limits between two maxima are their geometric means
             while (v + 1 < unroll_steps.size() && wanted > 0 && wanted * wanted >= (std::max)(unroll_steps[v], std::int64_t{1}) * unroll_steps[v + 1])
@@ -271,56 +255,6 @@ private:
 
     /// The state in which the locations are found.
     [[nodiscard]] const loop_state& seen_state() const noexcept { return tree_->options.faithful ? view_ : state_; }
-
-    [[nodiscard]] std::optional<std::uint64_t> nearest_sketch(std::span<const schedule_item> words) const {
-        constexpr std::size_t most = 256; // steps that are compared
-        std::array<std::uint64_t, most> given{};
-        if (words.empty() || words[0].type != schedule_item::kind::integer) return std::nullopt;
-        const std::size_t n = (std::min)(words.size() - 1, most);
-        for (std::size_t i = 0; i < n; ++i) {
-            if (words[i + 1].type != schedule_item::kind::name) return std::nullopt;
-            given[i] = fnv1a64(words[i + 1].text);
-        }
-        const std::span<const std::uint64_t> wanted(given.data(), n);
-        std::optional<std::uint64_t> best;
-        double most_common = 0; // steps in both, of the steps in either
-        for (std::size_t p = 0; p < tree_->plans.size(); ++p) {
-            const auto& steps = tree_->plans[p].structure_hashes;
-            if (std::equal(steps.begin(), steps.end(), wanted.begin(), wanted.end())) return p;
-            std::size_t common = 0;
-            for (const auto h : steps) common += std::find(wanted.begin(), wanted.end(), h) != wanted.end() ? 1 : 0;
-            const auto share = static_cast<double>(common) / static_cast<double>((std::max)(steps.size() + n - common, std::size_t{1}));
-            if (share > most_common) {
-                best = p;
-                most_common = share;
-            }
-        }
-        return best;
-    }
-
-    [[nodiscard]] std::optional<std::uint64_t> nearest_location(std::span<const schedule_item> words) const {
-        using kind = detail::compute_location::kind;
-        if (words.empty() || words[0].type != schedule_item::kind::name) return std::nullopt;
-        const auto& word = words[0].text;
-        const auto wanted = word == "inline" ? kind::inlined : word == "root" ? kind::root : word == "at" ? kind::at : kind::stay;
-        if (wanted == kind::at && words.size() != 4) return std::nullopt;
-        const auto& seen = seen_state();
-        std::optional<std::uint64_t> best;
-        std::int64_t least = std::numeric_limits<std::int64_t>::max();
-        for (std::size_t v = 0; v < locations_.size(); ++v) {
-            const auto& l = locations_[v];
-            if (l.type != wanted) continue;
-            if (wanted != kind::at) return v;
-            if (seen.dag().ops[l.stage].name != words[1].text) continue;
-            const auto iter = static_cast<std::int64_t>(l.iter);
-            if (iter == words[3].integer && seen.stages()[l.stage].var_of(l.iter).name == words[2].text) return v;
-            if (const auto distance = std::abs(iter - words[3].integer); distance < least) {
-                best = v;
-                least = distance;
-            }
-        }
-        return best ? best : 0;
-    }
 
     void ask(decision d) {
         if (d.likely == d.options) d.likely = 0;
