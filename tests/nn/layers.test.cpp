@@ -37,13 +37,6 @@ std::vector<double> decode(const std::string& text) {
     return out;
 }
 
-M random_matrix(nn::index rows, nn::index cols, std::uint64_t seed) {
-    augur::random_engine rng(seed);
-    M m(rows, cols);
-    nn::fill_uniform(m, 1, rng);
-    return m;
-}
-
 struct input { // an input as if it were a parameter
     M x;
     template <class F, class... L>
@@ -101,8 +94,8 @@ TEST_CASE("linear: backward agrees with central differences") {
     augur::random_engine rng(7);
     auto layer = nn::linear<double>::zeros(3, 2);
     nn::init(layer, rng);
-    M x = random_matrix(4, 3, 1);
-    const M c = random_matrix(4, 2, 2); // L = sum(c * y), hence dL/dy = c
+    M x = vectors::random_matrix(4, 3, 1);
+    const M c = vectors::random_matrix(4, 2, 2); // L = sum(c * y), hence dL/dy = c
     const auto loss = [&] {
         M y(4, 2);
         layer.forward(x, y);
@@ -120,8 +113,8 @@ TEST_CASE("linear of duals: the tangent of a parameter is the derivative by it")
     augur::random_engine rng(3);
     auto plain = nn::linear<double>::zeros(3, 2);
     nn::init(plain, rng);
-    const M x = random_matrix(4, 3, 1);
-    const M c = random_matrix(4, 2, 2);
+    const M x = vectors::random_matrix(4, 3, 1);
+    const M c = vectors::random_matrix(4, 2, 2);
     auto grad = nn::linear<double>::zeros(3, 2);
     plain.backward(x, c, grad);
 
@@ -164,8 +157,8 @@ TEST_CASE("residual block: backward agrees with central differences") {
     augur::random_engine rng(7);
     auto layer = nn::residual<double>::zeros(5);
     nn::init(layer, rng);
-    const M x = random_matrix(4, 5, 1);
-    const M c = random_matrix(4, 5, 2);
+    const M x = vectors::random_matrix(4, 5, 1);
+    const M c = vectors::random_matrix(4, 5, 2);
     M hidden(4, 5), y(4, 5), scratch(4, 5), dx(4, 5);
     const auto loss = [&] {
         layer.forward(x, hidden, y);
@@ -192,13 +185,13 @@ TEST_CASE("attention: a repeated row counts as its copies") {
     augur::random_engine rng(11);
     auto layer = nn::attention<double>::zeros(6, 2);
     nn::init(layer, rng);
-    M full = random_matrix(5, 6, 4);
+    M full = vectors::random_matrix(5, 6, 4);
     full.row(4) = full.row(3) = full.row(1);
     const std::array<nn::index, 2> five{0, 5};
     const std::array<nn::index, 2> three{0, 3};
     const std::array<std::uint32_t, 3> repeat{1, 3, 1};
     const M folded = full.topRows(3);
-    const M c = random_matrix(3, 6, 5);
+    const M c = vectors::random_matrix(3, 6, 5);
     M c_full(5, 6);
     c_full << c, c.row(1), c.row(1);
     M c_folded = c;
@@ -234,7 +227,7 @@ TEST_CASE("attention: float, by head or with heads side by side, is as double") 
             auto single = nn::attention<float>::zeros(width, heads);
             single.in_proj = {layer.in_proj.W.cast<float>(), layer.in_proj.b.cast<float>()};
             single.out_proj = {layer.out_proj.W.cast<float>(), layer.out_proj.b.cast<float>()};
-            const M x = 3 * random_matrix(rows, width, 1), dy = random_matrix(rows, width, 2);
+            const M x = 3 * vectors::random_matrix(rows, width, 1), dy = vectors::random_matrix(rows, width, 2);
             const nn::matrix<float> xf = x.cast<float>(), dyf = dy.cast<float>();
             nn::attention_activation<double> a;
             nn::attention_activation<float> b;
@@ -265,7 +258,7 @@ TEST_CASE("linear and residual block: packed weights give the same bits") {
     of_layer.pack(layer);
     of_block.pack(block.inner);
     using F = nn::matrix<float>;
-    const F x = random_matrix(60, 70, 1).cast<float>(), dy = random_matrix(60, 50, 2).cast<float>();
+    const F x = vectors::random_matrix(60, 70, 1).cast<float>(), dy = vectors::random_matrix(60, 50, 2).cast<float>();
     const auto run = [&](const nn::packed_weights<float>* for_layer, const nn::packed_weights<float>* for_block) {
         F z(60, 50), hidden(60, 50), y(60, 50), scratch(60, 50), dz(60, 50), dx(60, 70);
         auto grad = nn::linear<float>::zeros(70, 50);

@@ -3,14 +3,19 @@
 #define AUGUR_TESTS_NN_VECTORS_HPP
 
 /// @file
-/// Reads reference numbers for the network tests.
+/// What the network tests share: reference numbers, random matrices, and how far a result or a gradient is off.
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include <augur/core/random_engine.hpp>
+#include <augur/nn/layers/init.hpp>
 #include <augur/nn/types.hpp>
 
 namespace vectors {
@@ -33,6 +38,13 @@ inline matrix to_matrix(const nlohmann::json& from, augur::nn::index rows, augur
     std::vector<double> flat;
     flatten(from, flat);
     return Eigen::Map<const matrix>(flat.data(), rows, cols);
+}
+
+inline matrix random_matrix(augur::nn::index rows, augur::nn::index cols, std::uint64_t seed) {
+    augur::random_engine rng(seed);
+    matrix m(rows, cols);
+    augur::nn::fill_uniform(m, 1, rng);
+    return m;
 }
 
 /// The largest difference, relative to the largest reference value (or 1e-3 if all are smaller).

@@ -3,12 +3,14 @@
 #define AUGUR_TESTS_MODEL_TLP_DATA_HPP
 
 /// @file
-/// What the TLP tests share: reference networks, schedules of reference records, and random schedules.
+/// What the TLP tests share: a kernel, an executor, reference networks, schedules of reference records, and random schedules.
 
 #include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -22,6 +24,24 @@
 #include <augur/schedule/steps_json.hpp>
 
 namespace tlp_data {
+
+struct kernel {
+    std::string name = "a";
+    [[nodiscard]] std::string_view key() const { return name; }
+};
+
+/// Two threads that take the work in another order than one would.
+struct two_threads {
+    template <class F>
+    void bulk(std::size_t n, const F& f) const {
+        std::thread other([&] {
+            for (std::size_t i = 1; i < n; i += 2) f(i);
+        });
+        for (std::size_t i = 0; i < n; i += 2) f(i);
+        other.join();
+    }
+    [[nodiscard]] static std::size_t concurrency() { return 2; }
+};
 
 inline nlohmann::json load(const std::string& name) {
     std::ifstream file(std::string(AUGUR_TEST_DIR) + "/vectors/" + name);

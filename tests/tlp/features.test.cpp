@@ -12,22 +12,11 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <augur/schedule/steps_json.hpp>
+#include "data.hpp"
+
+using tlp_data::load, tlp_data::steps_of;
 
 namespace {
-
-nlohmann::json load(const std::string& name) {
-    std::ifstream file(std::string(AUGUR_TEST_DIR) + "/vectors/" + name);
-    return nlohmann::json::parse(file);
-}
-
-augur::step_list steps_of(const std::string& line) {
-    const std::string text = nlohmann::json::parse(line)["i"][1][1].dump();
-    augur::json_reader in(text);
-    augur::step_list list;
-    REQUIRE(augur::read_steps(in, list));
-    return list;
-}
 
 /// Somebody else's schedule: kinds and numbers that no vocabulary knows.
 struct foreign {

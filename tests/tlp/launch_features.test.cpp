@@ -20,7 +20,7 @@ namespace {
 
 using rows = std::vector<augur::tlp::launch_follower::row>;
 
-augur::step_list steps_of(const std::string& text) {
+augur::step_list steps_in(const std::string& text) {
     augur::json_reader in(text);
     augur::step_list list;
     REQUIRE(augur::read_steps(in, list));
@@ -63,24 +63,24 @@ const char* const product = R"([["CHW", 2, "local"],
 TEST_CASE("thread rows: worked by hand") {
     // rows 64 = 4 x 2 x 4 x (2 1), columns 96 = 4 x 1 x 8 x (3 1): 4 4 blocks, 2 1 virtual threads, 4 8 threads; a thread has 2 3 elements for each
     // virtual one. The copy of B has no row
-    CHECK(rows_of(steps_of(product)) == rows{{32, 12, 2, 16}});
+    CHECK(rows_of(steps_in(product)) == rows{{32, 12, 2, 16}});
     // an elementwise kernel: all loops fused, then split
-    CHECK(rows_of(steps_of(R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 6000, [32], 1], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == rows{{32, 1, 0, 188}});
+    CHECK(rows_of(steps_in(R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 6000, [32], 1], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == rows{{32, 1, 0, 188}});
     // outside in: 5 parts of 20
-    CHECK(rows_of(steps_of(R"([["SP", 1, 0, 100, [5], 0], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == rows{{20, 1, 0, 5}});
+    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 100, [5], 0], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == rows{{20, 1, 0, 5}});
     // no extent was told
-    CHECK(rows_of(steps_of(R"([["AN", 1, 0, 6]])")) == rows{{0, 1, 0, 0}});
+    CHECK(rows_of(steps_in(R"([["AN", 1, 0, 6]])")) == rows{{0, 1, 0, 0}});
     // the second stage is split like the first, but it is the one that has another number after the insertion
-    CHECK(rows_of(steps_of(R"([["SP", 1, 0, 40, [8], 1], ["CHW", 1, "local"], ["AN", 2, 1, 6], ["AN", 1, 0, 6]])")) ==
+    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 40, [8], 1], ["CHW", 1, "local"], ["AN", 2, 1, 6], ["AN", 1, 0, 6]])")) ==
           rows{{8, 5, 0, 0}, {0, 1, 0, 0}});
     // CPU schedules have none
-    CHECK(rows_of(steps_of(R"([["SP", 1, 0, 40, [8], 1], ["AN", 1, 0, 3], ["AN", 1, 1, 2]])")).empty());
+    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 40, [8], 1], ["AN", 1, 0, 3], ["AN", 1, 1, 2]])")).empty());
 }
 
 TEST_CASE("thread rows: the extents are those of the loop nest that the steps make") {
     const auto dag = augur::loopnest::testing_dags::matmul(64, 96, 256);
     augur::loopnest::loop_state state(dag);
-    const augur::step_list s = steps_of(product);
+    const augur::step_list s = steps_in(product);
     REQUIRE(state.apply(s));
     const auto& c = state.stages().back();
     std::int64_t threads = 0, work = 1;
@@ -109,7 +109,7 @@ TEST_CASE("thread rows: steps that contradict themselves end the following, and 
         CHECK(rows_of({{good, bound, bad, bound}}) == rows{{8, 5, 0, 0}});
     }
     // above 2^40 a product is not known
-    CHECK(rows_of(steps_of(R"([["SP", 1, 0, 9007199254740993, [8, 1048576, 2097152], 1], ["AN", 1, 1, 6]])")) == rows{{8, 0, 0, 0}});
+    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 9007199254740993, [8, 1048576, 2097152], 1], ["AN", 1, 1, 6]])")) == rows{{8, 0, 0, 0}});
     augur::random_engine rng(5);
     augur::tlp::launch_follower follower;
     for (int n = 0; n < 2000; ++n) {
@@ -128,7 +128,7 @@ TEST_CASE("thread rows: steps that contradict themselves end the following, and 
 }
 
 TEST_CASE("thread rows: behind the primitives, the same from a schedule and from ids, within the crop") {
-    const augur::step_list s = steps_of(product);
+    const augur::step_list s = steps_in(product);
     augur::primitive_table primitives;
     std::vector<augur::primitive_id> ids;
     REQUIRE(augur::intern(primitives, s, ids));

@@ -12,13 +12,12 @@
 
 #include <doctest/doctest.h>
 
-#include <augur/schedule/steps.hpp>
+#include "data.hpp"
+
+using tlp_data::kernel;
 
 namespace {
 
-struct kernel {
-    [[nodiscard]] static std::string_view key() { return "a"; }
-};
 using online = augur::tlp::online_model<augur::step_list, kernel, augur::serial_executor>;
 
 /// The same five steps in any order. Fast where the first one comes before the second: only the order tells.

@@ -18,25 +18,9 @@
 
 using counted_memory::allocations;
 
+using tlp_data::kernel, tlp_data::two_threads;
+
 namespace {
-
-struct kernel {
-    std::string name;
-    [[nodiscard]] std::string_view key() const { return name; }
-};
-
-/// Two threads that take the work in another order than one would.
-struct two_threads {
-    template <class F>
-    void bulk(std::size_t n, const F& f) const {
-        std::thread other([&] {
-            for (std::size_t i = 1; i < n; i += 2) f(i);
-        });
-        for (std::size_t i = 0; i < n; i += 2) f(i);
-        other.join();
-    }
-    [[nodiscard]] static std::size_t concurrency() { return 2; }
-};
 
 /// An invented machine: latency falls with the vector length and with how near the inner tile is to 64.
 double latency_of(const augur::step_list& s) {

@@ -104,13 +104,6 @@ void check_reference(double tolerance) {
     }
 }
 
-M random_matrix(nn::index rows, nn::index cols, std::uint64_t seed) {
-    augur::random_engine rng(seed);
-    M m(rows, cols);
-    nn::fill_uniform(m, 1, rng);
-    return m;
-}
-
 } // namespace
 
 TEST_CASE("lstm: PyTorch's numbers, one and two layers, forward and backward") {
@@ -122,11 +115,11 @@ TEST_CASE("lstm: backward agrees with central differences and with duals") {
     augur::random_engine rng(7);
     auto layer = nn::lstm<double>::zeros(3, 5);
     nn::init(layer, rng);
-    const M c_out = random_matrix(2, 5, 2), c_cell = random_matrix(2, 5, 3);
+    const M c_out = vectors::random_matrix(2, 5, 2), c_cell = vectors::random_matrix(2, 5, 3);
     unrolled<double> pass;
-    pass.h = {random_matrix(2, 5, 4)};
-    pass.c = {random_matrix(2, 5, 5)};
-    for (std::uint64_t t = 0; t < 3; ++t) pass.x.push_back(random_matrix(2, 3, 10 + t));
+    pass.h = {vectors::random_matrix(2, 5, 4)};
+    pass.c = {vectors::random_matrix(2, 5, 5)};
+    for (std::uint64_t t = 0; t < 3; ++t) pass.x.push_back(vectors::random_matrix(2, 3, 10 + t));
     const auto loss = [&] {
         pass.forward(layer);
         return (c_out.array() * pass.h.back().array()).sum() + (c_cell.array() * pass.c.back().array()).sum();

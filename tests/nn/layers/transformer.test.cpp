@@ -19,13 +19,6 @@ using M = nn::matrix<double>;
 
 namespace {
 
-M random_matrix(nn::index rows, nn::index cols, std::uint64_t seed) {
-    augur::random_engine rng(seed);
-    M m(rows, cols);
-    nn::fill_uniform(m, 1, rng);
-    return m;
-}
-
 template <class F = nn::gelu_tanh<double>>
 nn::transformer_layer<double, F> random_layer(nn::norm_place place, std::uint64_t seed = 7) {
     augur::random_engine rng(seed);
@@ -94,8 +87,8 @@ void check_layer(nn::norm_place place, bool causal) {
     CAPTURE(static_cast<int>(place));
     auto layer = random_layer<F>(place);
     const nn::sequences which{begin, {}, causal};
-    input in{random_matrix(7, 6, 1)};
-    const M c = random_matrix(7, 6, 2);
+    input in{vectors::random_matrix(7, 6, 1)};
+    const M c = vectors::random_matrix(7, 6, 2);
     nn::transformer_activation<double> kept;
     M y(7, 6), dx(7, 6);
     const auto loss = [&] {
@@ -145,7 +138,7 @@ TEST_CASE("transformer layer, causal: what comes later changes nothing, to the l
     augur::random_engine rng(5);
     auto layer = nn::transformer_layer<float>::zeros(32, 4, 64, nn::norm_place::before);
     nn::init(layer, rng);
-    nn::matrix<float> x = random_matrix(9, 32, 1).cast<float>(), y(9, 32), z(9, 32);
+    nn::matrix<float> x = vectors::random_matrix(9, 32, 1).cast<float>(), y(9, 32), z(9, 32);
     const std::array<nn::index, 2> all{0, 9};
     nn::transformer_activation<float> kept;
     layer.forward(x, {all, {}, true}, kept, y);
@@ -168,7 +161,7 @@ TEST_CASE("transformer layer of duals: the tangent of the input is the derivativ
             ++k;
         },
         layer);
-    const M x = random_matrix(7, 6, 1), c = random_matrix(7, 6, 2);
+    const M x = vectors::random_matrix(7, 6, 1), c = vectors::random_matrix(7, 6, 2);
     nn::transformer_activation<double> kept;
     M y(7, 6), dx(7, 6);
     auto grad = plain;
@@ -207,7 +200,7 @@ TEST_CASE("embedding: words and places add up, and back") {
     nn::init(words, rng, 1);
     nn::init(places, rng, 1);
     const std::array<std::uint32_t, 4> ids{4, 0, 4, 2}, at{0, 1, 2, 3};
-    const M c = random_matrix(4, 3, 2);
+    const M c = vectors::random_matrix(4, 3, 2);
     M y = M::Zero(4, 3);
     words.add(ids, y);
     places.add(at, y);

@@ -16,25 +16,9 @@
 #include "data.hpp"
 
 using counted_memory::allocations, counted_memory::live, counted_memory::peak;
+using tlp_data::kernel, tlp_data::two_threads;
 
 namespace {
-
-struct kernel {
-    [[nodiscard]] static std::string_view key() { return "a"; }
-};
-
-/// Two threads that take the work in another order than one would.
-struct two_threads {
-    template <class F>
-    void bulk(std::size_t n, const F& f) const {
-        std::thread other([&] {
-            for (std::size_t i = 1; i < n; i += 2) f(i);
-        });
-        for (std::size_t i = 0; i < n; i += 2) f(i);
-        other.join();
-    }
-    [[nodiscard]] static std::size_t concurrency() { return 2; }
-};
 
 template <class M>
 std::vector<float> scores_of(M& model, std::span<const augur::step_list> batch) {
