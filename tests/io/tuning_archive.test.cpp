@@ -207,6 +207,14 @@ TEST_CASE("tuning_archive: a text that is no archive") {
     CHECK(parse("{\"results\": []}").error.empty());
 }
 
+TEST_CASE("tuning_archive: a cache of other parameters behind results") {
+    const std::string results = archives::t4.substr(0, archives::t4.find_last_of('}'));
+    const auto p = parse(results + ", \"tune_params_keys\": [\"other\"], \"cache\": {}}");
+    CHECK(p.code == errc::invalid_argument);
+    CHECK(p.error.find("expected the parameters of the records before (") != std::string::npos);
+    CHECK(p.archive.records.size() == parse(archives::t4).archive.records.size());
+}
+
 TEST_CASE("tuning_archive: the cache of an interrupted run keeps its records") {
     for (const char* end : {"", ",", ",\n", "}", "}\n"}) {
         std::string text = archives::head + archives::entries[0] + ",\n" + archives::entries[1] + end;

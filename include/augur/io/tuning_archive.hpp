@@ -140,7 +140,7 @@ private:
         }
         if (!in.ok()) return false;
         if (c.parameters.empty()) return in.fail(errc::parse, "expected at least one parameter, got none");
-        if (!continued_) point_ = std::move(c);
+        if (out_->records.empty()) point_ = std::move(c);
         else if (c.parameters.size() != point_.parameters.size() || !same_names(c)) return in.fail(errc::invalid_argument, other_parameters());
         return true;
     }
