@@ -25,90 +25,15 @@
 #include "../record/autotvm_lines.hpp"
 #include "../record/logs.hpp"
 #include "../search/threads.hpp"
-#include "same.hpp"
+#include "accounts.hpp"
 
 using namespace augur;
 
 namespace {
 
-/// What a reader says about a log: the records and the bad lines, as texts.
-struct account {
-    std::vector<std::string> records, bad;
-    log_summary summary;
-    std::size_t knobs = 0; ///< calls of `step`
-};
-
-std::string words(const logged_task& task, const autotvm_config& config, const measurement& m, std::string_view compiler) {
-    std::string text = task.workload_key + " " + task.target + " " + to_json(config) + " " + std::string(to_string(m.status)) + " " + m.reason;
-    for (const double s : m.seconds) append_number_hex(text += " ", s);
-    append_number_hex(text += " ", m.total_seconds);
-    append_number(text += " ", m.timestamp);
-    return text.append(" ").append(compiler);
-}
-
-struct sink {
-    account seen{};
-    std::vector<logged_task> tasks{};
-    std::vector<autotvm_knob> knobs{};
-    std::uint32_t task(const logged_task& t) { return tasks.push_back(t), static_cast<std::uint32_t>(tasks.size() - 1); }
-    std::uint32_t step(const autotvm_config& one) {
-        CHECK(one.knobs.size() == 1);
-        return ++seen.knobs, knobs.push_back(one.knobs.front()), static_cast<std::uint32_t>(knobs.size() - 1);
-    }
-    result<void> add(const record_view& trial) {
-        autotvm_config config;
-        for (const auto n : trial.steps) config.knobs.push_back(knobs.at(n));
-        CHECK(trial.task == tasks.at(trial.task_number));
-        CHECK(trial.version == "0.2");
-        seen.records.push_back(words(trial.task, config, trial.measured, trial.machine.compiler));
-        return {};
-    }
-};
-static_assert(trial_sink<sink, autotvm_config> && !trial_sink<sink>);
-
-account by_reader(const std::string& text, log_read_options options = {}, std::size_t block = std::size_t{1} << 18U) {
-    sink to;
-    options.on_bad_line = [&](const bad_line& line) { to.seen.bad.push_back(line.text()); };
-    same::memory_source source{text};
-    autotvm_log_reader<sink> reader("log", to, options, block);
-    const auto done = reader.read(source);
-    CHECK(done);
-    to.seen.summary = reader.summary();
-    return to.seen;
-}
-
-/// The same by `parse_autotvm_line`, line by line.
-account by_lines(const std::string& text) {
-    account seen;
-    std::size_t number = 0;
-    for (std::string_view rest = text; !rest.empty();) {
-        const auto size = std::min(rest.find('\n'), rest.size());
-        const bool unended = size == rest.size();
-        std::string_view line = rest.substr(0, size);
-        rest.remove_prefix(unended ? size : size + 1);
-        ++number;
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        if (line.empty() || line.front() == '#') continue;
-        const auto parsed = parse_autotvm_line(line, {}, number);
-        if (parsed) {
-            const std::string compiler = parsed->tvm_version.empty() ? "unknown" : "TVM " + parsed->tvm_version;
-            seen.records.push_back(words(autotvm_task(*parsed), parsed->config, autotvm_measurement(*parsed), compiler));
-            continue;
-        }
-        const std::string& detail = parsed.error().detail; // line:column: reason
-        const auto reason = detail.find(": ") + 2;
-        seen.bad.push_back("log:" + detail.substr(0, reason) + (unended ? "the log ends within a record: " : "") + detail.substr(reason));
-    }
-    return seen;
-}
-
-void check_same(const std::string& text, std::size_t block = std::size_t{1} << 18U) {
+void check_same(const std::string& text, std::size_t block = accounts::usual_block) {
     CAPTURE(text);
-    const account fast = by_reader(text, {}, block), slow = by_lines(text);
-    CHECK(fast.records == slow.records);
-    CHECK(fast.bad == slow.bad);
-    CHECK(fast.summary.records == slow.records.size());
-    CHECK(fast.summary.bad + (fast.summary.torn ? 1 : 0) == slow.bad.size());
+    CHECK(accounts::difference(accounts::autotvm_by_reader(text, {}, block), accounts::autotvm_by_lines(text)) == "");
 }
 
 #ifdef AUGUR_HAS_ZLIB
@@ -208,20 +133,20 @@ TEST_CASE("autotvm_log: limits") {
     const auto lines = autotvm_lines::usual();
     log_read_options options;
     options.steps = 4;
-    account seen = by_reader(lines[0] + "\n" + lines[1] + "\n" + lines[0] + "\n", options);
+    auto seen = accounts::autotvm_by_reader(lines[0] + "\n" + lines[1] + "\n" + lines[0] + "\n", options);
     CHECK(seen.records.size() == 2);
     REQUIRE(seen.bad.size() == 1);
     CHECK(seen.bad[0].ends_with("more knobs than the limit of 4"));
     options = {};
     options.limits.document = 300;
-    seen = by_reader(lines[0] + "\n" + lines[4] + "\n", options);
+    seen = accounts::autotvm_by_reader(lines[0] + "\n" + lines[4] + "\n", options);
     CHECK(seen.bad[0] == "log:1:1: a line beyond the limit of 300 bytes");
     options = {};
     options.strict = true;
-    sink to;
+    accounts::account_sink<autotvm_config> to;
     const std::string text = lines[0] + "\ngarbage\n" + lines[0] + "\n";
     same::memory_source source{text};
-    autotvm_log_reader<sink> reader("log", to, options);
+    autotvm_log_reader<accounts::account_sink<autotvm_config>> reader("log", to, options);
     const auto done = reader.read(source);
     REQUIRE(!done);
     CHECK(done.error().detail == "log:2:1: expected an object, got 'g'");
@@ -238,7 +163,7 @@ TEST_CASE("autotvm_log: what repeats is parsed once, and any number of threads g
         paths.push_back(tmp / ("net" + std::to_string(file) + ".json").c_str());
         logs::write(paths.back(), text + "garbage\n");
     }
-    CHECK(by_reader(logs::read(paths[0])).knobs < 30);
+    CHECK(accounts::autotvm_by_reader(logs::read(paths[0])).steps < 30);
     const auto read = [&](auto executor) {
         dataset_builder builder;
         const auto reports = read_autotvm_logs(paths, executor, builder);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# fuzz.sh FOLDER [RUNS] [ansor_log|tuning_archive]: builds this .fuzz.cpp (ansor_log by default) with clang 19 and its sanitizers in FOLDER, keeps the corpus
+# fuzz.sh FOLDER [RUNS] [ansor_log|tuner_log|tuning_archive|tvm_dag]: builds this .fuzz.cpp (ansor_log by default) with clang 19 and its sanitizers in FOLDER, keeps the corpus
 # there and runs RUNS inputs, 10^6 by default.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -22,94 +22,17 @@
 #include "../record/logs.hpp"
 #include "../record/meta_schedule_lines.hpp"
 #include "../search/threads.hpp"
-#include "same.hpp"
+#include "accounts.hpp"
 
 using namespace augur;
 
 namespace {
 
-/// What a reader says about a log: the records and the bad lines, as texts.
-struct account {
-    std::vector<std::string> records, bad;
-    log_summary summary;
-    std::size_t instructions = 0; ///< calls of `step`
-};
+using accounts::hashes, accounts::meta_schedule_by_reader;
 
-std::string words(const logged_task& task, const meta_schedule_trace& trace, const measurement& m) {
-    std::string text = task.workload_key + " " + task.target + " " + to_json(trace) + " " + std::string(to_string(m.status)) + " " + m.reason;
-    for (const double s : m.seconds) append_number_hex(text += " ", s);
-    return text;
-}
-
-struct sink {
-    account seen{};
-    std::vector<logged_task> tasks{};
-    std::vector<trace_instruction> instructions{};
-    std::uint32_t task(const logged_task& t) { return tasks.push_back(t), static_cast<std::uint32_t>(tasks.size() - 1); }
-    std::uint32_t step(const meta_schedule_trace& one) {
-        CHECK(one.instructions.size() == 1);
-        return ++seen.instructions, instructions.push_back(one.instructions.front()), static_cast<std::uint32_t>(instructions.size() - 1);
-    }
-    result<void> add(const record_view& trial) {
-        meta_schedule_trace trace;
-        for (const auto n : trial.steps) trace.instructions.push_back(instructions.at(n));
-        CHECK(trial.task == tasks.at(trial.task_number));
-        seen.records.push_back(words(trial.task, trace, trial.measured));
-        return {};
-    }
-};
-static_assert(trial_sink<sink, meta_schedule_trace> && !trial_sink<sink>);
-
-using hashes = std::optional<std::vector<std::string>>;
-
-account by_reader(const std::string& text, const hashes& workloads, log_read_options options = {}, std::size_t block = std::size_t{1} << 18U) {
-    sink to;
-    options.on_bad_line = [&](const bad_line& line) { to.seen.bad.push_back(line.text()); };
-    same::memory_source source{text};
-    meta_schedule_log_reader<sink> reader("log", workloads, to, options, block);
-    const auto done = reader.read(source);
-    CHECK(done);
-    to.seen.summary = reader.summary();
-    return to.seen;
-}
-
-/// The same by `parse_meta_schedule_line`, line by line.
-account by_lines(const std::string& text, const hashes& workloads) {
-    account seen;
-    std::size_t number = 0;
-    for (std::string_view rest = text; !rest.empty();) {
-        const auto size = std::min(rest.find('\n'), rest.size());
-        const bool unended = size == rest.size();
-        std::string_view line = rest.substr(0, size);
-        rest.remove_prefix(unended ? size : size + 1);
-        ++number;
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        if (line.empty() || line.front() == '#') continue;
-        const auto parsed = parse_meta_schedule_line(line, {}, number);
-        std::string problem;
-        if (!parsed) {
-            problem = parsed.error().detail; // line:column: reason
-        } else if (workloads && static_cast<std::size_t>(parsed->workload) >= workloads->size()) {
-            problem = std::to_string(number) + ":" + std::to_string(line.find('[') + 2) + ": expected a workload below " +
-                      std::to_string(workloads->size()) + ", got " + std::to_string(parsed->workload);
-        } else {
-            const auto workload = workloads ? (*workloads)[static_cast<std::size_t>(parsed->workload)] : "log#" + std::to_string(parsed->workload);
-            seen.records.push_back(words(meta_schedule_task(*parsed, workload), parsed->trace, meta_schedule_measurement(*parsed)));
-            continue;
-        }
-        const auto reason = problem.find(": ") + 2;
-        seen.bad.push_back("log:" + problem.substr(0, reason) + (unended ? "the log ends within a record: " : "") + problem.substr(reason));
-    }
-    return seen;
-}
-
-void check_same(const std::string& text, const hashes& workloads = std::nullopt, std::size_t block = std::size_t{1} << 18U) {
+void check_same(const std::string& text, const hashes& workloads = std::nullopt, std::size_t block = accounts::usual_block) {
     CAPTURE(text);
-    const account fast = by_reader(text, workloads, {}, block), slow = by_lines(text, workloads);
-    CHECK(fast.records == slow.records);
-    CHECK(fast.bad == slow.bad);
-    CHECK(fast.summary.records == slow.records.size());
-    CHECK(fast.summary.bad + (fast.summary.torn ? 1 : 0) == slow.bad.size());
+    CHECK(accounts::difference(meta_schedule_by_reader(text, workloads, {}, block), accounts::meta_schedule_by_lines(text, workloads)) == "");
 }
 
 std::vector<std::string> all_lines() {
@@ -157,14 +80,14 @@ TEST_CASE("meta_schedule_log: logs of chance in blocks of any size") {
 TEST_CASE("meta_schedule_log: limits; what repeats is parsed once") {
     log_read_options options;
     options.steps = 3;
-    const auto seen = by_reader(known, two, options);
+    const auto seen = meta_schedule_by_reader(known, two, options);
     CHECK(seen.records.size() == 1);
     REQUIRE(seen.bad.size() == 1);
     CHECK(seen.bad[0].ends_with("more instructions than the limit of 3"));
     std::string text;
     for (int i = 0; i < 100; ++i) text += known;
-    CHECK(by_reader(text, two).records.size() == 200);
-    CHECK(by_reader(text, two).instructions < 40);
+    CHECK(meta_schedule_by_reader(text, two).records.size() == 200);
+    CHECK(meta_schedule_by_reader(text, two).steps < 40);
 }
 
 TEST_CASE("meta_schedule_log: databases in folders, with their workloads, on any number of threads") {
