@@ -84,6 +84,30 @@ TEST_CASE("headroom: records are read as they were written, and a broken line is
     }
 }
 
+TEST_CASE("headroom: tables of some of the guides") {
+    std::vector<kernel_record> records{made_up("a", 1e-5), made_up("b", 3e-4)};
+    for (auto& r : records) {
+        for (const char* absent : {"random", "known", "crop"}) r.searches[find_guide(absent)] = {};
+        auto& tlp = r.searches[find_guide("tlp")].latencies;
+        tlp.resize(16);
+    }
+    const scratch folder("headroom-test");
+    std::ofstream(folder / "kernels.jsonl") << to_line(records[0]) << to_line(records[1]);
+    const auto read = read_records(folder / "kernels.jsonl");
+    REQUIRE(read);
+    CHECK(to_line((*read)[1]) == to_line(records[1]));
+    CHECK((*read)[0].searches[find_guide("random")].latencies.empty());
+    const auto tables = tables_of(*read);
+    const std::vector<std::string> head{"trials", "tlp median", "tlp lowest", "crop+tlp median", "crop+tlp lowest"};
+    CHECK(tables[0].rows[0] == head);
+    CHECK(tables[0].rows[4][1] != "-"); // 16 trials
+    CHECK(tables[0].rows[5][1] == "-");
+    CHECK(tables[0].rows[6][3] != "-");                             // 64 trials
+    for (const auto& t : tables) CHECK(!contains(t.title, "hard")); // without random search no kernel is hard
+    CHECK(contains(chart_of(*read), "</svg>"));
+    CHECK(find_guide("grid") == guides.size());
+}
+
 TEST_CASE("headroom: the test kernels are 48, and no other kernel is one of their networks") {
     const auto kernels = test_kernels(16, 1);
     CHECK(kernels.size() == 48);
@@ -109,6 +133,9 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
     CHECK(contains(contents(folder / "work/chart.svg"), "</svg>"));
     check_refusals(folder, AUGUR_HEADROOM_PROGRAM,
                    {{{"--kernels", "0"}, "--kernels: expected a whole number"},
+                    {{"--guides", "tlp,grid"}, "expected random, tlp, known, crop or crop+tlp, got 'grid'"},
+                    {{"--guides", "tlp,tlp"}, "'tlp' twice"},
+                    {{"--guides", "crop+tlp"}, "the guide 'crop+tlp' needs --machine"},
                     {{"--quick", "--kernels", "2"}, "does not go with --kernels"},
                     {{"--nonsense"}, "unknown flag"},
                     {{"--tables", "--work", "/dev/null"}, "/dev/null"}});

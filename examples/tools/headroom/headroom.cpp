@@ -35,12 +35,17 @@ struct wishes {
     augur::session_options options; ///< what all sessions share
     std::string folder;
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
-    std::size_t share = 1; ///< of the trials of a guide, one in so many
+    std::size_t most = 256; ///< trials of a guide
+    std::size_t share = 1;  ///< of the trials of a guide, one in so many
     bool tables_only = false;
+    std::vector<std::size_t> searches{0, 1, 2}; ///< the guides that are measured
 
     [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
     [[nodiscard]] std::string known() const { return folder + "/known.jsonl"; }
-    [[nodiscard]] std::size_t trials(const guide& g) const { return g.trials / share; }
+    [[nodiscard]] std::size_t trials(const guide& g) const { return (std::min)(most, g.trials) / share; }
+    [[nodiscard]] bool uses_known() const {
+        return std::any_of(searches.begin(), searches.end(), [](std::size_t g) { return guides[g].model == "nest"; });
+    }
 };
 
 augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
@@ -51,6 +56,22 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
+    flags.add("guides", "NAME,...", "searches to measure of each kernel: random, tlp, known, crop, crop+tlp; default random,tlp,known",
+              [&](std::string_view text) -> augur::result<void> {
+                  w.searches.clear();
+                  for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
+                      end = (std::min)(text.find(',', at), text.size());
+                      const auto g = find_guide(text.substr(at, end - at));
+                      if (g == guides.size())
+                          return error{errc::invalid_argument,
+                                       "expected random, tlp, known, crop or crop+tlp, got '" + examples::shown(text.substr(at, end - at)) + "'"};
+                      if (std::find(w.searches.begin(), w.searches.end(), g) != w.searches.end())
+                          return error{errc::invalid_argument, "'" + std::string(guides[g].name) + "' twice"};
+                      w.searches.push_back(g);
+                  }
+                  return {};
+              });
+    flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 64 of the others", w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
@@ -72,6 +93,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         w.known_kernels = 6;
         w.known_trials = 16;
     }
+    for (const auto g : w.searches)
+        if (s.machine.empty() && (guides[g].model == "crop" || guides[g].draft == "crop"))
+            return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --machine"};
     if (w.folder.empty()) w.folder = quick ? "headroom.quick" : "headroom.work";
     s.resume = true;
     s.take_over = false; // what another machine has measured of a kernel does not go into this one's row
@@ -133,9 +157,11 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     auto o = w.options;
     o.work.name = k.text();
     o.work.add(k);
-    o.search.model = "nest"; // what it needs is read now
-    o.known = w.known();
-    o.log = log_of(guides[0]);
+    if (w.uses_known()) {
+        o.search.model = "nest"; // what it needs is read now
+        o.known = w.known();
+    }
+    o.log = log_of(guides[w.searches[0]]);
     auto s = augur::session::create(std::move(o));
     if (!s) return s.error();
     if (auto measured = s->measure_baselines(hooks); !measured) return measured.error();
@@ -148,11 +174,12 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     r.limit = s->report().kernels[0].limit;
     r.bound = s->report().kernels[0].bound_name();
     std::vector<augur::search_report> found;
-    for (std::size_t g = 0; g < guides.size(); ++g) {
-        if (g > 0)
+    for (const auto g : w.searches) {
+        if (g != w.searches[0])
             if (auto opened = s->open_log(log_of(guides[g]), true); !opened) return opened.error();
         augur::session_search settings = w.options.search;
         settings.model = guides[g].model;
+        settings.draft = guides[g].draft;
         settings.trials = w.trials(guides[g]);
         settings.round = (std::min)(settings.trials, std::size_t{16});
         auto searched = s->search(std::string(guides[g].name), settings, true, hooks);
@@ -167,17 +194,18 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     r.picks = *std::move(picks);
     s->measure_best(found, hooks);
     if (examples::stop_requested().load()) return std::optional<kernel_record>();
-    for (std::size_t g = 0; g < guides.size(); ++g) r.searches[g].winner = found[g].checked_latency[0];
+    for (std::size_t i = 0; i < found.size(); ++i) r.searches[w.searches[i]].winner = found[i].checked_latency[0];
     r.untuned = s->report().kernels[0].untuned;
     return std::optional(std::move(r));
 }
 
-/// Writes tables and chart into the folder, and prints the first four tables.
+/// Writes tables and chart into the folder, and prints the tables that are not of single searches.
 augur::result<void> show(const wishes& w, std::span<const kernel_record> records) {
     const auto tables = tables_of(records);
     if (auto written = augur::replace_file(w.folder + "/tables.md", markdown_of(tables)); !written) return written;
     if (auto written = augur::replace_file(w.folder + "/chart.svg", chart_of(records)); !written) return written;
-    for (std::size_t t = 0; t < 4; ++t) std::printf("\n%s\n\n%s", tables[t].title.c_str(), examples::table_text(tables[t].rows).c_str());
+    for (std::size_t t = 0; t < tables.size() && !tables[t].title.starts_with("Share of the best known latency, "); ++t)
+        std::printf("\n%s\n\n%s", tables[t].title.c_str(), examples::table_text(tables[t].rows).c_str());
     std::printf("\nall tables: %s/tables.md, chart: %s/chart.svg\n", w.folder.c_str(), w.folder.c_str());
     return {};
 }
@@ -204,7 +232,7 @@ int run(const wishes& w) {
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
         const auto& [network, k] = kernels[i];
         if (is_measured(k)) continue;
-        if (!std::exchange(known, true))
+        if (w.uses_known() && !std::exchange(known, true))
             if (auto collected = collect_known(w, hooks); !collected) return failed(collected.error());
         if (examples::stop_requested().load()) break;
         auto measured = measure_kernel(w, network, k, i + 1, hooks);

@@ -19,12 +19,17 @@
 #include <augur/workload/kernel.hpp>
 #include <augur/workload/networks.hpp>
 
-/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), and its trials.
+/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model, its trials, and its curve.
 struct guide {
-    std::string_view name, model;
+    std::string_view name, model, draft;
     std::size_t trials;
+    const char* colour;
 };
-inline constexpr std::array guides{guide{"random", "none", 256}, guide{"tlp", "tlp", 256}, guide{"known", "nest", 64}};
+inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"}, guide{"tlp", "tlp", "", 256, "#0b62a4"},
+                                   guide{"known", "nest", "", 64, "#d9822b"}, guide{"crop", "crop", "", 64, "#2b8a3e"},
+                                   guide{"crop+tlp", "tlp", "crop", 64, "#a43b8f"}};
+/// The index of a guide; `guides.size()`: there is none of that name.
+[[nodiscard]] std::size_t find_guide(std::string_view name);
 
 /// One search of a kernel. Times are in seconds.
 struct guided_search {
@@ -39,10 +44,10 @@ struct kernel_record {
     std::string label;   ///< `augur::kernel_label`
     std::string network; ///< the test network that it is drawn from
     augur::machine_identity machine;
-    double limit = 0;   ///< the least that the roofline allows; 0: not measured
-    std::string bound;  ///< what gives the limit: fma, read, or a function
-    double untuned = 0; ///< timed again with the winners; 0: it failed
-    std::array<guided_search, guides.size()> searches;
+    double limit = 0;                                  ///< the least that the roofline allows; 0: not measured
+    std::string bound;                                 ///< what gives the limit: fma, read, or a function
+    double untuned = 0;                                ///< timed again with the winners; 0: it failed
+    std::array<guided_search, guides.size()> searches; ///< by guide; without latencies: not measured
     std::vector<double> picks; ///< Crop's best four of 512 random schedules, measured, in its order; infinity: failed; empty: no machine was given
 
     /// The least latency of any trial, pick, or the untuned schedule.

@@ -34,24 +34,30 @@ bool read_latencies(augur::json_reader& in, std::vector<double>& out) {
 
 bool read_searches(augur::json_reader& in, kernel_record& r) {
     in.begin_array();
-    for (std::size_t g = 0; g < guides.size(); ++g) {
-        if (!augur::detail::need_element(in)) return false;
+    while (in.next_element()) {
         std::string_view name;
+        guided_search s;
+        std::size_t guide = guides.size();
         augur::detail::json_members members(in, search_names);
         for (std::size_t i = 0; members.next(i);) {
-            auto& s = r.searches[g];
-            if (i == 0 && in.read(name) && name != guides[g].name)
-                return in.fail(augur::errc::parse, "expected the guide '" + std::string(guides[g].name) + "', got '" + std::string(name) + "'");
+            if (i == 0 && in.read(name) && (guide = find_guide(name)) == guides.size())
+                return in.fail(augur::errc::parse, "expected a guide, got '" + std::string(name) + "'");
             if (i == 1) in.read(s.winner);
             if (i == 2) in.read(s.seconds);
             if (i == 3) read_latencies(in, s.latencies);
         }
-        members.need(0b1111);
+        if (!members.need(0b1111)) return false;
+        if (!r.searches[guide].latencies.empty()) return in.fail(augur::errc::parse, "a guide twice");
+        r.searches[guide] = std::move(s);
     }
-    return augur::detail::end_elements(in);
+    return in.ok();
 }
 
 } // namespace
+
+std::size_t find_guide(std::string_view name) {
+    return static_cast<std::size_t>(std::find_if(guides.begin(), guides.end(), [&](const guide& g) { return g.name == name; }) - guides.begin());
+}
 
 double kernel_record::best() const {
     double least = untuned > 0 ? untuned : infinity;
@@ -71,6 +77,7 @@ std::string to_line(const kernel_record& r) {
     out.key("searches").begin_array();
     for (std::size_t g = 0; g < guides.size(); ++g) {
         const auto& s = r.searches[g];
+        if (s.latencies.empty()) continue;
         out.begin_object().key("guide").value(guides[g].name).key("winner").value_6(s.winner).key("seconds").value_6(s.seconds).key("latencies");
         write_latencies(out, s.latencies);
         out.end_object();

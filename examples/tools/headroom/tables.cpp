@@ -27,6 +27,23 @@ double share_of(const kernel_record& r, std::size_t g, std::size_t trials) {
     return guides[g].model == "none" ? expected_share_after(latencies, r.best(), trials) : share_after(latencies, r.best(), trials);
 }
 
+/// The guides that all records have.
+std::vector<std::size_t> measured_guides(std::span<const kernel_record> records) {
+    std::vector<std::size_t> out;
+    for (std::size_t g = 0; g < guides.size(); ++g)
+        if (std::none_of(records.begin(), records.end(), [&](const kernel_record& r) { return r.searches[g].latencies.empty(); })) out.push_back(g);
+    return out;
+}
+
+/// The trials of a guide that all records have.
+std::size_t trials_of(std::span<const kernel_record> records, std::size_t g) {
+    std::size_t least = guides[g].trials;
+    for (const auto& r : records) least = (std::min)(least, r.searches[g].latencies.size());
+    return least;
+}
+
+bool has_random(const std::vector<std::size_t>& measured) { return !measured.empty() && measured[0] == 0; }
+
 /// For each kernel: whether random search has less than the median share after 16 trials.
 std::vector<bool> hard_ones(std::span<const kernel_record> records) {
     std::vector<std::pair<double, std::size_t>> order;
@@ -65,20 +82,22 @@ double expected_share_after(std::span<const double> latencies, double best, std:
 std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
     std::vector<titled_table> out;
     const auto hard = hard_ones(records);
+    const auto measured = measured_guides(records);
     std::set<std::string> machines;
     for (const auto& r : records) machines.insert(augur::machine_label(r.machine));
 
     for (const std::string group : {"all", "hard", "easy"}) {
+        if (group != "all" && !has_random(measured)) break; // nothing tells which are hard
         titled_table t{"Share of the best known latency after a number of trials, " + group + " kernels", {{"trials"}}};
-        for (const auto& g : guides)
-            for (const char* statistic : {" median", " lowest"}) t.rows[0].push_back(std::string(g.name) + statistic);
+        for (const auto g : measured)
+            for (const char* statistic : {" median", " lowest"}) t.rows[0].push_back(std::string(guides[g].name) + statistic);
         for (const auto n : milestones) {
             std::vector<std::string> row{std::to_string(n)};
-            for (std::size_t g = 0; g < guides.size(); ++g) {
+            for (const auto g : measured) {
                 std::vector<double> shares;
                 for (std::size_t i = 0; i < records.size(); ++i)
                     if (group == "all" || hard[i] == (group == "hard")) shares.push_back(share_of(records[i], g, n));
-                const bool none = n > guides[g].trials || shares.empty();
+                const bool none = n > trials_of(records, g) || shares.empty();
                 row.push_back(none ? "-" : percent(median(shares)));
                 row.push_back(none ? "-" : percent(*std::min_element(shares.begin(), shares.end())));
             }
@@ -86,6 +105,17 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
         }
         out.push_back(std::move(t));
     }
+    titled_table cost{"What the searches took, all kernels", {{"guide", "trials", "seconds"}}};
+    for (const auto g : measured) {
+        std::size_t trials = 0;
+        double seconds = 0;
+        for (const auto& r : records) {
+            trials += r.searches[g].latencies.size();
+            seconds += r.searches[g].seconds;
+        }
+        cost.rows.push_back({std::string(guides[g].name), std::to_string(trials), examples::text_of("%.0f", seconds)});
+    }
+    out.push_back(std::move(cost));
 
     titled_table each{"Kernels", {{"kernel", "network", "best us", "limit", "of the limit", "found by", "untuned", "kind"}}};
     titled_table crop{"Crop's best of 512 random schedules, as a share of the best known latency",
@@ -95,29 +125,32 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
         const auto& r = records[i];
         double winner = r.untuned > 0 ? r.untuned : std::numeric_limits<double>::infinity();
         std::string_view finder = "untuned";
-        for (std::size_t g = 0; g < guides.size(); ++g)
+        for (const auto g : measured)
             if (r.searches[g].winner > 0 && r.searches[g].winner < winner) {
                 winner = r.searches[g].winner;
                 finder = guides[g].name;
             }
         each.rows.push_back({r.label, r.network, examples::text_of("%.1f", winner * 1e6), r.bound, r.limit > 0 ? percent(r.limit / winner) : "-",
-                             std::string(finder), r.untuned > 0 ? percent(winner / r.untuned) : "-", hard[i] ? "hard" : "easy"});
+                             std::string(finder), r.untuned > 0 ? percent(winner / r.untuned) : "-",
+                             !has_random(measured) ? "-"
+                             : hard[i]             ? "hard"
+                                                   : "easy"});
         if (machines.size() > 1) each.rows.back().push_back(augur::machine_label(r.machine));
-        if (!r.picks.empty())
+        if (!r.picks.empty() && has_random(measured))
             crop.rows.push_back({r.label, percent(share_at(r, r.picks[0])), percent(share_at(r, *std::min_element(r.picks.begin(), r.picks.end()))),
                                  percent(share_of(r, 0, r.picks.size()))});
     }
     out.push_back(std::move(each));
     if (crop.rows.size() > 1) out.push_back(std::move(crop));
 
-    for (std::size_t g = 0; g < guides.size(); ++g) {
+    for (const auto g : measured) {
         titled_table one{"Share of the best known latency, " + std::string(guides[g].name), {{"kernel"}}};
         for (const auto n : milestones)
-            if (n <= guides[g].trials) one.rows[0].push_back(std::to_string(n));
+            if (n <= trials_of(records, g)) one.rows[0].push_back(std::to_string(n));
         for (const auto& r : records) {
             std::vector<std::string> row{r.label};
             for (const auto n : milestones)
-                if (n <= guides[g].trials) row.push_back(percent(share_of(r, g, n)));
+                if (n <= trials_of(records, g)) row.push_back(percent(share_of(r, g, n)));
             one.rows.push_back(std::move(row));
         }
         out.push_back(std::move(one));
@@ -143,7 +176,7 @@ std::string markdown_of(std::span<const titled_table> tables) {
 
 std::string chart_of(std::span<const kernel_record> records) {
     constexpr double panel = 400, height = 300, left = 52, right = 16, top = 30, bottom = 44;
-    constexpr std::array<const char*, guides.size()> colours{"#777777", "#0b62a4", "#d9822b"};
+    const auto measured = measured_guides(records);
     const auto hard = hard_ones(records);
     const auto steps = std::log2(static_cast<double>(milestones.back()));
     std::string out =
@@ -162,17 +195,18 @@ std::string chart_of(std::span<const kernel_record> records) {
         for (const auto n : milestones)
             out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%zu</text>\n", x_of(n), height - bottom + 16, n);
         out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text>\n", x0 + (left + panel - right) / 2, height - 10);
-        for (std::size_t g = 0; g < guides.size(); ++g) {
+        for (std::size_t line = 0; line < measured.size(); ++line) {
+            const auto g = measured[line];
             std::string path;
-            for (std::size_t n = 1; n <= guides[g].trials; n = n < 16 ? n + 1 : n + n / 16) {
+            for (std::size_t n = 1; n <= trials_of(records, g); n = n < 16 ? n + 1 : n + n / 16) {
                 std::vector<double> shares;
                 for (std::size_t i = 0; i < records.size(); ++i)
                     if (hard[i] == hard_panel) shares.push_back(share_of(records[i], g, n));
                 path += examples::text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(n), y_of(median(shares)));
             }
-            out += examples::text_of("<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path.c_str(), colours[g]);
+            out += examples::text_of("<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path.c_str(), guides[g].colour);
             out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n", x0 + panel - right - 60,
-                                     height - bottom - 10 - 14.0 * static_cast<double>(guides.size() - g - 1), colours[g],
+                                     height - bottom - 10 - 14.0 * static_cast<double>(measured.size() - line - 1), guides[g].colour,
                                      std::string(guides[g].name).c_str());
         }
     }
