@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/io/tvm_dag.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +21,13 @@
 #include <augur/schedule/steps_json.hpp>
 #include <augur/workload/kernel.hpp>
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <augur/io/byte_source.hpp>
+#include <augur/loopnest/ir/dag_class.hpp>
+
+#include "../may_skip.hpp"
+#include "../record/logs.hpp"
 
 using namespace augur;
 
@@ -508,3 +519,45 @@ TEST_CASE("tvm_dag: a text cut or damaged anywhere is refused or read, never mor
     CHECK(read > 0);
     for (std::size_t n = 0; n < key.size(); ++n) CHECK(refused(text, key.substr(0, n)) != "accepted");
 }
+
+#ifdef AUGUR_HAS_ZLIB
+TEST_CASE("tvm_dag: DAGs of 3408 logged kernels" MAY_SKIP) {
+    const auto path = logs::data() / "task-dags.jsonl.gz";
+    if (logs::data().empty() || !std::filesystem::exists(path)) SKIP_CASE("no data (AUGUR_DATA)");
+    auto source = byte_source::open(path.string());
+    REQUIRE(source);
+    std::string text;
+    for (std::vector<char> block(std::size_t{1} << 20U);;) {
+        const auto n = source->read(block.data(), block.size());
+        REQUIRE(n);
+        if (*n == 0) break;
+        text.append(block.data(), *n);
+    }
+    std::size_t all = 0, read = 0, shortened = 0;
+    std::map<std::string, std::set<std::string>> structures, formulas; // by the hash that TVM gives a DAG without its extents
+    for (std::size_t at = 0; at < text.size(); ++all) {
+        const auto end = std::min(text.find('\n', at), text.size());
+        const auto line = nlohmann::json::parse(text.substr(at, end - at));
+        at = end + 1;
+        const std::string key = line["key"], dag = line["dag"];
+        const auto parsed = parse_tvm_dag(dag, key);
+        if (!parsed) {
+            shortened += parsed.error().detail.find("the text was shortened where it was printed") != std::string::npos ? 1 : 0;
+            continue;
+        }
+        ++read;
+        const auto levels = class_levels_of(parsed->dag);
+        const std::string hash_of_tvm = nlohmann::json::parse(key)[0];
+        structures[hash_of_tvm].insert(levels.at(class_level::structure));
+        formulas[hash_of_tvm].insert(levels.at(class_level::dag));
+    }
+    CHECK(all == 3408);
+    CHECK(read == 3244);
+    CHECK(all - read - shortened == 1); // one with tir.pow
+    CHECK(structures.size() == 216);
+    for (const auto& [name, found] : structures) CHECK_MESSAGE(found.size() == 1, name);
+    std::size_t several = 0; // TVM leaves calls out of what it hashes, we leave the numbers out of conditions only
+    for (const auto& [name, found] : formulas) several += found.size() > 1 ? 1 : 0;
+    CHECK(several <= 4);
+}
+#endif

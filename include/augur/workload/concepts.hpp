@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <augur/workload/class_levels.hpp>
+
 namespace augur::inline v0 {
 
 /// Accessors of a task of type T. The default calls the members of T that exist; specialise it for a type that you cannot edit.
@@ -56,11 +58,18 @@ struct task_traits {
     {
         return t.kernel_class();
     }
+    static const augur::class_levels& class_levels(const T& t)
+        requires requires {
+            { t.class_levels() } -> std::convertible_to<const augur::class_levels&>;
+        }
+    {
+        return t.class_levels();
+    }
 };
 
 /// A task: one kernel to tune for one target.
 ///
-/// Syntax      `task_traits<T>::key(t)`; `target`, `weight`, `flops`, `kernel_class` are optional
+/// Syntax      `task_traits<T>::key(t)`; `target`, `weight`, `flops`, `kernel_class`, `class_levels` are optional
 /// Semantics   equal keys on equal targets mean the same computation
 /// Cost        constant; the views are valid as long as the task
 template <class T>
@@ -112,6 +121,16 @@ template <task Task>
                   })
         return task_traits<Task>::kernel_class(t);
     else return {};
+}
+
+/// The kernel class of a task at every level. If the task type does not say them: its class as the sequence of operations, and its key as the workload.
+template <task Task>
+[[nodiscard]] class_levels task_class_levels(const Task& t) {
+    if constexpr (requires {
+                      { task_traits<Task>::class_levels(t) } -> std::convertible_to<class_levels>;
+                  })
+        return task_traits<Task>::class_levels(t);
+    else return class_levels().set(class_level::operations, std::string(task_kernel_class(t))).set(class_level::workload, std::string(task_key(t)));
 }
 
 /// Target and key in one string, unique per task: an index for data about tasks.

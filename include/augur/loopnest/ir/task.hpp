@@ -13,11 +13,13 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/ir/dag_class.hpp>
 #include <augur/loopnest/ir/operators.hpp>
 #include <augur/record/ansor_line.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/target/machine_identity.hpp>
+#include <augur/workload/class_levels.hpp>
 #include <augur/workload/kernel.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -38,6 +40,9 @@ public:
         t.hardware_ = hardware;
         t.key_ = k.workload_key();
         t.class_ = k.class_name();
+        auto levels = class_levels_of(*t.dag_);
+        levels.set(class_level::workload, t.key_);
+        t.class_levels_ = std::make_shared<const augur::class_levels>(std::move(levels));
         t.uses_ = uses;
         t.target_ = t.logged_target_ = target_text(level);
         t.flops_ = t.dag_->flops();
@@ -56,6 +61,7 @@ public:
     [[nodiscard]] double weight() const noexcept { return uses_; }
     [[nodiscard]] double flops() const noexcept { return flops_; }
     [[nodiscard]] std::string_view kernel_class() const noexcept { return class_; }
+    [[nodiscard]] const augur::class_levels& class_levels() const noexcept { return *class_levels_; }
 
     [[nodiscard]] const kernel& workload() const noexcept { return kernel_; }
     [[nodiscard]] const std::shared_ptr<const compute_dag>& dag() const noexcept { return dag_; }
@@ -84,6 +90,7 @@ private:
 
     kernel kernel_;
     std::shared_ptr<const compute_dag> dag_;
+    std::shared_ptr<const augur::class_levels> class_levels_;
     hardware_params hardware_;
     std::string key_;
     std::string target_;
