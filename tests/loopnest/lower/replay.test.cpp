@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/loopnest/lower/replay.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/io/ansor_log.hpp>
+#include <augur/io/byte_source.hpp>
+#include <augur/io/tvm_dag.hpp>
+#include <augur/loopnest/ir/dag_class.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/schedule/steps_json.hpp>
+#include <augur/space/walk.hpp>
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "../../may_skip.hpp"
+#include "../../record/logs.hpp"
+#include "../dags.hpp"
+
+using namespace augur;
+using namespace augur::loopnest;
+
+namespace {
+
+step_list steps_of(const std::string& text) {
+    json_reader in(text);
+    step_list list;
+    REQUIRE(read_steps(in, list));
+    return list;
+}
+
+/// A copy of a vector: stage 0 is the input, stage 1 the result.
+testing_dags::dag_ptr copy_of(std::int64_t extent) {
+    compute_dag d;
+    const auto in = d.input("p0", {extent});
+    d.compute("out", {{"i", extent}}, ex::read(in, {ex::axis(0)}));
+    return testing_dags::share(std::move(d));
+}
+
+std::string fault_of(const testing_dags::dag_ptr& dag, const std::string& steps) {
+    const auto r = replay(dag, steps_of(steps));
+    if (!r.fault) return "none";
+    CHECK(!r.why.detail.empty());
+    return std::string(to_string(*r.fault));
+}
+
+ansor_space space_of(const testing_dags::dag_ptr& dag) {
+    ansor_options options;
+    options.num_cores = 2;
+    auto space = ansor_space::create(dag, options);
+    REQUIRE(space);
+    return *std::move(space);
+}
+
+} // namespace
+
+TEST_CASE("replay: a split of another extent, as TVM replays it") {
+    std::ifstream file(std::string(AUGUR_TEST_DIR) + "/vectors/split_replay.json");
+    const auto vectors = nlohmann::json::parse(file);
+    CHECK(vectors["cases"].size() == 55);
+    for (const auto& c : vectors["cases"]) {
+        CAPTURE(c.dump());
+        step_list list;
+        list.steps.push_back(split_step{1, 0, 12345, c["lengths"].get<std::vector<std::int64_t>>(), true}); // the recorded extent does not count
+        const auto r = replay(copy_of(c["extent"]), list);
+        REQUIRE(!r.fault);
+        const auto& s = r.state.stages()[1];
+        CHECK(s.var_of(0).extent == c["outer"].get<std::int64_t>());
+        CHECK(r.inexact == !c["exact"].get<bool>());
+        CHECK(r.inexact == c["guard_needed"].get<bool>());
+        CHECK(r.oversized == c["factor_exceeds_extent"].get<bool>());
+        CHECK(r.padded_ratio == doctest::Approx(c["padded_ratio"].get<double>()));
+        CHECK(std::get<split_step>(r.steps.steps[0]).extent == c["extent"].get<std::int64_t>());
+    }
+}
+
+TEST_CASE("replay: a fault for each reason") {
+    const auto copy = copy_of(64);
+    CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [8], 1], ["AN", 1, 1, 2]])") == "none");
+    CHECK(fault_of(copy, R"([["SP", 2, 0, 64, [8], 1]])") == "stage"); // one stage less than where it comes from
+    CHECK(fault_of(copy, R"([["SP", 0, 0, 64, [8], 1]])") == "stage"); // an input
+    CHECK(fault_of(copy, R"([["AN", 1, 1, 3]])") == "stage");
+    CHECK(fault_of(copy, R"([["CA", 1, 7, 0]])") == "stage");
+    CHECK(fault_of(copy, R"([["FU", 1, [0, 1]]])") == "stage");
+    CHECK(fault_of(copy, R"([["AN", 1, 0, 3], ["AN", 1, 0, 2]])") == "annotation");
+    CHECK(fault_of(copy, R"([["RE", 1, [0, 1]]])") == "order");
+    CHECK(fault_of(copy, R"([["CI", 1]])") == "placement"); // the result
+    CHECK(fault_of(copy, R"([["FSP", 1, 0, 0, 2]])") == "step");
+    CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [1099511627776, 1099511627776], 1]])") == "step");
+    const auto conv = testing_dags::conv2d_nhwc_bias_relu(8, 8, 4, 4, 3, 1, 1);
+    const auto last = std::to_string(conv->ops.size() - 1), before = std::to_string(conv->ops.size() - 2);
+    CHECK(fault_of(conv, "[[\"CA\", " + before + ", " + last + ", 0], [\"FU\", " + last + ", [0, 1]]]") == "fusion"); // a stage hangs on the first
+    CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [0], 1]])") == "bounds");                                               // a length that was not chosen
+}
+
+TEST_CASE("replay: a schedule on its own kernel is exact, on another shape of its class it applies") {
+    const auto small = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1),
+               large = testing_dags::conv2d_nhwc_bias_relu(28, 20, 24, 96, 3, 1, 1);
+    const auto space = space_of(small);
+    random_engine rng(5);
+    std::size_t padded = 0;
+    for (int i = 0; i < 200; ++i) {
+        const auto list = space.realise(sample_path(space, rng).values);
+        REQUIRE(list);
+        const auto own = replay(small, *list);
+        REQUIRE(!own.fault);
+        CHECK(!own.inexact);
+        CHECK(own.padded_ratio == 1);
+        const auto other = replay(large, *list);
+        if (other.fault) FAIL_CHECK(other.why.detail);
+        else {
+            const auto again = replay(large, other.steps);
+            CHECK(!again.fault);
+            CHECK(again.steps == other.steps);
+        }
+        padded += other.inexact ? 1 : 0;
+    }
+    CHECK(padded > 20);
+    const auto dense = testing_dags::matmul(64, 64, 64);
+    const auto list = space.realise(sample_path(space, rng).values);
+    CHECK(replay(dense, *list).fault);
+}
+
+#ifdef AUGUR_HAS_ZLIB
+namespace {
+
+/// A kernel of the real logs that has a DAG, and some of its schedules.
+struct logged_kernel {
+    testing_dags::dag_ptr dag;
+    std::string hash; ///< that TVM gives the DAG without its extents
+    std::string structure;
+    std::vector<step_list> some;
+};
+
+std::map<std::string, logged_kernel> logged_kernels() {
+    auto source = byte_source::open((logs::data() / "task-dags.jsonl.gz").string());
+    REQUIRE(source);
+    std::string text;
+    for (std::vector<char> block(std::size_t{1} << 20U);;) {
+        const auto n = source->read(block.data(), block.size());
+        REQUIRE(n);
+        if (*n == 0) break;
+        text.append(block.data(), *n);
+    }
+    std::map<std::string, logged_kernel> out;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = std::min(text.find('\n', at), text.size());
+        const auto line = nlohmann::json::parse(text.substr(at, end - at));
+        at = end + 1;
+        const std::string key = line["key"], dag = line["dag"];
+        auto parsed = parse_tvm_dag(dag, key);
+        if (!parsed) continue;
+        auto structure = class_levels_of(parsed->dag).at(class_level::structure);
+        out[key] = {testing_dags::share(std::move(parsed->dag)), nlohmann::json::parse(key)[0], std::move(structure), {}};
+    }
+    return out;
+}
+
+/// Replays each good record on its own kernel.
+struct replaying_sink {
+    std::map<std::string, logged_kernel>* kernels;
+    std::vector<step_list> steps{};
+    std::size_t tasks = 0, records = 0, faults = 0, inexact = 0, other_extents = 0;
+
+    std::uint32_t task(const logged_task&) { return static_cast<std::uint32_t>(tasks++); }
+    std::uint32_t step(const step_list& one) { return steps.push_back(one), static_cast<std::uint32_t>(steps.size() - 1); }
+    result<void> add(const record_view& r) {
+        const auto found = kernels->find(r.task.workload_key);
+        if (r.measured.status != outcome::ok || found == kernels->end()) return {};
+        step_list list;
+        for (const auto n : r.steps) list.steps.push_back(steps[n].steps.front());
+        const auto replayed = replay(found->second.dag, list);
+        faults += replayed.fault ? 1 : 0;
+        inexact += replayed.inexact ? 1 : 0;
+        other_extents += replayed.steps == list ? 0 : 1;
+        if (records++ % 50 == 0 && found->second.some.size() < 10) found->second.some.push_back(std::move(list));
+        return {};
+    }
+};
+
+} // namespace
+
+TEST_CASE("replay: real logs replay on their own kernels as they were recorded, and within a DAG on every shape" MAY_SKIP) {
+    const auto folder = logs::data() / "ansor-x86-24core";
+    if (logs::data().empty() || !std::filesystem::is_directory(folder)) SKIP_CASE("no data (AUGUR_DATA)");
+    auto kernels = logged_kernels();
+    std::vector<std::string> names{"alexnet", "resnet_18"};
+    std::size_t records = 5200 + 15359;
+#ifdef AUGUR_TEST_SLOW
+    names = {"alexnet", "densenet_121", "googlenet", "mobilenet_v2", "resnet_152", "resnet_18", "resnet_50", "resnext_50", "vgg_16"};
+    records = 250684;
+#endif
+    std::size_t seen = 0;
+    for (const auto& name : names) {
+        auto source = byte_source::open((folder / (name + ".jsonl.gz")).string());
+        REQUIRE(source);
+        replaying_sink sink{&kernels};
+        ansor_log_reader<replaying_sink> reader(name, sink);
+        REQUIRE(reader.read(*source));
+        CHECK(sink.faults == 0);
+        CHECK(sink.inexact == 0);
+        CHECK(sink.other_extents == 0);
+        seen += sink.records;
+    }
+    CHECK(seen == records);
+
+    // pairs of kernels: of one DAG, and of other DAGs, of which the structure says whether they can do it
+    std::size_t of_one_dag = 0, refused_of_one_dag = 0, kept = 0, kept_refused = 0, dropped_accepted = 0;
+    for (const auto& [key, from] : kernels)
+        for (const auto& list : from.some)
+            for (const auto& [other, to] : kernels) {
+                if (key == other || (from.hash != to.hash && from.dag->ops.back().name != to.dag->ops.back().name)) continue;
+                const bool refused = replay(to.dag, list).fault.has_value();
+                if (from.hash == to.hash) {
+                    ++of_one_dag;
+                    refused_of_one_dag += refused ? 1 : 0;
+                } else if (from.structure == to.structure) {
+                    ++kept;
+                    kept_refused += refused ? 1 : 0;
+                } else {
+                    dropped_accepted += refused ? 0 : 1;
+                }
+            }
+    MESSAGE(of_one_dag << " replays within a DAG; " << kept << " of equal structure, " << dropped_accepted << " more of others would apply");
+    CHECK(of_one_dag > 0);
+    CHECK(refused_of_one_dag == 0);
+    CHECK(kept > 0);
+    CHECK(kept_refused == 0);
+}
+#endif
