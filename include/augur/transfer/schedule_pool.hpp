@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TRANSFER_SCHEDULE_POOL_HPP
+#define AUGUR_TRANSFER_SCHEDULE_POOL_HPP
+
+/// @file
+/// Tuned schedules of kernels, and what they are for another kernel: the nearest point of its space, or the reason why there is none.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/search/concepts.hpp>
+#include <augur/space/concepts.hpp>
+#include <augur/space/describe.hpp>
+#include <augur/workload/class_levels.hpp>
+#include <augur/workload/concepts.hpp>
+
+namespace augur::inline v0::transfer {
+
+/// A tuned schedule of a kernel, as the words of its decisions.
+struct pooled_schedule {
+    std::string name;    ///< of the kernel, for reports
+    class_levels levels; ///< of the kernel
+    std::string target;  ///< the text of the machine that it was measured on
+    described_point words;
+    double latency = 0; ///< seconds, of its own kernel
+};
+
+/// Why a schedule of the pool is no candidate for a kernel.
+enum class refusal : std::uint8_t {
+    other_class,        ///< the kernels do not agree at the level that is asked for
+    other_target,       ///< measured on another machine
+    same_workload,      ///< the kernel's own schedule: that is reuse, not transfer
+    no_common_decision, ///< none of its decisions is one of the kernel's
+    duplicate,          ///< another schedule gives the same point
+};
+inline constexpr std::array<std::string_view, 5> refusal_names{"other class", "other target", "same workload", "no common decision", "duplicate"};
+[[nodiscard]] constexpr std::string_view to_string(refusal r) noexcept { return refusal_names[static_cast<std::size_t>(r)]; }
+
+/// A schedule of the pool as a point of a kernel's space. Its decisions are legal there, whatever the extents.
+struct transferred_point {
+    std::size_t source = 0;                      ///< index in the pool
+    class_level level = class_level::operations; ///< the finest level at which the kernels agree
+    decision_vector point;
+    std::size_t equal = 0;   ///< decisions with the words of the source
+    std::size_t changed = 0; ///< decisions with the nearest legal words
+    std::size_t unnamed = 0; ///< decisions that the source does not have, or nothing is near to: the preferred value
+
+    /// The share of decisions that are the source's.
+    [[nodiscard]] double exactness() const noexcept {
+        const auto all = equal + changed + unnamed;
+        return all == 0 ? 1 : static_cast<double>(equal) / static_cast<double>(all);
+    }
+};
+
+/// What a pool has for a kernel.
+struct transfer_list {
+    std::vector<transferred_point> points; ///< in the order of the pool
+    std::array<std::size_t, refusal_names.size()> refused{};
+
+    [[nodiscard]] std::size_t count(refusal r) const noexcept { return refused[static_cast<std::size_t>(r)]; }
+};
+
+/// What may be transferred.
+struct transfer_options {
+    class_level level = class_level::operations; ///< at which the kernels must agree; the paper's classes by default
+    bool other_targets = false;                  ///< schedules of other machines, too
+    bool same_workload = false;                  ///< the kernel's own schedules, too
+};
+
+/// Tuned schedules, each in words, which any space of the same kind of decisions can read.
+///
+/// ```cpp
+/// augur::transfer::schedule_pool pool;
+/// if (auto added = pool.add("dense 512", task_class_levels(small), "", small_space, tuned, 1e-4); !added) return added.error();
+/// const auto found = pool.adapt(large_space, task_class_levels(large), "");
+/// for (const auto& t : found.points) measure(*large_space.realise(t.point));
+/// ```
+///
+/// Threads  const member functions may run at the same time
+class schedule_pool {
+public:
+    void add(pooled_schedule s) { schedules_.push_back(std::move(s)); }
+
+    /// Adds the schedule with these decisions.   Errors: illegal_schedule (no complete and legal point of the space)
+    template <described_space P>
+    result<void> add(std::string name, class_levels levels, std::string target, const P& space, std::span<const std::uint64_t> decisions,
+                     double latency) {
+        auto words = describe_point(space, decisions);
+        if (!words) return words.error();
+        add({std::move(name), std::move(levels), std::move(target), *std::move(words), latency});
+        return {};
+    }
+
+    [[nodiscard]] const std::vector<pooled_schedule>& schedules() const noexcept { return schedules_; }
+
+    /// Adapts the schedules to a kernel: each decision takes the legal value nearest to the words of the source's decision of that name.
+    ///
+    /// @param target  the text of the machine that the kernel is for
+    /// Cost           a walk through the space for each schedule that is not refused
+    template <described_space P>
+    [[nodiscard]] transfer_list adapt(const P& space, const class_levels& levels, std::string_view target,
+                                      const transfer_options& options = {}) const {
+        transfer_list out;
+        std::unordered_multimap<std::uint64_t, std::size_t> known; // a hash of its decisions -> index in out.points
+        for (std::size_t i = 0; i < schedules_.size(); ++i) {
+            const auto& source = schedules_[i];
+            const class_agreement agreement(source.levels, levels);
+            const auto refuse = [&](refusal r) { ++out.refused[static_cast<std::size_t>(r)]; };
+            if (!agreement.at(options.level)) refuse(refusal::other_class);
+            else if (!options.other_targets && source.target != target) refuse(refusal::other_target);
+            else if (!options.same_workload && agreement.at(class_level::workload)) refuse(refusal::same_workload);
+            else {
+                auto adapted = adapt_point(space, source.words);
+                transferred_point t{i, *agreement.finest(), std::move(adapted.path.values), adapted.equal, adapted.changed, adapted.unnamed};
+                std::uint64_t hash = t.point.size();
+                for (const auto v : t.point) hash = mix64(hash ^ v);
+                const auto [first, last] = known.equal_range(hash);
+                const bool is_known = std::any_of(first, last, [&](const auto& entry) { return out.points[entry.second].point == t.point; });
+                if (t.equal + t.changed == 0) refuse(refusal::no_common_decision);
+                else if (is_known) refuse(refusal::duplicate);
+                else {
+                    known.emplace(hash, out.points.size());
+                    out.points.push_back(std::move(t));
+                }
+            }
+        }
+        return out;
+    }
+
+private:
+    std::vector<pooled_schedule> schedules_;
+};
+
+/// The `count` best of some points, the best first: by the scorer, among equal scores by the level of agreement, the finest first, then by the share of
+/// decisions that are the source's, then in their order. A point with a score of -infinity or NaN is none of them.
+///
+/// Errors  those of the scorer
+template <point_scorer F>
+[[nodiscard]] result<std::vector<transferred_point>> choose_transfers(std::vector<transferred_point> points, F& scorer, std::size_t count) {
+    std::vector<decision_vector> asked;
+    for (const auto& p : points) asked.push_back(p.point);
+    std::vector<float> scores(asked.size());
+    if (auto scored = scorer(asked, std::span<float>(scores)); !scored) return scored.error();
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (scores[i] > -std::numeric_limits<float>::infinity()) order.push_back(i); // NaN is not, either
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        if (scores[a] != scores[b]) return scores[a] > scores[b];
+        if (points[a].level != points[b].level) return points[a].level > points[b].level;
+        const double x = points[a].exactness(), y = points[b].exactness();
+        return x != y ? x > y : a < b;
+    });
+    order.resize((std::min)(order.size(), count));
+    std::vector<transferred_point> out;
+    for (const auto i : order) out.push_back(std::move(points[i]));
+    return out;
+}
+
+} // namespace augur::inline v0::transfer
+
+#endif

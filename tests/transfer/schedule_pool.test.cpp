@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/transfer/schedule_pool.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/space/walk.hpp>
+#include <doctest/doctest.h>
+
+#include "../space/toy.hpp"
+
+using namespace augur;
+namespace transfer = augur::transfer;
+using transfer::refusal;
+
+namespace {
+
+class_levels class_of(const std::string& operations, const std::string& workload) {
+    return class_levels().set(class_level::operations, operations).set(class_level::workload, workload);
+}
+
+toy::described_space of_extent(std::int64_t extent) {
+    toy::described_space out;
+    out.extent = extent;
+    return out;
+}
+
+result<std::size_t> measured_transfers(const toy::described_space& small_space, const toy::described_space& large_space,
+                                       const decision_vector& tuned) {
+    const toy::task small{"small"}, large{"large"};
+    std::size_t measured = 0;
+    const auto measure = [&](const toy::schedule&) { ++measured; };
+#include <snippets/transfer/schedule_pool.hpp.1.inc>
+    return measured;
+}
+
+std::vector<decision_vector> some_points(const toy::described_space& space, std::size_t n, std::uint64_t seed) {
+    random_engine rng(seed);
+    std::set<decision_vector> points;
+    for (int tries = 0; tries < 1000 && points.size() < n; ++tries) points.insert(sample_path(space, rng).values);
+    return {points.begin(), points.end()};
+}
+
+} // namespace
+
+TEST_CASE("schedule_pool: a schedule of the same shape comes back as it is, one of another shape as the nearest legal point") {
+    const auto small = of_extent(24), large = of_extent(96);
+    transfer::schedule_pool pool;
+    const auto tuned = some_points(small, 20, 1);
+    for (std::size_t i = 0; i < tuned.size(); ++i)
+        REQUIRE(pool.add("k" + std::to_string(i), class_of("dense", "small"), "cpu", small, tuned[i], 1e-3));
+    CHECK(pool.schedules().size() == 20);
+
+    const auto back = pool.adapt(small, class_of("dense", "other"), "cpu");
+    REQUIRE(back.points.size() == tuned.size());
+    for (std::size_t i = 0; i < tuned.size(); ++i) {
+        CHECK(back.points[i].point == tuned[i]);
+        CHECK(back.points[i].exactness() == 1);
+        CHECK(back.points[i].source == i);
+    }
+    const auto found = pool.adapt(large, class_of("dense", "large"), "cpu");
+    CHECK(found.points.size() + found.count(refusal::duplicate) == tuned.size());
+    for (const auto& p : found.points) {
+        CHECK(large.realise(p.point));
+        CHECK(p.point == adapt_point(large, pool.schedules()[p.source].words).path.values);
+        CHECK(p.level == class_level::operations);
+    }
+}
+
+TEST_CASE("schedule_pool: the example of its documentation") {
+    const auto small = of_extent(24);
+    const auto measured = measured_transfers(small, of_extent(96), some_points(small, 1, 3)[0]);
+    REQUIRE(measured);
+    CHECK(*measured == 0); // toy tasks have no class
+}
+
+TEST_CASE("schedule_pool: what is refused is counted by its reason") {
+    const auto space = of_extent(24);
+    const auto points = some_points(space, 4, 2);
+    transfer::schedule_pool pool;
+    const auto add = [&](const char* operations, const char* workload, const char* target, const decision_vector& p) {
+        REQUIRE(pool.add("k", class_of(operations, workload), target, space, p, 1));
+    };
+    add("conv", "a", "cpu", points[0]);
+    add("dense", "a", "gpu", points[1]);
+    add("dense", "b", "cpu", points[2]);
+    add("dense", "a", "cpu", points[3]);
+    add("dense", "c", "cpu", points[3]);
+    pool.add({"k", class_of("dense", "d"), "cpu", {}, 1});
+    const auto asked = class_of("dense", "b");
+    const auto found = pool.adapt(space, asked, "cpu");
+    CHECK(found.count(refusal::other_class) == 1);
+    CHECK(found.count(refusal::other_target) == 1);
+    CHECK(found.count(refusal::same_workload) == 1);
+    CHECK(found.count(refusal::duplicate) == 1);
+    CHECK(found.count(refusal::no_common_decision) == 1);
+    REQUIRE(found.points.size() == 1);
+    CHECK(found.points[0].source == 3);
+    CHECK(pool.adapt(space, asked, "cpu", {class_level::operations, true, true}).points.size() == 3);
+    CHECK(pool.adapt(space, asked, "cpu", {class_level::workload, true, true}).points.size() == 1);
+    CHECK(pool.adapt(space, class_levels(), "cpu").count(refusal::other_class) == 6);
+    CHECK(transfer::schedule_pool().adapt(space, asked, "cpu").points.empty());
+    CHECK(to_string(refusal::other_target) == "other target");
+    CHECK(!pool.add("k", asked, "cpu", space, decision_vector{999}, 1));
+}
+
+TEST_CASE("schedule_pool: the best by the scorer, and where it does not tell, by agreement") {
+    std::vector<transfer::transferred_point> points(5);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        points[i].source = i;
+        points[i].point = {i};
+        points[i].equal = i == 3 ? 2 : 1;
+        points[i].changed = 1;
+    }
+    points[4].level = class_level::dag;
+    const auto order_of = [&](std::vector<float> given, std::size_t count) {
+        auto scorer = [&](std::span<const decision_vector> asked, std::span<float> scores) -> result<void> {
+            for (std::size_t i = 0; i < asked.size(); ++i) scores[i] = given[asked[i][0]];
+            return {};
+        };
+        const auto chosen = transfer::choose_transfers(points, scorer, count);
+        REQUIRE(chosen);
+        std::vector<std::size_t> out;
+        for (const auto& c : *chosen) out.push_back(c.source);
+        return out;
+    };
+    using order = std::vector<std::size_t>;
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    CHECK(order_of({1, 2, 3, 4, 5}, 3) == order{4, 3, 2});
+    CHECK(order_of({0, 0, 0, 0, 0}, 9) == order{4, 3, 0, 1, 2});
+    CHECK(order_of({-infinity, std::nanf(""), 1, infinity, -1}, 9) == order{3, 2, 4});
+    CHECK(order_of({1, 1, 1, 1, 1}, 0).empty());
+    auto broken = [](std::span<const decision_vector>, std::span<float>) -> result<void> { return error{errc::invalid_argument, "no model"}; };
+    CHECK(!transfer::choose_transfers(points, broken, 3));
+}
