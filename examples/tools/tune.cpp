@@ -55,6 +55,15 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "known", "FILE",
         "log of other kernels (--collect writes one), for --model nest; records of other machines, threads,\ncompilers or flags are skipped",
         s.known);
+    flags.add_choice("draft", {"crop"}, "Crop chooses many candidates and the model the best of them; needs --machine", s.search.draft);
+    flags.add(
+        "transfer", "LOG", "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
+        [&](std::string_view text) -> augur::result<void> {
+            s.transfer_from.emplace_back(text);
+            return {};
+        },
+        true);
+    flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.transfers, 1, 1000);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
@@ -85,7 +94,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
     if (collect > 0) {
-        for (const char* name : {"trials", "model", "search", "scheduler"})
+        for (const char* name : {"trials", "model", "draft", "search", "scheduler", "transfer"})
             if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);
         if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
         s.search.trials = collect;
@@ -100,6 +109,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     const bool weights = std::find(augur::session_models.begin(), augur::session_models.end(), model) == augur::session_models.end();
     if ((model == "crop" || model == "hybrid") && s.machine.empty())
         return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
+    if (!s.search.draft.empty() && s.machine.empty()) return wrong("--draft crop needs --machine: `machine --out FILE` writes one");
+    if (!s.search.draft.empty() && (model == "none" || model == "crop" || search == "random"))
+        return wrong("--draft needs a model that verifies it: it does not go with --model " + model +
+                     (search == "random" ? " and --search random" : ""));
+    if (flags.given("transfers") && s.transfer_from.empty()) return wrong("--transfers needs --transfer LOG");
     if ((model == "nest") != !s.known.empty()) return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
     if (!out.save_model.empty() && !weights && model != "tlp") return wrong("--save-model writes the weights of TLP, not of --model " + model);
     if (search == "random") model = "none";

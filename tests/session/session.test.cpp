@@ -14,6 +14,7 @@
 
 #include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
+#include <augur/space/describe.hpp>
 
 namespace {
 
@@ -490,3 +491,80 @@ TEST_CASE("session: every model of this build guides a search") {
         for (std::size_t k = 0; k < 2; ++k) CHECK(std::isfinite(found.best_latency[k]));
     }
 }
+
+TEST_CASE("session: schedules of other kernels come first, and the kernel's own are not taken") {
+    const scratch folder;
+    auto known = two_kernels();
+    known.work.kernels.clear();
+    known.work.add(augur::kernel::parse("dense:m=16,n=32,k=16"));
+    known.work.add(augur::kernel::parse("dense:m=64,n=64,k=32"));
+    known.collect = true;
+    known.log = folder / "known.jsonl";
+    {
+        auto s = augur::session::create(known);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    auto o = two_kernels(); // of the two kernels only the second has a class there, without a bias
+    o.transfer_from = {known.log};
+    o.log = folder / "log.jsonl";
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    const auto found = s->search("random", o.search, true);
+    REQUIRE_FALSE(found.failed);
+    CHECK(std::any_of(found.notes.begin(), found.notes.end(), [](const std::string& n) {
+        return contains(n, "transfer: 1 of 2 kernels begin with 2 schedules of others") && contains(n, "2 other class");
+    }));
+    const auto space = [&](std::size_t kernel) -> const augur::loopnest::ansor_space& { return s->spaces()[kernel]; };
+    augur::loopnest::ansor_options options;
+    options.num_cores = s->host().hardware(1).num_cores;
+    std::vector<augur::step_list> expected; // of the better trial of each known kernel
+    for (const auto& k : known.work.kernels) {
+        const augur::record* best = nullptr;
+        const auto all = records(known.log);
+        for (const auto& r : all)
+            if (r.task.workload_key == k.workload.workload_key() && (best == nullptr || r.measured.latency() < best->measured.latency())) best = &r;
+        REQUIRE(best != nullptr);
+        const auto task = augur::loopnest::kernel_task::create(k.workload, s->host().hardware(1));
+        REQUIRE(task);
+        const auto source = augur::loopnest::ansor_space::create(task->dag(), options);
+        REQUIRE(source);
+        const auto words = augur::describe_point(*source, *source->decide(best->schedule));
+        REQUIRE(words);
+        expected.push_back(*space(1).realise(augur::adapt_point(space(1), *words).path.values));
+    }
+    std::vector<augur::step_list> measured;
+    for (const auto& r : records(o.log))
+        if (r.task.workload_key == o.work.kernels[1].workload.workload_key()) measured.push_back(r.schedule);
+    REQUIRE(measured.size() >= 2);
+    for (const auto& e : expected) CHECK(std::find(measured.begin(), measured.begin() + 2, e) != measured.begin() + 2);
+
+    o.log.clear();
+    o.transfer_from = {folder / "none.jsonl"};
+    CHECK(contains(error_of(o), "none.jsonl"));
+}
+
+#if defined(AUGUR_HAS_CROP) && defined(AUGUR_HAS_XGBOOST)
+TEST_CASE("session: Crop drafts, trees verify; a draft that nothing verifies is refused") {
+    auto o = two_kernels();
+    o.search.draft = "crop";
+    CHECK(contains(error_of(o), "draft 'crop': expected a model that verifies it, 'none' came"));
+    o.search.model = "trees";
+    CHECK(contains(error_of(o), "model 'crop+trees': expected a machine"));
+    o.machine = "epyc-zen4";
+    o.search.trials = 8;
+    o.search.round = 4;
+    o.search.population = 16;
+    auto s = augur::session::create(o);
+    if (!s) { // Crop's machine is another architecture than this one
+        CHECK(contains(s.error().detail, "architecture"));
+        return;
+    }
+    const auto found = s->search("crop+trees", o.search, false);
+    REQUIRE_FALSE(found.failed);
+    CHECK(found.summary->trials == 16);
+    CHECK(found.summary->model_errors == 0);
+    o.search.draft = "tlp";
+    CHECK(contains(error_of(o), "draft 'tlp': expected crop"));
+}
+#endif

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +27,7 @@
 #include <augur/schedule/steps.hpp>
 #include <augur/search/random.hpp>
 #include <augur/search/seen.hpp>
+#include <augur/session/detail/tasks_in_log.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/target/machine_identity.hpp>
@@ -47,29 +47,6 @@ struct known_candidates {
     std::string first_other_machine; ///< the field in which the first of them differs
     std::string first_bad;           ///< the first damaged line; empty: none
 };
-
-namespace detail {
-
-/// The tasks of a log, in the order of their first records.
-inline result<std::vector<loopnest::kernel_task>> tasks_in_log(const std::string& log, const hardware_params& hardware, isa_level level) {
-    auto reader = log_reader::open(log);
-    if (!reader) return reader.error();
-    std::vector<loopnest::kernel_task> out;
-    std::set<std::string, std::less<>> seen;
-    for (record r;;) {
-        const auto has_record = reader->next(r);
-        if (!has_record) return has_record.error();
-        if (!*has_record) return out;
-        if (!seen.insert(r.task.workload_key).second) continue;
-        const auto k = kernel::from_workload_key(r.task.workload_key);
-        if (!k) continue; // `read_known` counts its records
-        auto t = loopnest::kernel_task::create(*k, hardware, 1, level);
-        if (!t) return t.error();
-        out.push_back(*std::move(t));
-    }
-}
-
-} // namespace detail
 
 /// Reads the records of a log, for example of `tune --collect`, as samples.
 /// Errors  those of the log; not_found if no record is of this hardware, ISA level, machine, compiler and flags

@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <augur/loopnest/run/compile.hpp>
 #include <augur/workload/networks.hpp>
@@ -33,9 +34,10 @@ inline constexpr std::array<std::string_view, 6> session_models{"none", "tlp", "
 /// One search over all kernels of a session.
 struct session_search {
     std::string model = "tlp"; ///< one of `session_models`, or the path of the weights with which TLP begins
-    std::size_t trials = 64;   ///< of each kernel, on average
-    std::size_t round = 0;     ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
-    bool even = false;         ///< the same number of trials for every kernel; else where they reduce the time of the network most
+    std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
+    std::size_t trials = 64; ///< of each kernel, on average
+    std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
+    bool even = false;       ///< the same number of trials for every kernel; else where they reduce the time of the network most
     std::uint64_t seed = 1;
     std::size_t population = 0; ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
 
@@ -49,17 +51,19 @@ struct session_search {
 
 /// What a session tunes, for which machine, with which compiler, and where its records go.
 struct session_options {
-    network work;                        ///< name and kernels
-    session_search search;               ///< the search of `session::tune`
-    bool compare_random = false;         ///< `tune` also searches at random, with the same budget, for comparison; not logged
-    bool collect = false;                ///< only the records count: no baselines, no untuned schedule as the first record, no second measurement
-    int threads = 0;                     ///< of the tuned kernels and of the search; 0: all processors
-    loopnest::compiler_options compiler; ///< default: the variable CC, else cc
-    std::string log;                     ///< path; empty: none
-    bool resume = false;                 ///< continue with the records of `log`; without it a log that has records is refused
-    bool take_over = true;               ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
-    std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
-    std::string known;                   ///< log of other kernels on this machine, for the model `nest`
+    network work;                           ///< name and kernels
+    session_search search;                  ///< the search of `session::tune`
+    bool compare_random = false;            ///< `tune` also searches at random, with the same budget, for comparison; not logged
+    bool collect = false;                   ///< only the records count: no baselines, no untuned schedule as the first record, no second measurement
+    int threads = 0;                        ///< of the tuned kernels and of the search; 0: all processors
+    loopnest::compiler_options compiler;    ///< default: the variable CC, else cc
+    std::string log;                        ///< path; empty: none
+    bool resume = false;                    ///< continue with the records of `log`; without it a log that has records is refused
+    bool take_over = true;                  ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
+    std::string machine;                    ///< that Crop predicts: a machine file or the name of a preset
+    std::string known;                      ///< log of other kernels on this machine, for the model `nest`
+    std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
+    std::size_t transfers = 3; ///< of a kernel at most: those that the draft or the model ranks highest, or else of the kernels most alike
 };
 
 /// What a session does at the moment.

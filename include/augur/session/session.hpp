@@ -37,7 +37,8 @@ class task_runner;
 
 namespace detail {
 struct session_models_state;
-}
+struct transfer_account;
+} // namespace detail
 
 /// Tunes kernels or a network for the machine it runs on, with the embedded compiler (`loopnest/`).
 ///
@@ -151,6 +152,9 @@ private:
     searched searched_here() const;
     void search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out, bool logged,
                          const session_hooks& hooks);
+    template <class Scorer>
+    void add_transfers(const searched& here, std::size_t k, Scorer& scorer, detail::transfer_account& account,
+                       std::vector<decision_vector>& points) const;
     void find_limit(std::size_t kernel);
     void choose_result(search_report& s) const;
     template <class Tuner>

@@ -19,10 +19,12 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/session/detail/transfer_pool.hpp>
 #include <augur/session/options.hpp>
 #include <augur/target/find_machine.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
+#include <augur/transfer/schedule_pool.hpp>
 #include <augur/tune/trial_log.hpp>
 
 #ifdef AUGUR_HAS_TLP
@@ -52,19 +54,24 @@ inline constexpr bool has_xgboost = false;
 #endif
 
 inline bool is_model_name(std::string_view model) { return std::find(session_models.begin(), session_models.end(), model) != session_models.end(); }
-/// The name of the kind of model: weights are TLP's.
-inline std::string search_name(const std::string& model) { return model == "none" ? "random" : is_model_name(model) ? model : "tlp"; }
+/// The name of the kind of model, for weights are TLP's, behind that of the drafts' if there is one: "random", "tlp", "crop+tlp".
+inline std::string search_name(const session_search& s) {
+    const std::string kind = s.model == "none" ? "random" : is_model_name(s.model) ? s.model : "tlp";
+    return s.draft.empty() ? kind : s.draft + "+" + kind;
+}
 
-inline bool scores_with_crop(std::string_view model) { return model == "crop" || model == "hybrid"; }
+inline bool scores_with_crop(const session_search& s) { return s.model == "crop" || s.model == "hybrid" || s.draft == "crop"; }
 
-/// Are the components of a model there?   Errors: unsupported
-inline result<void> check_components(const std::string& model) {
+/// Are the components of a search's models there?   Errors: unsupported
+inline result<void> check_components(const session_search& s) {
+    const std::string& model = s.model;
     const auto absent = [&](const char* component) {
-        return error{errc::unsupported, "model '" + model + "' needs the component augur::" + component + ", which this program is built without"};
+        return error{errc::unsupported,
+                     "model '" + search_name(s) + "' needs the component augur::" + component + ", which this program is built without"};
     };
     if (model == "none") return {};
     if ((model == "tlp" || !is_model_name(model)) && !has_tlp) return absent("tlp");
-    if (scores_with_crop(model) && !has_crop) return absent("crop");
+    if (scores_with_crop(s) && !has_crop) return absent("crop");
     if ((model == "trees" || model == "hybrid" || model == "nest") && !has_xgboost) return absent("xgboost");
     return {};
 }
@@ -73,6 +80,7 @@ inline result<void> check_components(const std::string& model) {
 struct session_models_state {
     std::optional<machine> crop_machine;
     std::vector<std::string> notes; ///< about the records of other kernels
+    transfer::schedule_pool pool;   ///< of the logs of `session_options::transfer_from`
 #ifdef AUGUR_HAS_TLP
     std::string weights_path; ///< of `initial`
     std::shared_ptr<const tlp::trained_model> initial;
@@ -98,9 +106,12 @@ struct session_models_state {
     /// Checks the model of a search and loads its weights.
     result<void> load(const session_search& s) {
         if (s.trials == 0) return error{errc::invalid_argument, "session: expected at least one trial per kernel, 0 came"};
-        if (auto there = check_components(s.model); !there) return there;
-        if (scores_with_crop(s.model) && !crop_machine)
-            return error{errc::invalid_argument, "model '" + s.model + "': expected a machine (session_options::machine), none came"};
+        if (!s.draft.empty() && s.draft != "crop") return error{errc::invalid_argument, "draft '" + s.draft + "': expected crop"};
+        if (!s.draft.empty() && (s.model == "none" || s.model == "crop"))
+            return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
+        if (auto there = check_components(s); !there) return there;
+        if (scores_with_crop(s) && !crop_machine)
+            return error{errc::invalid_argument, "model '" + search_name(s) + "': expected a machine (session_options::machine), none came"};
 #ifdef AUGUR_HAS_TLP
         if (s.model == "tlp") initial.reset();
         if (!is_model_name(s.model) && !(initial && weights_path == s.model)) {
@@ -134,6 +145,14 @@ struct session_models_state {
         if (!read->first_bad.empty()) notes.push_back(o.known + ": damaged lines are passed over; the first: " + read->first_bad);
         known = std::make_shared<const task_normalised_samples>(std::move(read->samples));
 #endif
+        return {};
+    }
+
+    /// Reads the schedules that may be transferred.
+    result<void> load_pool(const session_options& o, const hardware_params& hardware, const toolchain& made_with,
+                           const loopnest::ansor_options& space) {
+        for (const auto& log : o.transfer_from)
+            if (auto added = add_log(pool, log, hardware, made_with, space, o.compiler.isa, notes); !added) return added;
         return {};
     }
 

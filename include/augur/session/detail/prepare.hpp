@@ -103,6 +103,7 @@ result<void> basic_session<E>::prepare() {
     for (auto& t : tasks_) t = t.on(report_.made_with.machine);
     for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::c_options::of(report_.host));
+    if (auto read = models_->load_pool(o, hardware, report_.made_with, space); !read) return read;
     if (auto read = models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
     return o.log.empty() ? result<void>{} : open_log(o.log, o.resume); // last: what is refused leaves no log behind
 }
@@ -264,7 +265,7 @@ result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
         random.model = "none";
         searches.push_back(search("random", random, false, hooks));
     }
-    const auto name = detail::search_name(o.search.model);
+    const auto name = detail::search_name(o.search);
     searches.push_back(search(o.collect ? "collect" : name, o.search, log_.has_value(), hooks));
     if (!o.collect && !searches.back().failed) measure_best(searches, hooks);
     report_.searches = std::move(searches);

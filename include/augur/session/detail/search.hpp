@@ -21,7 +21,11 @@
 #include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
 #include <augur/session/detail/models.hpp>
+#include <augur/session/detail/search_guide.hpp>
+#include <augur/session/detail/transfer_pool.hpp>
 #include <augur/session/session.hpp>
+#include <augur/target/machine_identity.hpp>
+#include <augur/transfer/schedule_pool.hpp>
 #include <augur/tune/tuner.hpp>
 
 #ifdef AUGUR_HAS_TLP
@@ -136,6 +140,20 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
     for (const auto& t : tuner.trials()) detail::collect_trial(out, report_.kernels[kernels[t.task]].label, kernels[t.task], t.schedule, t.outcome);
 }
 
+/// Appends to `points` what kernel `k` of a search takes from the pool. A scorer that fails ranks nothing: its error comes back when it guides the search.
+template <bulk_executor E>
+template <class Scorer>
+void basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, detail::transfer_account& account,
+                                     std::vector<decision_vector>& points) const {
+    if (models_->pool.schedules().empty()) return;
+    const auto found = models_->pool.adapt(here.spaces[k], here.tasks[k].class_levels(), to_text(report_.made_with.machine));
+    auto chosen = transfer::choose_transfers(found.points, scorer, report_.options.transfers);
+    if (!chosen) return;
+    account.add(found, *chosen);
+    for (auto& t : *chosen)
+        if (std::find(points.begin(), points.end(), t.point) == points.end()) points.push_back(std::move(t.point));
+}
+
 template <bulk_executor E>
 search_report basic_session<E>::search(const std::string& name, const session_search& settings, bool logged, const session_hooks& hooks) {
     search_report out(name, tasks_.size());
@@ -162,7 +180,18 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         return out;
     }
     if (settings.model == "none") {
-        std::vector<random_search> strategies(here.tasks.size());
+        std::vector<initial_points<random_search>> strategies;
+        detail::transfer_account transfers;
+        auto unranked = [](std::span<const decision_vector>, std::span<float> scores) -> result<void> {
+            std::fill(scores.begin(), scores.end(), 0.0F);
+            return {};
+        };
+        for (std::size_t k = 0; k < here.tasks.size(); ++k) {
+            std::vector<decision_vector> first;
+            add_transfers(here, k, unranked, transfers, first);
+            strategies.emplace_back(random_search(), std::move(first));
+        }
+        if (!report_.options.transfer_from.empty()) out.notes.push_back(transfers.text());
         tuner t(here.tasks, here.spaces, strategies, options);
         run(t, here.kernels, out, logged, hooks);
     } else {
@@ -179,22 +208,42 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
     E threads = detail::make_executor<E>(report_.threads);
     evolutionary_options evolution;
     if (settings.population != 0) evolution.population = settings.population;
-    else if (detail::scores_with_crop(settings.model)) evolution.population = 256;
-    const auto search_by = [&](auto& model, double random_share) {
+    else if (detail::scores_with_crop(settings)) evolution.population = 256;
+#ifdef AUGUR_HAS_CROP
+    const auto make_crop = [&] {
+        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::c_options::of(report_.host)});
+    };
+    std::optional<decltype(make_crop())> drafting;
+    if (!settings.draft.empty()) drafting.emplace(make_crop());
+    std::optional<detail::any_model> draft;
+    if (drafting) draft.emplace(*drafting);
+#else
+    std::optional<detail::any_model> draft; // none: `models_->load` has refused the option
+#endif
+    const auto search_by = [&](detail::any_model model, double random_share) {
         evolution.eps_greedy = random_share;
-        std::vector<initial_points<evolutionary<E>>> strategies;
+        std::vector<typename detail::draft_or_evolve<E>::draft_scorer> drafts;
+        drafts.reserve(here.tasks.size()); // the strategies refer to them
+        std::vector<initial_points<detail::draft_or_evolve<E>>> strategies;
+        detail::transfer_account transfers;
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
             const auto untuned = loopnest::untuned_schedule(*here.tasks[k].dag(), report_.threads);
             if (auto point = here.spaces[k].decide(untuned)) first.push_back(*std::move(point));
-            strategies.emplace_back(evolutionary<E>(evolution, threads), std::move(first));
+            if (draft) drafts.emplace_back(here.spaces[k], here.tasks[k], *draft, threads);
+            typename detail::draft_or_evolve<E>::draft_scorer ranks(here.spaces[k], here.tasks[k], model, threads);
+            add_transfers(here, k, draft ? drafts.back() : ranks, transfers, first);
+            strategies.emplace_back(detail::draft_or_evolve<E>(evolutionary<E>(evolution, threads), draft ? &drafts.back() : nullptr),
+                                    std::move(first));
         }
+        if (!report_.options.transfer_from.empty()) out.notes.push_back(transfers.text());
         tuner t(here.tasks, here.spaces, strategies, model, threads, options);
         run(t, here.kernels, out, logged, hooks);
     };
-    const auto search_with = [&](auto& model) { search_by(model, evolution.eps_greedy); };
+    const double usual_share = evolution.eps_greedy, wide_share = 0.25;
     // Crop and trees give confident scores from the first round on; random candidates must show where they are wrong.
-    [[maybe_unused]] const auto search_widely = [&](auto& model) { search_by(model, 0.25); };
+    [[maybe_unused]] const auto search_widely = [&](auto& model) { search_by(detail::any_model(model), wide_share); };
+    [[maybe_unused]] const auto search_with = [&](auto& model) { search_by(detail::any_model(model), draft ? wide_share : usual_share); };
 #ifdef AUGUR_HAS_TLP
     if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
         tlp::online_options o;
@@ -230,9 +279,6 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
     }
 #endif
 #ifdef AUGUR_HAS_CROP
-    const auto make_crop = [&] {
-        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::c_options::of(report_.host)});
-    };
     if (settings.model == "crop") {
         auto model = make_crop();
         search_widely(model);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_SESSION_DETAIL_TRANSFER_POOL_HPP
+#define AUGUR_SESSION_DETAIL_TRANSFER_POOL_HPP
+
+/// @file
+/// The tuned schedules of a session's logs (`session_options::transfer_from`), and what a kernel takes of them.
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/record/measurement.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/session/detail/tasks_in_log.hpp>
+#include <augur/target/isa_level.hpp>
+#include <augur/target/machine.hpp>
+#include <augur/target/machine_identity.hpp>
+#include <augur/transfer/schedule_pool.hpp>
+#include <augur/tune/trial_log.hpp>
+#include <augur/workload/concepts.hpp>
+
+namespace augur::inline v0::detail {
+
+/// Adds the best schedule of each kernel of a log. Records of other machines, compilers or flags are passed over and told in `notes`.
+/// Errors: those of the log
+inline result<void> add_log(transfer::schedule_pool& pool, const std::string& log, const hardware_params& hardware, const toolchain& made_with,
+                            const loopnest::ansor_options& options, isa_level level, std::vector<std::string>& notes) {
+    const auto tasks = tasks_in_log(log, hardware, level);
+    if (!tasks) return tasks.error();
+    auto read = read_trials(log, *tasks, made_with);
+    if (!read) return read.error();
+    std::map<std::string, const logged_trial<step_list>*> best;
+    for (const auto& t : read->trials) {
+        if (t.outcome.status != outcome::ok) continue;
+        auto& b = best[t.task];
+        if (b == nullptr || t.outcome.latency() < b->outcome.latency()) b = &t;
+    }
+    std::size_t added = 0, outside = 0;
+    for (const auto& t : *tasks) {
+        const auto found = best.find(task_identity(t));
+        if (found == best.end()) continue;
+        auto space = loopnest::ansor_space::create(t.dag(), options);
+        if (!space) return error{space.error().code, t.workload().text() + ": " + space.error().detail};
+        const auto point = space->decide(found->second->schedule);
+        if (!point) { // a schedule that was not searched here, as TVM's log may have it
+            ++outside;
+            continue;
+        }
+        if (auto in =
+                pool.add(t.workload().text(), task_class_levels(t), to_text(made_with.machine), *space, *point, found->second->outcome.latency());
+            !in)
+            return in;
+        ++added;
+    }
+    notes.push_back(log + ": " + std::to_string(added) + " kernels have a schedule to transfer");
+    const auto say = [&](std::size_t n, const char* what) {
+        if (n > 0) notes.push_back(log + ": " + std::to_string(n) + " " + what);
+    };
+    std::size_t other_machine = 0;
+    for (const auto& m : read->other_machines) other_machine += m.trials.size();
+    say(outside, "kernels have a best schedule that is no point of the search space");
+    say(other_machine, "records are of other machines and are passed over");
+    say(read->other_task + read->other_target + read->other_toolchain, "records of unknown kernels, other targets or compilers are passed over");
+    say(read->log.bad, "damaged lines are passed over");
+    return {};
+}
+
+/// What the kernels of a search take from the pool.
+struct transfer_account {
+    std::size_t kernels = 0, with_class = 0, points = 0, exact = 0;
+    std::array<std::size_t, transfer::refusal_names.size()> refused{};
+
+    void add(const transfer::transfer_list& found, const std::vector<transfer::transferred_point>& chosen) {
+        ++kernels;
+        with_class += chosen.empty() ? 0 : 1;
+        points += chosen.size();
+        for (const auto& p : chosen) exact += p.exactness() == 1 ? 1 : 0;
+        for (std::size_t r = 0; r < refused.size(); ++r) refused[r] += found.refused[r];
+    }
+    [[nodiscard]] std::string text() const {
+        std::string out = "transfer: " + std::to_string(with_class) + " of " + std::to_string(kernels) + " kernels begin with " +
+                          std::to_string(points) + " schedules of others, " + std::to_string(exact) + " of them unchanged; refused:";
+        for (std::size_t r = 0; r < refused.size(); ++r)
+            out.append(r == 0 ? " " : ", ").append(std::to_string(refused[r])).append(" ").append(transfer::refusal_names[r]);
+        return out;
+    }
+};
+
+} // namespace augur::inline v0::detail
+
+#endif
