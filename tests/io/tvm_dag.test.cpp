@@ -21,13 +21,12 @@
 #include <augur/schedule/steps_json.hpp>
 #include <augur/workload/kernel.hpp>
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
-#include <augur/io/byte_source.hpp>
 #include <augur/loopnest/ir/dag_class.hpp>
 
 #include "../may_skip.hpp"
 #include "../record/logs.hpp"
+#include "logged_dags.hpp"
 
 using namespace augur;
 
@@ -522,34 +521,20 @@ TEST_CASE("tvm_dag: a text cut or damaged anywhere is refused or read, never mor
 
 #ifdef AUGUR_HAS_ZLIB
 TEST_CASE("tvm_dag: DAGs of 3408 logged kernels" MAY_SKIP) {
-    const auto path = logs::data() / "task-dags.jsonl.gz";
-    if (logs::data().empty() || !std::filesystem::exists(path)) SKIP_CASE("no data (AUGUR_DATA)");
-    auto source = byte_source::open(path.string());
-    REQUIRE(source);
-    std::string text;
-    for (std::vector<char> block(std::size_t{1} << 20U);;) {
-        const auto n = source->read(block.data(), block.size());
-        REQUIRE(n);
-        if (*n == 0) break;
-        text.append(block.data(), *n);
-    }
+    if (logs::data().empty() || !std::filesystem::exists(logged_dags::file())) SKIP_CASE("no data (AUGUR_DATA)");
     std::size_t all = 0, read = 0, shortened = 0;
     std::map<std::string, std::set<std::string>> structures, formulas; // by the hash that TVM gives a DAG without its extents
-    for (std::size_t at = 0; at < text.size(); ++all) {
-        const auto end = std::min(text.find('\n', at), text.size());
-        const auto line = nlohmann::json::parse(text.substr(at, end - at));
-        at = end + 1;
-        const std::string key = line["key"], dag = line["dag"];
-        const auto parsed = parse_tvm_dag(dag, key);
-        if (!parsed) {
-            shortened += parsed.error().detail.find("the text was shortened where it was printed") != std::string::npos ? 1 : 0;
+    for (const auto& [key, text] : logged_dags::read()) {
+        ++all;
+        const auto d = parse_tvm_dag(text, key);
+        if (!d) {
+            shortened += d.error().detail.find("the text was shortened where it was printed") != std::string::npos ? 1 : 0;
             continue;
         }
         ++read;
-        const auto levels = class_levels_of(parsed->dag);
-        const std::string hash_of_tvm = nlohmann::json::parse(key)[0];
-        structures[hash_of_tvm].insert(levels.at(class_level::structure));
-        formulas[hash_of_tvm].insert(levels.at(class_level::dag));
+        const auto levels = class_levels_of(d->dag);
+        structures[logged_dags::hash_of(key)].insert(levels.at(class_level::structure));
+        formulas[logged_dags::hash_of(key)].insert(levels.at(class_level::dag));
     }
     CHECK(all == 3408);
     CHECK(read == 3244);

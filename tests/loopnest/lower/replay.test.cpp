@@ -23,6 +23,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "../../io/logged_dags.hpp"
 #include "../../may_skip.hpp"
 #include "../../record/logs.hpp"
 #include "../dags.hpp"
@@ -143,25 +144,12 @@ struct logged_kernel {
 };
 
 std::map<std::string, logged_kernel> logged_kernels() {
-    auto source = byte_source::open((logs::data() / "task-dags.jsonl.gz").string());
-    REQUIRE(source);
-    std::string text;
-    for (std::vector<char> block(std::size_t{1} << 20U);;) {
-        const auto n = source->read(block.data(), block.size());
-        REQUIRE(n);
-        if (*n == 0) break;
-        text.append(block.data(), *n);
-    }
     std::map<std::string, logged_kernel> out;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = std::min(text.find('\n', at), text.size());
-        const auto line = nlohmann::json::parse(text.substr(at, end - at));
-        at = end + 1;
-        const std::string key = line["key"], dag = line["dag"];
-        auto parsed = parse_tvm_dag(dag, key);
+    for (const auto& [key, text] : logged_dags::read()) {
+        auto parsed = parse_tvm_dag(text, key);
         if (!parsed) continue;
         auto structure = class_levels_of(parsed->dag).at(class_level::structure);
-        out[key] = {testing_dags::share(std::move(parsed->dag)), nlohmann::json::parse(key)[0], std::move(structure), {}};
+        out[key] = {testing_dags::share(std::move(parsed->dag)), logged_dags::hash_of(key), std::move(structure), {}};
     }
     return out;
 }
