@@ -107,6 +107,12 @@ TEST_CASE("schedule_pool: what is refused is counted by its reason") {
     CHECK(pool.adapt(space, asked, "cpu", {class_level::operations, true, true}).points.size() == 3);
     CHECK(pool.adapt(space, asked, "cpu", {class_level::workload, true, true}).points.size() == 1);
     CHECK(pool.adapt(space, class_levels(), "cpu").count(refusal::other_class) == 6);
+    pool.add({"k", class_levels().set(class_level::operations, "relu6").set(class_level::structure, "e"), "cpu", pool.schedules()[0].words, 1});
+    const auto like = class_levels().set(class_level::operations, "relu").set(class_level::structure, "e"); // other operations, one structure
+    const auto by_structure = pool.adapt(space, like, "cpu");
+    REQUIRE(by_structure.points.size() == 1);
+    CHECK(by_structure.points[0].level == class_level::structure);
+    CHECK(pool.adapt(space, like, "cpu", {class_level::dag, false, false}).points.empty());
     CHECK(transfer::schedule_pool().adapt(space, asked, "cpu").points.empty());
     CHECK(to_string(refusal::other_target) == "other target");
     CHECK(!pool.add("k", asked, "cpu", space, decision_vector{999}, 1));

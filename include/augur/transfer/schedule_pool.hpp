@@ -38,7 +38,7 @@ struct pooled_schedule {
 
 /// Why a schedule of the pool is no candidate for a kernel.
 enum class refusal : std::uint8_t {
-    other_class,        ///< the kernels do not agree at the level that is asked for
+    other_class,        ///< the kernels agree neither at the level that is asked for nor at a finer one
     other_target,       ///< measured on another machine
     same_workload,      ///< the kernel's own schedule: that is reuse, not transfer
     no_common_decision, ///< none of its decisions is one of the kernel's
@@ -73,9 +73,10 @@ struct transfer_list {
 
 /// What may be transferred.
 struct transfer_options {
-    class_level level = class_level::operations; ///< at which the kernels must agree; the paper's classes by default
-    bool other_targets = false;                  ///< schedules of other machines, too
-    bool same_workload = false;                  ///< the kernel's own schedules, too
+    class_level level =
+        class_level::operations; ///< the kernels must agree at it or at a finer one: by default the paper's classes, or equal structure
+    bool other_targets = false;  ///< schedules of other machines, too
+    bool same_workload = false;  ///< the kernel's own schedules, too
 };
 
 /// Tuned schedules, each in words, which any space of the same kind of decisions can read.
@@ -117,7 +118,7 @@ public:
             const auto& source = schedules_[i];
             const class_agreement agreement(source.levels, levels);
             const auto refuse = [&](refusal r) { ++out.refused[static_cast<std::size_t>(r)]; };
-            if (!agreement.at(options.level)) refuse(refusal::other_class);
+            if (!agreement.finest() || *agreement.finest() < options.level) refuse(refusal::other_class);
             else if (!options.other_targets && source.target != target) refuse(refusal::other_target);
             else if (!options.same_workload && agreement.at(class_level::workload)) refuse(refusal::same_workload);
             else {

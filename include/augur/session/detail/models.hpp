@@ -60,6 +60,9 @@ inline std::string search_name(const session_search& s) {
     return s.draft.empty() ? kind : s.draft + "+" + kind;
 }
 
+/// The models of a search as they were asked for, for messages.
+inline std::string asked_models(const session_search& s) { return s.draft.empty() ? s.model : s.draft + "+" + s.model; }
+
 inline bool scores_with_crop(const session_search& s) { return s.model == "crop" || s.model == "hybrid" || s.draft == "crop"; }
 
 /// Are the components of a search's models there?   Errors: unsupported
@@ -67,7 +70,7 @@ inline result<void> check_components(const session_search& s) {
     const std::string& model = s.model;
     const auto absent = [&](const char* component) {
         return error{errc::unsupported,
-                     "model '" + search_name(s) + "' needs the component augur::" + component + ", which this program is built without"};
+                     "model '" + asked_models(s) + "' needs the component augur::" + component + ", which this program is built without"};
     };
     if (model == "none") return {};
     if ((model == "tlp" || !is_model_name(model)) && !has_tlp) return absent("tlp");
@@ -111,7 +114,7 @@ struct session_models_state {
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
         if (auto there = check_components(s); !there) return there;
         if (scores_with_crop(s) && !crop_machine)
-            return error{errc::invalid_argument, "model '" + search_name(s) + "': expected a machine (session_options::machine), none came"};
+            return error{errc::invalid_argument, "model '" + asked_models(s) + "': expected a machine (session_options::machine), none came"};
 #ifdef AUGUR_HAS_TLP
         if (s.model == "tlp") initial.reset();
         if (!is_model_name(s.model) && !(initial && weights_path == s.model)) {
