@@ -109,7 +109,8 @@ TEST_CASE("schedule_pool: what is refused is counted by its reason") {
     CHECK(pool.adapt(space, class_levels(), "cpu").count(refusal::other_class) == 6);
     pool.add({"k", class_levels().set(class_level::operations, "relu6").set(class_level::structure, "e"), "cpu", pool.schedules()[0].words, 1});
     const auto like = class_levels().set(class_level::operations, "relu").set(class_level::structure, "e"); // other operations, one structure
-    const auto by_structure = pool.adapt(space, like, "cpu");
+    CHECK(pool.adapt(space, like, "cpu").points.empty());
+    const auto by_structure = pool.adapt(space, like, "cpu", {class_level::structure, false, false});
     REQUIRE(by_structure.points.size() == 1);
     CHECK(by_structure.points[0].level == class_level::structure);
     CHECK(pool.adapt(space, like, "cpu", {class_level::dag, false, false}).points.empty());

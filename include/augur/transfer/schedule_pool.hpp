@@ -38,7 +38,7 @@ struct pooled_schedule {
 
 /// Why a schedule of the pool is no candidate for a kernel.
 enum class refusal : std::uint8_t {
-    other_class,        ///< the kernels agree neither at the level that is asked for nor at a finer one
+    other_class,        ///< the kernels do not agree at the level that is asked for
     other_target,       ///< measured on another machine
     same_workload,      ///< the kernel's own schedule: that is reuse, not transfer
     no_common_decision, ///< none of its decisions is one of the kernel's
@@ -50,7 +50,7 @@ inline constexpr std::array<std::string_view, 5> refusal_names{"other class", "o
 /// A schedule of the pool as a point of a kernel's space. Its decisions are legal there, whatever the extents.
 struct transferred_point {
     std::size_t source = 0;                      ///< index in the pool
-    class_level level = class_level::operations; ///< the finest level at which the kernels agree
+    class_level level = class_level::operations; ///< at which the kernels must agree; the paper's classes by default
     decision_vector point;
     std::size_t equal = 0;   ///< decisions with the words of the source
     std::size_t changed = 0; ///< decisions with the nearest legal words
@@ -118,7 +118,7 @@ public:
             const auto& source = schedules_[i];
             const class_agreement agreement(source.levels, levels);
             const auto refuse = [&](refusal r) { ++out.refused[static_cast<std::size_t>(r)]; };
-            if (!agreement.finest() || *agreement.finest() < options.level) refuse(refusal::other_class);
+            if (!agreement.at(options.level)) refuse(refusal::other_class);
             else if (!options.other_targets && source.target != target) refuse(refusal::other_target);
             else if (!options.same_workload && agreement.at(class_level::workload)) refuse(refusal::same_workload);
             else {
