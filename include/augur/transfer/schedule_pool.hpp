@@ -50,7 +50,7 @@ inline constexpr std::array<std::string_view, 5> refusal_names{"other class", "o
 /// A schedule of the pool as a point of a kernel's space. Its decisions are legal there, whatever the extents.
 struct transferred_point {
     std::size_t source = 0;                      ///< index in the pool
-    class_level level = class_level::operations; ///< at which the kernels must agree; the paper's classes by default
+    class_level level = class_level::operations; ///< the finest level at which the kernels agree
     decision_vector point;
     std::size_t equal = 0;   ///< decisions with the words of the source
     std::size_t changed = 0; ///< decisions with the nearest legal words
@@ -73,10 +73,9 @@ struct transfer_list {
 
 /// What may be transferred.
 struct transfer_options {
-    class_level level =
-        class_level::operations; ///< the kernels must agree at it or at a finer one: by default the paper's classes, or equal structure
-    bool other_targets = false;  ///< schedules of other machines, too
-    bool same_workload = false;  ///< the kernel's own schedules, too
+    class_level level = class_level::operations; ///< at which the kernels must agree; the paper's classes by default
+    bool other_targets = false;                  ///< schedules of other machines, too
+    bool same_workload = false;                  ///< the kernel's own schedules, too
 };
 
 /// Tuned schedules, each in words, which any space of the same kind of decisions can read.

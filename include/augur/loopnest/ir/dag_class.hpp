@@ -6,6 +6,7 @@
 /// The kernel class of a compute DAG at every level but the workload, equal for a DAG of the embedded compiler and one that TVM printed.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -64,7 +65,9 @@ private:
 
     static std::string head(const expr_node& n) {
         std::string out = "o" + std::to_string(static_cast<int>(n.op));
-        if (n.op == expr_op::constant) augur::append_number(out += ":", n.value);
+        if (n.op != expr_op::constant) return out;
+        if (std::isfinite(n.value)) augur::append_number(out += ":", n.value);
+        else out += std::isnan(n.value) ? ":nan" : n.value > 0 ? ":inf" : ":-inf";
         return out;
     }
     static std::string in_brackets(const std::vector<std::string>& parts) {
