@@ -145,7 +145,7 @@ template <bulk_executor E>
 template <class Scorer>
 void basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, detail::transfer_account& account,
                                      std::vector<decision_vector>& points) const {
-    if (models_->pool.schedules().empty()) return;
+    if (models_->pool.schedules().empty()) return account.add({}, {});
     const auto found = models_->pool.adapt(here.spaces[k], here.tasks[k].class_levels(), to_text(report_.made_with.machine));
     auto chosen = transfer::choose_transfers(found.points, scorer, report_.options.transfers);
     if (!chosen) return;
@@ -179,6 +179,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         choose_result(out);
         return out;
     }
+    out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
     if (settings.model == "none") {
         std::vector<initial_points<random_search>> strategies;
         detail::transfer_account transfers;
@@ -195,7 +196,6 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         tuner t(here.tasks, here.spaces, strategies, options);
         run(t, here.kernels, out, logged, hooks);
     } else {
-        out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
         search_by_model(here, settings, options, out, logged, hooks);
     }
     choose_result(out);
