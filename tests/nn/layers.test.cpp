@@ -37,14 +37,6 @@ std::vector<double> decode(const std::string& text) {
     return out;
 }
 
-struct input { // an input as if it were a parameter
-    M x;
-    template <class F, class... L>
-    static void visit(F&& f, L&... layers) {
-        f("x", layers.x...);
-    }
-};
-
 template <class S>
 void check_mha(double tolerance) {
     const auto j = vectors::load("mha_d64_h8_b3_s5.json");
@@ -168,12 +160,12 @@ TEST_CASE("residual block: backward agrees with central differences") {
     auto grad = nn::residual<double>::zeros(5);
     layer.backward(x, hidden, c, scratch, dx, grad);
     CHECK(vectors::gradient_error(layer, grad, loss) < 1e-8);
-    input in{x};
+    vectors::input in{x};
     const auto by_input = [&] {
         layer.forward(in.x, hidden, y);
         return (c.array() * y.array()).sum();
     };
-    CHECK(vectors::gradient_error(in, input{dx}, by_input) < 1e-8);
+    CHECK(vectors::gradient_error(in, vectors::input{dx}, by_input) < 1e-8);
 }
 
 TEST_CASE("attention: PyTorch's numbers, plain and with a mask") {

@@ -47,6 +47,15 @@ inline matrix random_matrix(augur::nn::index rows, augur::nn::index cols, std::u
     return m;
 }
 
+/// An input as if it were a parameter, for `gradient_error`.
+struct input {
+    matrix x;
+    template <class F, class... L>
+    static void visit(F&& f, L&... layers) {
+        f("x", layers.x...);
+    }
+};
+
 /// The largest difference, relative to the largest reference value (or 1e-3 if all are smaller).
 template <class A, class B>
 double distance(const A& got, const B& expected) {

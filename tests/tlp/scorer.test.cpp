@@ -190,7 +190,7 @@ TEST_CASE("tlp online: records that teach nothing leave no knowledge") {
 }
 
 namespace {
-struct foreign { // a language that Ansor's schema has no word of
+struct untaught { // a language that Ansor's schema has no word of
     std::int64_t tile = 1;
     double share = 0.5;
     void visit(auto& k) const {
@@ -206,12 +206,12 @@ TEST_CASE("tlp_features: a number that no float holds is told as that, not as an
     schema.kinds[0] = "tile";
     std::vector<float> rows(schema.rows * schema.columns);
     const auto told = [&](double share) {
-        const auto done = augur::tlp::extract_features(foreign{1, share}, schema, std::span<float>(rows));
+        const auto done = augur::tlp::extract_features(untaught{1, share}, schema, std::span<float>(rows));
         REQUIRE(!done);
         CHECK(done.error().code == augur::errc::invalid_argument);
         return done.error().detail;
     };
-    CHECK(augur::tlp::extract_features(foreign{}, schema, std::span<float>(rows)));
+    CHECK(augur::tlp::extract_features(untaught{}, schema, std::span<float>(rows)));
     CHECK(told(std::numeric_limits<double>::quiet_NaN()) == "step 0: expected a number that is finite in float, got NaN");
     CHECK(told(-std::numeric_limits<double>::infinity()) == "step 0: expected a number that is finite in float, got an infinity");
     CHECK(told(1e300) == "step 0: expected a number that is finite in float, got 1e+300");
@@ -219,38 +219,38 @@ TEST_CASE("tlp_features: a number that no float holds is told as that, not as an
 
 TEST_CASE("tlp online: a schema without a word of the language, and a training that diverges, are told; the scores stay") {
     augur::serial_executor serial;
-    std::vector<foreign> schedules(64);
+    std::vector<untaught> schedules(64);
     measured data(64);
-    std::vector<augur::observation<foreign, kernel>> records;
+    std::vector<augur::observation<untaught, kernel>> records;
     for (std::size_t i = 0; i < 64; ++i) {
         schedules[i].tile = static_cast<std::int64_t>(i);
         records.push_back({&data.kernels[0], &schedules[i], &data.outcomes[i]});
     }
-    augur::tlp::online_model<foreign, kernel, augur::serial_executor> deaf(serial);
-    const auto unknown = deaf.update(std::span<const augur::observation<foreign, kernel>>(records));
+    augur::tlp::online_model<untaught, kernel, augur::serial_executor> deaf(serial);
+    const auto unknown = deaf.update(std::span<const augur::observation<untaught, kernel>>(records));
     REQUIRE(!unknown);
     CHECK(unknown.error().code == augur::errc::not_found);
     CHECK(unknown.error().detail ==
           "tlp online: expected primitives that the schema 'ansor' has, got none in 64 schedules; `tlp_schema::learn` makes a "
           "schema of your language");
     augur::tlp::online_options options;
-    options.schema = *augur::tlp::schema::learn(std::span<const foreign>(schedules), {});
-    augur::tlp::online_model<foreign, kernel, augur::serial_executor> hears(serial, options);
-    CHECK(hears.update(std::span<const augur::observation<foreign, kernel>>(records)));
+    options.schema = *augur::tlp::schema::learn(std::span<const untaught>(schedules), {});
+    augur::tlp::online_model<untaught, kernel, augur::serial_executor> hears(serial, options);
+    CHECK(hears.update(std::span<const augur::observation<untaught, kernel>>(records)));
     CHECK(hears.model() != nullptr);
 
     // a number that no float holds: such a schedule teaches nothing and has no score, the others are learned from
     for (const double strange : {1e39, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         schedules[5].share = strange;
-        augur::tlp::online_model<foreign, kernel, augur::serial_executor> learns(serial, options);
-        REQUIRE(learns.update(std::span<const augur::observation<foreign, kernel>>(records)));
+        augur::tlp::online_model<untaught, kernel, augur::serial_executor> learns(serial, options);
+        REQUIRE(learns.update(std::span<const augur::observation<untaught, kernel>>(records)));
         REQUIRE(learns.model() != nullptr);
         const auto frozen = augur::tlp::freeze(*learns.model());
         REQUIRE(frozen);
         auto fast = frozen->scorer(serial);
         std::vector<float> slow_scores(64), scores(64);
-        REQUIRE(learns.score(data.kernels[0], std::span<const foreign>(schedules), std::span<float>(slow_scores)));
-        REQUIRE(fast.score(data.kernels[0], std::span<const foreign>(schedules), std::span<float>(scores)));
+        REQUIRE(learns.score(data.kernels[0], std::span<const untaught>(schedules), std::span<float>(slow_scores)));
+        REQUIRE(fast.score(data.kernels[0], std::span<const untaught>(schedules), std::span<float>(scores)));
         for (std::size_t i = 0; i < 64; ++i) {
             CHECK(std::isfinite(slow_scores[i]) == (i != 5));
             CHECK(std::isfinite(scores[i]) == (i != 5));

@@ -11,7 +11,7 @@ namespace nn = augur::nn;
 
 namespace {
 template <class S>
-void check_reference(double tolerance) {
+void check_layer_norm_reference(double tolerance) {
     const auto j = vectors::load("layer_norm.json");
     const nn::matrix<S> x = vectors::to_matrix(j["x"], 4, 6).cast<S>(), dy = vectors::to_matrix(j["cotangent"], 4, 6).cast<S>();
     for (const auto& c : j["cases"]) {
@@ -37,8 +37,8 @@ void check_reference(double tolerance) {
 } // namespace
 
 TEST_CASE("layer norm: PyTorch's numbers, forward and backward; a constant row") {
-    check_reference<double>(1e-12);
-    check_reference<float>(1e-5);
+    check_layer_norm_reference<double>(1e-12);
+    check_layer_norm_reference<float>(1e-5);
 }
 
 TEST_CASE("layer norm of duals: the tangent of the input is the derivative by it") {

@@ -52,7 +52,7 @@ struct unrolled {
 };
 
 template <class S>
-void check_reference(double tolerance) {
+void check_lstm_reference(double tolerance) {
     const auto file = vectors::load("lstm_unidirectional.json");
     for (const auto& j : file["cases"]) {
         const auto layers = j["layers"].get<std::size_t>();
@@ -107,8 +107,8 @@ void check_reference(double tolerance) {
 } // namespace
 
 TEST_CASE("lstm: PyTorch's numbers, one and two layers, forward and backward") {
-    check_reference<double>(1e-12);
-    check_reference<float>(1e-5);
+    check_lstm_reference<double>(1e-12);
+    check_lstm_reference<float>(1e-5);
 }
 
 TEST_CASE("lstm: backward agrees with central differences and with duals") {

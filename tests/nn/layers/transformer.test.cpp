@@ -71,14 +71,6 @@ M reference(const nn::transformer_layer<double, F>& l, const M& x, bool causal) 
     return normalised(l.norm_2, a + affine(a));
 }
 
-struct input { // an input as if it were a parameter
-    M x;
-    template <class F, class... L>
-    static void visit(F&& f, L&... layers) {
-        f("x", layers.x...);
-    }
-};
-
 const std::array<nn::index, 4> begin{0, 4, 4, 7}; // three sequences, one of them empty
 
 template <class F>
@@ -87,7 +79,7 @@ void check_layer(nn::norm_place place, bool causal) {
     CAPTURE(static_cast<int>(place));
     auto layer = random_layer<F>(place);
     const nn::sequences which{begin, {}, causal};
-    input in{vectors::random_matrix(7, 6, 1)};
+    vectors::input in{vectors::random_matrix(7, 6, 1)};
     const M c = vectors::random_matrix(7, 6, 2);
     nn::transformer_activation<double> kept;
     M y(7, 6), dx(7, 6);
@@ -102,7 +94,7 @@ void check_layer(nn::norm_place place, bool causal) {
     nn::transformer_layer<double, F>::visit([](auto&&, auto& p) { p.setZero(); }, grad);
     layer.backward(in.x, which, kept, c, dx, grad);
     CHECK(vectors::gradient_error(layer, grad, loss) < 1e-7);
-    CHECK(vectors::gradient_error(in, input{dx}, loss) < 1e-7);
+    CHECK(vectors::gradient_error(in, vectors::input{dx}, loss) < 1e-7);
 }
 
 } // namespace
