@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How fast the schedules of one kernel are adapted to another of its class, beside replaying their steps there, and how fast classes are compared. One
-// thread; items are schedules, or pairs of kernels.
+// How fast the schedules of one kernel are adapted to another of its class, as they are or by words, beside a replay of each, and how fast classes are
+// compared. One thread; items are schedules, or pairs of kernels.
 #include <augur/transfer/schedule_pool.hpp>
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 #include <benchmark/benchmark.h>
 
 #include <augur/loopnest/ir/dag_class.hpp>
-#include <augur/loopnest/lower/bounds.hpp>
+#include <augur/loopnest/lower/replay.hpp>
+#include <augur/loopnest/lower/replay_cache.hpp>
 #include <augur/loopnest/schedule/space.hpp>
-#include <augur/loopnest/schedule/state.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/workload/class_levels.hpp>
 
@@ -30,14 +30,14 @@ struct transfers {
     loopnest::ansor_space source = space_of(small), target = space_of(large);
     class_levels levels = loopnest::class_levels_of(*large);
     transfer::schedule_pool pool;
-    std::vector<step_list> steps; ///< of the first schedules
+    std::vector<step_list> steps;
 
     explicit transfers(std::size_t n) {
         random_engine rng(1);
         for (std::size_t i = 0; i < n; ++i) {
             const auto point = sample_path(source, rng).values;
-            (void)static_cast<bool>(pool.add("conv2d", loopnest::class_levels_of(*small), "", source, point, 1));
-            if (steps.size() < 1024) steps.push_back(*source.realise(point));
+            if (i < 1000) (void)static_cast<bool>(pool.add("conv2d", loopnest::class_levels_of(*small), "", source, point, 1));
+            steps.push_back(*source.realise(point));
         }
     }
     static loopnest::ansor_space space_of(const loopnest::testing_dags::dag_ptr& dag) {
@@ -47,7 +47,24 @@ struct transfers {
     }
 };
 
+/// By `replay_cache`, which checks each structure once.
 void adapt(benchmark::State& state) {
+    const transfers t(static_cast<std::size_t>(state.range(0)));
+    std::size_t structures = 0;
+    for (auto _ : state) {
+        loopnest::replay_cache cache(t.large);
+        for (const auto& list : t.steps) {
+            auto verdict = cache.check(list);
+            benchmark::DoNotOptimize(verdict);
+        }
+        structures = cache.structures();
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+    state.counters["structures"] = static_cast<double>(structures);
+}
+
+/// Each decision takes the nearest legal words.
+void adapt_words(benchmark::State& state) {
     const transfers t(static_cast<std::size_t>(state.range(0)));
     for (auto _ : state) {
         auto found = t.pool.adapt(t.target, t.levels, "");
@@ -56,14 +73,13 @@ void adapt(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// The steps as they are, with the bounds of all loops: what TVM does with a schedule of another kernel.
+/// What TVM does with a schedule of another kernel.
 void replay(benchmark::State& state) {
     const transfers t(1024);
     std::size_t i = 0;
     for (auto _ : state) {
-        loopnest::loop_state s(t.large);
-        bool good = s.apply(t.steps[i++ % t.steps.size()]).has_value() && loopnest::infer_bounds(s).has_value();
-        benchmark::DoNotOptimize(good);
+        auto replayed = loopnest::replay(t.large, t.steps[i++ % t.steps.size()]);
+        benchmark::DoNotOptimize(replayed);
     }
     state.SetItemsProcessed(state.iterations());
 }
@@ -85,6 +101,7 @@ void match(benchmark::State& state, bool names) {
 }
 
 BENCHMARK(adapt)->Name("transfer/adapt")->Arg(100'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(adapt_words)->Name("transfer/adapt/words")->Arg(1000)->Unit(benchmark::kMillisecond);
 BENCHMARK(replay)->Name("transfer/adapt/replay");
 BENCHMARK_CAPTURE(match, levels, false)->Name("transfer/match");
 BENCHMARK_CAPTURE(match, names, true)->Name("transfer/match/names");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/lower/replay.hpp>
+#include <augur/loopnest/lower/replay_cache.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -132,6 +133,79 @@ TEST_CASE("replay: a schedule on its own kernel is exact, on another shape of it
     CHECK(replay(dense, *list).fault);
 }
 
+TEST_CASE("replay cache: what replay says, of every schedule on every kernel, whatever the lengths") {
+    const std::vector<testing_dags::dag_ptr> dags{testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1),
+                                                  testing_dags::conv2d_nhwc_bias_relu(28, 20, 24, 96, 3, 1, 1),
+                                                  testing_dags::conv2d_nhwc_bias_relu(7, 7, 1, 1, 1, 1, 0),
+                                                  testing_dags::matmul(64, 48, 512),
+                                                  testing_dags::matmul(2, 2, 4096),
+                                                  testing_dags::softmax({16}, 128)};
+    std::vector<replay_cache> caches;
+    for (const auto& dag : dags) caches.emplace_back(dag);
+    random_engine rng(3);
+    std::size_t faults = 0, inexact = 0, factored = 0, checked = 0;
+    const auto compare = [&](const step_list& list) {
+        for (std::size_t d = 0; d < dags.size(); ++d) {
+            const replay_verdict expected = replay(dags[d], list), got = caches[d].check(list);
+            if (expected == got) continue;
+            FAIL_CHECK("kernel " << d << ": expected " << (expected.fault ? to_string(*expected.fault) : "none") << ", " << expected.padded_ratio
+                                 << "; got " << (got.fault ? to_string(*got.fault) : "none") << ", " << got.padded_ratio << "; " << to_json(list));
+        }
+    };
+    for (std::size_t d = 0; d < dags.size(); ++d) {
+        ansor_options options;
+        options.num_cores = 8;
+        const auto space = ansor_space::create(dags[d], options);
+        REQUIRE(space);
+        for (int i = 0; i < 300; ++i) {
+            auto list = *space->realise(sample_path(*space, rng).values);
+            compare(list);
+            for (int change = 0; change < 3; ++change) { // the same structures with other numbers, some of them wrong
+                for (auto& step : list.steps)
+                    if (auto* split = std::get_if<split_step>(&step))
+                        for (auto& l : split->lengths) {
+                            const auto dice = rng.below(40);
+                            if (dice == 0) l = static_cast<std::int64_t>(rng.below(3)) - 1;
+                            else if (dice == 1) l = std::int64_t{1} << rng.below(63);
+                            else if (dice < 20) l = 1 + static_cast<std::int64_t>(rng.below(70));
+                        }
+                compare(list);
+            }
+            const auto own = caches[d].check(list);
+            faults += own.fault ? 1 : 0;
+            inexact += own.inexact ? 1 : 0;
+            factored += std::any_of(list.steps.begin(), list.steps.end(), [](const auto& s) { return std::holds_alternative<rfactor_step>(s); });
+            ++checked;
+        }
+    }
+    CHECK(faults > 0);
+    CHECK(faults < checked);
+    CHECK(inexact > 0);
+    CHECK(factored > 0);
+}
+
+TEST_CASE("replay cache: TVM's steps that the space does not make") {
+    const auto dag = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1);
+    const auto last = std::to_string(dag->ops.size() - 1), conv = std::to_string(dag->ops.size() - 3);
+    replay_cache cache(dag);
+    for (const std::string steps :
+         {"[\"SP\", $L, 3, 48, [2, 4, 2], 1], [\"FSP\", $C, 3, 0, 1]", "[\"SP\", $L, 3, 48, [2, 4, 2], 1], [\"FSP\", $C, 3, 0, 3]",
+          "[\"SP\", $L, 3, 48, [2, 4, 2], 1], [\"FSP\", $C, 3, 0, 4]", "[\"SP\", $L, 3, 48, [2, 4, 2], 0], [\"FSP\", $C, 3, 0, 2]",
+          "[\"SP\", $L, 3, 48, [5, 3], 1], [\"SP\", $L, 2, 14, [4, 2], 1], [\"FFSP\", $C, 3, [0, 1], 1, 1], [\"FFSP\", $C, 1, [0, 1], 0, 0]",
+          "[\"FU\", $L, [0, 1, 2]], [\"SP\", $L, 0, 196, [9, 5], 1]", "[\"CHW\", $C, \"local\"], [\"SP\", $C, 3, 48, [7], 1]",
+          "[\"CHR\", 0, \"shared\", [1]], [\"SP\", 1, 1, 14, [4], 1], [\"CA\", 1, 2, 0], [\"SP\", 1, 1, 14, [4], 1]",
+          "[\"CA\", $C, $L, 2], [\"SP\", $C, 1, 14, [4], 1], [\"CR\", $C], [\"SP\", $C, 5, 32, [5], 1]"}) {
+        std::string text = "[" + steps + "]";
+        for (const auto& [name, number] : {std::pair("$L", last), std::pair("$C", conv)})
+            for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 2, number);
+        CAPTURE(text);
+        auto list = steps_of(text);
+        const replay_verdict expected = replay(dag, list);
+        for (int again = 0; again < 2; ++again) CHECK(cache.check(list) == expected);
+    }
+    CHECK(cache.structures() == 9);
+}
+
 #ifdef AUGUR_HAS_ZLIB
 namespace {
 
@@ -158,7 +232,8 @@ std::map<std::string, logged_kernel> logged_kernels() {
 struct replaying_sink {
     std::map<std::string, logged_kernel>* kernels;
     std::vector<step_list> steps{};
-    std::size_t tasks = 0, records = 0, faults = 0, inexact = 0, other_extents = 0;
+    std::size_t tasks = 0, records = 0, faults = 0, inexact = 0, other_extents = 0, other_verdicts = 0;
+    std::map<std::string, replay_cache> caches{};
 
     std::uint32_t task(const logged_task&) { return static_cast<std::uint32_t>(tasks++); }
     std::uint32_t step(const step_list& one) { return steps.push_back(one), static_cast<std::uint32_t>(steps.size() - 1); }
@@ -168,6 +243,8 @@ struct replaying_sink {
         step_list list;
         for (const auto n : r.steps) list.steps.push_back(steps[n].steps.front());
         const auto replayed = replay(found->second.dag, list);
+        auto& cache = caches.try_emplace(r.task.workload_key, found->second.dag).first->second;
+        other_verdicts += cache.check(list) == replayed ? 0 : 1;
         faults += replayed.fault ? 1 : 0;
         inexact += replayed.inexact ? 1 : 0;
         other_extents += replayed.steps == list ? 0 : 1;
@@ -198,17 +275,22 @@ TEST_CASE("replay: real logs replay on their own kernels as they were recorded, 
         CHECK(sink.faults == 0);
         CHECK(sink.inexact == 0);
         CHECK(sink.other_extents == 0);
+        CHECK(sink.other_verdicts == 0);
         seen += sink.records;
     }
     CHECK(seen == records);
 
     // pairs of kernels: of one DAG, and of other DAGs, of which the structure says whether they can do it
+    std::map<std::string, replay_cache> caches;
+    std::size_t other_verdicts = 0;
     std::size_t of_one_dag = 0, refused_of_one_dag = 0, kept = 0, kept_refused = 0, dropped_accepted = 0;
     for (const auto& [key, from] : kernels)
         for (const auto& list : from.some)
             for (const auto& [other, to] : kernels) {
                 if (key == other || (from.hash != to.hash && from.dag->ops.back().name != to.dag->ops.back().name)) continue;
-                const bool refused = replay(to.dag, list).fault.has_value();
+                const auto replayed = replay(to.dag, list);
+                other_verdicts += caches.try_emplace(other, to.dag).first->second.check(list) == replayed ? 0 : 1;
+                const bool refused = replayed.fault.has_value();
                 if (from.hash == to.hash) {
                     ++of_one_dag;
                     refused_of_one_dag += refused ? 1 : 0;
@@ -224,5 +306,6 @@ TEST_CASE("replay: real logs replay on their own kernels as they were recorded, 
     CHECK(refused_of_one_dag == 0);
     CHECK(kept > 0);
     CHECK(kept_refused == 0);
+    CHECK(other_verdicts == 0);
 }
 #endif

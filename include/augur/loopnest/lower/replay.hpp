@@ -40,16 +40,21 @@ enum class replay_fault : std::uint8_t {
 inline constexpr std::array<std::string_view, 7> replay_fault_names{"stage", "fusion", "annotation", "order", "placement", "bounds", "step"};
 [[nodiscard]] constexpr std::string_view to_string(replay_fault f) noexcept { return replay_fault_names[static_cast<std::size_t>(f)]; }
 
-/// What became of the steps.
-struct replayed_steps {
+/// What a kernel makes of the steps of a schedule.
+struct replay_verdict {
     std::optional<replay_fault> fault;
-    error why;              ///< of the fault; its number of the step counts from 0
-    loop_state state;       ///< without a fault: all steps, and the bounds of all loops
-    step_list steps;        ///< the steps with the extents that the split loops have here; 0: not known, of a stage that is computed in another one
     bool inexact = false;   ///< a split does not divide its loop: iterations beyond the extent are guarded
     bool oversized = false; ///< the lengths of a split are beyond the extent of its loop
     double padded_ratio =
         1; ///< what the lengths of a split cover over the extent, the largest. A loop itself runs no longer than the extent, as in TVM
+    friend bool operator==(const replay_verdict&, const replay_verdict&) = default;
+};
+
+/// What became of the steps.
+struct replayed_steps : replay_verdict {
+    error why;        ///< of the fault; its number of the step counts from 0
+    loop_state state; ///< without a fault: all steps, and the bounds of all loops
+    step_list steps;  ///< the steps with the extents that the split loops have here; 0: not known, of a stage that is computed in another one
 };
 
 namespace detail {

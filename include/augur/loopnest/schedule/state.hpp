@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,18 @@ public:
         for (const auto& s : list.steps)
             if (auto done = apply(s); !done) return done;
         return {};
+    }
+
+    /// N of the pragma `auto_unroll_max_step$N`; nullopt for another text.
+    [[nodiscard]] static std::optional<std::int64_t> unroll_steps(std::string_view text) noexcept {
+        constexpr std::string_view prefix = "auto_unroll_max_step$";
+        if (!text.starts_with(prefix) || text.size() == prefix.size() || text.size() > prefix.size() + 9) return std::nullopt;
+        std::int64_t n = 0;
+        for (const char c : text.substr(prefix.size())) {
+            if (c < '0' || c > '9') return std::nullopt;
+            n = n * 10 + (c - '0');
+        }
+        return n;
     }
 
     /// Sets the extents found by bound inference: one vector per stage, one extent per variable (loopnest/lower/bounds.hpp).
@@ -155,14 +168,9 @@ private:
     result<void> run(const pragma_step& x) {
         if (auto valid = check_iter(x.stage, x.iter); !valid) return valid;
         if (x.text == "debug_skip_region") return {};
-        constexpr std::string_view prefix = "auto_unroll_max_step$";
-        if (!x.text.starts_with(prefix) || x.text.size() == prefix.size() || x.text.size() > prefix.size() + 9) return refused("unknown pragma");
-        std::int64_t n = 0;
-        for (const char c : std::string_view(x.text).substr(prefix.size())) {
-            if (c < '0' || c > '9') return refused("unknown pragma");
-            n = n * 10 + (c - '0');
-        }
-        stages_[at(x.stage)].auto_unroll_max_step = n;
+        const auto steps = unroll_steps(x.text);
+        if (!steps) return refused("unknown pragma");
+        stages_[at(x.stage)].auto_unroll_max_step = *steps;
         return {};
     }
 
