@@ -105,6 +105,40 @@ TEST_CASE("record: a changed byte in either line is found") {
     CHECK(refused(line, comment + " "));
 }
 
+TEST_CASE("record: the origin of a schedule is in the comment of that record alone") {
+    auto r = logs::record(3);
+    const auto without = to_text(r);
+    CHECK(without.find("origin") == std::string::npos);
+    r.origin = "transfer from \"dense\"\n1";
+    const auto [line, comment] = split(to_text(r));
+    auto read = parse_record(line, comment);
+    REQUIRE(read);
+    CHECK(read->origin == r.origin);
+    CHECK(to_text(*read) == to_text(r));
+    const auto [plain_line, plain_comment] = split(without);
+    CHECK(line == plain_line);
+    CHECK(read_record_comment(plain_line, plain_comment, *read)); // leaves nothing of the record before
+    CHECK(read->origin.empty());
+
+    const logs::folder tmp;
+    const std::string path = tmp / "log.jsonl";
+    {
+        auto writer = log_writer::open(path);
+        REQUIRE(writer);
+        REQUIRE(writer->append(logs::record(1)));
+        REQUIRE(writer->append(r));
+    }
+    log_read_options strict;
+    strict.strict = true;
+    auto reader = log_reader::open(path, strict);
+    REQUIRE(reader);
+    record found;
+    REQUIRE(reader->next(found));
+    CHECK(found.origin.empty());
+    REQUIRE(reader->next(found));
+    CHECK(found.origin == r.origin);
+}
+
 TEST_CASE("record: a comment of another version is refused as such, not misread") {
     const auto reseal = [](std::string text) { // as a later version would write it
         std::string sealed = text.substr(0, text.size() - 1 - detail::crc_tail - detail::crc_key.size());

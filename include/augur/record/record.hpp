@@ -39,6 +39,7 @@ struct record {
     measurement measured;
     machine_identity machine;     ///< where it was measured, and with which compiler. Logs of version 0.1 know the compiler alone
     std::string flags;            ///< compiler flags
+    std::string origin;           ///< where the schedule comes from, in words, if it was not searched here; mostly empty
     std::int64_t sequence = 0;    ///< position in the log, from 0; set by the writer
     std::string version = "v0.6"; ///< TVM log version
     bool foreign = false;         ///< read without an augur comment: of `measured` only TVM's fields are known, and seconds have six digits
@@ -118,16 +119,17 @@ namespace detail {
 enum class comment_form : std::uint8_t {
     compiler, ///< written by version 0.1: of the machine only the compiler
     machine,
+    origin, ///< of a record that has one
 };
 
 /// Calls f(name, value) for each field of the comment in file order, until f returns false. Reader, writer and schema hash share this list.
 template <class Record, class F>
 constexpr bool comment_fields(Record& r, F&& f, comment_form form = comment_form::machine) {
-    return f("sequence", r.sequence) && (form == comment_form::machine ? f("machine", r.machine) : f("compiler", r.machine.compiler)) &&
+    return f("sequence", r.sequence) && (form == comment_form::compiler ? f("compiler", r.machine.compiler) : f("machine", r.machine)) &&
            f("flags", r.flags) && f("outcome", r.measured.status) && f("reason", r.measured.reason) && f("seconds", r.measured.seconds) &&
            f("total_seconds", r.measured.total_seconds) && f("compile_cpu_seconds", r.measured.compile_cpu_seconds) &&
            f("run_cpu_seconds", r.measured.run_cpu_seconds) && f("packing_seconds", r.measured.packing_seconds) &&
-           f("max_error", r.measured.max_error) && f("timestamp", r.measured.timestamp);
+           f("max_error", r.measured.max_error) && f("timestamp", r.measured.timestamp) && (form != comment_form::origin || f("origin", r.origin));
 }
 
 inline void append_hex(std::string& out, std::uint64_t value, int digits) {
@@ -231,7 +233,7 @@ inline bool read_comment_head(json_reader& in, std::string_view kind, comment_fo
     if (version != log_version)
         return in.fail(errc::version_mismatch, "version " + std::to_string(version) + ", known is " + std::to_string(log_version));
     if (!member(in, "schema") || !in.read(text)) return false;
-    for (const auto known : {comment_form::machine, comment_form::compiler})
+    for (const auto known : {comment_form::machine, comment_form::origin, comment_form::compiler})
         if (text == log_schema(known)) return form = known, true;
     return in.fail(errc::version_mismatch, "schema " + std::string(text) + ", known is " + log_schema());
 }
@@ -272,9 +274,10 @@ inline bool read_comment_head(json_reader& in, std::string_view kind, comment_fo
     const std::size_t length = text.size();
     text += "\n# ";
     json_writer out(text);
-    detail::begin_comment(out, "record");
+    const auto form = record.origin.empty() ? detail::comment_form::machine : detail::comment_form::origin;
+    detail::begin_comment(out, "record", form);
     out.key("length").value(length);
-    detail::comment_fields(record, detail::comment_writer{out});
+    detail::comment_fields(record, detail::comment_writer{out}, form);
     out.key("spread");
     detail::write_real(out, record.measured.ok() ? record.measured.spread() : 0.0); // for people; computed from the seconds
     detail::seal(text, 0);
@@ -292,6 +295,7 @@ inline bool read_comment_head(json_reader& in, std::string_view kind, comment_fo
     std::string_view key;
     detail::comment_form form{};
     record.machine = {};
+    record.origin.clear();
     const bool good = detail::read_comment_head(in, "record", form) && detail::member(in, "length") && in.read(length) &&
                       detail::comment_fields(record, detail::comment_reader{in}, form) && detail::member(in, "spread") &&
                       detail::read_real(in, spread) && detail::member(in, "crc") && in.skip() && !in.next_member(key) && in.finish();

@@ -62,6 +62,11 @@ public:
 
     template <task Task, loggable_schedule<Task> S>
     result<void> operator()(const Task& t, const S& s, const measurement& m) {
+        return write(t, s, m, {});
+    }
+    /// A trial whose schedule was not searched here; `origin` says in words where it is from.
+    template <task Task, loggable_schedule<Task> S>
+    result<void> write(const Task& t, const S& s, const measurement& m, std::string origin) {
         record r;
         r.task = to_logged(t);
         r.schedule = to_logged(s);
@@ -74,6 +79,7 @@ public:
         r.measured = m;
         r.machine = made_with_.machine;
         r.flags = made_with_.flags;
+        r.origin = std::move(origin);
         if (auto written = to_->append(std::move(r)); !written) return written.error();
         return {};
     }
