@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How fast the schedules of one kernel are adapted to another of its class, as they are or by words, beside a replay of each, and how fast classes are
-// compared. One thread; items are schedules, or pairs of kernels.
+// How fast the schedules of one kernel are adapted to another of its class, as they are or by words, beside a replay of each, how fast classes are
+// compared, and how fast the nearest records of a kernel are found. One thread; items are schedules, pairs of kernels, or kernels.
 #include <augur/transfer/schedule_pool.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@
 #include <augur/loopnest/lower/replay_cache.hpp>
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/space/walk.hpp>
+#include <augur/transfer/record_index.hpp>
+#include <augur/transfer/workload_distance.hpp>
 #include <augur/workload/class_levels.hpp>
 
 #include "../tests/loopnest/dags.hpp"
@@ -100,9 +104,68 @@ void match(benchmark::State& state, bool names) {
     state.SetItemsProcessed(state.iterations());
 }
 
+/// A million records of 2000 kernels in 50 classes, each class of four DAGs.
+struct records {
+    static constexpr std::size_t count = 1'000'000;
+    std::vector<class_levels> levels;
+    std::vector<transfer::workload_arguments> arguments;
+    std::vector<std::uint32_t> kernel_of;
+    std::vector<double> latency;
+    transfer::record_index index;
+
+    records() {
+        random_engine rng(1);
+        for (int k = 0; k < 2000; ++k) {
+            const auto operations = "conv2d add relu of class " + std::to_string(rng.below(50)), dag = operations + std::to_string(rng.below(4));
+            transfer::workload_arguments a;
+            a.dag = dag;
+            std::string text = dag;
+            for (int i = 0; i < 8; ++i) {
+                a.arguments.push_back({std::int64_t{1} << rng.below(5), {}});
+                text += "," + std::to_string(a.arguments.back().number);
+            }
+            arguments.push_back(std::move(a));
+            levels.push_back(class_levels().set(class_level::operations, operations).set(class_level::dag, dag).set(class_level::workload, text));
+            index.add_kernel(levels.back(), arguments.back());
+        }
+        for (std::size_t r = 0; r < count; ++r) {
+            kernel_of.push_back(static_cast<std::uint32_t>(rng.below(levels.size())));
+            latency.push_back(1 + static_cast<double>(rng.below(1000)));
+            index.add_record(kernel_of.back(), r, latency.back());
+        }
+    }
+};
+
+/// The 16 nearest records of a kernel, by the index, or by a look at all of them.
+void nearest(benchmark::State& state, bool scan) {
+    const records r;
+    std::size_t target = 0;
+    for (auto _ : state) {
+        target = (target + 1) % r.levels.size();
+        std::vector<transfer::near_record> out;
+        if (scan) {
+            for (std::size_t i = 0; i < records::count; ++i) {
+                const auto k = r.kernel_of[i];
+                const class_agreement agreement(r.levels[k], r.levels[target]);
+                if (!agreement.at(class_level::operations) || agreement.at(class_level::workload)) continue;
+                const transfer::near_record one{i, k, *agreement.finest(), workload_distance(r.arguments[target], r.arguments[k]), r.latency[i]};
+                if (out.size() == 16 && !(one < out.back())) continue;
+                out.insert(std::upper_bound(out.begin(), out.end(), one), one);
+                if (out.size() > 16) out.pop_back();
+            }
+        } else {
+            out = r.index.nearest(r.levels[target], r.arguments[target], 16);
+        }
+        benchmark::DoNotOptimize(out);
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
 BENCHMARK(adapt)->Name("transfer/adapt")->Arg(100'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(adapt_words)->Name("transfer/adapt/words")->Arg(1000)->Unit(benchmark::kMillisecond);
 BENCHMARK(replay)->Name("transfer/adapt/replay");
+BENCHMARK_CAPTURE(nearest, index, false)->Name("transfer/nearest16");
+BENCHMARK_CAPTURE(nearest, scan, true)->Name("transfer/scan");
 BENCHMARK_CAPTURE(match, levels, false)->Name("transfer/match");
 BENCHMARK_CAPTURE(match, names, true)->Name("transfer/match/names");
 

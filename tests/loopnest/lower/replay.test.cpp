@@ -184,6 +184,16 @@ TEST_CASE("replay cache: what replay says, of every schedule on every kernel, wh
     CHECK(factored > 0);
 }
 
+TEST_CASE("replay cache: the example") {
+    const auto dag = copy_of(64);
+    const std::vector<step_list> schedules{steps_of(R"([["SP", 1, 0, 64, [8], 1]])"), steps_of(R"([["SP", 2, 0, 64, [8], 1]])"),
+                                           steps_of(R"([["SP", 1, 0, 64, [4], 1]])")};
+    std::vector<step_list> usable;
+#include <snippets/loopnest/lower/replay_cache.hpp.1.inc>
+    CHECK(usable == std::vector<step_list>{schedules[0], schedules[2]});
+    CHECK(cache.structures() == 2);
+}
+
 TEST_CASE("replay cache: TVM's steps that the space does not make") {
     const auto dag = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1);
     const auto last = std::to_string(dag->ops.size() - 1), conv = std::to_string(dag->ops.size() - 3);
