@@ -63,7 +63,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
             return {};
         },
         true);
-    flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.transfers, 1, 1000);
+    flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",

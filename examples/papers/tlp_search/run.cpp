@@ -209,7 +209,8 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     if (row.guide == search_guide::learned) return guided(model);
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
     augur::loopnest::nest_row row_of(augur::loopnest::nest_target::make(s.host(), s.report().threads));
-    auto known = augur::read_known(plan.folder + "/collect.jsonl", s.host().hardware(s.report().threads), s.made_with(), row_of);
+    augur::task_normalised_samples samples(row_of.columns());
+    const auto known = augur::read_known(plan.folder + "/collect.jsonl", s.host().hardware(s.report().threads), s.made_with(), row_of, samples);
     if (!known) return known.error();
     const auto advised = [&](auto& trees) -> augur::result<bool> {
         for (std::size_t k = 0; k < s.tasks().size(); ++k)
@@ -223,11 +224,11 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
         augur::task_normalised_online_options learning;
         learning.trees = tree_options;
         using online_model = augur::task_normalised_model<schedule, task, augur::loopnest::nest_row, augur::tree_training::online>;
-        auto trees = online_model::create(std::move(known->samples), row_of, model, learning);
+        auto trees = online_model::create(std::move(samples), row_of, model, learning);
         if (!trees) return trees.error();
         return advised(*trees);
     }
-    auto members = augur::task_normalised_trees::train_members(known->samples, tree_options, 5);
+    auto members = augur::task_normalised_trees::train_members(samples, tree_options, 5);
     if (!members) return members.error();
     augur::task_normalised_model<schedule, task, augur::loopnest::nest_row> trees(*std::move(members), row_of, model);
     return advised(trees);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,9 +38,8 @@
 
 namespace augur::inline v0 {
 
-/// The records of a log as samples for training.
+/// What was read of a log.
 struct known_candidates {
-    task_normalised_samples samples; ///< label: the least latency of the kernel's records over the record's; 0 for a failed one
     std::size_t kernels = 0;
     std::size_t records = 0;
     std::size_t passed_over = 0;     ///< records of workloads that are no kernels of `loopnest`, of other targets, compilers or flags
@@ -48,13 +48,17 @@ struct known_candidates {
     std::string first_bad;           ///< the first damaged line; empty: none
 };
 
-/// Reads the records of a log, for example of `tune --collect`, as samples.
+/// Adds the records of a log, for example of `tune --collect`, to samples for training. A sample's label is the least latency of the kernel's records over
+/// the record's; 0 for a failed one.
+///
+/// @param without  kernels whose records are not read
 /// Errors  those of the log; not_found if no record is of this hardware, ISA level, machine, compiler and flags
 [[nodiscard]] inline result<known_candidates> read_known(const std::string& log, const hardware_params& hardware, const toolchain& made_with,
-                                                         loopnest::nest_row row_of, isa_level level = isa_level::native) {
+                                                         loopnest::nest_row row_of, task_normalised_samples& samples,
+                                                         isa_level level = isa_level::native, std::span<const loopnest::kernel_task> without = {}) {
     const auto tasks = detail::tasks_in_log(log, hardware, level);
     if (!tasks) return tasks.error();
-    known_candidates out{task_normalised_samples(row_of.columns()), 0, 0, 0, 0, {}, {}};
+    known_candidates out;
     log_read_options options;
     options.on_bad_line = [&](const bad_line& b) {
         if (out.first_bad.empty()) out.first_bad = b.text();
@@ -67,6 +71,7 @@ struct known_candidates {
         out.other_machine += other.trials.size();
     }
     for (const auto& t : *tasks) {
+        if (std::any_of(without.begin(), without.end(), [&](const auto& w) { return w.workload() == t.workload(); })) continue;
         std::vector<float> rows, row(row_of.columns()), labels;
         std::vector<double> latencies;
         const auto id = task_identity(t);
@@ -81,7 +86,7 @@ struct known_candidates {
         const double least = *std::min_element(latencies.begin(), latencies.end());
         for (const double l : latencies) labels.push_back(speed_label(least, l));
         const auto normaliser = task_normaliser::fit(rows, row_of.columns());
-        if (auto added = out.samples.add(normaliser, std::move(rows), labels); !added) return added.error();
+        if (auto added = samples.add(normaliser, std::move(rows), labels); !added) return added.error();
     }
     if (out.records == 0)
         return error{errc::not_found,

@@ -28,7 +28,7 @@ namespace augur::inline v0 {
 /// | `crop`   | Crop's prediction from the loops; learns nothing; needs `session_options::machine`               | crop               |
 /// | `trees`  | boosted trees on features of the loops that learn from what is measured                          | xgboost            |
 /// | `hybrid` | Crop's prediction, corrected by such trees; needs `session_options::machine`                     | crop, xgboost      |
-/// | `nest`   | such trees, pre-trained on the records of other kernels; needs `session_options::known`          | xgboost            |
+/// | `nest`   | such trees, pre-trained on the records of other kernels; needs `known` or `transfer_from`        | xgboost            |
 inline constexpr std::array<std::string_view, 6> session_models{"none", "tlp", "crop", "trees", "hybrid", "nest"};
 
 /// One search over all kernels of a session.
@@ -39,6 +39,7 @@ struct session_search {
     std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
     bool even = false;       ///< the same number of trials for every kernel; else where they reduce the time of the network most
     std::uint64_t seed = 1;
+    std::size_t transfers = 3;  ///< schedules of `transfer_from` that a kernel begins with, at most: those that the draft or the model ranks highest
     std::size_t population = 0; ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
 
     /// The round that is used: `round` or its default, at most `trials`.
@@ -61,9 +62,9 @@ struct session_options {
     bool resume = false;                    ///< continue with the records of `log`; without it a log that has records is refused
     bool take_over = true;                  ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
     std::string machine;                    ///< that Crop predicts: a machine file or the name of a preset
-    std::string known;                      ///< log of other kernels on this machine, for the model `nest`
+    std::string known;                      ///< log of other kernels on this machine, for the model `nest`; empty: those of `transfer_from`
     std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
-    std::size_t transfers = 3; ///< of a kernel at most: those that the draft or the model ranks highest, or else of the kernels most alike
+    std::size_t transfer_best = 1;          ///< schedules of each kernel of these logs that may be transferred, its best ones
 };
 
 /// What a session does at the moment.

@@ -25,8 +25,10 @@
 #include <augur/session/options.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/target/machine_identity.hpp>
+#include <augur/transfer/schedule_pool.hpp>
 #include <augur/tune/summary.hpp>
 #include <augur/tune/trial_log.hpp>
+#include <augur/workload/class_levels.hpp>
 #include <augur/workload/kernel.hpp>
 
 namespace augur::inline v0 {
@@ -114,6 +116,28 @@ struct scheduled_latency {
     step_list schedule;
 };
 
+/// A schedule of another kernel that was proposed for a kernel.
+struct transferred_schedule {
+    std::string source;                              ///< the workload of the kernel that it is of
+    class_level level{};                             ///< the finest level at which the kernels agree
+    std::size_t equal = 0, changed = 0, unnamed = 0; ///< see `transfer::transferred_point`
+    double latency = 0;                              ///< in seconds; infinity: it failed; 0: not measured
+    step_list schedule;
+
+    /// In words, for a log and for tables.
+    [[nodiscard]] std::string text() const {
+        return "transfer from " + source + ", same " + std::string(to_string(level)) + ", " + std::to_string(equal) + " decisions equal, " +
+               std::to_string(changed) + " changed, " + std::to_string(unnamed) + " of its own";
+    }
+};
+
+/// What the logs of other kernels have for a kernel.
+struct kernel_transfers {
+    std::vector<transferred_schedule> proposed;                        ///< the first one was measured first
+    std::size_t adapted = 0;                                           ///< different schedules, of which those were chosen
+    std::array<std::size_t, transfer::refusal_names.size()> refused{}; ///< schedules of the pool, by `transfer::refusal`
+};
+
 /// One search over all kernels. A vector with one element per kernel has the order of the session's kernels.
 struct search_report {
     static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -124,6 +148,7 @@ struct search_report {
     std::vector<double> best_latency;                      ///< per kernel: of its trials, as recorded; infinity if all failed
     std::vector<double> checked_latency;                   ///< per kernel: of the best finalist, measured again at the end; 0: not measured
     std::vector<scheduled_latency> result;                 ///< per kernel: the better of what the search found and the untuned schedule
+    std::vector<kernel_transfers> transfers;               ///< per kernel; empty without `session_options::transfer_from`
     outcome_counts counts{};
     std::array<std::string, outcome_kinds> first_reason; ///< per outcome: kernel and reason of the first trial
     std::optional<tuning_summary> summary;               ///< none if the search ended by an error

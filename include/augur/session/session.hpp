@@ -37,7 +37,6 @@ class task_runner;
 
 namespace detail {
 struct session_models_state;
-struct transfer_account;
 } // namespace detail
 
 /// Tunes kernels or a network for the machine it runs on, with the embedded compiler (`loopnest/`).
@@ -99,6 +98,11 @@ public:
     /// @param logged  continue with the trials of the open log and write to it; at most one logged search per `open_log`
     [[nodiscard]] search_report search(const std::string& name, const session_search& settings, bool logged, const session_hooks& hooks = {});
 
+    /// The trials of a log, as if a search had made them now, to compare others with it. Records that are not of this machine, compiler and flags, or of
+    /// other kernels, are passed over.
+    /// Errors  those of `log_reader`
+    [[nodiscard]] result<search_report> recorded(const std::string& name, const std::string& log) const;
+
     /// Measures the finalists of the searches and the untuned schedule again, longer, and all those of a kernel next to each other. Sets
     /// `checked_latency` and `result` of the searches, and the `untuned` latency of the kernels.
     void measure_best(std::span<search_report> searches, const session_hooks& hooks = {});
@@ -153,7 +157,7 @@ private:
     void search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out, bool logged,
                          const session_hooks& hooks);
     template <class Scorer>
-    void add_transfers(const searched& here, std::size_t k, Scorer& scorer, detail::transfer_account& account,
+    void add_transfers(const searched& here, std::size_t k, Scorer& scorer, std::size_t count, search_report& out,
                        std::vector<decision_vector>& points) const;
     void find_limit(std::size_t kernel);
     void choose_result(search_report& s) const;

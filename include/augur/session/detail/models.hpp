@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/ir/task.hpp>
 #include <augur/session/detail/transfer_pool.hpp>
 #include <augur/session/options.hpp>
 #include <augur/target/find_machine.hpp>
@@ -102,7 +104,7 @@ struct session_models_state {
             out.crop_machine.emplace(*std::move(m));
         }
         if (auto ready = out.load(o.search); !ready) return ready.error();
-        if (o.search.model == "nest" && o.known.empty()) return no_known();
+        if (o.search.model == "nest" && o.known.empty() && o.transfer_from.empty()) return no_known();
         return out;
     }
 
@@ -131,22 +133,30 @@ struct session_models_state {
         return {};
     }
 
-    /// Reads the records of other kernels, for the model `nest`.
-    result<void> load_known([[maybe_unused]] const session_options& o, [[maybe_unused]] const hardware_params& hardware,
-                            [[maybe_unused]] const toolchain& made_with, [[maybe_unused]] const machine& host, [[maybe_unused]] int threads) {
+    /// Reads the records of other kernels, for the model `nest`; from the logs of a transfer none of the session's own kernels.
+    result<void> load_known([[maybe_unused]] const session_options& o, [[maybe_unused]] std::span<const loopnest::kernel_task> own,
+                            [[maybe_unused]] const hardware_params& hardware, [[maybe_unused]] const toolchain& made_with,
+                            [[maybe_unused]] const machine& host, [[maybe_unused]] int threads) {
 #ifdef AUGUR_HAS_XGBOOST
-        if (o.known.empty()) return {};
-        auto read = read_known(o.known, hardware, made_with, loopnest::nest_row(loopnest::nest_target::make(host, threads)), o.compiler.isa);
-        if (!read) return read.error();
-        notes.push_back(o.known + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
-        if (read->passed_over > 0)
-            notes.push_back(o.known + ": " + std::to_string(read->passed_over) +
-                            " records of unknown kernels, other targets or compilers are passed over");
-        if (read->other_machine > 0)
-            notes.push_back(o.known + ": " + std::to_string(read->other_machine) + " records are of another machine (" + read->first_other_machine +
-                            ") and are passed over");
-        if (!read->first_bad.empty()) notes.push_back(o.known + ": damaged lines are passed over; the first: " + read->first_bad);
-        known = std::make_shared<const task_normalised_samples>(std::move(read->samples));
+        const bool trees = o.search.model == "nest" || !o.known.empty();
+        const auto logs = o.known.empty() ? o.transfer_from : std::vector<std::string>{o.known};
+        if (!trees || logs.empty()) return {};
+        const loopnest::nest_row row_of(loopnest::nest_target::make(host, threads));
+        task_normalised_samples all(row_of.columns());
+        for (const auto& log : logs) {
+            auto read =
+                read_known(log, hardware, made_with, row_of, all, o.compiler.isa, o.known.empty() ? own : std::span<const loopnest::kernel_task>());
+            if (!read) return read.error();
+            notes.push_back(log + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
+            if (read->passed_over > 0)
+                notes.push_back(log + ": " + std::to_string(read->passed_over) +
+                                " records of unknown kernels, other targets or compilers are passed over");
+            if (read->other_machine > 0)
+                notes.push_back(log + ": " + std::to_string(read->other_machine) + " records are of another machine (" + read->first_other_machine +
+                                ") and are passed over");
+            if (!read->first_bad.empty()) notes.push_back(log + ": damaged lines are passed over; the first: " + read->first_bad);
+        }
+        known = std::make_shared<const task_normalised_samples>(std::move(all));
 #endif
         return {};
     }
@@ -154,8 +164,10 @@ struct session_models_state {
     /// Reads the schedules that may be transferred.
     result<void> load_pool(const session_options& o, const hardware_params& hardware, const toolchain& made_with,
                            const loopnest::ansor_options& space) {
+        if (!o.transfer_from.empty() && o.transfer_best == 0)
+            return error{errc::invalid_argument, "session: expected to transfer at least the best schedule of a kernel, 0 came"};
         for (const auto& log : o.transfer_from)
-            if (auto added = add_log(pool, log, hardware, made_with, space, o.compiler.isa, notes); !added) return added;
+            if (auto added = add_log(pool, log, hardware, made_with, space, o.compiler.isa, o.transfer_best, notes); !added) return added;
         return {};
     }
 
@@ -166,7 +178,9 @@ struct session_models_state {
 #endif
         return no_known();
     }
-    static error no_known() { return {errc::invalid_argument, "model 'nest': expected a log of other kernels (session_options::known), none came"}; }
+    static error no_known() {
+        return {errc::invalid_argument, "model 'nest': expected a log of other kernels (session_options::known or transfer_from), none came"};
+    }
 
     [[nodiscard]] result<void> save(const std::string& path) const {
 #ifdef AUGUR_HAS_TLP

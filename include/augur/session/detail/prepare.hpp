@@ -49,6 +49,21 @@ inline std::optional<measurement> take_record(std::vector<logged_trial<step_list
     return out;
 }
 
+/// Adds a trial of a kernel to a report.
+inline void collect_trial(search_report& out, const std::string& label, std::size_t task, const step_list& schedule, const measurement& m) {
+    constexpr std::size_t finalists = 4;
+    const double latency = m.latency();
+    const auto status = static_cast<std::size_t>(m.status);
+    out.latencies[task].push_back(latency);
+    ++out.counts[status];
+    if (out.first_reason[status].empty()) out.first_reason[status] = label + ": " + m.reason;
+    out.best_latency[task] = (std::min)(out.best_latency[task], latency);
+    if (!std::isfinite(latency)) return;
+    auto& best = out.finalists[task];
+    best.insert(std::find_if(best.begin(), best.end(), [&](const scheduled_latency& f) { return latency < f.latency; }), {latency, schedule});
+    if (best.size() > finalists) best.pop_back();
+}
+
 } // namespace detail
 
 template <bulk_executor E>
@@ -104,7 +119,7 @@ result<void> basic_session<E>::prepare() {
     for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::c_options::of(report_.host));
     if (auto read = models_->load_pool(o, hardware, report_.made_with, space); !read) return read;
-    if (auto read = models_->load_known(o, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
+    if (auto read = models_->load_known(o, tasks_, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
     return o.log.empty() ? result<void>{} : open_log(o.log, o.resume); // last: what is refused leaves no log behind
 }
 
@@ -212,6 +227,20 @@ void basic_session<E>::find_limit(std::size_t i) {
         k.function = function;
     }
     k.limit = longest;
+}
+
+template <bulk_executor E>
+result<search_report> basic_session<E>::recorded(const std::string& name, const std::string& log) const {
+    auto read = read_trials(log, tasks_, report_.made_with);
+    if (!read) return read.error();
+    search_report out(name, tasks_.size());
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+        const auto id = task_identity(tasks_[i]);
+        for (const auto& t : read->trials)
+            if (t.task == id) detail::collect_trial(out, report_.kernels[i].label, i, t.schedule, t.outcome);
+    }
+    choose_result(out);
+    return out;
 }
 
 template <bulk_executor E>

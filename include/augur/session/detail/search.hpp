@@ -21,6 +21,7 @@
 #include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
 #include <augur/session/detail/models.hpp>
+#include <augur/session/detail/prepare.hpp>
 #include <augur/session/detail/search_guide.hpp>
 #include <augur/session/detail/transfer_pool.hpp>
 #include <augur/session/session.hpp>
@@ -52,18 +53,11 @@ E make_executor(int threads) {
     else return E();
 }
 
-inline void collect_trial(search_report& out, const std::string& label, std::size_t task, const step_list& schedule, const measurement& m) {
-    constexpr std::size_t finalists = 4;
-    const double latency = m.latency();
-    const auto status = static_cast<std::size_t>(m.status);
-    out.latencies[task].push_back(latency);
-    ++out.counts[status];
-    if (out.first_reason[status].empty()) out.first_reason[status] = label + ": " + m.reason;
-    out.best_latency[task] = (std::min)(out.best_latency[task], latency);
-    if (!std::isfinite(latency)) return;
-    auto& best = out.finalists[task];
-    best.insert(std::find_if(best.begin(), best.end(), [&](const scheduled_latency& f) { return latency < f.latency; }), {latency, schedule});
-    if (best.size() > finalists) best.pop_back();
+/// The transferred schedule that a schedule is; null: none.
+template <class Transfers>
+auto* proposed_as(Transfers& transfers, const step_list& s) {
+    const auto at = std::find_if(transfers.proposed.begin(), transfers.proposed.end(), [&](const auto& p) { return p.schedule == s; });
+    return at == transfers.proposed.end() ? nullptr : &*at;
 }
 
 } // namespace detail
@@ -118,7 +112,14 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
     if (hooks.note)
         for (const auto& text : out.notes) hooks.note(text);
     tuning_hooks<step_list, loopnest::kernel_task> tuning;
-    if (logged) tuning.sink = log_sink(log_->writer, report_.made_with);
+    if (logged)
+        tuning.sink = [&](const loopnest::kernel_task& t, const step_list& s, const measurement& m) {
+            log_sink sink(log_->writer, report_.made_with);
+            const auto k = static_cast<std::size_t>(
+                std::find_if(tasks_.begin(), tasks_.end(), [&](const auto& x) { return task_identity(x) == task_identity(t); }) - tasks_.begin());
+            const auto* from = k < out.transfers.size() ? detail::proposed_as(out.transfers[k], s) : nullptr;
+            return sink.write(t, s, m, from == nullptr ? std::string() : from->text());
+        };
     tuning.stop = hooks.stop;
     if (hooks.progress)
         tuning.progress = [&](const tuning_progress& p) {
@@ -137,21 +138,34 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
     if (summary) out.summary = *std::move(summary);
     else out.failed = summary.error();
     if (logged) (void)static_cast<bool>(log_->writer.flush()); // every record is in the file already; this is for a machine that crashes
-    for (const auto& t : tuner.trials()) detail::collect_trial(out, report_.kernels[kernels[t.task]].label, kernels[t.task], t.schedule, t.outcome);
+    for (const auto& t : tuner.trials()) {
+        const auto k = kernels[t.task];
+        detail::collect_trial(out, report_.kernels[k].label, k, t.schedule, t.outcome);
+        if (k >= out.transfers.size()) continue;
+        if (auto* from = detail::proposed_as(out.transfers[k], t.schedule)) from->latency = t.outcome.latency();
+    }
 }
 
-/// Appends to `points` what kernel `k` of a search takes from the pool. A scorer that fails ranks nothing: its error comes back when it guides the search.
+/// Appends to `points` what kernel `k` of a search takes from the pool, at most `count`. A scorer that fails ranks nothing: its error comes back when it guides the search.
 template <bulk_executor E>
 template <class Scorer>
-void basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, detail::transfer_account& account,
+void basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, std::size_t count, search_report& out,
                                      std::vector<decision_vector>& points) const {
-    if (models_->pool.schedules().empty()) return account.add({}, {});
+    if (report_.options.transfer_from.empty() || count == 0) return;
+    out.transfers.resize(tasks_.size());
+    auto& of_kernel = out.transfers[here.kernels[k]];
     const auto found = models_->pool.adapt(here.spaces[k], here.tasks[k].class_levels(), to_text(report_.made_with.machine));
-    auto chosen = transfer::choose_transfers(found.points, scorer, report_.options.transfers);
+    of_kernel.adapted = found.points.size();
+    of_kernel.refused = found.refused;
+    auto chosen = transfer::choose_transfers(found.points, scorer, count);
     if (!chosen) return;
-    account.add(found, *chosen);
-    for (auto& t : *chosen)
-        if (std::find(points.begin(), points.end(), t.point) == points.end()) points.push_back(std::move(t.point));
+    for (auto& t : *chosen) {
+        if (std::find(points.begin(), points.end(), t.point) != points.end()) continue;
+        auto made = here.spaces[k].realise(t.point);
+        if (!made) continue; // adapted points are complete and legal
+        of_kernel.proposed.push_back({models_->pool.schedules()[t.source].name, t.level, t.equal, t.changed, t.unnamed, 0, *std::move(made)});
+        points.push_back(std::move(t.point));
+    }
 }
 
 template <bulk_executor E>
@@ -182,17 +196,16 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
     if (settings.model == "none") {
         std::vector<initial_points<random_search>> strategies;
-        detail::transfer_account transfers;
         auto unranked = [](std::span<const decision_vector>, std::span<float> scores) -> result<void> {
             std::fill(scores.begin(), scores.end(), 0.0F);
             return {};
         };
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
-            add_transfers(here, k, unranked, transfers, first);
+            add_transfers(here, k, unranked, settings.transfers, out, first);
             strategies.emplace_back(random_search(), std::move(first));
         }
-        if (!report_.options.transfer_from.empty()) out.notes.push_back(transfers.text());
+        if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
         tuner t(here.tasks, here.spaces, strategies, options);
         run(t, here.kernels, out, logged, hooks);
     } else {
@@ -225,18 +238,17 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
         std::vector<typename detail::draft_or_evolve<E>::draft_scorer> drafts;
         drafts.reserve(here.tasks.size()); // the strategies refer to them
         std::vector<initial_points<detail::draft_or_evolve<E>>> strategies;
-        detail::transfer_account transfers;
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
             const auto untuned = loopnest::untuned_schedule(*here.tasks[k].dag(), report_.threads);
             if (auto point = here.spaces[k].decide(untuned)) first.push_back(*std::move(point));
             if (draft) drafts.emplace_back(here.spaces[k], here.tasks[k], *draft, threads);
             typename detail::draft_or_evolve<E>::draft_scorer ranks(here.spaces[k], here.tasks[k], model, threads);
-            add_transfers(here, k, draft ? drafts.back() : ranks, transfers, first);
+            add_transfers(here, k, draft ? drafts.back() : ranks, settings.transfers, out, first);
             strategies.emplace_back(detail::draft_or_evolve<E>(evolutionary<E>(evolution, threads), draft ? &drafts.back() : nullptr),
                                     std::move(first));
         }
-        if (!report_.options.transfer_from.empty()) out.notes.push_back(transfers.text());
+        if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
         tuner t(here.tasks, here.spaces, strategies, model, threads, options);
         run(t, here.kernels, out, logged, hooks);
     };

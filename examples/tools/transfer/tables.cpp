@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "transfer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/core/whole_file.hpp>
+
+#include "console.hpp"
+
+using examples::milliseconds;
+using examples::text_of;
+
+const chooser* find_chooser(std::string_view name) {
+    const auto at = std::find_if(choosers.begin(), choosers.end(), [&](const chooser& c) { return c.name == name; });
+    return at == choosers.end() ? nullptr : &*at;
+}
+
+namespace {
+
+constexpr auto npos = static_cast<std::size_t>(-1);
+
+/// The fastest transferred schedule of a kernel; null: none ran.
+const augur::transferred_schedule* fastest(const augur::search_report& search, std::size_t kernel) {
+    const augur::transferred_schedule* out = nullptr;
+    if (kernel < search.transfers.size())
+        for (const auto& t : search.transfers[kernel].proposed)
+            if (t.latency > 0 && std::isfinite(t.latency) && (out == nullptr || t.latency < out->latency)) out = &t;
+    return out;
+}
+
+/// The latency of the full search, or of anything faster; 0: not known.
+double full_latency(const augur::session_report& report, std::size_t full, std::size_t kernel) {
+    if (full == npos || report.searches[full].latencies[kernel].empty()) return 0;
+    const double found = report.searches[full].result[kernel].latency;
+    return std::isfinite(found) ? found : 0;
+}
+
+std::string percent(double share) { return std::isfinite(share) && share > 0 ? text_of("%.1f %%", 100 * share) : "-"; }
+
+/// All of the visited fields, in the order of the file.
+template <class R, class F>
+bool fields(R& r, F&& f) {
+    return f("network", r.network) && f("kernel", r.kernel) && f("label", r.label) && f("machine", r.machine) && f("chooser", r.chooser) &&
+           f("uses", r.uses) && f("untuned", r.untuned) && f("latency", r.latency) && f("full", r.full) && f("measurements", r.measurements) &&
+           f("adapted", r.adapted) && f("source", r.source);
+}
+
+struct field_writer {
+    augur::json_writer& out;
+    bool operator()(std::string_view name, const std::string& text) const { return out.key(name).value(text), true; }
+    bool operator()(std::string_view name, std::size_t n) const { return out.key(name).value(static_cast<std::int64_t>(n)), true; }
+    bool operator()(std::string_view name, double x) const { return out.key(name).value(std::isfinite(x) ? x : -1.0), true; } // -1: it failed
+};
+struct field_reader {
+    augur::json_reader& in;
+    [[nodiscard]] bool at(std::string_view name) const {
+        std::string_view key;
+        return in.next_member(key) && (key == name || in.fail(augur::errc::parse, "expected the field " + std::string(name)));
+    }
+    bool operator()(std::string_view name, std::string& text) const { return at(name) && in.read(text); }
+    bool operator()(std::string_view name, std::size_t& n) const {
+        std::int64_t value = 0;
+        if (!at(name) || !in.read(value)) return false;
+        if (value < 0) return in.fail(augur::errc::parse, "expected a number from 0");
+        n = static_cast<std::size_t>(value);
+        return true;
+    }
+    bool operator()(std::string_view name, double& x) const {
+        if (!at(name) || !in.read(x)) return false;
+        if (x < 0) x = std::numeric_limits<double>::infinity();
+        return true;
+    }
+};
+
+/// Geometric mean, and the interval of it that 95 of 100 draws of the values with replacement give.
+struct mean_share {
+    double mean = 0, low = 0, high = 0, least = 0;
+};
+mean_share mean_of(const std::vector<double>& shares) {
+    if (shares.empty()) return {};
+    std::vector<double> logs;
+    for (const double s : shares) logs.push_back(std::log(s));
+    const auto n = logs.size();
+    augur::random_engine rng(1);
+    std::vector<double> means(2000);
+    for (auto& m : means) {
+        double sum = 0;
+        for (std::size_t i = 0; i < n; ++i) sum += logs[rng.below(n)];
+        m = sum / static_cast<double>(n);
+    }
+    std::sort(means.begin(), means.end());
+    double sum = 0;
+    for (const double l : logs) sum += l;
+    return {std::exp(sum / static_cast<double>(n)), std::exp(means[50]), std::exp(means[1949]), *std::min_element(shares.begin(), shares.end())};
+}
+
+} // namespace
+
+std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser, std::size_t full) {
+    std::vector<transfer_result> out;
+    const auto& s = report.searches[search];
+    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
+        const auto& kernel = report.kernels[k];
+        transfer_result r;
+        r.network = report.options.work.name;
+        r.kernel = report.options.work.kernels[k].workload.text();
+        r.label = kernel.label;
+        r.machine = to_text(report.made_with.machine);
+        r.chooser = chooser;
+        r.uses = kernel.uses;
+        r.untuned = kernel.untuned;
+        r.latency = s.result[k].latency;
+        r.full = full_latency(report, full, k);
+        r.measurements = s.latencies[k].size() + (find_chooser(chooser)->model == "none" && kernel.untuned > 0 ? 1 : 0);
+        r.adapted = k < s.transfers.size() ? s.transfers[k].adapted : 0;
+        if (const auto* best = fastest(s, k)) r.source = best->source;
+        out.push_back(std::move(r));
+    }
+    return out;
+}
+
+std::string to_line(const transfer_result& r) {
+    std::string text;
+    augur::json_writer out(text);
+    out.begin_object();
+    fields(r, field_writer{out});
+    out.end_object();
+    return text;
+}
+
+augur::result<std::vector<transfer_result>> read_results(const std::string& path) {
+    const auto text = augur::read_whole_file(path, std::size_t{1} << 30U);
+    if (!text) return text.error();
+    std::vector<transfer_result> out;
+    std::size_t number = 0;
+    for (std::size_t from = 0; from < text->size();) {
+        const auto end = (std::min)(text->find('\n', from), text->size());
+        augur::json_reader in(std::string_view(*text).substr(from, end - from), {}, ++number);
+        transfer_result r;
+        std::string_view more;
+        if (!in.begin_object() || !fields(r, field_reader{in}) || in.next_member(more) || !in.finish())
+            return augur::error{augur::errc::parse,
+                                path + ": " + (in.ok() ? "line " + std::to_string(number) + ": a field too many" : in.error().detail)};
+        out.push_back(std::move(r));
+        from = end + 1;
+    }
+    return out;
+}
+
+table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full) {
+    const auto& s = report.searches[search];
+    table rows{{"kernel", "uses", "adapted", "source of the best", "untuned ms", "transferred ms", "speed-up"}};
+    if (full != npos) rows[0].insert(rows[0].end(), {"full ms", "of full"});
+    double untuned = 0, found = 0, known = 0;
+    const auto times = [](double slow, double fast) {
+        return slow > 0 && fast > 0 && std::isfinite(slow / fast) ? text_of("%.2fx", slow / fast) : "-";
+    };
+    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
+        const auto& kernel = report.kernels[k];
+        const auto* best = fastest(s, k);
+        const double result = s.result[k].latency, longest = full_latency(report, full, k);
+        rows.push_back({kernel.label, text_of("%g", kernel.uses), std::to_string(k < s.transfers.size() ? s.transfers[k].adapted : 0),
+                        best == nullptr ? "-" : best->source, milliseconds(kernel.untuned), milliseconds(result), times(kernel.untuned, result)});
+        if (full != npos) rows.back().insert(rows.back().end(), {milliseconds(longest), percent(longest / result)});
+        untuned += kernel.uses * kernel.untuned;
+        found += kernel.uses * result;
+        known += kernel.uses * (longest > 0 ? longest : std::numeric_limits<double>::infinity());
+    }
+    rows.push_back({report.options.work.name, "", "", "", milliseconds(untuned), milliseconds(found), times(untuned, found)});
+    if (full != npos) rows.back().insert(rows.back().end(), {milliseconds(known), percent(known / found)});
+    return rows;
+}
+
+table summary_table(std::span<const transfer_result> results) {
+    // a kernel has a source if some chooser that transfers found one
+    std::map<std::pair<std::string, std::string>, bool> has_source;
+    for (const auto& r : results) has_source[{r.network, r.kernel}] = has_source[{r.network, r.kernel}] || r.adapted > 0;
+    table rows{{"kernels", "chosen by", "measurements", "share of full", "95 % interval", "lowest", "share of the speed-up"}};
+    for (const bool sourced : {true, false})
+        for (const auto& c : choosers) {
+            std::vector<double> shares;
+            double measured = 0;
+            std::map<std::string, std::array<double, 3>> networks; // untuned, found, full
+            for (const auto& r : results) {
+                if (r.chooser != c.name || !(r.full > 0) || !(r.untuned > 0) || (has_source[{r.network, r.kernel}] != sourced)) continue;
+                shares.push_back(r.full / r.latency);
+                measured += static_cast<double>(r.measurements);
+                auto& sums = networks[r.network];
+                sums[0] += r.uses * r.untuned;
+                sums[1] += r.uses * r.latency;
+                sums[2] += r.uses * r.full;
+            }
+            if (shares.empty()) continue;
+            double gained = 0;
+            for (const auto& [name, sums] : networks) gained += (sums[0] / sums[1] - 1) / (sums[0] / sums[2] - 1);
+            const auto mean = mean_of(shares);
+            rows.push_back({std::to_string(shares.size()) + (sourced ? " with a source" : " without"), std::string(c.name),
+                            text_of("%.1f", measured / static_cast<double>(shares.size())), text_of("%.3f", mean.mean),
+                            text_of("%.3f to %.3f", mean.low, mean.high), text_of("%.3f", mean.least),
+                            text_of("%.2f", gained / static_cast<double>(networks.size()))});
+        }
+    return rows;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Good schedules for a network in minutes, from the logs of others: examples/transfer --help, docs/results/transfer.md.
+#include "transfer.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/record/replace_file.hpp>
+
+#include "flags.hpp"
+#include "program.hpp"
+#include "session.hpp"
+
+namespace {
+
+using augur::errc;
+using augur::error;
+
+struct wishes {
+    augur::session_options options;
+    std::vector<const chooser*> by;
+    std::size_t count = 3;
+    std::string full;                 ///< log of a long search; empty: none
+    std::string results;              ///< file
+    std::vector<std::string> summary; ///< files of results
+};
+
+augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
+    examples::flag_set flags;
+    auto& s = w.options;
+    bool help = false;
+    std::string names;
+    for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(13 - c.name.size(), ' ') + std::string(c.help);
+    flags.add(
+        "from", "LOG", "log of kernels that were tuned on this machine; may be given again",
+        [&](std::string_view text) -> augur::result<void> {
+            s.transfer_from.emplace_back(text);
+            return {};
+        },
+        true);
+    flags.add(
+        "to", "NETWORK", "network, as of tune; may be given again",
+        [&](std::string_view text) -> augur::result<void> {
+            auto found = augur::find_network(text);
+            if (!found) return found.error();
+            s.work.name += (s.work.name.empty() ? "" : " + ") + std::string(text);
+            for (const auto& k : found->kernels) s.work.add(k.workload, k.uses);
+            return {};
+        },
+        true);
+    flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
+              [&](std::string_view text) -> augur::result<void> {
+                  while (!text.empty()) {
+                      const auto end = (std::min)(text.find(','), text.size());
+                      const auto* found = find_chooser(text.substr(0, end));
+                      if (found == nullptr)
+                          return error{errc::invalid_argument, "'" + examples::shown(text.substr(0, end)) + "' is none of those that choose"};
+                      if (std::find(w.by.begin(), w.by.end(), found) == w.by.end()) w.by.push_back(found);
+                      text.remove_prefix((std::min)(end + 1, text.size()));
+                  }
+                  return {};
+              });
+    flags.add_number("count", "N", "schedules of a kernel to measure beside its untuned one; default 3", w.count, 1, 1000);
+    flags.add_number("best", "N", "schedules of each kernel of the logs to choose from, its fastest ones; default 1", s.transfer_best, 1, 1000);
+    flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
+    flags.add_text("full", "LOG", "log of a long search of the same kernels, to compare with: its best are timed again next to those found", w.full);
+    flags.add_text("log", "FILE", "write each record as soon as it is measured; `tune --log FILE --resume` goes on with it", s.log);
+    flags.add_switch("resume", "go on with the log", s.resume);
+    flags.add_text("results", "FILE", "write what was found, a line for each kernel and chooser", w.results);
+    flags.add(
+        "summary", "FILE", "only print the table of such files, the mean over all of their kernels; may be given again",
+        [&](std::string_view text) -> augur::result<void> {
+            w.summary.emplace_back(text);
+            return {};
+        },
+        true);
+    flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
+    flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_isa_level(s.compiler.isa);
+    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
+    flags.add_switch("help", "print this", help);
+    if (auto read = flags.parse(arguments); !read) return read.error();
+    if (help) {
+        std::printf("usage: transfer --from LOG --to NETWORK [flags]\n       transfer --summary FILE\n\n%s\n"
+                    "Exit code: 0 done, 1 it failed on the way, 2 wrong flags or files, 130 interrupted.\n",
+                    flags.help().c_str());
+        return false;
+    }
+    const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
+    if (!w.summary.empty()) return true;
+    if (s.work.kernels.empty() || s.transfer_from.empty()) return wrong("expected --from LOG and --to NETWORK; try --help");
+    if (s.resume && s.log.empty()) return wrong("--resume needs --log");
+    if (w.by.empty()) w.by.push_back(choosers.data());
+    for (const auto* c : w.by)
+        if (c->model == "crop" && s.machine.empty())
+            return wrong("--by " + std::string(c->name) + " needs --machine: `machine --out FILE` writes one");
+    return true;
+}
+
+augur::session_search search_by(const wishes& w, const chooser& c) {
+    auto out = w.options.search;
+    out.model = c.model;
+    out.even = true;
+    out.transfers = c.transfers ? w.count : 0;
+    out.trials = w.count + (c.model == "none" ? 0 : 1); // a search with a model begins with the untuned schedule
+    out.round = out.trials;
+    return out;
+}
+
+int print_summary(const wishes& w) {
+    std::vector<transfer_result> all;
+    for (const auto& path : w.summary) {
+        auto read = read_results(path);
+        if (!read) return examples::complain("transfer", read.error(), examples::misuse);
+        all.insert(all.end(), read->begin(), read->end());
+    }
+    std::printf("%s", examples::table_text(summary_table(all)).c_str());
+    return examples::done;
+}
+
+int run(wishes w) {
+    examples::catch_signals();
+    const bool trees = std::any_of(w.by.begin(), w.by.end(), [](const chooser* c) { return c->model == "nest"; });
+    w.options.search = search_by(w, *w.by.front());
+    auto prepared = w.options;
+    if (trees) prepared.search.model = "nest"; // so that the logs are read for the trees
+    auto session = augur::session::create(prepared);
+    if (!session) return examples::complain("transfer", session.error(), examples::misuse);
+    if (!w.results.empty())
+        if (auto writable = examples::can_write(w.results); !writable) return examples::complain("transfer", writable.error(), examples::misuse);
+    augur::session_report report;
+    std::size_t full = static_cast<std::size_t>(-1);
+    if (!w.full.empty()) {
+        auto known = session->recorded("full", w.full);
+        if (!known) return examples::complain("transfer", known.error(), examples::misuse);
+        full = 0;
+        report.searches.push_back(*std::move(known));
+    }
+    examples::progress_line line;
+    const auto hooks = examples::hooks_on(line);
+    if (auto measured = session->measure_baselines(hooks); !measured) return examples::complain("transfer", measured.error(), examples::failed);
+    const auto first = report.searches.size();
+    for (const auto* c : w.by) {
+        if (examples::stop_requested()) break;
+        report.searches.push_back(session->search(std::string(c->name), search_by(w, *c), c == w.by.front(), hooks));
+        if (report.searches.back().failed) return examples::complain("transfer", *report.searches.back().failed, examples::failed);
+    }
+    session->measure_best(report.searches, hooks);
+    line.clear();
+    auto searches = std::move(report.searches);
+    report = session->report();
+    report.searches = std::move(searches);
+    report.options.search = w.options.search;
+
+    for (const auto& [name, text] : examples::facts_of(report)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+    std::printf("\n%s\n", examples::table_text(kernel_table(report, first, full)).c_str());
+    for (std::size_t i = first; i < report.searches.size(); ++i)
+        for (const auto& text : examples::account_of(report.searches[i])) std::printf("%s\n", text.c_str());
+    std::vector<transfer_result> all;
+    for (std::size_t i = first; i < report.searches.size(); ++i)
+        for (auto& r : results_of(report, i, report.searches[i].name, full)) all.push_back(std::move(r));
+    if (full != static_cast<std::size_t>(-1)) std::printf("\n%s", examples::table_text(summary_table(all)).c_str());
+    if (!w.options.log.empty()) std::printf("log     %s\n", w.options.log.c_str());
+    if (examples::stop_requested()) return examples::interrupted;
+    if (!w.results.empty()) {
+        std::string text;
+        for (const auto& r : all) text += to_line(r) + "\n";
+        if (auto written = augur::replace_file(w.results, text); !written) return examples::complain("transfer", written.error(), examples::failed);
+        std::printf("results %s\n", w.results.c_str());
+    }
+    return examples::done;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    wishes w;
+    const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
+    if (!go) return examples::complain("transfer", go.error(), examples::misuse);
+    if (!*go) return examples::done;
+    return w.summary.empty() ? run(std::move(w)) : print_summary(w);
+}

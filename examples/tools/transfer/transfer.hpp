@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_TOOLS_TRANSFER_HPP
+#define AUGUR_EXAMPLES_TOOLS_TRANSFER_HPP
+
+/// @file
+/// Ways to choose the first schedules of a kernel, what each of them found, and the tables of that.
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/session/report.hpp>
+
+/// A way to choose what is measured of a kernel beside its untuned schedule.
+struct chooser {
+    std::string_view name, model; ///< model: one of `augur::session_models`
+    bool transfers;               ///< whether schedules of other kernels come first
+    std::string_view help;
+};
+inline constexpr std::array choosers{
+    chooser{"trees", "nest", true, "transferred schedules, ranked by boosted trees trained on the logs"},
+    chooser{"crop", "crop", true, "transferred schedules, ranked by Crop; needs --machine"},
+    chooser{"class", "none", true, "transferred schedules of the kernels that are most alike, unranked"},
+    chooser{"trees-alone", "nest", false, "schedules that those trees search, none transferred"},
+    chooser{"crop-alone", "crop", false, "schedules that Crop searches, none transferred"},
+    chooser{"random", "none", false, "random schedules"},
+};
+/// Null: there is none of that name.
+[[nodiscard]] const chooser* find_chooser(std::string_view name);
+
+/// What one chooser found for one kernel. Latencies are in seconds, timed again next to each other.
+struct transfer_result {
+    std::string network, kernel, label; ///< kernel: `augur::kernel::text`
+    std::string machine;                ///< `augur::to_text` of its identity
+    std::string chooser;
+    double uses = 1;
+    double untuned = 0;           ///< 0: not measured
+    double latency = 0;           ///< the better of the untuned schedule and what was found; infinity: neither ran
+    double full = 0;              ///< of the best schedule of a long search; 0: not known
+    std::size_t measurements = 0; ///< with the untuned schedule
+    std::size_t adapted = 0;      ///< schedules of other kernels that were adapted to it; 0: its class has no source
+    std::string source;           ///< workload whose schedule is the fastest of those transferred; empty: none ran
+};
+
+/// The results of a search, a kernel each. `full`: the index of the long search in the report; npos: none.
+[[nodiscard]] std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser,
+                                                      std::size_t full);
+
+/// One line of JSON, without newline.
+[[nodiscard]] std::string to_line(const transfer_result& r);
+/// Reads what `to_line` has written, a result a line.   Errors: not_found, io; parse, with the line
+[[nodiscard]] augur::result<std::vector<transfer_result>> read_results(const std::string& path);
+
+using table = std::vector<std::vector<std::string>>;
+/// The kernels of a search: what was taken from where, and what it gave. The last row is the network.
+[[nodiscard]] table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full);
+/// The choosers: share of the full search, its interval, share of the speed-up of networks; over kernels that have a source, and over all.
+[[nodiscard]] table summary_table(std::span<const transfer_result> results);
+
+#endif
