@@ -8,6 +8,7 @@
 #include <augur/transfer/operation_sequence.hpp>
 #include <augur/transfer/record_index.hpp>
 #include <augur/transfer/schedule_pool.hpp>
+#include <augur/transfer/source_cover.hpp>
 #include <augur/transfer/source_ranking.hpp>
 #include <augur/transfer/workload_distance.hpp>
 

@@ -99,6 +99,8 @@ TEST_CASE("replay: a fault for each reason") {
     CHECK(fault_of(copy, R"([["CI", 1]])") == "placement"); // the result
     CHECK(fault_of(copy, R"([["FSP", 1, 0, 0, 2]])") == "step");
     CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [1099511627776, 1099511627776], 1]])") == "step");
+    CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [8], 1], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])") == "target"); // blockIdx.x, threadIdx.x
+    CHECK(fault_of(copy, R"([["AN", 1, 7, 6]])") == "target");
     const auto conv = testing_dags::conv2d_nhwc_bias_relu(8, 8, 4, 4, 3, 1, 1);
     const auto last = std::to_string(conv->ops.size() - 1), before = std::to_string(conv->ops.size() - 2);
     CHECK(fault_of(conv, "[[\"CA\", " + before + ", " + last + ", 0], [\"FU\", " + last + ", [0, 1]]]") == "fusion"); // a stage hangs on the first
@@ -204,6 +206,7 @@ TEST_CASE("replay cache: TVM's steps that the space does not make") {
           "[\"SP\", $L, 3, 48, [5, 3], 1], [\"SP\", $L, 2, 14, [4, 2], 1], [\"FFSP\", $C, 3, [0, 1], 1, 1], [\"FFSP\", $C, 1, [0, 1], 0, 0]",
           "[\"FU\", $L, [0, 1, 2]], [\"SP\", $L, 0, 196, [9, 5], 1]", "[\"CHW\", $C, \"local\"], [\"SP\", $C, 3, 48, [7], 1]",
           "[\"CHR\", 0, \"shared\", [1]], [\"SP\", 1, 1, 14, [4], 1], [\"CA\", 1, 2, 0], [\"SP\", 1, 1, 14, [4], 1]",
+          "[\"SP\", $L, 3, 48, [4], 1], [\"AN\", $L, 0, 5], [\"AN\", $L, 9, 5]",
           "[\"CA\", $C, $L, 2], [\"SP\", $C, 1, 14, [4], 1], [\"CR\", $C], [\"SP\", $C, 5, 32, [5], 1]"}) {
         std::string text = "[" + steps + "]";
         for (const auto& [name, number] : {std::pair("$L", last), std::pair("$C", conv)})
@@ -213,7 +216,7 @@ TEST_CASE("replay cache: TVM's steps that the space does not make") {
         const replay_verdict expected = replay(dag, list);
         for (int again = 0; again < 2; ++again) CHECK(cache.check(list) == expected);
     }
-    CHECK(cache.structures() == 9);
+    CHECK(cache.structures() == 10);
 }
 
 #ifdef AUGUR_HAS_ZLIB

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -35,9 +36,11 @@ enum class replay_fault : std::uint8_t {
     order,      ///< RE of another number of loops
     placement,  ///< CA, CI, CR, CHR, CHW or RF that the stages do not allow
     bounds,     ///< all steps apply, but the bounds of the loops cannot be inferred, or are too large
+    target,     ///< AN with the threads or blocks of a GPU, or with a tensor unit
     step,       ///< any other refusal: a split that is too large, a step that follows no split, a foreign step
 };
-inline constexpr std::array<std::string_view, 7> replay_fault_names{"stage", "fusion", "annotation", "order", "placement", "bounds", "step"};
+inline constexpr std::array<std::string_view, 8> replay_fault_names{"stage",     "fusion", "annotation", "order",
+                                                                    "placement", "bounds", "target",     "step"};
 [[nodiscard]] constexpr std::string_view to_string(replay_fault f) noexcept { return replay_fault_names[static_cast<std::size_t>(f)]; }
 
 /// What a kernel makes of the steps of a schedule.
@@ -80,6 +83,12 @@ inline std::optional<std::pair<std::size_t, std::size_t>> split_place(const loop
         step);
 }
 
+/// Is it an annotation that no CPU has?
+inline bool is_of_accelerator(const transform_step& step) noexcept {
+    const auto* annotate = std::get_if<annotate_step>(&step);
+    return annotate != nullptr && annotate->annotation >= loop_annotation::vthread;
+}
+
 inline replay_fault fault_of(const loop_state& s, const transform_step& step) {
     return std::visit(
         [&](const auto& x) {
@@ -119,6 +128,12 @@ inline replay_fault fault_of(const loop_state& s, const transform_step& step) {
         const auto place = detail::split_place(out.state, step);
         const std::int64_t extent = place ? out.state.stages()[place->first].var_of(place->second).extent : 0;
         if (auto* split = std::get_if<split_step>(&step)) split->extent = extent;
+        if (detail::is_of_accelerator(step)) {
+            out.fault = replay_fault::target;
+            out.why = {errc::illegal_schedule,
+                       "step " + std::to_string(out.state.steps().size()) + " (AN): a loop of GPU threads or of a tensor unit"};
+            return out;
+        }
         if (auto done = out.state.apply(step); !done) {
             out.fault = detail::fault_of(out.state, step);
             out.why = done.error();

@@ -115,7 +115,8 @@ public:
             auto step = list.steps[k];
             if (auto* split = std::get_if<split_step>(&step); split != nullptr && k >= fixed)
                 std::fill(split->lengths.begin(), split->lengths.end(), std::int64_t{1});
-            if (state.apply(step)) std::visit([&](const auto& x) { follow(x, k, state, vars); }, step);
+            if (is_of_accelerator(step)) structure_.fault = replay_fault::target;
+            else if (state.apply(step)) std::visit([&](const auto& x) { follow(x, k, state, vars); }, step);
             else structure_.fault = fault_of(state, step);
         }
         if (structure_.fault || !sized_) return;
