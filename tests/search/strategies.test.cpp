@@ -348,6 +348,32 @@ struct sum_model {
 };
 } // namespace
 
+TEST_CASE("evolutionary: given points join the population, each is proposed once, those of another space are passed over") {
+    toy::grid grid;
+    const decision_vector far(grid.levels, 15), other(grid.levels + 1, 15), wrong(grid.levels, 16);
+    // A point that the samples do not have, and no score leads to: only who is given it finds it.
+    auto needle = [&](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = points[i] == far ? 1.0F : 0.0F;
+        return {};
+    };
+    augur::evolutionary_options options;
+    options.population = 64;
+    for (const bool given : {false, true}) {
+        augur::evolutionary<> search(options);
+        if (given) search.begin_with({other, far, wrong});
+        augur::random_engine rng(1);
+        std::size_t found = 0;
+        for (int round = 0; round < 3; ++round) {
+            const auto got = search.propose(grid, needle, 4, rng);
+            REQUIRE(got);
+            CHECK(got->size() == 4);
+            if (given && round == 0) CHECK(got->front() == far);
+            found += static_cast<std::size_t>(std::count(got->begin(), got->end(), far));
+        }
+        CHECK(found == (given ? 1 : 0));
+    }
+}
+
 TEST_CASE("bound_scorer: realises, scores in order, -infinity for what has no schedule or no number") {
     const odd_only space;
     const toy::task task;

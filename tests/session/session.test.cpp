@@ -538,8 +538,41 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
         if (r.task.workload_key == o.work.kernels[1].workload.workload_key()) measured.push_back(r.schedule);
     REQUIRE(measured.size() >= 2);
     for (const auto& e : expected) CHECK(std::find(measured.begin(), measured.begin() + 2, e) != measured.begin() + 2);
+    REQUIRE(found.transfers.size() == 2);
+    CHECK(found.transfers[0].proposed.empty());
+    CHECK(found.transfers[0].refused[static_cast<std::size_t>(augur::transfer::refusal::other_class)] == 2);
+    CHECK(found.transfers[1].adapted == 2);
+    REQUIRE(found.transfers[1].proposed.size() == 2);
+    for (const auto& t : found.transfers[1].proposed) { // the log says where its record comes from
+        CHECK(t.latency > 0);
+        CHECK(contains(t.source, "dense:"));
+        const auto all = records(o.log);
+        const auto at = std::find_if(all.begin(), all.end(), [&](const augur::record& r) { return !r.origin.empty() && r.schedule == t.schedule; });
+        REQUIRE(at != all.end());
+        CHECK(at->origin == t.text());
+        CHECK(at->measured.latency() == t.latency);
+    }
+
+    const auto again = s->recorded("before", o.log); // the trials of the log are those of the search
+    REQUIRE(again);
+    CHECK(again->latencies == found.latencies);
+    CHECK(again->best_latency == found.best_latency);
+    CHECK(s->recorded("none", folder / "none.jsonl").error().code == augur::errc::not_found);
+
+    auto none = o.search;
+    none.transfers = 0;
+    const auto without = s->search("random", none, false);
+    CHECK(without.transfers.empty());
 
     o.log.clear();
+    o.transfer_best = 0;
+    CHECK(contains(error_of(o), "expected to transfer at least the best schedule of a kernel"));
+    o.transfer_best = 100; // all that there are
+    s = augur::session::create(o);
+    REQUIRE(s);
+    const auto wide = s->search("random", o.search, false);
+    REQUIRE(wide.transfers.size() == 2);
+    CHECK(wide.transfers[1].adapted + wide.transfers[1].refused[static_cast<std::size_t>(augur::transfer::refusal::duplicate)] == 8);
     o.transfer_from = {folder / "none.jsonl"};
     CHECK(contains(error_of(o), "none.jsonl"));
 }

@@ -34,7 +34,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     auto& s = w.options;
     bool help = false;
     std::string names;
-    for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(13 - c.name.size(), ' ') + std::string(c.help);
+    for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
     flags.add(
         "from", "LOG", "log of kernels that were tuned on this machine; may be given again",
         [&](std::string_view text) -> augur::result<void> {
@@ -105,7 +105,8 @@ augur::session_search search_by(const wishes& w, const chooser& c) {
     auto out = w.options.search;
     out.model = c.model;
     out.even = true;
-    out.transfers = c.transfers ? w.count : 0;
+    out.transfers = c.first < 0 ? w.count : (std::min)(w.count, static_cast<std::size_t>(c.first));
+    out.evolve_transfers = c.evolves;
     out.trials = w.count + (c.model == "none" ? 0 : 1); // a search with a model begins with the untuned schedule
     out.round = out.trials;
     return out;

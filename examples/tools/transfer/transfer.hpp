@@ -18,16 +18,19 @@
 /// A way to choose what is measured of a kernel beside its untuned schedule.
 struct chooser {
     std::string_view name, model; ///< model: one of `augur::session_models`
-    bool transfers;               ///< whether schedules of other kernels come first
+    int first;                    ///< schedules of other kernels that are measured first; -1: all that are measured
+    bool evolves;                 ///< whether they join the population of the search
     std::string_view help;
 };
 inline constexpr std::array choosers{
-    chooser{"trees", "nest", true, "transferred schedules, ranked by boosted trees trained on the logs"},
-    chooser{"crop", "crop", true, "transferred schedules, ranked by Crop; needs --machine"},
-    chooser{"class", "none", true, "transferred schedules of the kernels that are most alike, unranked"},
-    chooser{"trees-alone", "nest", false, "schedules that those trees search, none transferred"},
-    chooser{"crop-alone", "crop", false, "schedules that Crop searches, none transferred"},
-    chooser{"random", "none", false, "random schedules"},
+    chooser{"trees", "nest", -1, false, "transferred schedules, ranked by boosted trees trained on the logs"},
+    chooser{"trees-mixed", "nest", 1, true, "one of these, and those that the trees search from them"},
+    chooser{"trees-evolved", "nest", 0, true, "those that the trees search from them"},
+    chooser{"crop", "crop", -1, false, "transferred schedules, ranked by Crop; needs --machine"},
+    chooser{"class", "none", -1, false, "transferred schedules of the kernels that are most alike, unranked"},
+    chooser{"trees-alone", "nest", 0, false, "schedules that the trees search, none transferred"},
+    chooser{"crop-alone", "crop", 0, false, "schedules that Crop searches, none transferred"},
+    chooser{"random", "none", 0, false, "random schedules"},
 };
 /// Null: there is none of that name.
 [[nodiscard]] const chooser* find_chooser(std::string_view name);

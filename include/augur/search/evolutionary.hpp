@@ -85,7 +85,7 @@ public:
         if (auto ok = sample(space, scorer, rng, current); !ok) return ok.error();
         const std::size_t sampled = current.points.size();
         std::vector<decision_vector> samples(current.points.begin(), current.points.end());
-        if (auto ok = add_measured(space, scorer, current); !ok) return ok.error();
+        if (auto ok = add_known(space, scorer, current); !ok) return ok.error();
 
         best_points best{options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept, {}, {}};
         best.take(current, seen_);
@@ -112,6 +112,9 @@ public:
         if (out.size() < n) draw_unseen(space, seen_, n - out.size(), rng, out);
         return out;
     }
+
+    /// Points that join the first population of every proposal, for example those that are good for similar tasks. Of another space: they are left out.
+    void begin_with(std::vector<decision_vector> points) { given_ = std::move(points); }
 
     void observe(std::span<const measured_decisions> points) { observed_.insert(observed_.end(), points.begin(), points.end()); }
 
@@ -225,9 +228,9 @@ private:
         return {};
     }
 
-    /// Adds the best measured points to the population.
+    /// Adds the given points and the best measured ones to the population.
     template <class Space, class F>
-    result<void> add_measured(const Space& space, F& scorer, population& out) {
+    result<void> add_known(const Space& space, F& scorer, population& out) {
         std::vector<std::size_t> order;
         for (std::size_t i = 0; i < observed_.size(); ++i)
             if (std::isfinite(observed_[i].latency)) order.push_back(i);
@@ -238,17 +241,19 @@ private:
         });
         const double max_count = options_.measured_ratio * static_cast<double>(options_.population);
         if (!(max_count >= static_cast<double>(order.size()))) order.resize(max_count > 0 ? static_cast<std::size_t>(max_count) : 0);
-        population measured;
-        for (const std::size_t i : order) {
-            auto path = trace_path(space, observed_[i].decisions);
-            if (!path) continue; // a point of another space
-            measured.points.push_back(std::move(path->values));
-            measured.decisions.push_back(std::move(path->decisions));
-        }
-        measured.fingerprints.resize(measured.points.size());
-        measured.scores.resize(measured.points.size());
-        if (auto ok = score(space, scorer, measured); !ok) return ok;
-        for (std::size_t i = 0; i < measured.points.size(); ++i) out.append(measured, i);
+        population known;
+        const auto add = [&](const decision_vector& point) {
+            auto path = trace_path(space, point);
+            if (!path) return; // a point of another space
+            known.points.push_back(std::move(path->values));
+            known.decisions.push_back(std::move(path->decisions));
+        };
+        for (const auto& point : given_) add(point);
+        for (const std::size_t i : order) add(observed_[i].decisions);
+        known.fingerprints.resize(known.points.size());
+        known.scores.resize(known.points.size());
+        if (auto ok = score(space, scorer, known); !ok) return ok;
+        for (std::size_t i = 0; i < known.points.size(); ++i) out.append(known, i);
         return {};
     }
 
@@ -301,7 +306,8 @@ private:
     evolutionary_options options_;
     detail::executor_ref<E> executor_;
     std::size_t min_population_;
-    seen_points seen_; ///< proposed or observed points
+    seen_points seen_;                   ///< proposed or observed points
+    std::vector<decision_vector> given_; ///< by the caller, before the search
     std::vector<measured_decisions> observed_;
     std::size_t observed_in_seen_ = 0;                ///< number of observed points already in seen_
     std::unordered_map<std::uint64_t, float> scores_; ///< scores of this proposal, by fingerprint

@@ -39,8 +39,9 @@ struct session_search {
     std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
     bool even = false;       ///< the same number of trials for every kernel; else where they reduce the time of the network most
     std::uint64_t seed = 1;
-    std::size_t transfers = 3;  ///< schedules of `transfer_from` that a kernel begins with, at most: those that the draft or the model ranks highest
-    std::size_t population = 0; ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
+    std::size_t transfers = 3; ///< schedules of `transfer_from` that a kernel begins with, at most: those that the draft or the model ranks highest
+    bool evolve_transfers = true; ///< all schedules of `transfer_from` that fit join the population of the evolutionary search
+    std::size_t population = 0;   ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
 
     /// The round that is used: `round` or its default, at most `trials`.
     [[nodiscard]] std::size_t round_size() const noexcept {

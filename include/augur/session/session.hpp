@@ -157,8 +157,8 @@ private:
     void search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out, bool logged,
                          const session_hooks& hooks);
     template <class Scorer>
-    void add_transfers(const searched& here, std::size_t k, Scorer& scorer, std::size_t count, search_report& out,
-                       std::vector<decision_vector>& points) const;
+    std::vector<decision_vector> add_transfers(const searched& here, std::size_t k, Scorer& scorer, const session_search& settings,
+                                               search_report& out, std::vector<decision_vector>& points) const;
     void find_limit(std::size_t kernel);
     void choose_result(search_report& s) const;
     template <class Tuner>

@@ -146,19 +146,21 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
     }
 }
 
-/// Appends to `points` what kernel `k` of a search takes from the pool, at most `count`. A scorer that fails ranks nothing: its error comes back when it guides the search.
+/// Appends to `points` what kernel `k` of a search takes from the pool, at most `settings.transfers`. Returns all that fits. A scorer that fails ranks nothing: its error comes back when it guides the search.
 template <bulk_executor E>
 template <class Scorer>
-void basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, std::size_t count, search_report& out,
-                                     std::vector<decision_vector>& points) const {
-    if (report_.options.transfer_from.empty() || count == 0) return;
+std::vector<decision_vector> basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, const session_search& settings,
+                                                             search_report& out, std::vector<decision_vector>& points) const {
+    std::vector<decision_vector> all;
+    if (report_.options.transfer_from.empty() || (settings.transfers == 0 && !settings.evolve_transfers)) return all;
     out.transfers.resize(tasks_.size());
     auto& of_kernel = out.transfers[here.kernels[k]];
     const auto found = models_->pool.adapt(here.spaces[k], here.tasks[k].class_levels(), to_text(report_.made_with.machine));
     of_kernel.adapted = found.points.size();
     of_kernel.refused = found.refused;
-    auto chosen = transfer::choose_transfers(found.points, scorer, count);
-    if (!chosen) return;
+    for (const auto& t : found.points) all.push_back(t.point);
+    auto chosen = transfer::choose_transfers(found.points, scorer, settings.transfers);
+    if (!chosen) return all;
     for (auto& t : *chosen) {
         if (std::find(points.begin(), points.end(), t.point) != points.end()) continue;
         auto made = here.spaces[k].realise(t.point);
@@ -166,6 +168,7 @@ void basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer
         of_kernel.proposed.push_back({models_->pool.schedules()[t.source].name, t.level, t.equal, t.changed, t.unnamed, 0, *std::move(made)});
         points.push_back(std::move(t.point));
     }
+    return all;
 }
 
 template <bulk_executor E>
@@ -202,7 +205,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         };
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
-            add_transfers(here, k, unranked, settings.transfers, out, first);
+            add_transfers(here, k, unranked, settings, out, first);
             strategies.emplace_back(random_search(), std::move(first));
         }
         if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
@@ -244,9 +247,10 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
             if (auto point = here.spaces[k].decide(untuned)) first.push_back(*std::move(point));
             if (draft) drafts.emplace_back(here.spaces[k], here.tasks[k], *draft, threads);
             typename detail::draft_or_evolve<E>::draft_scorer ranks(here.spaces[k], here.tasks[k], model, threads);
-            add_transfers(here, k, draft ? drafts.back() : ranks, settings.transfers, out, first);
-            strategies.emplace_back(detail::draft_or_evolve<E>(evolutionary<E>(evolution, threads), draft ? &drafts.back() : nullptr),
-                                    std::move(first));
+            evolutionary<E> evolving(evolution, threads);
+            auto fitting = add_transfers(here, k, draft ? drafts.back() : ranks, settings, out, first);
+            if (settings.evolve_transfers) evolving.begin_with(std::move(fitting));
+            strategies.emplace_back(detail::draft_or_evolve<E>(std::move(evolving), draft ? &drafts.back() : nullptr), std::move(first));
         }
         if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
         tuner t(here.tasks, here.spaces, strategies, model, threads, options);
