@@ -110,6 +110,14 @@ std::vector<std::string> account_of(const augur::search_report& s) {
             lines.push_back(s.name + ": " + std::to_string(s.counts[i]) + " trials ended as " +
                             std::string(to_string(static_cast<augur::outcome>(i))) + ", the first: " + s.first_reason[i]);
     for (const auto& n : s.notes) lines.push_back(n);
+    augur::outcome_counts transferred{};
+    for (const auto& k : s.transfers)
+        for (const auto& t : k.proposed)
+            if (t.latency > 0) ++transferred[static_cast<std::size_t>(t.status)];
+    for (std::size_t i = 0; i < transferred.size(); ++i)
+        if (transferred[i] > 0)
+            lines.push_back(s.name + ": " + std::to_string(transferred[i]) + " transferred schedules ended as " +
+                            std::string(to_string(static_cast<augur::outcome>(i))));
     return lines;
 }
 

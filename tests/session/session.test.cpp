@@ -545,6 +545,7 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     REQUIRE(found.transfers[1].proposed.size() == 2);
     for (const auto& t : found.transfers[1].proposed) { // the log says where its record comes from
         CHECK(t.latency > 0);
+        CHECK((t.status == augur::outcome::ok) == std::isfinite(t.latency));
         CHECK(contains(t.source, "dense:"));
         const auto all = records(o.log);
         const auto at = std::find_if(all.begin(), all.end(), [&](const augur::record& r) { return !r.origin.empty() && r.schedule == t.schedule; });

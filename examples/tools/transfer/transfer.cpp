@@ -52,6 +52,16 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         },
         true);
+    flags.add(
+        "kernel", "KERNEL", "one kernel, as of tune; may be given again",
+        [&](std::string_view text) -> augur::result<void> {
+            const auto k = augur::kernel::parse(text);
+            if (!k) return k.error();
+            s.work.add(*k);
+            if (s.work.name.empty()) s.work.name = "all kernels";
+            return {};
+        },
+        true);
     flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
               [&](std::string_view text) -> augur::result<void> {
                   while (!text.empty()) {
@@ -92,7 +102,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     }
     const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
     if (!w.summary.empty()) return true;
-    if (s.work.kernels.empty() || s.transfer_from.empty()) return wrong("expected --from LOG and --to NETWORK; try --help");
+    if (s.work.kernels.empty() || s.transfer_from.empty()) return wrong("expected --from LOG and --to NETWORK or --kernel KERNEL; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
     if (w.by.empty()) w.by.push_back(choosers.data());
     for (const auto* c : w.by)

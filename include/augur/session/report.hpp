@@ -21,6 +21,7 @@
 #include <augur/core/error.hpp>
 #include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/run/roofline.hpp>
+#include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/session/options.hpp>
 #include <augur/target/machine.hpp>
@@ -122,6 +123,7 @@ struct transferred_schedule {
     class_level level{};                             ///< the finest level at which the kernels agree
     std::size_t equal = 0, changed = 0, unnamed = 0; ///< see `transfer::transferred_point`
     double latency = 0;                              ///< in seconds; infinity: it failed; 0: not measured
+    outcome status{};                                ///< of its measurement, if there is one
     step_list schedule;
 
     /// In words, for a log and for tables.

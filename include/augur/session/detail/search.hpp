@@ -142,7 +142,10 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
         const auto k = kernels[t.task];
         detail::collect_trial(out, report_.kernels[k].label, k, t.schedule, t.outcome);
         if (k >= out.transfers.size()) continue;
-        if (auto* from = detail::proposed_as(out.transfers[k], t.schedule)) from->latency = t.outcome.latency();
+        if (auto* from = detail::proposed_as(out.transfers[k], t.schedule)) {
+            from->latency = t.outcome.latency();
+            from->status = t.outcome.status;
+        }
     }
 }
 
@@ -165,7 +168,8 @@ std::vector<decision_vector> basic_session<E>::add_transfers(const searched& her
         if (std::find(points.begin(), points.end(), t.point) != points.end()) continue;
         auto made = here.spaces[k].realise(t.point);
         if (!made) continue; // adapted points are complete and legal
-        of_kernel.proposed.push_back({models_->pool.schedules()[t.source].name, t.level, t.equal, t.changed, t.unnamed, 0, *std::move(made)});
+        of_kernel.proposed.push_back(
+            {models_->pool.schedules()[t.source].name, t.level, t.equal, t.changed, t.unnamed, 0, outcome::ok, *std::move(made)});
         points.push_back(std::move(t.point));
     }
     return all;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The program `transfer`: its results file, its summary, a run on two small kernels that `tune` goes on with, wrong arguments.
+#include <doctest/doctest.h>
+
+#ifdef AUGUR_TRANSFER_PROGRAM // else there is no Eigen
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <augur/record/log_reader.hpp>
+
+#include "../../examples/tools/transfer/transfer.hpp"
+#include "child_program.hpp"
+
+namespace {
+
+transfer_result made_up(const std::string& kernel, const std::string& chooser, double latency, std::size_t adapted) {
+    transfer_result r;
+    r.network = "net";
+    r.kernel = kernel;
+    r.label = kernel + " label";
+    r.machine = "a machine";
+    r.chooser = chooser;
+    r.uses = 2;
+    r.untuned = 4;
+    r.latency = latency;
+    r.full = 1;
+    r.measurements = 4;
+    r.adapted = adapted;
+    r.source = "dense:m=1";
+    return r;
+}
+
+int run(const scratch& folder, const strings& arguments, const std::string& program = AUGUR_TRANSFER_PROGRAM) {
+    return wait_for(start(folder, program, arguments));
+}
+
+} // namespace
+
+TEST_CASE("transfer: results come back from their file, and a damaged line is told with its number") {
+    const scratch folder("transfer");
+    const auto path = folder / "results.jsonl";
+    auto failed = made_up("b", "crop", std::numeric_limits<double>::infinity(), 0);
+    {
+        std::ofstream file(path);
+        file << to_line(made_up("a", "trees", 0.1, 3)) << "\n" << to_line(failed) << "\n";
+    }
+    const auto read = read_results(path);
+    REQUIRE(read);
+    REQUIRE(read->size() == 2);
+    CHECK(to_line((*read)[0]) == to_line(made_up("a", "trees", 0.1, 3)));
+    CHECK((*read)[1].latency == std::numeric_limits<double>::infinity());
+    CHECK((*read)[0].latency == 0.1);
+    const auto good = to_line(failed);
+    for (const std::string& bad :
+         {good.substr(0, 40), good + "x", good.substr(0, good.size() - 1) + ", \"more\": 1}", std::string("[]"), std::string()}) {
+        {
+            std::ofstream file(path);
+            file << good << "\n" << bad << "\n";
+        }
+        const auto refused = read_results(path);
+        REQUIRE(!refused);
+        CHECK(contains(refused.error().detail, "2"));
+    }
+    CHECK(read_results(folder / "none").error().code == augur::errc::not_found);
+}
+
+TEST_CASE("transfer: the summary is a geometric mean, kernels with a source and without apart") {
+    std::vector<transfer_result> all{made_up("a", "trees", 2, 3), made_up("b", "trees", 1, 1), made_up("c", "trees", 4, 0)};
+    all.push_back(made_up("a", "random", 4, 0)); // has a source, though random search does not look for it
+    const auto rows = summary_table(all);
+    REQUIRE(rows.size() == 4);
+    CHECK(rows[1][0] == "2 with a source");
+    CHECK(rows[1][1] == "trees");
+    CHECK(rows[1][3] == "0.707"); // of 0.5 and 1
+    CHECK(rows[1][5] == "0.500");
+    CHECK(rows[1][6] == "0.56"); // 16 to 6 where 4 was possible: (8/3 - 1) / (4 - 1)
+    CHECK(rows[2][1] == "random");
+    CHECK(rows[2][3] == "0.250");
+    CHECK(rows[3][0] == "1 without");
+    CHECK(rows[3][3] == "0.250");
+}
+
+TEST_CASE("transfer: two kernels begin with the schedules of others, and tune goes on with the log") {
+    const scratch folder("transfer");
+    const auto known = folder / "known.jsonl", log = folder / "log.jsonl", results = folder / "results.jsonl";
+    REQUIRE(run(folder, {"--kernel", "dense:m=16,n=64,k=32,bias", "--collect", "4", "--log", known, "--threads", "1"}, AUGUR_TUNE_PROGRAM) == 0);
+    const strings wish{"--from",    known,
+                       "--kernel",  "dense:m=24,n=32,k=32,bias",
+                       "--kernel",  "dense:m=8,n=32,k=32,bias,relu",
+                       "--by",      "class,random",
+                       "--count",   "2",
+                       "--best",    "3",
+                       "--full",    known,
+                       "--log",     log,
+                       "--results", results,
+                       "--threads", "1"};
+    REQUIRE(run(folder, wish) == 0);
+    const auto out = contents(folder / "out");
+    CHECK(contains(out, "source of the best"));
+    CHECK(contains(out, "dense:m=16,n=64,k=32,bias"));
+    CHECK(contains(out, "transferred schedules ended as ok"));
+    CHECK(contains(out, "class: 4 trials"));
+    const auto read = read_results(results);
+    REQUIRE(read);
+    REQUIRE(read->size() == 4);
+    CHECK((*read)[0].adapted > 0);
+    CHECK((*read)[1].adapted == 0); // relu is another class
+    CHECK((*read)[0].measurements == 3);
+    CHECK((*read)[0].latency <= (*read)[0].untuned);
+    CHECK((*read)[0].full == 0); // that log does not know it
+    auto reader = augur::log_reader::open(log);
+    REQUIRE(reader);
+    std::size_t records = 0, transferred = 0;
+    for (augur::record r;;) {
+        const auto more = reader->next(r);
+        REQUIRE(more);
+        if (!*more) break;
+        ++records;
+        transferred += contains(r.origin, "transfer from dense:m=16,n=64,k=32,bias") ? 1 : 0;
+    }
+    CHECK(records == 6); // two untuned, four of the first chooser
+    CHECK(transferred > 0);
+    CHECK(transferred <= 2);
+
+    CHECK(run(folder, wish) == 2); // the log has records
+    CHECK(contains(contents(folder / "err"), "holds 6 records"));
+    REQUIRE(run(folder,
+                {"--kernel", "dense:m=24,n=32,k=32,bias", "--kernel", "dense:m=8,n=32,k=32,bias,relu", "--model", "none", "--trials", "4",
+                 "--scheduler", "even", "--log", log, "--resume", "--threads", "1"},
+                AUGUR_TUNE_PROGRAM) == 0);
+    CHECK(contains(contents(folder / "out") + contents(folder / "err"), "4 records are taken over"));
+
+    REQUIRE(run(folder, {"--summary", results}) == 0);
+    CHECK(contains(contents(folder / "out"), "chosen by"));
+}
+
+TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
+    const scratch folder("transfer");
+    const auto refused = [&](const strings& arguments, const std::string& why) {
+        CHECK(run(folder, arguments) == 2);
+        CHECK_MESSAGE(contains(contents(folder / "err"), why), contents(folder / "err"));
+    };
+    const std::string kernel = "dense:m=8,n=8,k=8";
+    refused({}, "expected --from LOG");
+    refused({"--from", "x"}, "--to NETWORK");
+    refused({"--from", "x", "--to", "no_such_net"}, "unknown");
+    refused({"--from", "x", "--kernel", "dense"}, "dense");
+    refused({"--from", "x", "--kernel", kernel, "--by", "guess"}, "guess");
+    refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
+    refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
+    refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
+    refused({"--summary", folder / "none"}, "none");
+    CHECK(run(folder, {"--help"}) == 0);
+    CHECK(contains(contents(folder / "out"), "usage: transfer"));
+}
+
+#endif
