@@ -562,6 +562,7 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
 
     auto none = o.search;
     none.transfers = 0;
+    none.evolve_transfers = false;
     const auto without = s->search("random", none, false);
     CHECK(without.transfers.empty());
 
@@ -569,9 +570,9 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     o.transfer_best = 0;
     CHECK(contains(error_of(o), "expected to transfer at least the best schedule of a kernel"));
     o.transfer_best = 100; // all that there are
-    s = augur::session::create(o);
-    REQUIRE(s);
-    const auto wide = s->search("random", o.search, false);
+    auto all = augur::session::create(o);
+    REQUIRE(all);
+    const auto wide = all->search("random", o.search, false);
     REQUIRE(wide.transfers.size() == 2);
     CHECK(wide.transfers[1].adapted + wide.transfers[1].refused[static_cast<std::size_t>(augur::transfer::refusal::duplicate)] == 8);
     o.transfer_from = {folder / "none.jsonl"};
