@@ -65,7 +65,7 @@ TEST_CASE("transfer: results come back from their file, and a damaged line is to
         REQUIRE(!refused);
         CHECK(contains(refused.error().detail, "2"));
     }
-    CHECK(read_results(folder / "none").error().code == augur::errc::not_found);
+    CHECK(read_results(folder / "none").error().code == augur::errc::io);
 }
 
 TEST_CASE("transfer: the summary is a geometric mean, kernels with a source and without apart") {
@@ -82,6 +82,18 @@ TEST_CASE("transfer: the summary is a geometric mean, kernels with a source and 
     CHECK(rows[2][3] == "0.250");
     CHECK(rows[3][0] == "1 without");
     CHECK(rows[3][3] == "0.250");
+}
+
+TEST_CASE("transfer: rivals are compared kernel by kernel, the hard ones apart") {
+    std::vector<transfer_result> all{made_up("a", "trees", 1, 3), made_up("b", "trees", 1, 1), made_up("c", "trees", 1, 0)};
+    all.push_back(made_up("a", "random", 2, 0));
+    all.push_back(made_up("b", "random", 8, 0));
+    all.push_back(made_up("c", "random", 3, 0)); // without a source: in no row
+    const auto rows = rivals_table(all);
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[1] == std::vector<std::string>{"2 with a source", "random", "4.000", "2.000 to 8.000"});
+    CHECK(rows[2] == std::vector<std::string>{"1 hard ones of these", "random", "8.000", "8.000 to 8.000"});
+    CHECK(rivals_table({}).size() == 1);
 }
 
 TEST_CASE("transfer: two kernels begin with the schedules of others, and tune goes on with the log") {

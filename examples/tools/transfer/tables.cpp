@@ -209,3 +209,40 @@ table summary_table(std::span<const transfer_result> results) {
         }
     return rows;
 }
+
+table rivals_table(std::span<const transfer_result> results) {
+    table rows{{"kernels", "against", "faster by", "95 % interval"}};
+    if (results.empty()) return rows;
+    std::map<std::pair<std::string, std::string>, std::map<std::string, const transfer_result*>> kernels;
+    for (const auto& r : results)
+        if (r.full > 0 && r.untuned > 0) kernels[{r.network, r.kernel}][r.chooser] = &r;
+    std::vector<std::pair<double, const std::map<std::string, const transfer_result*>*>> all; // share of random schedules, 0 if not measured
+    bool has_random = true;
+    for (const auto& [name, by] : kernels) {
+        if (std::none_of(by.begin(), by.end(), [](const auto& entry) { return entry.second->adapted > 0; })) continue;
+        const auto random = by.find("random");
+        has_random = has_random && random != by.end();
+        all.emplace_back(random == by.end() ? 0 : random->second->full / random->second->latency, &by);
+    }
+    const auto& first = results.front().chooser;
+    const auto add = [&](const std::string& title) {
+        for (const auto& c : choosers) {
+            std::vector<double> ratios;
+            for (const auto& [share, by] : all) {
+                const auto one = by->find(first), other = by->find(std::string(c.name));
+                if (c.name != first && one != by->end() && other != by->end()) ratios.push_back(other->second->latency / one->second->latency);
+            }
+            if (ratios.empty()) continue;
+            const auto mean = mean_of(ratios);
+            rows.push_back({std::to_string(ratios.size()) + title, std::string(c.name), text_of("%.3f", mean.mean),
+                            text_of("%.3f to %.3f", mean.low, mean.high)});
+        }
+    };
+    add(" with a source");
+    if (has_random && all.size() > 1) {
+        std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        all.resize(all.size() / 2);
+        add(" hard ones of these");
+    }
+    return rows;
+}

@@ -129,7 +129,7 @@ int print_summary(const wishes& w) {
         if (!read) return examples::complain("transfer", read.error(), examples::misuse);
         all.insert(all.end(), read->begin(), read->end());
     }
-    std::printf("%s", examples::table_text(summary_table(all)).c_str());
+    std::printf("%s\n%s", examples::table_text(summary_table(all)).c_str(), examples::table_text(rivals_table(all)).c_str());
     return examples::done;
 }
 
@@ -174,7 +174,8 @@ int run(wishes w) {
     std::vector<transfer_result> all;
     for (std::size_t i = first; i < report.searches.size(); ++i)
         for (auto& r : results_of(report, i, report.searches[i].name, full)) all.push_back(std::move(r));
-    if (full != static_cast<std::size_t>(-1)) std::printf("\n%s", examples::table_text(summary_table(all)).c_str());
+    if (full != static_cast<std::size_t>(-1))
+        std::printf("\n%s\n%s", examples::table_text(summary_table(all)).c_str(), examples::table_text(rivals_table(all)).c_str());
     if (!w.options.log.empty()) std::printf("log     %s\n", w.options.log.c_str());
     if (examples::stop_requested()) return examples::interrupted;
     if (!w.results.empty()) {
