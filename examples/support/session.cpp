@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include <augur/core/random_engine.hpp>
 #include <augur/session.hpp>
@@ -36,6 +38,33 @@ augur::session_hooks hooks_on(progress_line& line) {
     };
     hooks.stop = [] { return stop_requested().load(); };
     return hooks;
+}
+
+void add_work_flags(flag_set& flags, const char* network_flag, augur::network& work) {
+    std::string networks;
+    for (const auto name : augur::network_names) networks.append(networks.empty() ? "" : ", ").append(name);
+    flags.add(
+        network_flag, "NAME",
+        "tune all kernels of a network; may be given again:\n" + networks +
+            ",\nthe last two also with parameters: bert_base:tokens=384, gpt2:tokens=1,past=127",
+        [&work](std::string_view text) -> augur::result<void> {
+            auto found = augur::find_network(text);
+            if (!found) return found.error();
+            work.name += (work.name.empty() ? "" : " + ") + std::string(text);
+            for (const auto& k : found->kernels) work.add(k.workload, k.uses);
+            return {};
+        },
+        true);
+    flags.add(
+        "kernel", "KERNEL", "tune one kernel, e.g. conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,relu or dense:m=1,n=1000,k=512;\nmay be given again",
+        [&work](std::string_view text) -> augur::result<void> {
+            const auto k = augur::kernel::parse(text);
+            if (!k) return k.error();
+            work.add(k);
+            if (work.name.empty()) work.name = "all kernels";
+            return {};
+        },
+        true);
 }
 
 namespace {

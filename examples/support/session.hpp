@@ -12,6 +12,7 @@
 #include <augur/workload/networks.hpp>
 
 #include "console.hpp"
+#include "flags.hpp"
 #include "session_extern.hpp"
 
 namespace examples {
@@ -19,6 +20,9 @@ namespace examples {
 /// Progress to a line of the terminal, notes to stderr, and Ctrl-C as the end.
 /// pre: the line outlives the hooks
 [[nodiscard]] augur::session_hooks hooks_on(progress_line& line);
+
+/// The flags that name what is tuned: networks, by a flag of the given name, and single kernels.   pre: `work` outlives the flags
+void add_work_flags(flag_set& flags, const char* network_flag, augur::network& work);
 
 /// Distinct kernels of all networks: first some of each family (convolutions, depthwise, products, norms, pooling) in turns, then any. The kernels of
 /// a smaller count are the first ones of a larger count.

@@ -7,6 +7,7 @@
 
 #include "flags.hpp"
 #include "program.hpp"
+#include "session.hpp"
 
 namespace {
 
@@ -20,30 +21,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     std::string search, scheduler = "gradient";
     std::size_t collect = 0;
     bool help = false;
-    std::string networks;
-    for (const auto name : augur::network_names) networks.append(networks.empty() ? "" : ", ").append(name);
-    flags.add(
-        "network", "NAME",
-        "tune all kernels of a network; may be given again:\n" + networks +
-            ",\nthe last two also with parameters: bert_base:tokens=384, gpt2:tokens=1,past=127",
-        [&](std::string_view text) -> augur::result<void> {
-            auto found = augur::find_network(text);
-            if (!found) return found.error();
-            s.work.name += (s.work.name.empty() ? "" : " + ") + found->name;
-            for (const auto& k : found->kernels) s.work.add(k.workload, k.uses);
-            return {};
-        },
-        true);
-    flags.add(
-        "kernel", "KERNEL", "tune one kernel, e.g. conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,relu or dense:m=1,n=1000,k=512;\nmay be given again",
-        [&](std::string_view text) -> augur::result<void> {
-            const auto k = augur::kernel::parse(text);
-            if (!k) return k.error();
-            s.work.add(k);
-            if (s.work.name.empty()) s.work.name = "all kernels";
-            return {};
-        },
-        true);
+    examples::add_work_flags(flags, "network", s.work);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
         "model", "none|tlp|crop|trees|hybrid|nest|FILE",

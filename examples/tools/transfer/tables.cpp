@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <augur/core/json.hpp>
@@ -240,7 +241,10 @@ table rivals_table(std::span<const transfer_result> results) {
     };
     add(" with a source");
     if (has_random && all.size() > 1) {
-        std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+            const auto &x = *a.second->begin()->second, &y = *b.second->begin()->second;
+            return std::tie(a.first, x.network, x.kernel) < std::tie(b.first, y.network, y.kernel);
+        });
         all.resize(all.size() / 2);
         add(" hard ones of these");
     }

@@ -33,7 +33,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
     auto& s = w.options;
     bool help = false;
-    std::string names;
+    std::string names, level(to_string(s.transfer_level));
     for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
     flags.add(
         "from", "LOG", "log of kernels that were tuned on this machine; may be given again",
@@ -42,26 +42,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         },
         true);
-    flags.add(
-        "to", "NETWORK", "network, as of tune; may be given again",
-        [&](std::string_view text) -> augur::result<void> {
-            auto found = augur::find_network(text);
-            if (!found) return found.error();
-            s.work.name += (s.work.name.empty() ? "" : " + ") + std::string(text);
-            for (const auto& k : found->kernels) s.work.add(k.workload, k.uses);
-            return {};
-        },
-        true);
-    flags.add(
-        "kernel", "KERNEL", "one kernel, as of tune; may be given again",
-        [&](std::string_view text) -> augur::result<void> {
-            const auto k = augur::kernel::parse(text);
-            if (!k) return k.error();
-            s.work.add(*k);
-            if (s.work.name.empty()) s.work.name = "all kernels";
-            return {};
-        },
-        true);
+    examples::add_work_flags(flags, "to", s.work);
     flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
               [&](std::string_view text) -> augur::result<void> {
                   while (!text.empty()) {
@@ -76,6 +57,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
               });
     flags.add_number("count", "N", "schedules of a kernel to measure beside its untuned one; default 3", w.count, 1, 1000);
     flags.add_number("best", "N", "schedules of each kernel of the logs to choose from, its fastest ones; default 1", s.transfer_best, 1, 1000);
+    flags.add_choice("level", {augur::class_level_names.begin(), augur::class_level_names.end()},
+                     "what two kernels must have in common; default operations, the sequence of their operations", level);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text("full", "LOG", "log of a long search of the same kernels, to compare with: its best are timed again next to those found", w.full);
     flags.add_text("log", "FILE", "write each record as soon as it is measured; `tune --log FILE --resume` goes on with it", s.log);
@@ -100,6 +83,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
                     flags.help().c_str());
         return false;
     }
+    s.transfer_level = static_cast<augur::class_level>(std::find(augur::class_level_names.begin(), augur::class_level_names.end(), level) -
+                                                       augur::class_level_names.begin());
     const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
     if (!w.summary.empty()) return true;
     if (s.work.kernels.empty() || s.transfer_from.empty()) return wrong("expected --from LOG and --to NETWORK or --kernel KERNEL; try --help");

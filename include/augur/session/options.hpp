@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <augur/loopnest/run/compile.hpp>
+#include <augur/workload/class_levels.hpp>
 #include <augur/workload/networks.hpp>
 
 namespace augur::inline v0 {
@@ -65,7 +66,8 @@ struct session_options {
     std::string machine;                    ///< that Crop predicts: a machine file or the name of a preset
     std::string known;                      ///< log of other kernels on this machine, for the model `nest`; empty: those of `transfer_from`
     std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
-    std::size_t transfer_best = 1;          ///< schedules of each kernel of these logs that may be transferred, its best ones
+    class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6
+    std::size_t transfer_best = 1;                        ///< schedules of each kernel of these logs that may be transferred, its best ones
 };
 
 /// What a session does at the moment.

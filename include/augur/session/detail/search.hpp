@@ -158,7 +158,9 @@ std::vector<decision_vector> basic_session<E>::add_transfers(const searched& her
     if (report_.options.transfer_from.empty() || (settings.transfers == 0 && !settings.evolve_transfers)) return all;
     out.transfers.resize(tasks_.size());
     auto& of_kernel = out.transfers[here.kernels[k]];
-    const auto found = models_->pool.adapt(here.spaces[k], here.tasks[k].class_levels(), to_text(report_.made_with.machine));
+    transfer::transfer_options wanted;
+    wanted.level = report_.options.transfer_level;
+    const auto found = models_->pool.adapt(here.spaces[k], here.tasks[k].class_levels(), to_text(report_.made_with.machine), wanted);
     of_kernel.adapted = found.points.size();
     of_kernel.refused = found.refused;
     for (const auto& t : found.points) all.push_back(t.point);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -47,7 +48,10 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
         auto space = loopnest::ansor_space::create(t.dag(), options);
         if (!space) return error{space.error().code, t.workload().text() + ": " + space.error().detail};
         auto& trials = found->second;
-        std::stable_sort(trials.begin(), trials.end(), [](const auto* a, const auto* b) { return a->outcome.latency() < b->outcome.latency(); });
+        std::sort(trials.begin(), trials.end(), [](const auto* a, const auto* b) { // of equal ones the first of the log: all are in one vector
+            const double x = a->outcome.latency(), y = b->outcome.latency();
+            return x != y ? x < y : std::less<>()(a, b);
+        });
         std::vector<decision_vector> points;
         for (const auto* trial : trials) {
             if (points.size() == best) break;
