@@ -150,6 +150,21 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     CHECK(contains(contents(folder / "out"), "chosen by"));
 }
 
+TEST_CASE("transfer: tanh takes schedules of relu where equal structure is enough") {
+    const scratch folder("transfer");
+    const auto known = folder / "known.jsonl", results = folder / "results.jsonl";
+    REQUIRE(run(folder, {"--kernel", "dense:m=16,n=64,k=32,relu", "--collect", "2", "--log", known, "--threads", "1"}, AUGUR_TUNE_PROGRAM) == 0);
+    for (const auto& level : {std::string("operations"), std::string("structure")}) {
+        CAPTURE(level);
+        REQUIRE(run(folder, {"--from", known, "--kernel", "dense:m=16,n=32,k=32,tanh", "--by", "class", "--count", "1", "--level", level, "--results",
+                             results, "--threads", "1"}) == 0);
+        const auto read = read_results(results);
+        REQUIRE(read);
+        REQUIRE(read->size() == 1);
+        CHECK(read->front().adapted == (level == "structure" ? 1 : 0));
+    }
+}
+
 TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     const scratch folder("transfer");
     const auto refused = [&](const strings& arguments, const std::string& why) {
@@ -165,6 +180,7 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
+    refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "operations|canonical|structure|dag|workload");
     refused({"--summary", folder / "none"}, "none");
     CHECK(run(folder, {"--help"}) == 0);
     CHECK(contains(contents(folder / "out"), "usage: transfer"));
