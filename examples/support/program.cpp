@@ -15,32 +15,40 @@
 #include "session.hpp"
 
 namespace examples {
-namespace {
 
-/// No file that is written may be another one of the run; the weights alone may be learned on in their place.
-augur::result<void> keep_apart(const job& j) {
-    struct named {
-        const char* flag;
-        const std::string* path;
-        bool written;
-    };
-    const named files[] = {{"--log", &j.options.log, true},          {"--report", &j.report, true},
-                           {"--save-model", &j.save_model, true},    {"--known", &j.options.known, false},
-                           {"--machine", &j.options.machine, false}, {"--model", &j.options.search.model, false}};
+augur::result<void> keep_apart(const std::vector<named_file>& files) {
     const auto real = [](const std::string& path) {
         std::error_code unknown;
         auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
         return unknown ? std::filesystem::path(path) : found;
     };
-    for (const auto& a : files)
-        for (const auto& b : files) {
-            if (&a >= &b || !(a.written || b.written) || a.path->empty() || b.path->empty()) continue;
-            if (a.path == &j.save_model && b.path == &j.options.search.model) continue;
+    for (std::size_t i = 0; i < files.size(); ++i)
+        for (std::size_t k = i + 1; k < files.size(); ++k) {
+            const auto &a = files[i], &b = files[k];
+            if (!(a.written || b.written) || a.path.empty() || b.path.empty()) continue;
             std::error_code none;
-            if (real(*a.path) == real(*b.path) || std::filesystem::equivalent(*a.path, *b.path, none))
-                return augur::error{augur::errc::invalid_argument, std::string(a.flag) + " and " + b.flag + " are the same file, " + *a.path};
+            if (real(a.path) == real(b.path) || std::filesystem::equivalent(a.path, b.path, none))
+                return augur::error{augur::errc::invalid_argument, a.flag + " and " + b.flag + " are the same file, " + a.path};
         }
     return {};
+}
+
+namespace {
+
+std::vector<named_file> files_of(const job& j) {
+    std::vector<named_file> out{
+        {"--log", j.options.log, true}, {"--report", j.report, true}, {"--known", j.options.known, false}, {"--machine", j.options.machine, false}};
+    for (const auto& log : j.options.transfer_from) out.push_back({"--transfer", log, false});
+    return out;
+}
+
+/// The weights alone may be learned on in their place.
+augur::result<void> keep_apart(const job& j) {
+    auto with_weights = files_of(j), with_model = with_weights;
+    with_weights.push_back({"--save-model", j.save_model, true});
+    if (auto apart = keep_apart(with_weights); !apart) return apart;
+    with_model.push_back({"--model", j.options.search.model, false});
+    return keep_apart(with_model);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "console.hpp"
 #include "report.hpp"
@@ -24,6 +25,14 @@ struct job {
     std::string report;     ///< HTML; empty: none
     std::string save_model; ///< weights that TLP has learned; empty: not kept
 };
+
+/// A file of a run.
+struct named_file {
+    std::string flag, path; ///< path: may be empty
+    bool written;
+};
+/// No file that is written may be another one of the run.   Errors: invalid_argument, with both flags
+[[nodiscard]] augur::result<void> keep_apart(const std::vector<named_file>& files);
 
 inline int complain(const char* program, const augur::error& why, int code) {
     std::fprintf(stderr, "%s: %s\n", program, why.detail.c_str());

@@ -181,6 +181,10 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
     refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "operations|canonical|structure|dag|workload");
+    { std::ofstream(folder / "log") << "precious"; } // no log that is read is written over
+    refused({"--from", folder / "log", "--kernel", kernel, "--results", folder / "log"}, "--results and --from are the same file");
+    refused({"--from", folder / "log", "--kernel", kernel, "--log", folder / "log", "--resume"}, "--log and --from are the same file");
+    CHECK(contents(folder / "log") == "precious");
     refused({"--summary", folder / "none"}, "none");
     CHECK(run(folder, {"--help"}) == 0);
     CHECK(contains(contents(folder / "out"), "usage: transfer"));

@@ -120,6 +120,10 @@ int print_summary(const wishes& w) {
 
 int run(wishes w) {
     examples::catch_signals();
+    std::vector<examples::named_file> files{
+        {"--log", w.options.log, true}, {"--results", w.results, true}, {"--full", w.full, false}, {"--machine", w.options.machine, false}};
+    for (const auto& log : w.options.transfer_from) files.push_back({"--from", log, false});
+    if (auto apart = examples::keep_apart(files); !apart) return examples::complain("transfer", apart.error(), examples::misuse);
     const bool trees = std::any_of(w.by.begin(), w.by.end(), [](const chooser* c) { return c->model == "nest"; });
     w.options.search = search_by(w, *w.by.front());
     auto prepared = w.options;
@@ -144,6 +148,10 @@ int run(wishes w) {
         if (examples::stop_requested()) break;
         report.searches.push_back(session->search(std::string(c->name), search_by(w, *c), c == w.by.front(), hooks));
         if (report.searches.back().failed) return examples::complain("transfer", *report.searches.back().failed, examples::failed);
+    }
+    if (report.searches.size() == first) { // stopped while the baselines were measured; what was measured is in the log
+        line.clear();
+        return examples::interrupted;
     }
     session->measure_best(report.searches, hooks);
     line.clear();

@@ -42,6 +42,7 @@ namespace augur::inline v0 {
 struct known_candidates {
     std::size_t kernels = 0;
     std::size_t records = 0;
+    std::size_t left_out = 0;        ///< kernels that were not to be read
     std::size_t passed_over = 0;     ///< records of workloads that are no kernels of `loopnest`, of other targets, compilers or flags
     std::size_t other_machine = 0;   ///< records of other machines
     std::string first_other_machine; ///< the field in which the first of them differs
@@ -71,7 +72,10 @@ struct known_candidates {
         out.other_machine += other.trials.size();
     }
     for (const auto& t : *tasks) {
-        if (std::any_of(without.begin(), without.end(), [&](const auto& w) { return w.workload() == t.workload(); })) continue;
+        if (std::any_of(without.begin(), without.end(), [&](const auto& w) { return w.workload() == t.workload(); })) {
+            ++out.left_out;
+            continue;
+        }
         std::vector<float> rows, row(row_of.columns()), labels;
         std::vector<double> latencies;
         const auto id = task_identity(t);
@@ -88,7 +92,7 @@ struct known_candidates {
         const auto normaliser = task_normaliser::fit(rows, row_of.columns());
         if (auto added = samples.add(normaliser, std::move(rows), labels); !added) return added.error();
     }
-    if (out.records == 0)
+    if (out.records == 0 && out.left_out == 0)
         return error{errc::not_found,
                      log + ": expected records of kernels on this machine, with these threads and this compiler and its flags; " +
                          std::to_string(old->other_task) + " are of unknown kernels, " + std::to_string(old->other_target) +

@@ -156,6 +156,7 @@ struct session_models_state {
                                 ") and are passed over");
             if (!read->first_bad.empty()) notes.push_back(log + ": damaged lines are passed over; the first: " + read->first_bad);
         }
+        if (all.size() == 0) return no_known(); // all records are of the session's own kernels, or have failed
         known = std::make_shared<const task_normalised_samples>(std::move(all));
 #endif
         return {};

@@ -149,7 +149,8 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
     }
 }
 
-/// Appends to `points` what kernel `k` of a search takes from the pool, at most `settings.transfers`. Returns all that fits. A scorer that fails ranks nothing: its error comes back when it guides the search.
+/// Appends to `points` what kernel `k` of a search takes from the pool, at most `settings.transfers`. Returns all that fits. A scorer that fails
+/// ranks nothing: its error comes back when it guides the search.
 template <bulk_executor E>
 template <class Scorer>
 std::vector<decision_vector> basic_session<E>::add_transfers(const searched& here, std::size_t k, Scorer& scorer, const session_search& settings,
