@@ -67,6 +67,13 @@ void add_work_flags(flag_set& flags, const char* network_flag, augur::network& w
         true);
 }
 
+void add_run_flags(flag_set& flags, augur::session_options& s) {
+    flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
+    flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
+    flags.add_isa_level(s.compiler.isa);
+    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
+}
+
 namespace {
 
 enum class family : std::uint8_t { convolution, depthwise, product, norm, pooling, other };

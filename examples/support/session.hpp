@@ -24,6 +24,9 @@ namespace examples {
 /// The flags that name what is tuned: networks, by a flag of the given name, and single kernels.   pre: `work` outlives the flags
 void add_work_flags(flag_set& flags, const char* network_flag, augur::network& work);
 
+/// The flags that say how it is run: threads, seed, ISA level, compiler.   pre: `s` outlives the flags
+void add_run_flags(flag_set& flags, augur::session_options& s);
+
 /// Distinct kernels of all networks: first some of each family (convolutions, depthwise, products, norms, pooling) in turns, then any. The kernels of
 /// a smaller count are the first ones of a larger count.
 [[nodiscard]] augur::network draw_kernels(std::size_t count, std::uint64_t seed);

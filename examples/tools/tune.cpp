@@ -55,10 +55,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                      "unfinished ones start anew",
                      s.resume);
     flags.add_text("report", "FILE", "write an HTML report with tuning curves", out.report);
-    flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
-    flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
-    flags.add_isa_level(s.compiler.isa);
-    flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
+    examples::add_run_flags(flags, s);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) {

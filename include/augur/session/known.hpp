@@ -99,7 +99,8 @@ struct known_candidates {
                          " of another target or number of threads" + (old->first_other_target.empty() ? "" : " (" + old->first_other_target + ")") +
                          ", " + std::to_string(old->other_toolchain) + " of another compiler or other flags" +
                          (old->other_toolchain == 0 ? "" : " (" + old->first_other_toolchain + ")") + ", " + std::to_string(out.other_machine) +
-                         " of another machine" + (out.other_machine == 0 ? "" : " (" + out.first_other_machine + ")")};
+                         " of another machine" + (out.other_machine == 0 ? "" : " (" + out.first_other_machine + ")") +
+                         (out.first_bad.empty() ? "" : "; the first damaged line: " + out.first_bad)};
     return out;
 }
 
