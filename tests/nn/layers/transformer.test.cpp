@@ -140,6 +140,40 @@ TEST_CASE("transformer layer, causal: what comes later changes nothing, to the l
     CHECK(!(y.bottomRows(3) == z.bottomRows(3)));
 }
 
+TEST_CASE("transformer layer, causal: sequences that share a prefix give what each gives with the prefix in front, and the gradients of all") {
+    auto layer = random_layer(nn::norm_place::before);
+    // a prefix of 3 rows, its continuations of 2, 0 and 4 rows, and a sequence of its own
+    const std::array<nn::index, 6> shared{0, 3, 5, 5, 9, 11};
+    const std::array<nn::index, 5> prefix{-1, 0, 0, 0, -1};
+    const M x = vectors::random_matrix(11, 6, 1), c = vectors::random_matrix(11, 6, 2);
+    nn::transformer_activation<double> kept;
+    M y(11, 6), dx(11, 6);
+    auto grad = layer, expected = layer;
+    nn::transformer_layer<double>::visit([](auto&&, auto& p) { p.setZero(); }, grad);
+    nn::transformer_layer<double>::visit([](auto&&, auto& p) { p.setZero(); }, expected);
+    const nn::sequences which{shared, {}, true, prefix};
+    layer.forward(x, which, kept, y);
+    layer.backward(x, which, kept, c, dx, grad);
+    // each by itself; the loss of the prefix' own rows counts once
+    M d_apart = M::Zero(11, 6);
+    for (std::size_t n = 0; n < prefix.size(); ++n) {
+        const nn::index front = prefix[n] < 0 ? 0 : 3, own = shared[n + 1] - shared[n], l = front + own;
+        if (own == 0) continue;
+        M in(l, 6), out(l, 6), d_in(l, 6), d_out = M::Zero(l, 6);
+        in << x.topRows(front), x.middleRows(shared[n], own);
+        d_out.bottomRows(own) = c.middleRows(shared[n], own);
+        const std::array<nn::index, 2> one{0, l};
+        nn::transformer_activation<double> of_one;
+        layer.forward(in, {one, {}, true}, of_one, out);
+        layer.backward(in, {one, {}, true}, of_one, d_out, d_in, expected);
+        CHECK(vectors::distance(y.middleRows(shared[n], own), out.bottomRows(own)) < 1e-12);
+        d_apart.topRows(front) += d_in.topRows(front);
+        d_apart.middleRows(shared[n], own) += d_in.bottomRows(own);
+    }
+    CHECK(vectors::distance(dx, d_apart) < 1e-12);
+    nn::transformer_layer<double>::visit([](auto&&, const auto& a, const auto& b) { CHECK(vectors::distance(a, b) < 1e-12); }, grad, expected);
+}
+
 TEST_CASE("transformer layer of duals: the tangent of the input is the derivative by it") {
     using D = nn::dual<double>;
     const auto plain = random_layer(nn::norm_place::after);

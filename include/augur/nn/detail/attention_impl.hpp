@@ -34,17 +34,18 @@ S sum_of_four(index n, const F& f) {
     return (chain[0] + chain[1]) + (chain[2] + chain[3]);
 }
 
-/// Rows of `scores` (l, l) <- softmax of scale * scores, where key j has multiplicity repeat[j]; with `causal`, keys after the query are masked.
+/// Rows of `scores` (l, m) <- softmax of scale * scores, where key j has multiplicity repeat[j]; with `causal`, keys after the query are masked: the
+/// queries are the last l of the m keys.
 template <scalar S>
 void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> repeat, bool causal = false) {
-    const index l = scores.rows();
+    const index queries = scores.rows(), l = scores.cols(), before = l - queries;
     S* const all = scores.data();
     const auto times = [&](index i, index j) {
-        if (causal && j > i) return 0U;
+        if (causal && j > i + before) return 0U;
         return repeat.empty() ? 1U : repeat[static_cast<std::size_t>(j)];
     };
     const bool unmasked = !causal && std::find(repeat.begin(), repeat.end(), 0U) == repeat.end();
-    for (index i = 0; i < l; ++i) {
+    for (index i = 0; i < queries; ++i) {
         S* const row = all + i * l;
         if constexpr (std::same_as<S, float>) {
             if (unmasked) {
@@ -65,11 +66,11 @@ void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> 
         }
     }
     if constexpr (std::same_as<S, float>) {
-        kernels::exp_nonpositive(all, l * l);
+        kernels::exp_nonpositive(all, queries * l);
     } else {
-        for (index i = 0; i < l * l; ++i) all[i] = exp(all[i]);
+        for (index i = 0; i < queries * l; ++i) all[i] = exp(all[i]);
     }
-    for (index i = 0; i < l; ++i) {
+    for (index i = 0; i < queries; ++i) {
         S* const row = all + i * l;
         for (index j = 0; j < l; ++j)
             if (times(i, j) != 1) row[j] *= S(static_cast<double>(times(i, j)));
@@ -97,19 +98,22 @@ void attention<S>::attend(const sequences& layout, attention_activation<S>& kept
     AUGUR_ASSERT(qkv.cols() == 3 * width && layout.rows() == qkv.rows(), "attention: shape");
 
     const detail::attention_in_lanes lanes(width, heads);
-    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal);
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal) && layout.prefix.empty();
     kept.weights_at.resize(static_cast<std::size_t>(layout.count()));
     std::size_t total = 0;
     for (index n = 0; n < layout.count(); ++n) {
-        const index l = layout.begin[static_cast<std::size_t>(n) + 1] - layout.begin[static_cast<std::size_t>(n)];
+        const index l = layout.length(n);
+        [[maybe_unused]] const index p = layout.prefix_of(n);
+        AUGUR_ASSERT(p < n && (p < 0 || (layout.prefix_of(p) < 0 && layout.repeat.empty())),
+                     "attention: a prefix is an earlier sequence without one");
         kept.weights_at[static_cast<std::size_t>(n)] = total;
-        total += static_cast<std::size_t>(in_lanes ? lanes.size(l) : heads * l * l);
+        total += static_cast<std::size_t>(in_lanes ? lanes.size(l) : heads * l * (layout.prefix_length(n) + l));
     }
     if (kept.weights.size() < total) kept.weights.resize(total);
 
     for (index n = 0; n < layout.count(); ++n) {
         const index first = layout.begin[static_cast<std::size_t>(n)];
-        const index l = layout.begin[static_cast<std::size_t>(n) + 1] - first;
+        const index l = layout.length(n);
         if (l == 0) continue;
         const auto repeat =
             layout.repeat.empty() ? layout.repeat : layout.repeat.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(l));
@@ -120,14 +124,17 @@ void attention<S>::attend(const sequences& layout, attention_activation<S>& kept
                 continue;
             }
         }
+        const index p = layout.prefix_length(n), m = p + l; // keys: those of the prefix, then its own
+        const index front = p > 0 ? layout.begin[static_cast<std::size_t>(layout.prefix_of(n))] : 0;
         for (index h = 0; h < heads; ++h) {
-            map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * l), l, l);
-            const auto q = qkv.block(first, h * head, l, head);
-            const auto k = qkv.block(first, width + h * head, l, head);
-            const auto v = qkv.block(first, 2 * width + h * head, l, head);
-            multiply_transposed<S>(q, k, weights); // (l,d)(d,l)
+            map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * m), l, m);
+            const auto rows = [&](index from, index part, index count) { return qkv.block(from, part * width + h * head, count, head); };
+            auto result = context.block(first, h * head, l, head);
+            if (p > 0) multiply_transposed<S>(rows(first, 0, l), rows(front, 1, p), weights.leftCols(p));
+            multiply_transposed<S>(rows(first, 0, l), rows(first, 1, l), weights.rightCols(l)); // (l,d)(d,l)
             detail::softmax_rows<S>(weights, scale, repeat, layout.causal);
-            multiply<S>(weights, v, context.block(first, h * head, l, head)); // (l,l)(l,d)
+            if (p > 0) multiply<S>(weights.leftCols(p), rows(front, 2, p), result);
+            multiply<S>(weights.rightCols(l), rows(first, 2, l), result, p > 0); // (l,l)(l,d)
         }
     }
 }
@@ -143,10 +150,10 @@ void attention<S>::attend_backward(const sequences& layout, attention_activation
     AUGUR_ASSERT(d_context.rows() == qkv.rows() && d_context.cols() == width, "attention: shape");
 
     const detail::attention_in_lanes lanes(width, heads);
-    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal);
+    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal) && layout.prefix.empty();
     for (index n = 0; n < layout.count(); ++n) {
         const index first = layout.begin[static_cast<std::size_t>(n)];
-        const index l = layout.begin[static_cast<std::size_t>(n) + 1] - first;
+        const index l = layout.length(n);
         if (l == 0) continue;
         if constexpr (std::same_as<S, float>) {
             if (in_lanes) {
@@ -155,25 +162,32 @@ void attention<S>::attend_backward(const sequences& layout, attention_activation
                 continue;
             }
         }
-        auto d_scores = kept.scratch.shape(l, l);
+        const index p = layout.prefix_length(n), m = p + l;
+        const index front = p > 0 ? layout.begin[static_cast<std::size_t>(layout.prefix_of(n))] : 0;
+        auto d_scores = kept.scratch.shape(l, m);
         for (index h = 0; h < heads; ++h) {
-            const map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * l), l, l);
-            const auto q = qkv.block(first, h * head, l, head);
-            const auto k = qkv.block(first, width + h * head, l, head);
-            const auto v = qkv.block(first, 2 * width + h * head, l, head);
+            const map<S> weights(kept.weights.data() + kept.weights_at[static_cast<std::size_t>(n)] + static_cast<std::size_t>(h * l * m), l, m);
+            const auto rows = [&](index from, index part, index count) { return qkv.block(from, part * width + h * head, count, head); };
+            const auto d_rows = [&](index from, index part, index count) { return d_qkv.block(from, part * width + h * head, count, head); };
             const auto dc = d_context.block(first, h * head, l, head);
-            multiply_transposed<S>(dc, v, d_scores); // dP (l,l)
-            for (index i = 0; i < l; ++i) {          // dS = P (dP - sum_j P dP) / sqrt(d)
-                const S* const p = weights.data() + i * l;
-                const S* const dp = d_scores.data() + i * l;
-                const S mean = detail::sum_of_four<S>(l, [&](index j) { return p[j] * dp[j]; });
-                if constexpr (std::same_as<S, float>) kernels::softmax_backward(p, mean, scale, d_scores.data() + i * l, l);
+            if (p > 0) multiply_transposed<S>(dc, rows(front, 2, p), d_scores.leftCols(p));
+            multiply_transposed<S>(dc, rows(first, 2, l), d_scores.rightCols(l)); // dP (l,m)
+            for (index i = 0; i < l; ++i) {                                       // dS = P (dP - sum_j P dP) / sqrt(d)
+                const S* const w = weights.data() + i * m;
+                const S* const dp = d_scores.data() + i * m;
+                const S mean = detail::sum_of_four<S>(m, [&](index j) { return w[j] * dp[j]; });
+                if constexpr (std::same_as<S, float>) kernels::softmax_backward(w, mean, scale, d_scores.data() + i * m, m);
                 else
-                    for (index j = 0; j < l; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;
+                    for (index j = 0; j < m; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;
             }
-            multiply<S>(d_scores, k, d_qkv.block(first, h * head, l, head));
-            multiply_outer<S>(d_scores, q, d_qkv.block(first, width + h * head, l, head));
-            multiply_outer<S>(weights, dc, d_qkv.block(first, 2 * width + h * head, l, head));
+            if (p > 0) { // what stands in the prefix already has its own gradient
+                multiply<S>(d_scores.leftCols(p), rows(front, 1, p), d_rows(first, 0, l));
+                multiply_outer<S>(d_scores.leftCols(p), rows(first, 0, l), d_rows(front, 1, p), true);
+                multiply_outer<S>(weights.leftCols(p), dc, d_rows(front, 2, p), true);
+            }
+            multiply<S>(d_scores.rightCols(l), rows(first, 1, l), d_rows(first, 0, l), p > 0);
+            multiply_outer<S>(d_scores.rightCols(l), rows(first, 0, l), d_rows(first, 1, l));
+            multiply_outer<S>(weights.rightCols(l), dc, d_rows(first, 2, l));
         }
     }
 }

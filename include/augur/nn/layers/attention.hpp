@@ -21,20 +21,25 @@ struct sequences {
     std::span<const index> begin;          ///< (N + 1), begin[0] = 0
     std::span<const std::uint32_t> repeat; ///< (T) multiplicity of each row in its sequence; empty: 1 each; 0: masked as a key
     bool causal = false;                   ///< a row attends to itself and the rows before it only
+    std::span<const index> prefix = {};    ///< (N) an earlier sequence whose rows come before as keys, -1: none; empty: none has one
 
     [[nodiscard]] index count() const { return static_cast<index>(begin.size()) - 1; }
     [[nodiscard]] index rows() const { return begin.back(); }
+    [[nodiscard]] index length(index n) const { return begin[static_cast<std::size_t>(n) + 1] - begin[static_cast<std::size_t>(n)]; }
+    /// The prefix of a sequence; -1: it has none.
+    [[nodiscard]] index prefix_of(index n) const { return prefix.empty() ? -1 : prefix[static_cast<std::size_t>(n)]; }
+    [[nodiscard]] index prefix_length(index n) const { return prefix_of(n) < 0 ? 0 : length(prefix_of(n)); }
 };
 
 /// Activations that `attention::forward` stores for `attention::backward`, and scratch memory of both.
 template <scalar S>
 struct attention_activation {
-    buffer<S> qkv;                       ///< (T, 3D) queries, keys, values
-    buffer<S> context;                   ///< (T, D) concatenated results of the heads
-    std::vector<S> weights;              ///< softmax weights: for each sequence of length l, H blocks (l, l), or in lanes (kernels/head_lanes.hpp)
+    buffer<S> qkv;          ///< (T, 3D) queries, keys, values
+    buffer<S> context;      ///< (T, D) concatenated results of the heads
+    std::vector<S> weights; ///< softmax weights: for each sequence of length l with m keys, H blocks (l, m), or in lanes (kernels/head_lanes.hpp)
     std::vector<std::size_t> weights_at; ///< (N) offset of each sequence in `weights`
     buffer<S> d_context, d_qkv;          ///< backward only
-    buffer<S> scratch;                   ///< (l, l)
+    buffer<S> scratch;                   ///< (l, m)
     detail::lane_room lanes;
 };
 
@@ -44,6 +49,9 @@ struct attention_activation {
 ///
 /// As `torch.nn.MultiheadAttention` without dropout. A row that occurs r times in its sequence is stored once, with multiplicity r: its weight as a
 /// key is r exp(.), and its result is the same for each occurrence. r = 0 masks padding.
+///
+/// Sequences that begin alike, such as the samples of one prompt, store the beginning once, as a sequence that is the prefix of theirs. A prefix has no
+/// prefix, and where there is one no row has a multiplicity.
 ///
 /// `forward` is in_proj, `attend`, out_proj; a caller that shares projections between equal rows calls the parts.
 template <scalar S>

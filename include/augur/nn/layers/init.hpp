@@ -25,6 +25,16 @@ void fill_uniform(P& p, double bound, random_engine& rng) {
     for (index i = 0; i < p.size(); ++i) p.data()[i] = static_cast<S>(rng.uniform(-bound, bound));
 }
 
+/// Every element normal with mean 0 and this standard deviation.
+template <class P>
+void fill_normal(P& p, double deviation, random_engine& rng) {
+    using S = typename P::Scalar;
+    for (index i = 0; i < p.size(); ++i) { // Box, Muller 1958
+        const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
+        p.data()[i] = static_cast<S>(deviation * radius * std::cos(6.28318530717958647693 * rng.uniform()));
+    }
+}
+
 /// torch.nn.Linear: weight and bias uniform within 1 / sqrt(I).
 template <scalar S>
 void init(linear<S>& layer, random_engine& rng) {
@@ -72,13 +82,10 @@ void init(transformer_layer<S, F>& layer, random_engine& rng) {
     init(layer.norm_2, rng);
 }
 
-/// Normal with mean 0 and this standard deviation; GPT-2 and BERT use 0.02 (torch's default is 1).
+/// GPT-2 and BERT: normal, with a deviation of 0.02 (torch's default is 1).
 template <scalar S>
 void init(embedding<S>& layer, random_engine& rng, double deviation = 0.02) {
-    for (index i = 0; i < layer.W.size(); ++i) { // Box, Muller 1958
-        const double radius = std::sqrt(-2 * std::log(1 - rng.uniform()));
-        layer.W.data()[i] = static_cast<S>(deviation * radius * std::cos(6.28318530717958647693 * rng.uniform()));
-    }
+    fill_normal(layer.W, deviation, rng);
 }
 
 } // namespace nn
