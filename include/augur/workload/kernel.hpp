@@ -18,6 +18,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/core/printable.hpp>
 #include <augur/core/number.hpp>
 #include <augur/workload/detail/kernel_parameters.hpp>
 #include <augur/workload/kernel_kind.hpp>
@@ -260,14 +261,6 @@ private:
         for (std::size_t i = 0; i < parameters.size(); ++i)
             if (parameters[i].name == name) return i;
         return std::nullopt;
-    }
-
-    /// Input text for an error message: control characters and bytes beyond ASCII become '?', at most 40 characters.
-    static std::string printable(std::string_view text) {
-        std::string out(text.substr(0, 40));
-        for (auto& c : out)
-            if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E) c = '?';
-        return text.size() > 40 ? out + "..." : out;
     }
 
     /// Sets a parameter. Returns the error message, or an empty string.
