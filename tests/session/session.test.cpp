@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <augur/record/log_reader.hpp>
@@ -577,6 +579,62 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     CHECK(wide.transfers[1].adapted + wide.transfers[1].refused[static_cast<std::size_t>(augur::transfer::refusal::duplicate)] == 8);
     o.transfer_from = {folder / "none.jsonl"};
     CHECK(contains(error_of(o), "none.jsonl"));
+}
+
+TEST_CASE("session: transferred schedules that do not compile, are wrong or never end are told by name, and the untuned one stands") {
+    const scratch folder;
+    { // a compiler that breaks what it compiles, as the file `mode` says; to the log it is the same compiler
+        std::ofstream script(folder / "cc");
+        script << "#!/bin/sh\nmode=$(cat '" << folder / "mode" << "' 2> /dev/null)\nfor source; do :; done\n"
+               << "case \"$mode:$source\" in\n"
+               << "broken:*/b[0-9]*.c) echo 'program.c:1:1: error: broken on purpose' >&2; exit 1 ;;\n"
+               << "wrong:*/b[0-9]*.c) sed -i 's/b\\[0\\]/b[1]/g' \"$source\" ;;\n"
+               << "endless:*/b[0-9]*.c) sed -i 's/^void .*(float \\*const \\*b.*) {$/& for (;;) __asm__ volatile(\"\");/' \"$source\" ;;\n"
+               << "esac\nexec cc \"$@\"\n";
+    }
+    fs::permissions(folder / "cc", fs::perms::owner_all);
+    auto known = two_kernels();
+    known.work.kernels.clear();
+    known.work.add(augur::kernel::parse("dense:m=32,n=16,k=16"));
+    known.collect = true;
+    known.compiler.command = folder / "cc";
+    known.log = folder / "known.jsonl";
+    {
+        auto s = augur::session::create(known);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    auto o = known;
+    o.collect = false;
+    o.work.kernels.clear();
+    o.work.add(augur::kernel::parse("dense:m=16,n=16,k=16"));
+    o.transfer_from = {known.log};
+    o.transfer_best = 2;
+    const std::pair<const char*, augur::outcome> modes[] = {
+        {"broken", augur::outcome::compile_error}, {"wrong", augur::outcome::wrong_result}, {"endless", augur::outcome::run_timeout}};
+    for (const auto& [mode, expected] : modes) {
+        CAPTURE(std::string(mode));
+        fs::remove(folder / "mode");
+        o.log = folder / (std::string(mode) + ".jsonl");
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        REQUIRE(s->measure_baselines());
+        std::ofstream(folder / "mode") << mode;
+        auto search = o.search;
+        search.only_transfers = true;
+        const auto found = s->search("transfers", search, true);
+        REQUIRE_FALSE(found.failed);
+        REQUIRE(found.transfers.size() == 1);
+        REQUIRE(!found.transfers[0].proposed.empty());
+        CHECK(found.latencies[0].size() == found.transfers[0].proposed.size());
+        for (const auto& t : found.transfers[0].proposed) {
+            CHECK(t.status == expected);
+            CHECK(std::isinf(t.latency));
+        }
+        CHECK(std::isinf(found.best_latency[0]));
+        CHECK(found.result[0].latency == s->report().kernels[0].untuned);
+        CHECK(records(o.log).size() == 1 + found.latencies[0].size()); // with the untuned one: nothing measured is lost
+    }
 }
 
 #if defined(AUGUR_HAS_CROP) && defined(AUGUR_HAS_XGBOOST)

@@ -42,6 +42,7 @@ struct session_search {
     std::uint64_t seed = 1;
     std::size_t transfers = 3; ///< schedules of `transfer_from` that a kernel begins with, at most: those that the draft or the model ranks highest
     bool evolve_transfers = true; ///< all schedules of `transfer_from` that fit join the population of the evolutionary search
+    bool only_transfers = false;  ///< nothing else is proposed, whatever `trials` says; for the model `none`
     std::size_t population = 0;   ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
 
     /// The round that is used: `round` or its default, at most `trials`.

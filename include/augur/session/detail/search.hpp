@@ -53,6 +53,19 @@ E make_executor(int threads) {
     else return E();
 }
 
+/// The search behind the transferred schedules where no model guides.
+struct random_or_nothing {
+    random_search search;
+    bool nothing = false;
+
+    template <class Space, point_scorer F>
+    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
+        if (nothing) return std::vector<decision_vector>{};
+        return search.propose(space, scorer, n, rng);
+    }
+    void observe(std::span<const measured_decisions> points) { search.observe(points); }
+};
+
 /// The transferred schedule that a schedule is; null: none.
 template <class Transfers>
 auto* proposed_as(Transfers& transfers, const step_list& s) {
@@ -205,17 +218,20 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     }
     out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
     if (settings.model == "none") {
-        std::vector<initial_points<random_search>> strategies;
+        std::vector<initial_points<detail::random_or_nothing>> strategies;
         auto unranked = [](std::span<const decision_vector>, std::span<float> scores) -> result<void> {
             std::fill(scores.begin(), scores.end(), 0.0F);
             return {};
         };
+        std::size_t most = 1;
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
             add_transfers(here, k, unranked, settings, out, first);
-            strategies.emplace_back(random_search(), std::move(first));
+            most = (std::max)(most, first.size());
+            strategies.emplace_back(detail::random_or_nothing{{}, settings.only_transfers}, std::move(first));
         }
         if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
+        if (settings.only_transfers) options.trials = options.round = most; // none of a kernel waits for the next round
         tuner t(here.tasks, here.spaces, strategies, options);
         run(t, here.kernels, out, logged, hooks);
     } else {
