@@ -119,7 +119,7 @@ TEST_CASE("schedule_pool: what is refused is counted by its reason") {
     CHECK(!pool.add("k", asked, "cpu", space, decision_vector{999}, 1));
 }
 
-TEST_CASE("schedule_pool: the best by the scorer, and where it does not tell, by agreement") {
+TEST_CASE("schedule_pool: the best by the scorer, the others by the share of the source's decisions") {
     std::vector<transfer::transferred_point> points(5);
     for (std::size_t i = 0; i < points.size(); ++i) {
         points[i].source = i;
@@ -128,12 +128,12 @@ TEST_CASE("schedule_pool: the best by the scorer, and where it does not tell, by
         points[i].changed = 1;
     }
     points[4].level = class_level::dag;
-    const auto order_of = [&](std::vector<float> given, std::size_t count) {
+    const auto order_of = [&](std::vector<float> given, std::size_t count, std::size_t by_score) {
         auto scorer = [&](std::span<const decision_vector> asked, std::span<float> scores) -> result<void> {
             for (std::size_t i = 0; i < asked.size(); ++i) scores[i] = given[asked[i][0]];
             return {};
         };
-        const auto chosen = transfer::choose_transfers(points, scorer, count);
+        const auto chosen = transfer::choose_transfers(points, scorer, count, by_score);
         REQUIRE(chosen);
         std::vector<std::size_t> out;
         for (const auto& c : *chosen) out.push_back(c.source);
@@ -141,10 +141,13 @@ TEST_CASE("schedule_pool: the best by the scorer, and where it does not tell, by
     };
     using order = std::vector<std::size_t>;
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    CHECK(order_of({1, 2, 3, 4, 5}, 3) == order{4, 3, 2});
-    CHECK(order_of({0, 0, 0, 0, 0}, 9) == order{4, 3, 0, 1, 2});
-    CHECK(order_of({-infinity, std::nanf(""), 1, infinity, -1}, 9) == order{3, 2, 4});
-    CHECK(order_of({1, 1, 1, 1, 1}, 0).empty());
+    CHECK(order_of({1, 2, 3, 4, 5}, 3, 9) == order{4, 3, 2});
+    CHECK(order_of({1, 2, 3, 4, 5}, 3, 1) == order{4, 3, 2}); // 3 by its share, and of the others 2 by its score
+    CHECK(order_of({5, 1, 2, 3, 4}, 4, 1) == order{0, 3, 4, 2});
+    CHECK(order_of({5, 1, 2, 3, 4}, 4, 0) == order{3, 0, 4, 2});
+    CHECK(order_of({0, 0, 0, 0, 0}, 9, 1) == order{3, 4, 0, 1, 2}); // level, then their order
+    CHECK(order_of({-infinity, std::nanf(""), 1, infinity, -1}, 9, 1) == order{3, 2, 4});
+    CHECK(order_of({1, 1, 1, 1, 1}, 0, 1).empty());
     auto broken = [](std::span<const decision_vector>, std::span<float>) -> result<void> { return error{errc::invalid_argument, "no model"}; };
     CHECK(!transfer::choose_transfers(points, broken, 3));
 }
