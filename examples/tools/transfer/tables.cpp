@@ -44,14 +44,32 @@ double full_latency(const augur::session_report& report, std::size_t full, std::
     return std::isfinite(found) ? found : 0;
 }
 
+/// How many times as slow as the best of the untuned schedule and all transferred ones is the best of the untuned one and three, on average over all
+/// choices of three. Of the latencies as recorded.
+double three_over_all(double untuned, const augur::kernel_transfers& transfers) {
+    std::vector<double> found;
+    for (const auto& t : transfers.proposed) found.push_back((std::min)(t.latency > 0 ? t.latency : untuned, untuned));
+    std::sort(found.begin(), found.end());
+    const auto n = static_cast<double>(found.size());
+    if (n <= 3) return 1;
+    double sum = 0, left = n * (n - 1) * (n - 2); // ordered choices; `left`: of those from i on
+    const double all = left;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double m = n - static_cast<double>(i) - 1, later = m * (m - 1) * (m - 2);
+        sum += (left - later) / all * found[i];
+        left = later;
+    }
+    return sum / found.front();
+}
+
 std::string percent(double share) { return std::isfinite(share) && share > 0 ? text_of("%.1f %%", 100 * share) : "-"; }
 
 /// All of the visited fields, in the order of the file.
 template <class R, class F>
 bool fields(R& r, F&& f) {
     return f("network", r.network) && f("kernel", r.kernel) && f("label", r.label) && f("machine", r.machine) && f("chooser", r.chooser) &&
-           f("uses", r.uses) && f("untuned", r.untuned) && f("latency", r.latency) && f("full", r.full) && f("measurements", r.measurements) &&
-           f("adapted", r.adapted) && f("source", r.source);
+           f("uses", r.uses) && f("untuned", r.untuned) && f("latency", r.latency) && f("full", r.full) && f("of_three", r.of_three) &&
+           f("measurements", r.measurements) && f("adapted", r.adapted) && f("source", r.source);
 }
 
 struct field_writer {
@@ -123,6 +141,8 @@ std::vector<transfer_result> results_of(const augur::session_report& report, std
         r.measurements = s.latencies[k].size() + (find_chooser(chooser)->model == "none" && kernel.untuned > 0 ? 1 : 0);
         r.adapted = k < s.transfers.size() ? s.transfers[k].adapted : 0;
         if (const auto* best = fastest(s, k)) r.source = best->source;
+        if (find_chooser(chooser)->first == every && r.adapted > 0 && kernel.untuned > 0)
+            r.of_three = r.latency * three_over_all(kernel.untuned, s.transfers[k]);
         out.push_back(std::move(r));
     }
     return out;
@@ -186,24 +206,28 @@ table summary_table(std::span<const transfer_result> results) {
     for (const auto& r : results) has_source[{r.network, r.kernel}] = has_source[{r.network, r.kernel}] || r.adapted > 0;
     table rows{{"kernels", "chosen by", "measurements", "share of full", "95 % interval", "lowest", "share of the speed-up"}};
     for (const bool sourced : {true, false})
-        for (const auto& c : choosers) {
+        for (std::size_t row = 0; row <= choosers.size(); ++row) {
+            const bool three = row == choosers.size(); // any three of all
+            const auto& c = three ? *find_chooser("all") : choosers[row];
             std::vector<double> shares;
             double measured = 0;
             std::map<std::string, std::array<double, 3>> networks; // untuned, found, full
             for (const auto& r : results) {
                 if (r.chooser != c.name || !(r.full > 0) || !(r.untuned > 0) || (has_source[{r.network, r.kernel}] != sourced)) continue;
-                shares.push_back(r.full / r.latency);
-                measured += static_cast<double>(r.measurements);
+                if (three && !(r.of_three > 0)) continue;
+                const double latency = three ? r.of_three : r.latency;
+                shares.push_back(r.full / latency);
+                measured += three ? (std::min)(4.0, 1.0 + static_cast<double>(r.adapted)) : static_cast<double>(r.measurements);
                 auto& sums = networks[r.network];
                 sums[0] += r.uses * r.untuned;
-                sums[1] += r.uses * r.latency;
+                sums[1] += r.uses * latency;
                 sums[2] += r.uses * r.full;
             }
             if (shares.empty()) continue;
             double gained = 0;
             for (const auto& [name, sums] : networks) gained += (sums[0] / sums[1] - 1) / (sums[0] / sums[2] - 1);
             const auto mean = mean_of(shares);
-            rows.push_back({std::to_string(shares.size()) + (sourced ? " with a source" : " without"), std::string(c.name),
+            rows.push_back({std::to_string(shares.size()) + (sourced ? " with a source" : " without"), three ? "any three" : std::string(c.name),
                             text_of("%.1f", measured / static_cast<double>(shares.size())), text_of("%.3f", mean.mean),
                             text_of("%.3f to %.3f", mean.low, mean.high), text_of("%.3f", mean.least),
                             text_of("%.2f", gained / static_cast<double>(networks.size()))});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -97,6 +98,11 @@ augur::session_search search_by(const wishes& w, const chooser& c) {
     auto out = w.options.search;
     out.model = c.model;
     out.even = true;
+    if (c.first == every) {
+        out.only_transfers = true;
+        out.transfers = (std::numeric_limits<std::size_t>::max)();
+        return out;
+    }
     out.transfers = c.first < 0 ? w.count : (std::min)(w.count, static_cast<std::size_t>(c.first));
     out.evolve_transfers = c.evolves;
     out.trials = w.count + (c.model == "none" ? 0 : 1); // a search with a model begins with the untuned schedule

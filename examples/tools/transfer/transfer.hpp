@@ -18,16 +18,18 @@
 /// A way to choose what is measured of a kernel beside its untuned schedule.
 struct chooser {
     std::string_view name, model; ///< model: one of `augur::session_models`
-    int first;                    ///< schedules of other kernels that are measured first; -1: all that are measured
+    int first;                    ///< schedules of other kernels that are measured first; -1: all that are measured; `every`: those, and nothing else
     bool evolves;                 ///< whether they join the population of the search
     std::string_view help;
 };
+inline constexpr int every = -2;
 inline constexpr std::array choosers{
     chooser{"trees", "nest", -1, false, "transferred schedules, ranked by boosted trees trained on the logs"},
     chooser{"trees-mixed", "nest", 1, true, "one of these, and those that the trees search from them"},
     chooser{"trees-evolved", "nest", 0, true, "those that the trees search from them"},
     chooser{"crop", "crop", -1, false, "transferred schedules, ranked by Crop; needs --machine"},
     chooser{"class", "none", -1, false, "transferred schedules of the kernels that are most alike, unranked"},
+    chooser{"all", "none", every, false, "all transferred schedules, whatever --count says"},
     chooser{"trees-alone", "nest", 0, false, "schedules that the trees search, none transferred"},
     chooser{"crop-alone", "crop", 0, false, "schedules that Crop searches, none transferred"},
     chooser{"random", "none", 0, false, "random schedules"},
@@ -44,6 +46,7 @@ struct transfer_result {
     double untuned = 0;           ///< 0: not measured
     double latency = 0;           ///< the better of the untuned schedule and what was found; infinity: neither ran
     double full = 0;              ///< of the best schedule of a long search; 0: not known
+    double of_three = 0;          ///< mean of `latency` over all choices of three of the transferred schedules; 0: not all of them were measured
     std::size_t measurements = 0; ///< with the untuned schedule
     std::size_t adapted = 0;      ///< schedules of other kernels that were adapted to it; 0: its class has no source
     std::string source;           ///< workload whose schedule is the fastest of those transferred; empty: none ran
