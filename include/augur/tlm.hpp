@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLM_HPP
+#define AUGUR_TLM_HPP
+
+/// @file
+/// TLM (Zhai et al. 2024): a causal language model over the decisions of a schedule. All public headers of the component `augur::tlm`.
+
+#include <augur/tlm/corpus.hpp>
+#include <augur/tlm/gpt2.hpp>
+#include <augur/tlm/sentence.hpp>
+#include <augur/tlm/train/trainer.hpp>
+#include <augur/tlm/vocabulary.hpp>
+#include <augur/tlm/weights_file.hpp>
+
+#endif

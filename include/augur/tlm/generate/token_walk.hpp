@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLM_GENERATE_TOKEN_WALK_HPP
+#define AUGUR_TLM_GENERATE_TOKEN_WALK_HPP
+
+/// @file
+/// A walk down a search space token by token: at each token the legal ones. And the points that are not to come again.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <augur/core/hash.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/space/walk.hpp>
+#include <augur/tlm/corpus.hpp>
+#include <augur/tlm/sentence.hpp>
+#include <augur/tlm/vocabulary.hpp>
+
+namespace augur::inline v0::tlm {
+
+/// Walks from the root of a space to a leaf by tokens. Tokens without an alternative are passed over, and told.
+///
+/// A choice with a word that the vocabulary does not know cannot be told and is left out; if none can be told, the first is taken.
+///
+/// Cost     of a token: the words of the choices at the first token of a word, nothing later
+/// Threads  one thread per walk; space and vocabulary must outlive it
+template <decision_tree P>
+class token_walk {
+public:
+    token_walk(const P& space, const vocabulary& words, sentence_form form)
+        : space_(&space), words_(&words), form_(form), walk_(std::in_place, space) {}
+    token_walk(const token_walk& other)
+        : space_(other.space_), words_(other.words_), form_(other.form_), decisions_(other.decisions_), open_(other.open_), spelled_(other.spelled_),
+          tokens_(other.tokens_), choices_of_word_(other.choices_of_word_), told_(other.told_), next_(other.next_), unsayable_(other.unsayable_) {
+        if constexpr (std::copy_constructible<sentence_walk<P>>) {
+            walk_.emplace(*other.walk_);
+        } else { // a cursor that cannot be copied goes the way again
+            walk_.emplace(*space_);
+            for (const auto v : decisions_) {
+                static_cast<void>(walk_->next());
+                walk_->choose(v);
+            }
+            if (open_) static_cast<void>(walk_->next());
+        }
+        if (other.speller_) {
+            speller_.emplace(walk_->speller());
+            for (const auto c : spelled_) speller_->choose(c);
+        }
+    }
+    token_walk& operator=(const token_walk&) = delete;
+
+    /// Goes to the next token with an alternative and appends those passed over to `passed`. False: the point is complete.
+    [[nodiscard]] bool advance(std::vector<token>& passed) {
+        next_.clear();
+        for (;;) {
+            if (!open_) {
+                open_ = walk_->next();
+                if (!open_) return false;
+                if (form_ == sentence_form::full) {
+                    word_sink sink([&](std::string_view w) { words_->append(w, passed); });
+                    walk_->name(*open_, sink);
+                }
+                if (open_->options == 1) {
+                    if (form_ == sentence_form::full) {
+                        word_sink sink([&](std::string_view w) { words_->append(w, passed); });
+                        walk_->value(0, sink);
+                    }
+                    decide(0);
+                    continue;
+                }
+                speller_.emplace(walk_->speller());
+                spelled_.clear();
+                list();
+            }
+            if (speller_->choices() == 0) {
+                decide(speller_->value());
+                continue;
+            }
+            find_next();
+            if (next_.size() > 1) return true;
+            if (!next_.empty()) passed.push_back(next_.front());
+            tell(next_.empty() ? vocabulary::unknown : next_.front());
+            next_.clear();
+        }
+    }
+
+    /// The legal tokens, at least two; after `advance`.
+    [[nodiscard]] std::span<const token> choices() const noexcept { return next_; }
+    /// The open decision.
+    [[nodiscard]] decision_kind kind() const noexcept { return open_->kind; }
+    /// Goes on with a legal token.
+    void choose(token t) { tell(t); }
+    /// The legal token that leads to a value of the open decision; nullopt: it cannot be told.
+    [[nodiscard]] std::optional<token> towards(std::uint64_t value) const {
+        std::vector<token> spelling;
+        bool known = true;
+        word_sink sink([&](std::string_view w) { known = words_->append(w, spelling) && known; });
+        walk_->value(value, sink);
+        std::size_t at = told_;
+        { // the tokens of the words that are spelled already
+            std::vector<token> before;
+            word_sink earlier([&](std::string_view w) { words_->append(w, before); });
+            detail::names_only<decltype(earlier)> names{earlier};
+            auto again = walk_->speller();
+            for (const auto c : spelled_) {
+                again.word(c, names);
+                again.choose(c);
+            }
+            at += before.size();
+        }
+        if (!known || at >= spelling.size() || std::find(next_.begin(), next_.end(), spelling[at]) == next_.end()) return std::nullopt;
+        return spelling[at];
+    }
+
+    [[nodiscard]] const decision_vector& decisions() const noexcept { return decisions_; }
+    /// Choices that were left out, as they cannot be told.
+    [[nodiscard]] std::size_t unsayable() const noexcept { return unsayable_; }
+
+private:
+    using speller_type = decltype(std::declval<const sentence_walk<P>&>().speller());
+    struct word_tokens {
+        std::uint64_t choice;
+        std::size_t begin, end; ///< in `tokens_`
+    };
+    const P* space_;
+    const vocabulary* words_;
+    sentence_form form_;
+    std::optional<sentence_walk<P>> walk_;
+    decision_vector decisions_;
+    std::optional<decision> open_;
+    std::optional<speller_type> speller_; ///< refers to `walk_`
+    std::vector<std::uint64_t> spelled_;  ///< choices of the speller so far
+    std::vector<token> tokens_;
+    std::vector<word_tokens> choices_of_word_; ///< that agree with the tokens told of the word
+    std::size_t told_ = 0;                     ///< tokens of the open word
+    std::vector<token> next_;
+    std::size_t unsayable_ = 0;
+
+    void decide(std::uint64_t value) {
+        decisions_.push_back(value);
+        speller_.reset();
+        walk_->choose(value);
+        open_.reset();
+    }
+    /// Finds the choices of the next word.
+    void list() {
+        tokens_.clear();
+        choices_of_word_.clear();
+        told_ = 0;
+        const std::uint64_t n = speller_->choices();
+        for (std::uint64_t c = 0; c < n; ++c) {
+            word_tokens one{c, tokens_.size(), 0};
+            bool known = true;
+            word_sink sink([&](std::string_view w) { known = words_->append(w, tokens_) && known; });
+            detail::names_only<decltype(sink)> names{sink};
+            speller_->word(c, names);
+            one.end = tokens_.size();
+            if (known || n == 1) choices_of_word_.push_back(one);
+            else tokens_.resize(one.begin);
+        }
+        unsayable_ += static_cast<std::size_t>(n) - choices_of_word_.size();
+        if (choices_of_word_.empty() && n > 0) choices_of_word_.push_back({0, 0, 0});
+    }
+    void find_next() {
+        next_.clear();
+        for (const auto& c : choices_of_word_)
+            if (c.begin + told_ < c.end)
+                if (const token t = tokens_[c.begin + told_]; std::find(next_.begin(), next_.end(), t) == next_.end()) next_.push_back(t);
+    }
+    void tell(token t) {
+        std::erase_if(choices_of_word_, [&](const word_tokens& c) { return c.begin + told_ < c.end && tokens_[c.begin + told_] != t; });
+        ++told_;
+        const auto& first = choices_of_word_.front(); // no word begins another, so the first that is complete is the only one
+        if (first.begin + told_ < first.end) return;
+        spelled_.push_back(first.choice);
+        speller_->choose(first.choice);
+        list();
+    }
+};
+
+/// Points that are not to come again, as a trie of the tokens at which there is a choice. It knows which branches have no other point.
+///
+/// Cost     of a point: one entry for each of its choices, at most
+/// Threads  one thread
+class seen_points {
+public:
+    struct step {
+        std::uint64_t node;  ///< hash of the choices before
+        std::size_t choices; ///< legal tokens
+        token chosen;
+    };
+    static constexpr std::uint64_t root = 0x9E3779B97F4A7C15ULL;
+    [[nodiscard]] static constexpr std::uint64_t below(std::uint64_t node, token t) noexcept {
+        return mix64(node ^ (std::uint64_t{t} + 1) * 0xBF58476D1CE4E5B9ULL);
+    }
+
+    /// Whether all points behind a token were seen.
+    [[nodiscard]] bool is_spent(std::uint64_t node, token t) const {
+        const auto at = spent_.find(node);
+        return at != spent_.end() && std::find(at->second.begin(), at->second.end(), t) != at->second.end();
+    }
+    /// Whether all points were seen.
+    [[nodiscard]] bool all() const noexcept { return all_; }
+    /// Adds the point with these choices. False: it was there.
+    bool insert(std::span<const step> path) {
+        if (path.empty()) return !std::exchange(all_, true);
+        if (is_spent(path.back().node, path.back().chosen)) return false;
+        for (std::size_t i = path.size(); i-- > 0;) {
+            auto& spent = spent_[path[i].node];
+            spent.push_back(path[i].chosen);
+            if (spent.size() < path[i].choices) return true;
+        }
+        all_ = true;
+        return true;
+    }
+
+private:
+    std::unordered_map<std::uint64_t, std::vector<token>> spent_;
+    bool all_ = false;
+};
+
+} // namespace augur::inline v0::tlm
+
+#endif

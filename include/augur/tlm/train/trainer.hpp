@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_TLM_TRAIN_TRAINER_HPP
+#define AUGUR_TLM_TRAIN_TRAINER_HPP
+
+/// @file
+/// Trains a GPT-2 on a corpus: pre-training on sampled sentences and supervised fine-tuning on measured ones (Zhai et al. 2024, section 5.1).
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/number.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/core/steady_seconds.hpp>
+#include <augur/dataset/dataset.hpp>
+#include <augur/nn/safetensors.hpp>
+#include <augur/nn/train/optimiser.hpp>
+#include <augur/record/replace_file.hpp>
+#include <augur/tlm/corpus.hpp>
+#include <augur/tlm/gpt2.hpp>
+
+namespace augur::inline v0::tlm {
+
+struct training_options {
+    std::size_t epochs = 2;
+    std::size_t prompts = 4;     ///< groups of a batch; each is a unit of parallel work
+    std::size_t sentences = 8;   ///< of a group, all of one prompt, whose rows they share
+    double learning_rate = 1e-3; ///< the authors': 5e-5, for batches of 20 sentences
+    bool decays = true;          ///< linearly to 0 at the end, as in pre-training; false: constant, as in fine-tuning
+    double warm_up = 0.02;       ///< share of the steps in which the rate rises from 0
+    double clip = 1;             ///< of the norm of the gradient
+    std::uint64_t seed = 1;
+    std::string checkpoint;             ///< file from which an equal call goes on; empty: none
+    double checkpoint_seconds = 60;     ///< between two of them; the last step always writes one
+    std::vector<std::uint32_t> records; ///< of the corpus, to learn from; empty: all that did not fail
+};
+
+struct training_progress {
+    std::size_t step = 0, steps = 0;
+    double epoch = 0;             ///< epochs done
+    double loss = 0;              ///< of the step, nats a learned token
+    double tokens_per_second = 0; ///< rows of the model: tokens of prompts, once a group, and of sentences
+    double seconds_left = 0;
+    double learning_rate = 0;
+};
+
+namespace detail {
+
+/// What a training consists of: in each epoch the records of each task in random order, in groups of one task, the groups in random order.
+class training_plan {
+public:
+    training_plan(const dataset& corpus, const training_options& o) : options_(&o) {
+        std::vector<std::uint8_t> wanted(corpus.size(), o.records.empty() ? 1 : 0);
+        for (const auto r : o.records)
+            if (r < corpus.size()) wanted[r] = 1;
+        for (std::size_t t = 0; t < corpus.tasks(); ++t) {
+            const auto task = corpus.task(t);
+            task_records of{t, {}};
+            for (auto r = task.first; r < task.last; ++r)
+                if (wanted[r] != 0 && corpus.status(r) == outcome::ok) of.records.push_back(static_cast<std::uint32_t>(r));
+            sentences_ += of.records.size();
+            groups_ += (of.records.size() + o.sentences - 1) / o.sentences;
+            if (!of.records.empty()) tasks_.push_back(std::move(of));
+        }
+    }
+    struct group {
+        std::size_t task = 0;
+        std::vector<std::uint32_t> records;
+    };
+    [[nodiscard]] std::size_t sentences() const noexcept { return sentences_; } ///< of an epoch
+    [[nodiscard]] std::size_t steps() const noexcept { return (groups_ + options_->prompts - 1) / options_->prompts; }
+
+    [[nodiscard]] std::vector<group> epoch(std::size_t number) const {
+        auto rng = random_engine(options_->seed).stream(number);
+        std::vector<group> out;
+        for (const auto& t : tasks_) {
+            auto records = t.records;
+            rng.shuffle(std::span(records));
+            for (std::size_t i = 0; i < records.size(); i += options_->sentences)
+                out.push_back({t.task,
+                               {records.begin() + static_cast<std::ptrdiff_t>(i),
+                                records.begin() + static_cast<std::ptrdiff_t>((std::min)(records.size(), i + options_->sentences))}});
+        }
+        rng.shuffle(std::span(out));
+        return out;
+    }
+
+private:
+    struct task_records {
+        std::size_t task = 0;
+        std::vector<std::uint32_t> records;
+    };
+    const training_options* options_;
+    std::vector<task_records> tasks_;
+    std::size_t sentences_ = 0, groups_ = 0;
+};
+
+/// A checkpoint: parameters and moments under the names of the parameters, with the step and what decides the outcome in the metadata.
+class checkpoint_file {
+public:
+    [[nodiscard]] static result<void> save(const std::string& path, std::uint64_t run, std::size_t step, const gpt2<float>& net,
+                                           const nn::adam<gpt2<float>>& adam) {
+        nn::safetensors_writer out;
+        out.metadata("run", std::to_string(run));
+        out.metadata("step", std::to_string(step));
+        gpt2<float>::visit(
+            [&](const std::string& name, const auto& p, const auto& m, const auto& v) {
+                const std::pair<const char*, const float*> parts[] = {{"", p.data()}, {"first.", m.data()}, {"second.", v.data()}};
+                const auto n = static_cast<std::size_t>(p.size());
+                for (const auto& [prefix, values] : parts) out.tensor(prefix + name, std::array<std::uint64_t, 1>{n}, {values, n});
+            },
+            net, adam.first(), adam.second());
+        return replace_file(path, out.file());
+    }
+    /// The step that it has reached; 0, and nothing is changed: there is no checkpoint.
+    /// Errors: version_mismatch: one of another training; those of the file
+    [[nodiscard]] static result<std::size_t> load(const std::string& path, std::uint64_t run, gpt2<float>& net, nn::adam<gpt2<float>>& adam) {
+        if (std::error_code ignored; !std::filesystem::exists(path, ignored)) return std::size_t{0};
+        const auto bytes = nn::load_bytes(path);
+        if (!bytes) return bytes.error();
+        const auto header = nn::parse_safetensors(*bytes);
+        if (!header) return error{header.error().code, path + ": " + header.error().detail};
+        const auto* whose = header->find_metadata("run");
+        const auto* reached = header->find_metadata("step");
+        if (whose == nullptr || reached == nullptr || *whose != std::to_string(run))
+            return error{errc::version_mismatch, path + ": a checkpoint of another training; remove it, or name another file"};
+        const auto step = parse_int(*reached);
+        if (!step || *step < 0) return error{errc::parse, path + ": expected a step, '" + *reached + "' came"};
+        auto loaded = net, first = net, second = net;
+        result<void> outcome;
+        gpt2<float>::visit(
+            [&](const std::string& name, auto& p, auto& m, auto& v) {
+                const std::pair<const char*, float*> parts[] = {{"", p.data()}, {"first.", m.data()}, {"second.", v.data()}};
+                const auto n = static_cast<std::size_t>(p.size());
+                for (const auto& [prefix, values] : parts)
+                    if (outcome) outcome = nn::read_tensor(*bytes, *header, prefix + name, std::array<std::uint64_t, 1>{n}, {values, n});
+            },
+            loaded, first, second);
+        if (!outcome) return error{outcome.error().code, path + ": " + outcome.error().detail};
+        net = std::move(loaded);
+        adam.restore(std::move(first), std::move(second), static_cast<std::size_t>(*step));
+        return static_cast<std::size_t>(*step);
+    }
+};
+
+} // namespace detail
+
+/// Trains a model with AdamW (no weight decay, as the authors) on the values of decisions.
+///
+/// The loss is the mean over the learned tokens of a batch. Batches, sums and so the trained bits depend on the seed and the options, not on the number of
+/// threads, nor on whether the training was interrupted.
+///
+/// @param tokens    of the corpus, by the vocabulary of the model
+/// @param progress  `progress(training_progress)` -> bool after each step; false: write the checkpoint and stop
+/// Errors           not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer than the context, or the loss
+///                  is no number; interrupted; version_mismatch: the checkpoint is of another training; io
+/// Cost             per token and layer 6 (4 D^2 + 2 D F) operations, and 6 D V per learned token; memory of `prompts` + 3 models
+template <bulk_executor E, class Progress>
+[[nodiscard]] result<void> train(gpt2<float>& net, const dataset& corpus, const corpus_tokens& tokens, sentence_form form,
+                                 const training_options& options, E& threads, const Progress& progress) {
+    if (options.epochs == 0 || options.prompts == 0 || options.sentences == 0)
+        return error{errc::invalid_argument, "training: expected at least one epoch, prompt and sentence"};
+    const auto config = net.config();
+    const detail::training_plan plan(corpus, options);
+    if (plan.sentences() == 0) return error{errc::not_found, "training: the corpus has no sentence to learn from"};
+    std::uint64_t run = mix64(plan.sentences() ^ mix64(options.seed));
+    for (const std::uint64_t n :
+         {static_cast<std::uint64_t>(options.epochs), static_cast<std::uint64_t>(options.prompts), static_cast<std::uint64_t>(options.sentences),
+          static_cast<std::uint64_t>(form), static_cast<std::uint64_t>(corpus.size()), std::bit_cast<std::uint64_t>(options.learning_rate),
+          std::bit_cast<std::uint64_t>(options.warm_up), std::bit_cast<std::uint64_t>(options.clip), static_cast<std::uint64_t>(options.decays),
+          static_cast<std::uint64_t>(nn::parameter_count(net)), static_cast<std::uint64_t>(config.layers)})
+        run = mix64(run ^ n);
+    nn::adam<gpt2<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = 0});
+    std::size_t step = 0;
+    if (!options.checkpoint.empty()) {
+        const auto reached = detail::checkpoint_file::load(options.checkpoint, run, net, adam);
+        if (!reached) return reached.error();
+        step = *reached;
+    }
+    const std::size_t a_epoch = plan.steps(), steps = a_epoch * options.epochs, resumed = step;
+
+    std::vector<gpt2_pass<float>> passes(options.prompts);
+    std::vector<gpt2<float>> parts(options.prompts, gpt2<float>::zeros(config));
+    auto grad = gpt2<float>::zeros(config);
+    std::vector<detail::training_plan::group> groups;
+    std::size_t groups_of = (std::numeric_limits<std::size_t>::max)();
+    const double start = steady_seconds();
+    double saved_at = 0, rows = 0;
+    for (; step < steps; ++step) {
+        if (const auto epoch = step / a_epoch; epoch != groups_of) {
+            groups = plan.epoch(epoch);
+            groups_of = epoch;
+        }
+        const auto first = step % a_epoch * options.prompts, n = (std::min)(options.prompts, groups.size() - first);
+        std::vector<result<void>> filled(n);
+        threads.bulk(n, [&](std::size_t p) {
+            auto& pass = passes[p];
+            std::vector<token> ids;
+            std::vector<std::uint8_t> learned;
+            const auto& group = groups[first + p];
+            const auto prompt = tokens.prompt(group.task);
+            pass.begin();
+            pass.prompt(prompt);
+            const auto is_beyond = [&](token t) { return static_cast<nn::index>(t) >= config.words; };
+            if (std::any_of(prompt.begin(), prompt.end(), is_beyond)) filled[p] = error{errc::shape_mismatch, "training: a token beyond the model"};
+            for (const auto r : group.records) {
+                ids.clear();
+                learned.clear();
+                tokens.append(r, form, ids, learned);
+                if (static_cast<nn::index>(prompt.size() + ids.size()) - 1 > config.context)
+                    filled[p] = error{errc::limit, "training: a sentence of " + std::to_string(prompt.size() + ids.size()) +
+                                                       " tokens, the context is " + std::to_string(config.context)};
+                else if (std::any_of(ids.begin(), ids.end(), is_beyond))
+                    filled[p] = error{errc::shape_mismatch, "training: a token beyond the model"};
+                else pass.sentence(ids, learned);
+            }
+            if (filled[p]) pass.forward(net);
+        });
+        std::size_t targets = 0;
+        for (std::size_t p = 0; p < n; ++p) {
+            if (!filled[p]) return filled[p].error();
+            targets += passes[p].targets();
+            rows += static_cast<double>(passes[p].rows());
+        }
+        const double share = 1 / static_cast<double>((std::max)(targets, std::size_t{1}));
+        std::vector<double> losses(n);
+        threads.bulk(n, [&](std::size_t p) {
+            nn::set_zero(parts[p]);
+            losses[p] = passes[p].loss(net, share, parts[p]);
+            passes[p].backward(net, parts[p]);
+        });
+        double loss = 0;
+        for (const double l : losses) loss += l;
+        if (!std::isfinite(loss)) return error{errc::limit, "training: the loss of step " + std::to_string(step + 1) + " is no number"};
+        nn::sum_of(grad, std::span<const gpt2<float>>(parts).first(n), threads);
+        nn::clip_norm(grad, options.clip);
+        const double done = static_cast<double>(step) / static_cast<double>(steps), warm = options.warm_up * static_cast<double>(steps);
+        const double rising = static_cast<double>(step + 1) < warm ? static_cast<double>(step + 1) / warm : 1;
+        adam.settings().learning_rate = options.learning_rate * rising * (options.decays ? 1 - done : 1);
+        adam.step(net, grad);
+
+        training_progress told;
+        told.step = step + 1;
+        told.steps = steps;
+        told.epoch = static_cast<double>(step + 1) / static_cast<double>(a_epoch);
+        told.loss = loss;
+        told.learning_rate = adam.settings().learning_rate;
+        const double seconds = steady_seconds() - start;
+        told.tokens_per_second = rows / seconds;
+        told.seconds_left = seconds / static_cast<double>(step + 1 - resumed) * static_cast<double>(steps - step - 1);
+        const bool go_on = progress(std::as_const(told));
+        if (!options.checkpoint.empty() && (!go_on || step + 1 == steps || seconds - saved_at > options.checkpoint_seconds)) {
+            if (auto saved = detail::checkpoint_file::save(options.checkpoint, run, step + 1, net, adam); !saved) return saved;
+            saved_at = seconds;
+        }
+        if (!go_on && step + 1 < steps)
+            return error{errc::interrupted, "training: stopped after " + std::to_string(step + 1) + " of " + std::to_string(steps) + " steps"};
+    }
+    return {};
+}
+
+} // namespace augur::inline v0::tlm
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/tlm/generate/generator.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/ir/operators.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/tlm/corpus.hpp>
+#include <augur/tlm/generate/gpt2_session.hpp>
+#include <augur/workload/kernel.hpp>
+
+#include "../space/toy.hpp"
+
+namespace tlm = augur::tlm;
+
+namespace {
+
+/// A model without state: logits by a hash of the tokens.
+struct hashed {
+    std::size_t n = 0;
+    double sharpness = 2;
+    [[nodiscard]] std::size_t words() const { return n; }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> tokens, std::span<float> out) const {
+        std::uint64_t h = 1;
+        for (const auto t : tokens) h = augur::mix64(h ^ t);
+        augur::random_engine rng(h);
+        for (auto& x : out) x = static_cast<float>(rng.uniform(-sharpness, sharpness));
+        return {};
+    }
+};
+
+struct constant {
+    std::size_t n = 0;
+    float value = 0;
+    [[nodiscard]] std::size_t words() const { return n; }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token>, std::span<float> out) const {
+        std::fill(out.begin(), out.end(), value);
+        return {};
+    }
+};
+
+template <class P>
+tlm::vocabulary vocabulary_of(const P& space, tlm::number_form numbers = tlm::number_form::words) {
+    augur::dataset_builder to;
+    const auto source = to.source("x");
+    REQUIRE(tlm::sample_sentences(to, source, "a kernel PPT", space, 500, augur::random_engine(1)));
+    return *tlm::count_words(std::move(to).finish()).build(numbers);
+}
+
+/// All leaves, each with its probability by a model that looks at the tokens as the generator writes them: by brute force.
+template <class P>
+std::map<augur::decision_vector, double> leaves(const hashed& model, const P& space, const tlm::vocabulary& words, tlm::sentence_form form) {
+    std::map<augur::decision_vector, double> out;
+    struct open {
+        std::unique_ptr<tlm::token_walk<P>> walk;
+        std::vector<tlm::token> tokens;
+        double p;
+    };
+    std::vector<open> todo;
+    std::vector<tlm::token> start{tlm::vocabulary::begin};
+    words.append_text("a kernel PPT", start);
+    todo.push_back({std::make_unique<tlm::token_walk<P>>(space, words, form), start, 1});
+    while (!todo.empty()) {
+        auto at = std::move(todo.back());
+        todo.pop_back();
+        if (!at.walk->advance(at.tokens)) {
+            out[at.walk->decisions()] += at.p;
+            continue;
+        }
+        std::vector<float> logits(words.size());
+        REQUIRE(model.logits(at.tokens, logits));
+        double sum = 0;
+        for (const auto t : at.walk->choices()) sum += std::exp(static_cast<double>(logits[t]));
+        for (const auto t : std::vector(at.walk->choices().begin(), at.walk->choices().end())) {
+            open next{std::make_unique<tlm::token_walk<P>>(*at.walk), at.tokens, at.p * std::exp(static_cast<double>(logits[t])) / sum};
+            next.tokens.push_back(t);
+            next.walk->choose(t);
+            todo.push_back(std::move(next));
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("generator: every point once, each legal, then none is left; all forms of sentences and numbers") {
+    const toy::described_space described;
+    const toy::space plain;
+    const auto check = [](const auto& space, tlm::sentence_form form, tlm::number_form numbers) {
+        const auto words = vocabulary_of(space, numbers);
+        const hashed model{words.size()};
+        const auto all = leaves(model, space, words, form);
+        double total = 0;
+        for (const auto& [point, p] : all) total += p;
+        CHECK(total == doctest::Approx(1).epsilon(1e-9));
+        auto g = tlm::generator<hashed, std::remove_cvref_t<decltype(space)>>::create(model, words, form, "a kernel PPT", space);
+        REQUIRE(g);
+        tlm::generation_options o;
+        o.batch = 7;
+        o.count = 10000;
+        const auto points = g->generate(o);
+        REQUIRE_MESSAGE(points, points.error().detail);
+        std::set<augur::decision_vector> seen;
+        for (const auto& point : *points) {
+            CHECK(seen.insert(point.decisions).second);
+            REQUIRE(all.contains(point.decisions));
+            CHECK(augur::trace_path(space, point.decisions));
+            CHECK(point.model_log_probability <= point.log_probability + 1e-9);
+        }
+        CHECK(seen.size() == all.size());
+        CHECK(g->generate(o)->empty());
+        CHECK(g->report().unsayable == 0);
+    };
+    for (const auto form : {tlm::sentence_form::full, tlm::sentence_form::compact})
+        for (const auto numbers : {tlm::number_form::words, tlm::number_form::factors}) {
+            check(described, form, numbers);
+            check(plain, form, numbers);
+        }
+}
+
+TEST_CASE("generator: one sample has the model's distribution over legal points; the most likely is found by a wide beam") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    const hashed model{words.size()};
+    const auto all = leaves(model, space, words, tlm::sentence_form::compact);
+    std::map<augur::decision_vector, int> count;
+    constexpr int draws = 20000;
+    tlm::generation_options o;
+    o.count = 1;
+    for (int i = 0; i < draws; ++i) {
+        auto g = *tlm::generator<hashed, toy::described_space>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", space);
+        o.seed = static_cast<std::uint64_t>(i);
+        const auto one = g.generate(o);
+        REQUIRE(one);
+        REQUIRE(one->size() == 1);
+        ++count[one->front().decisions];
+        CHECK(std::exp(one->front().log_probability) == doctest::Approx(all.at(one->front().decisions)).epsilon(1e-4));
+    }
+    double chi = 0;
+    for (const auto& [point, p] : all) chi += std::pow(count[point] - p * draws, 2) / (p * draws);
+    const auto n = static_cast<double>(all.size() - 1);
+    CHECK(chi < n + 5 * std::sqrt(2 * n));
+
+    o.sample = false;
+    o.count = 100000;
+    o.batch = 100000;
+    auto g = *tlm::generator<hashed, toy::described_space>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", space);
+    const auto ranked = g.generate(o);
+    REQUIRE(ranked);
+    REQUIRE(ranked->size() == all.size());
+    for (std::size_t i = 1; i < ranked->size(); ++i) CHECK((*ranked)[i - 1].log_probability >= (*ranked)[i].log_probability);
+    CHECK(std::exp(ranked->front().log_probability) ==
+          doctest::Approx(std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->second)
+              .epsilon(1e-4));
+}
+
+TEST_CASE("generator: pairs without replacement are as likely as drawing again until they differ") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    const hashed model{words.size(), 3};
+    const auto all = leaves(model, space, words, tlm::sentence_form::compact);
+    // how often a point is in a sample of two: p_i + sum over j of p_j p_i / (1 - p_j)
+    std::map<augur::decision_vector, double> expected;
+    for (const auto& [i, p] : all) {
+        expected[i] += p;
+        for (const auto& [j, q] : all)
+            if (i != j) expected[i] += q * p / (1 - q);
+    }
+    std::map<augur::decision_vector, int> count;
+    constexpr int draws = 20000;
+    tlm::generation_options o;
+    o.count = 2;
+    for (int i = 0; i < draws; ++i) {
+        auto g = *tlm::generator<hashed, toy::described_space>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", space);
+        o.seed = static_cast<std::uint64_t>(i);
+        const auto two = g.generate(o);
+        REQUIRE(two->size() == 2);
+        for (const auto& point : *two) ++count[point.decisions];
+    }
+    double chi = 0;
+    for (const auto& [point, p] : expected) chi += std::pow(count[point] - p * draws, 2) / (p * draws * (1 - (std::min)(p, 0.99)) + 1e-9);
+    const auto n = static_cast<double>(all.size() - 1);
+    CHECK(chi < n + 5 * std::sqrt(2 * n));
+}
+
+TEST_CASE("generator: what is excluded does not come; the same seed gives the same, whatever the batch of the session holds") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    const hashed model{words.size()};
+    const auto make = [&] {
+        return *tlm::generator<hashed, toy::described_space>::create(model, words, tlm::sentence_form::full, "a kernel PPT", space);
+    };
+    tlm::generation_options o;
+    o.count = 20;
+    auto a = make(), b = make();
+    const auto x = *a.generate(o), y = *b.generate(o);
+    REQUIRE(x.size() == 20);
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i].decisions == y[i].decisions);
+    auto c = make();
+    for (const auto& point : x) REQUIRE(c.exclude(point.decisions));
+    REQUIRE(c.exclude(x[0].decisions)); // again
+    CHECK(c.exclude(augur::decision_vector{9}).error().code == augur::errc::illegal_schedule);
+    o.count = 10000;
+    const auto rest = *c.generate(o);
+    for (const auto& point : rest)
+        for (const auto& gone : x) CHECK(point.decisions != gone.decisions);
+    const auto all = leaves(model, space, words, tlm::sentence_form::full);
+    CHECK(rest.size() + x.size() == all.size());
+}
+
+TEST_CASE("generator: top-k, top-p, temperature") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    const hashed model{words.size()};
+    const auto first = [&](tlm::generation_options o) {
+        auto g = *tlm::generator<hashed, toy::described_space>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", space);
+        return g.generate(o);
+    };
+    tlm::generation_options greedy;
+    greedy.count = 1;
+    greedy.sample = false;
+    greedy.batch = 1;
+    const auto likely = first(greedy)->front().decisions;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        tlm::generation_options o;
+        o.count = 1;
+        o.seed = seed;
+        o.top_k = 1;
+        CHECK(first(o)->front().decisions == likely);
+        o.top_k = 0;
+        o.top_p = 1e-9;
+        CHECK(first(o)->front().decisions == likely);
+        o.top_p = 1;
+        o.temperature = 1e-3;
+        CHECK(first(o)->front().decisions == likely);
+    }
+    tlm::generation_options bad;
+    bad.temperature = 0;
+    CHECK(first(bad).error().code == augur::errc::invalid_argument);
+    bad.temperature = 1;
+    bad.top_p = 0;
+    CHECK(first(bad).error().code == augur::errc::invalid_argument);
+}
+
+TEST_CASE("generator: a model whose logits are no numbers, and one that gives nothing a probability") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+        const constant model{words.size(), value};
+        auto g = *tlm::generator<constant, toy::described_space>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", space);
+        CHECK(g.generate({}).error().code == augur::errc::limit);
+    }
+    const constant small{3};
+    CHECK(tlm::generator<constant, toy::described_space>::create(small, words, tlm::sentence_form::compact, "PPT", space).error().code ==
+          augur::errc::shape_mismatch);
+}
+
+TEST_CASE("generator: masked probability by kind, and words that the vocabulary does not have") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    const constant uniform{words.size()};
+    auto g = *tlm::generator<constant, toy::described_space>::create(uniform, words, tlm::sentence_form::compact, "a kernel PPT", space);
+    tlm::generation_options o;
+    o.count = 1;
+    REQUIRE(g.generate(o));
+    const auto& sketch = g.report().kinds[static_cast<std::size_t>(augur::decision_kind::sketch)];
+    CHECK(sketch.choices == 1);
+    CHECK(sketch.masked == doctest::Approx(1 - 2.0 / static_cast<double>(words.size())));
+    tlm::vocabulary_builder few; // no tile but 4 can be told, and no value of sketch
+    few.add_text("a kernel sketch tile = : 4");
+    const auto little = *few.build();
+    const constant model{little.size()};
+    auto h = *tlm::generator<constant, toy::described_space>::create(model, little, tlm::sentence_form::full, "a kernel PPT", space);
+    o.count = 100;
+    const auto points = h.generate(o);
+    REQUIRE(points);
+    CHECK(points->size() == 1);
+    CHECK(points->front().decisions[1] == 3);
+    CHECK(h.report().unsayable > 0);
+}
+
+TEST_CASE("generator: GPT-2 writes distinct legal points of real kernels, a sample as with the model that keeps no state") {
+    for (const char* kernel : {"dense:m=16,n=32,k=8,bias", "conv2d:n=1,h=8,w=8,c=4,f=8,k=3,stride=1,pad=1,layout=nhwc,bias,relu"}) {
+        const auto space = *augur::loopnest::ansor_space::create(
+            std::make_shared<const augur::loopnest::compute_dag>(*augur::loopnest::build_dag(*augur::kernel::parse(kernel))), {});
+        const auto words = vocabulary_of(space);
+        const tlm::frozen_gpt2 model(
+            tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words.size()), 256, 2, 32, 4, 64}, augur::random_engine(2)));
+        auto g =
+            tlm::generator<tlm::frozen_gpt2, augur::loopnest::ansor_space>::create(model, words, tlm::sentence_form::full, "a kernel PPT", space);
+        REQUIRE(g);
+        tlm::generation_options o;
+        o.count = 50;
+        o.batch = 20;
+        const auto points = g->generate(o);
+        REQUIRE_MESSAGE(points, points.error().detail);
+        REQUIRE(points->size() == 50);
+        std::set<augur::decision_vector> seen;
+        for (const auto& point : *points) {
+            CHECK(space.realise(point.decisions));
+            CHECK(seen.insert(point.decisions).second);
+        }
+        // the log-probability of a point is that of its tokens, computed anew
+        tlm::gpt2_pass<float> pass;
+        for (std::size_t i = 0; i < 5; ++i) {
+            tlm::token_walk<augur::loopnest::ansor_space> walk(space, words, tlm::sentence_form::full);
+            std::vector<tlm::token> tokens{tlm::vocabulary::begin};
+            words.append_text("a kernel PPT", tokens);
+            double sum = 0;
+            while (walk.advance(tokens)) {
+                const auto t = walk.towards((*points)[i].decisions[walk.decisions().size()]);
+                REQUIRE(t);
+                pass.begin();
+                pass.prompt(tokens);
+                pass.forward(model.net());
+                augur::nn::matrix<float> logits(pass.rows(), static_cast<augur::nn::index>(words.size()));
+                pass.logits(model.net(), logits);
+                const auto row = logits.row(logits.rows() - 1);
+                sum += static_cast<double>(row(static_cast<augur::nn::index>(*t))) - std::log(row.cast<double>().array().exp().sum());
+                tokens.push_back(*t);
+                walk.choose(*t);
+            }
+            CHECK(sum == doctest::Approx((*points)[i].model_log_probability).epsilon(1e-4));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/tlm/train/trainer.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/core/thread_pool.hpp>
+#include <augur/dataset/builder.hpp>
+#include <augur/tlm/corpus.hpp>
+#include <augur/tlm/weights_file.hpp>
+
+#include "../space/toy.hpp"
+
+namespace tlm = augur::tlm;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Toy kernels of several extents, whose tiles a model can learn from the prompt.
+augur::dataset toy_corpus(std::size_t sentences = 40) {
+    augur::dataset_builder to;
+    for (const std::int64_t extent : {36, 48, 60, 24}) {
+        toy::described_space space;
+        space.extent = extent;
+        const auto source = to.source("toys");
+        REQUIRE(tlm::sample_sentences(to, source, "toy " + std::to_string(extent) + " PPT", space, sentences,
+                                      augur::random_engine(static_cast<std::uint64_t>(extent))));
+    }
+    return std::move(to).finish();
+}
+
+struct setting {
+    augur::dataset corpus = toy_corpus();
+    tlm::vocabulary words = *tlm::count_words(corpus).build();
+    tlm::corpus_tokens tokens{corpus, words};
+    tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 32, 2, 32, 2, 64};
+
+    [[nodiscard]] tlm::gpt2<float> start() const { return tlm::gpt2<float>::random_init(config, augur::random_engine(1)); }
+};
+
+bool equal(const tlm::gpt2<float>& a, const tlm::gpt2<float>& b) {
+    bool same = true;
+    tlm::gpt2<float>::visit([&](auto&&, const auto& x, const auto& y) { same = same && x == y; }, a, b);
+    return same;
+}
+
+const auto always = [](const tlm::training_progress&) { return true; };
+
+} // namespace
+
+TEST_CASE("trainer: the loss of a toy language falls to its entropy, and the bits do not depend on the threads") {
+    const setting s;
+    tlm::training_options o;
+    o.epochs = 30;
+    o.learning_rate = 3e-3;
+    double first = 0, last = 0;
+    auto net = s.start();
+    augur::serial_executor serial;
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, [&](const tlm::training_progress& p) {
+        if (p.step == 1) first = p.loss;
+        last = p.loss;
+        CHECK(p.steps > 0);
+        CHECK(p.step <= p.steps);
+        return true;
+    }));
+    CHECK(first == doctest::Approx(std::log(static_cast<double>(s.words.size()))).epsilon(0.1)); // it knows nothing
+    CHECK(last < 1.3);                                                                           // choices are uniform: no model tells them
+    CHECK(last > 0.7);
+    auto again = s.start();
+    augur::thread_pool_executor three(3);
+    REQUIRE(tlm::train(again, s.corpus, s.tokens, tlm::sentence_form::compact, o, three, always));
+    CHECK(equal(net, again));
+}
+
+TEST_CASE("trainer: stopped at any step and resumed, it ends with the same bits; a checkpoint of another training is refused") {
+    const setting s;
+    const auto path = (fs::temp_directory_path() / "augur-tlm-trainer.checkpoint").string();
+    fs::remove(path);
+    tlm::training_options o;
+    o.epochs = 2;
+    augur::serial_executor serial;
+    auto whole = s.start();
+    REQUIRE(tlm::train(whole, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, always));
+    o.checkpoint = path;
+    for (const std::size_t stop : {1U, 4U, 7U}) {
+        auto net = s.start();
+        const auto stopped =
+            tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, [&](const tlm::training_progress& p) { return p.step != stop; });
+        CHECK(stopped.error().code == augur::errc::interrupted);
+    }
+    auto net = s.start();
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, always));
+    CHECK(equal(net, whole));
+    auto done = s.start(); // finished: nothing is left to do
+    std::size_t more = 0;
+    REQUIRE(tlm::train(done, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, [&](const tlm::training_progress&) { return ++more != 0; }));
+    CHECK(more == 0);
+    CHECK(equal(done, whole));
+    o.seed = 2;
+    CHECK(tlm::train(done, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, always).error().code == augur::errc::version_mismatch);
+    fs::remove(path);
+}
+
+TEST_CASE("trainer: what cannot be learned is an error") {
+    const setting s;
+    augur::serial_executor serial;
+    tlm::training_options o;
+    auto net = s.start();
+    const auto code = [&](tlm::gpt2<float> m, const augur::dataset& corpus, const tlm::corpus_tokens& tokens) {
+        const auto trained = tlm::train(m, corpus, tokens, tlm::sentence_form::full, o, serial, always);
+        return trained ? augur::errc{} : trained.error().code;
+    };
+    CHECK(code(net, augur::dataset(), tlm::corpus_tokens(augur::dataset(), s.words)) == augur::errc::not_found);
+    auto small = s.config;
+    small.words = 10;
+    CHECK(code(tlm::gpt2<float>::zeros(small), s.corpus, s.tokens) == augur::errc::shape_mismatch);
+    auto brief = s.config;
+    brief.context = 8;
+    CHECK(code(tlm::gpt2<float>::zeros(brief), s.corpus, s.tokens) == augur::errc::limit);
+    o.epochs = 0;
+    CHECK(code(net, s.corpus, s.tokens) == augur::errc::invalid_argument);
+}
+
+TEST_CASE("weights file: a model comes back from its folder, and files that do not fit are told") {
+    const setting s;
+    const auto folder = (fs::temp_directory_path() / "augur-tlm-weights").string();
+    fs::remove_all(folder);
+    const tlm::language_model m{s.start(), s.words, tlm::sentence_form::full};
+    CHECK(tlm::save(m, folder).error().code == augur::errc::not_found);
+    fs::create_directory(folder);
+    REQUIRE(tlm::save(m, folder));
+    const auto back = tlm::load(folder);
+    REQUIRE_MESSAGE(back, back.error().detail);
+    CHECK(equal(back->net, m.net));
+    CHECK((back->words == m.words));
+    CHECK(back->form == m.form);
+
+    auto bytes = tlm::to_safetensors(m.net);
+    auto other = s.config;
+    other.layers = 3;
+    CHECK(tlm::gpt2_from_safetensors(bytes, other).error().code != augur::errc{});
+    other = s.config;
+    other.layers = 1;
+    CHECK(tlm::gpt2_from_safetensors(bytes, other).error().code == augur::errc::shape_mismatch);
+    other = s.config;
+    other.hidden = 32;
+    CHECK(tlm::gpt2_from_safetensors(bytes, other).error().code == augur::errc::shape_mismatch);
+    const auto config = [](const std::string& text) {
+        const auto read = tlm::read_config_json(text);
+        return read ? augur::errc{} : read.error().code;
+    };
+    CHECK(config(
+              R"({"model_type": "gpt2", "vocab_size": 40, "n_positions": 16, "n_layer": 2, "n_embd": 64, "n_head": 4, "n_inner": null, "x": [1]})") ==
+          augur::errc{});
+    CHECK(config(R"({"model_type": "bert", "vocab_size": 40})") == augur::errc::version_mismatch);
+    CHECK(config(R"({"model_type": "gpt2", "vocab_size": -1})") == augur::errc::invalid_argument);
+    CHECK(config(R"({"model_type": "gpt2", "vocab_size": 40, "activation_function": "relu"})") == augur::errc::version_mismatch);
+    CHECK(config("{") == augur::errc::parse);
+    auto bad = m;
+    bad.net.last.gamma[3] = std::nanf("");
+    CHECK(tlm::save(bad, folder).error().detail.find("'ln_f.weight'") != std::string::npos);
+    std::ofstream(folder + "/tokenizer.json") << tlm::vocabulary::create(std::vector<std::string>(1000, "x")).error().detail;
+    CHECK(tlm::load(folder).error().detail.find("/tokenizer.json: ") != std::string::npos);
+    fs::remove_all(folder);
+}
