@@ -6,6 +6,10 @@
 /// TLM (Zhai et al. 2024): a causal language model over the decisions of a schedule. All public headers of the component `augur::tlm`.
 
 #include <augur/tlm/corpus.hpp>
+#include <augur/tlm/generate/generator.hpp>
+#include <augur/tlm/generate/gpt2_session.hpp>
+#include <augur/tlm/generate/next_token.hpp>
+#include <augur/tlm/generate/token_walk.hpp>
 #include <augur/tlm/gpt2.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/train/trainer.hpp>

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <concepts>
 
-#include <augur/nn/detail/product.hpp>
+#include <augur/nn/product.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/layers/linear.hpp>

@@ -7,7 +7,7 @@
 
 #include <concepts>
 
-#include <augur/nn/detail/product.hpp>
+#include <augur/nn/product.hpp>
 #include <augur/nn/kernels/lstm.hpp>
 #include <augur/nn/layers/activation.hpp>
 #include <augur/nn/layers/lstm.hpp>

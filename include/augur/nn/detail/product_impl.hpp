@@ -7,7 +7,7 @@
 
 #include <concepts>
 
-#include <augur/nn/detail/product.hpp>
+#include <augur/nn/product.hpp>
 
 namespace augur::inline v0 {
 namespace nn {

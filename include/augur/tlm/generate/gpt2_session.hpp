@@ -15,7 +15,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/nn/detail/product.hpp>
+#include <augur/nn/product.hpp>
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/layers/linear.hpp>

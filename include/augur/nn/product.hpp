@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_NN_DETAIL_PRODUCT_HPP
-#define AUGUR_NN_DETAIL_PRODUCT_HPP
+#ifndef AUGUR_NN_PRODUCT_HPP
+#define AUGUR_NN_PRODUCT_HPP
 
 /// @file
 /// Matrix products of the layers: A B, A B^T and A^T B; float uses nn/kernels/gemm.hpp, other scalars use Eigen.

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// TLM: sentences, GPT-2 in generation and training as a share of the machine's multiply-adds, masks. Sizes: the paper's 12 x 768, and 4 x 256.
+#include <augur/tlm.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/workload/networks.hpp>
+#include <benchmark/benchmark.h>
+
+#include "limits.hpp"
+
+namespace tlm = augur::tlm;
+namespace nn = augur::nn;
+
+namespace {
+
+const tlm::gpt2_config large{4096, 512, 12, 768, 12, 3072}, small{4096, 512, 4, 256, 4, 1024};
+
+const tlm::frozen_gpt2& frozen(const tlm::gpt2_config& c) {
+    static const tlm::frozen_gpt2 models[] = {tlm::frozen_gpt2(tlm::gpt2<float>::random_init(large, augur::random_engine(1))),
+                                              tlm::frozen_gpt2(tlm::gpt2<float>::random_init(small, augur::random_engine(1)))};
+    return models[c == large ? 0 : 1];
+}
+
+std::vector<tlm::token> tokens(std::size_t n, std::uint64_t seed) {
+    augur::random_engine rng(seed);
+    std::vector<tlm::token> out(n);
+    for (auto& t : out) t = static_cast<tlm::token>(rng.below(4096));
+    return out;
+}
+
+/// Multiply-adds, twice, of a token that attends to `keys` tokens, without and with the logits.
+double operations(const tlm::gpt2_config& c, double keys, bool logits) {
+    const auto d = static_cast<double>(c.width), f = static_cast<double>(c.hidden);
+    return 2 * (static_cast<double>(c.layers) * (4 * d * d + 2 * d * f + 2 * keys * d) + (logits ? d * static_cast<double>(c.words) : 0));
+}
+
+constexpr std::size_t prompt = 100, length = 60;
+
+/// 60 tokens behind a prompt of 100, `batch` sequences at a time; items are tokens.
+void decode(benchmark::State& state, const tlm::gpt2_config& c, std::size_t batch) {
+    const auto& model = frozen(c);
+    auto session = *model.open(tokens(prompt, 2));
+    std::vector<std::size_t> all(batch);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::vector<float> logits(batch * model.words());
+    const auto next = tokens(batch * length, 3);
+    limits::share_of_fma share;
+    double work = 0;
+    for (std::size_t t = 0; t < length; ++t) work += static_cast<double>(batch) * operations(c, static_cast<double>(prompt + t + 1), true);
+    for (auto _ : state) {
+        state.PauseTiming();
+        share.begin();
+        state.ResumeTiming();
+        const double start = limits::thread_seconds();
+        session.sequences(batch);
+        for (std::size_t t = 0; t < length; ++t) {
+            for (std::size_t i = 0; i < batch; ++i) session.append(i, std::span(next).subspan(t * batch + i, 1));
+            benchmark::DoNotOptimize(session.logits(all, logits));
+        }
+        const double seconds = limits::thread_seconds() - start;
+        state.PauseTiming();
+        share.end(work, seconds);
+        state.ResumeTiming();
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(batch * length) * state.iterations());
+    state.counters["of_fma"] = share.value();
+    state.counters["GFLOP/s"] = benchmark::Counter(1e-9 * work * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+    // a step reads all weights
+    state.counters["weights_GB/s"] = benchmark::Counter(4e-9 * c.parameters() * static_cast<double>(length) * static_cast<double>(state.iterations()),
+                                                        benchmark::Counter::kIsRate);
+}
+
+/// A prompt of 100 tokens; items are tokens.
+void prefill(benchmark::State& state, const tlm::gpt2_config& c) {
+    const auto& model = frozen(c);
+    const auto text = tokens(prompt, 2);
+    limits::share_of_fma share;
+    double work = operations(c, 0, true) - operations(c, 0, false);
+    for (std::size_t t = 0; t < prompt; ++t) work += operations(c, static_cast<double>(t + 1), false);
+    for (auto _ : state) {
+        state.PauseTiming();
+        share.begin();
+        state.ResumeTiming();
+        const double start = limits::thread_seconds();
+        benchmark::DoNotOptimize(model.open(text));
+        const double seconds = limits::thread_seconds() - start;
+        state.PauseTiming();
+        share.end(work, seconds);
+        state.ResumeTiming();
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(prompt) * state.iterations());
+    state.counters["of_fma"] = share.value();
+}
+
+/// Forward, backward and AdamW of 4 sequences of 64 tokens, each of which is learned; items are tokens.
+void train(benchmark::State& state, const tlm::gpt2_config& c) {
+    auto net = tlm::gpt2<float>::random_init(c, augur::random_engine(1));
+    auto grad = tlm::gpt2<float>::zeros(c);
+    nn::adam<tlm::gpt2<float>> adam(net, {.learning_rate = 1e-4, .weight_decay = 0});
+    tlm::gpt2_pass<float> pass;
+    const std::vector<std::uint8_t> learned(65, 1);
+    double work = 0;
+    for (int t = 0; t < 64; ++t) work += 4 * 3 * operations(c, t + 1, true);
+    limits::share_of_fma share;
+    for (auto _ : state) {
+        state.PauseTiming();
+        share.begin();
+        state.ResumeTiming();
+        const double start = limits::thread_seconds();
+        pass.begin();
+        for (std::uint64_t i = 0; i < 4; ++i) pass.sentence(tokens(65, i), learned);
+        pass.forward(net);
+        nn::set_zero(grad);
+        benchmark::DoNotOptimize(pass.loss(net, 1.0 / 256, grad));
+        pass.backward(net, grad);
+        nn::clip_norm(grad, 1);
+        adam.step(net, grad);
+        const double seconds = limits::thread_seconds() - start;
+        state.PauseTiming();
+        share.end(work, seconds);
+        state.ResumeTiming();
+    }
+    state.SetItemsProcessed(256 * state.iterations());
+    state.counters["of_fma"] = share.value();
+}
+
+/// resnet_50's kernel with the largest decision.
+struct largest {
+    augur::loopnest::ansor_space space;
+    std::string prompt;
+    tlm::vocabulary words;
+
+    largest() : space(make()), prompt("conv2d PPT"), words(build(space)) {}
+    static augur::loopnest::ansor_space make() {
+        std::uint64_t most = 0;
+        std::optional<augur::loopnest::ansor_space> best;
+        const auto network = *augur::find_network("resnet_50");
+        for (const auto& k : network.kernels) {
+            auto s = *augur::loopnest::ansor_space::create(augur::loopnest::kernel_task::create(k.workload, {})->dag(), {});
+            augur::random_engine rng(1);
+            const auto path = augur::sample_path(s, rng);
+            for (const auto& d : path.decisions)
+                if (d.options > most) {
+                    most = d.options;
+                    best.emplace(s);
+                }
+        }
+        return *best;
+    }
+    static tlm::vocabulary build(const augur::loopnest::ansor_space& s) {
+        augur::dataset_builder to;
+        const auto source = to.source("x");
+        static_cast<void>(tlm::sample_sentences(to, source, "conv2d PPT", s, 2000, augur::random_engine(1)));
+        auto counted = tlm::count_words(std::move(to).finish());
+        auto v = *counted.build();
+        for (int i = 0; v.size() < 4096; ++i) { // as many words as the models have
+            for (std::size_t n = 4096 - v.size(); n > 0; --n) counted.add("word" + std::to_string(i) + "x" + std::to_string(n));
+            v = *counted.build();
+        }
+        return v;
+    }
+};
+const largest& largest_decision() {
+    static const largest one;
+    return one;
+}
+
+/// As `decode`, with a mask from the space: items are tokens that the model has told.
+void constrained(benchmark::State& state, const tlm::gpt2_config& c) {
+    const auto& one = largest_decision();
+    const auto& model = frozen(c);
+    auto g =
+        *tlm::generator<tlm::frozen_gpt2, augur::loopnest::ansor_space>::create(model, one.words, tlm::sentence_form::compact, one.prompt, one.space);
+    tlm::generation_options o;
+
+    for (auto _ : state) {
+        ++o.seed;
+        benchmark::DoNotOptimize(g.generate(o));
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(g.report().choices()));
+    state.counters["points"] = benchmark::Counter(static_cast<double>(g.report().points), benchmark::Counter::kIsRate);
+}
+
+/// Legal tokens of a walk without a model; items are choices.
+void mask(benchmark::State& state) {
+    const auto& one = largest_decision();
+    augur::random_engine rng(1);
+    std::size_t steps = 0;
+    std::vector<tlm::token> passed;
+    for (auto _ : state) {
+        tlm::token_walk<augur::loopnest::ansor_space> walk(one.space, one.words, tlm::sentence_form::compact);
+        passed.clear();
+        while (walk.advance(passed)) {
+            walk.choose(walk.choices()[rng.below(walk.choices().size())]);
+            ++steps;
+        }
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(steps));
+}
+
+/// Masks by listing every option of a decision.
+void mask_naive(benchmark::State& state) {
+    const auto& one = largest_decision();
+    augur::random_engine rng(1);
+    std::size_t steps = 0;
+    std::vector<std::uint8_t> legal(one.words.size());
+    for (auto _ : state) {
+        tlm::sentence_walk<augur::loopnest::ansor_space> walk(one.space);
+        while (const auto open = walk.next()) {
+            std::vector<std::vector<tlm::token>> options(open->options);
+            for (std::uint64_t v = 0; v < open->options; ++v) {
+                tlm::word_sink sink([&](std::string_view w) { one.words.append(w, options[v]); });
+                walk.value(v, sink);
+            }
+            const auto chosen = rng.below(open->options);
+            for (std::size_t at = 0; at < options[chosen].size(); ++at) {
+                std::fill(legal.begin(), legal.end(), std::uint8_t{0});
+                for (const auto& o : options)
+                    if (std::equal(o.begin(), o.begin() + static_cast<std::ptrdiff_t>(at), options[chosen].begin())) legal[o[at]] = 1;
+                benchmark::DoNotOptimize(legal.data());
+                ++steps;
+            }
+            walk.choose(chosen);
+        }
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(steps));
+}
+
+/// Sentences of resnet_50's largest convolution, sampled and written; beside `tlm/sample/points`, the sampling alone.
+void sample(benchmark::State& state) {
+    const auto& one = largest_decision();
+    std::uint64_t seed = 0;
+    for (auto _ : state) {
+        augur::dataset_builder to;
+        const auto source = to.source("x");
+        benchmark::DoNotOptimize(tlm::sample_sentences(to, source, one.prompt, one.space, 1000, augur::random_engine(++seed)));
+    }
+    state.SetItemsProcessed(1000 * state.iterations());
+}
+void sample_points(benchmark::State& state) {
+    const auto& one = largest_decision();
+    augur::random_engine rng(1);
+    for (auto _ : state)
+        for (int i = 0; i < 1000; ++i) benchmark::DoNotOptimize(augur::sample_path(one.space, rng));
+    state.SetItemsProcessed(1000 * state.iterations());
+}
+
+} // namespace
+
+BENCHMARK_CAPTURE(decode, large64, large, 64)->Name("tlm/decode/batch64/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, large1, large, 1)->Name("tlm/decode/batch1/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prefill, large, large)->Name("tlm/prefill/100/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(train, large, large)->Name("tlm/train/b4t64/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(constrained, large, large)->Name("tlm/decode/constrained")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, small64, small, 64)->Name("tlm/small/decode/batch64/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prefill, small, small)->Name("tlm/small/prefill/100/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(train, small, small)->Name("tlm/small/train/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(constrained, small, small)->Name("tlm/small/decode/constrained")->Unit(benchmark::kMillisecond);
+BENCHMARK(mask)->Name("tlm/mask");
+BENCHMARK(mask_naive)->Name("tlm/mask/naive");
+BENCHMARK(sample)->Name("tlm/sample")->Unit(benchmark::kMillisecond);
+BENCHMARK(sample_points)->Name("tlm/sample/points")->Unit(benchmark::kMillisecond);

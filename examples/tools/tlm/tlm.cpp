@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A language model that writes schedules: makes a corpus, trains on it, generates. tlm --help, include/augur/tlm/README.md.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/steady_seconds.hpp>
+#include <augur/core/thread_pool.hpp>
+#include <augur/dataset/file.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/loopnest/lower/lower.hpp>
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/target/isa_level.hpp>
+#include <augur/tlm.hpp>
+
+#include "flags.hpp"
+#include "kernels.hpp"
+#include "program.hpp"
+#include "session.hpp"
+
+namespace {
+
+namespace tlm = augur::tlm;
+using augur::errc;
+using augur::error;
+
+struct wishes {
+    std::string corpus, model, base, checkpoint;
+    std::vector<std::string> networks{"resnet_18", "resnext_50", "mnasnet1_0", "vgg_16", "alexnet", "densenet_121", "gpt2"};
+    std::vector<std::string> left_out{"resnet_50", "mobilenet_v2", "bert_base"};
+    std::size_t kernels = 1000, sentences = 100;
+    std::string numbers = "words", form = "compact";
+    tlm::gpt2_config config;
+    tlm::training_options training;
+    tlm::generation_options generation;
+    augur::network work;
+    std::uint64_t seed = 1;
+    std::size_t threads = 0;
+    bool show = false;
+};
+
+/// The prompt's machine: this one.
+augur::machine_identity here(std::size_t threads) {
+    const auto host = augur::detect_machine();
+    std::string_view isa;
+    for (const auto l : {augur::isa_level::x86_64_v2, augur::isa_level::x86_64_v3, augur::isa_level::x86_64_v4, augur::isa_level::aarch64})
+        if (augur::machine_at(host, l)) isa = augur::to_string(l);
+    return augur::identify(host, isa, static_cast<int>(threads), "");
+}
+
+augur::result<augur::loopnest::ansor_space> space_of(const augur::loopnest::kernel_task& t, std::size_t threads) {
+    augur::loopnest::ansor_options options;
+    options.num_cores = augur::detect_machine().hardware(static_cast<int>(threads)).num_cores;
+    return augur::loopnest::ansor_space::create(t.dag(), options);
+}
+
+std::string percent(double part, double whole) { return examples::text_of("%.2f %%", whole > 0 ? 100 * part / whole : 0); }
+
+augur::result<int> make_corpus(const wishes& w) {
+    const auto kernels = varied_kernels(w.networks, w.left_out, w.kernels, w.seed);
+    if (!kernels) return kernels.error();
+    const auto machine = here(w.threads);
+    const auto make = [&](std::size_t i) -> augur::result<tlm::corpus_kernel<augur::loopnest::ansor_space>> {
+        const auto& k = (*kernels)[i];
+        auto task = augur::loopnest::kernel_task::create(k.workload, {});
+        if (!task) return error{task.error().code, k.workload.text() + ": " + task.error().detail};
+        auto space = space_of(*task, w.threads);
+        if (!space) return error{space.error().code, k.workload.text() + ": " + space.error().detail};
+        return tlm::corpus_kernel<augur::loopnest::ansor_space>{tlm::prompt_text(*task, machine), *std::move(space), k.network};
+    };
+    augur::thread_pool_executor threads(w.threads);
+    examples::progress_line line;
+    const double start = augur::steady_seconds();
+    const auto corpus = tlm::sample_corpus(kernels->size(), make, w.sentences, w.seed, threads, [&](std::size_t done) {
+        line.show(done, kernels->size(), "kernels", done == kernels->size());
+        return !examples::stop_requested();
+    });
+    line.clear();
+    if (!corpus) return corpus.error();
+    const double seconds = augur::steady_seconds() - start;
+    const auto bytes = augur::write_dataset(w.corpus, *corpus);
+    if (!bytes) return bytes.error();
+    std::printf("kernels              %zu\nsentences            %zu\nbytes a sentence     %.1f\nsentences a minute   %.0f\ndistinct decisions   %zu\n"
+                "corpus               %s\n",
+                corpus->tasks(), corpus->size(), static_cast<double>(*bytes) / static_cast<double>(corpus->size()),
+                60 * static_cast<double>(corpus->size()) / seconds, corpus->primitives().size(), w.corpus.c_str());
+    return examples::done;
+}
+
+augur::result<int> train(wishes w) {
+    const auto corpus = augur::map_dataset(w.corpus);
+    if (!corpus) return corpus.error();
+    const auto form = w.form == "full" ? tlm::sentence_form::full : tlm::sentence_form::compact;
+    std::optional<tlm::language_model> model;
+    if (!w.base.empty()) {
+        auto loaded = tlm::load(w.base);
+        if (!loaded) return loaded.error();
+        model.emplace(*std::move(loaded));
+    } else {
+        auto words = tlm::count_words(*corpus).build(w.numbers == "factors" ? tlm::number_form::factors : tlm::number_form::words);
+        if (!words) return words.error();
+        w.config.words = static_cast<augur::nn::index>(words->size());
+        if (auto fits = w.config.check(); !fits) return fits.error();
+        model.emplace(tlm::language_model{tlm::gpt2<float>::random_init(w.config, augur::random_engine(w.seed)), *std::move(words), form});
+    }
+    std::error_code failed;
+    std::filesystem::create_directories(w.model, failed);
+    if (failed) return error{errc::io, w.model + ": " + failed.message()};
+    const tlm::corpus_tokens tokens(*corpus, model->words);
+    std::printf("sentences   %zu of %zu kernels\nwords       %zu, %zu of the corpus are unknown\nparameters  %.2f million\n", corpus->size(),
+                corpus->tasks(), model->words.size(), tokens.unknown().size(), model->net.config().parameters() / 1e6);
+    augur::thread_pool_executor threads(w.threads);
+    examples::progress_line line;
+    double loss = 0, last_loss = 0;
+    std::size_t averaged = 0;
+    w.training.seed = w.seed;
+    w.training.checkpoint = w.checkpoint;
+    const double start = augur::steady_seconds();
+    double rate = 0;
+    const auto trained = tlm::train(model->net, *corpus, tokens, model->form, w.training, threads, [&](const tlm::training_progress& p) {
+        loss += p.loss;
+        ++averaged;
+        rate = p.tokens_per_second;
+        if (p.step % 100 == 0 || p.step == p.steps) {
+            last_loss = loss / static_cast<double>(averaged);
+            line.show(p.step, p.steps,
+                      examples::text_of("epoch %.2f  loss %.4f  %.0f tokens a second  %.0f s left", p.epoch, last_loss, p.tokens_per_second,
+                                        p.seconds_left),
+                      true);
+            loss = 0;
+            averaged = 0;
+        }
+        return !examples::stop_requested();
+    });
+    line.clear();
+    if (!trained) return trained.error();
+    if (auto saved = tlm::save(*model, w.model); !saved) return saved.error();
+    std::printf("loss        %.4f nats a token, mean of the last steps\nseconds     %.0f, %.0f tokens a second\nmodel       %s\n", last_loss,
+                augur::steady_seconds() - start, rate, w.model.c_str());
+    return examples::done;
+}
+
+augur::result<int> generate(const wishes& w) {
+    auto loaded = tlm::load(w.model);
+    if (!loaded) return loaded.error();
+    const tlm::frozen_gpt2 model(std::move(loaded->net));
+    const auto machine = here(w.threads);
+    std::vector<std::vector<std::string>> rows{{"kernel", "points", "legal", "bits a point", "forced tokens", "masked", "seconds"}};
+    tlm::generation_report all;
+    std::size_t legal = 0;
+    for (const auto& [kernel, uses] : w.work.kernels) {
+        if (examples::stop_requested()) break;
+        const auto task = augur::loopnest::kernel_task::create(kernel, {});
+        if (!task) return error{task.error().code, kernel.text() + ": " + task.error().detail};
+        const auto space = space_of(*task, w.threads);
+        if (!space) return space.error();
+        auto g = tlm::generator<tlm::frozen_gpt2, augur::loopnest::ansor_space>::create(model, loaded->words, loaded->form,
+                                                                                        tlm::prompt_text(*task, machine), *space);
+        if (!g) return error{g.error().code, kernel.text() + ": " + g.error().detail};
+        const double start = augur::steady_seconds();
+        const auto points = g->generate(w.generation);
+        if (!points) return error{points.error().code, kernel.text() + ": " + points.error().detail};
+        const double seconds = augur::steady_seconds() - start;
+        std::size_t good = 0;
+        double bits = 0;
+        for (const auto& point : *points) {
+            auto state = space->state(point.decisions);
+            if (state && augur::loopnest::infer_bounds(*state)) ++good;
+            bits -= point.log_probability / 0.6931471805599453;
+            if (w.show) std::printf("%s\n", tlm::sentence_text("", *space, point.decisions)->c_str());
+        }
+        legal += good;
+        const auto& r = g->report();
+        double masked = 0;
+        for (std::size_t k = 0; k < r.kinds.size(); ++k) {
+            masked += r.kinds[k].masked;
+            all.kinds[k].choices += r.kinds[k].choices;
+            all.kinds[k].masked += r.kinds[k].masked;
+        }
+        all.points += points->size();
+        all.forced += r.forced;
+        all.unsayable += r.unsayable;
+        rows.push_back({kernel.text(), std::to_string(points->size()), std::to_string(good),
+                        examples::text_of("%.1f", bits / static_cast<double>((std::max)(points->size(), std::size_t{1}))),
+                        percent(static_cast<double>(r.forced), static_cast<double>(r.forced + r.choices())),
+                        percent(masked, static_cast<double>(r.choices())), examples::text_of("%.2f", seconds)});
+    }
+    std::printf("%s\n", examples::table_text(rows).c_str());
+    std::vector<std::vector<std::string>> kinds{{"decision", "tokens chosen", "probability of what is not legal"}};
+    constexpr std::string_view names[] = {"sketch", "tile size", "compute location", "parallel", "unroll", "vectorize", "other"};
+    for (std::size_t k = 0; k < all.kinds.size(); ++k)
+        if (all.kinds[k].choices > 0)
+            kinds.push_back({std::string(names[k]), std::to_string(all.kinds[k].choices),
+                             percent(all.kinds[k].masked, static_cast<double>(all.kinds[k].choices))});
+    std::printf("%s\npoints %zu, of which %zu can be lowered; legal choices that the vocabulary cannot tell: %zu\n",
+                examples::table_text(kinds).c_str(), all.points, legal, all.unsayable);
+    return legal == all.points ? examples::done : examples::failed;
+}
+
+void add_list(examples::flag_set& flags, const char* name, const char* help, std::vector<std::string>& to) {
+    flags.add(name, "NAME,...", help, [&to](std::string_view text) -> augur::result<void> {
+        to.clear();
+        for (std::size_t at = 0; at <= text.size();) {
+            const auto end = (std::min)(text.find(',', at), text.size());
+            if (end > at) to.emplace_back(text.substr(at, end - at));
+            at = end + 1;
+        }
+        return {};
+    });
+}
+
+/// A positive number as a text.
+void add_real(examples::flag_set& flags, const char* name, const char* help, double& to) {
+    flags.add(name, "X", help, [&to, name](std::string_view text) -> augur::result<void> {
+        const auto x = augur::parse_double(text);
+        if (!x || !(*x > 0))
+            return error{errc::invalid_argument, "--" + std::string(name) + ": expected a number above 0, '" + examples::shown(text) + "' came"};
+        to = *x;
+        return {};
+    });
+}
+
+constexpr const char* usage = "usage: tlm corpus --out FILE [flags]       samples sentences of kernels and their variants\n"
+                              "       tlm train --corpus FILE --model FOLDER [flags]\n"
+                              "       tlm generate --model FOLDER --network NETWORK [flags]\n\ntlm COMMAND --help prints the flags.\n";
+
+int run(std::string_view command, std::span<char* const> arguments) {
+    wishes w;
+    examples::flag_set flags;
+    bool help = false;
+    const auto needs = [](const std::string& value, const char* flag) {
+        return value.empty() ? augur::result<void>(error{errc::invalid_argument, "expected " + std::string(flag) + "; try --help"})
+                             : augur::result<void>();
+    };
+    if (command == "corpus") {
+        flags.add_text("out", "FILE", "the corpus, a data-set file", w.corpus);
+        add_list(flags, "networks", "networks whose kernels, and variants of them, are taken", w.networks);
+        add_list(flags, "left-out", "networks none of whose kernels is taken; default resnet_50,mobilenet_v2,bert_base", w.left_out);
+        flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 1000000);
+        flags.add_number("sentences", "N", "sentences of a kernel; default 100", w.sentences, 1, 1000000);
+    } else if (command == "train") {
+        flags.add_text("corpus", "FILE", "what to learn from", w.corpus);
+        flags.add_text("model", "FOLDER", "where the model is written", w.model);
+        flags.add_text("base", "FOLDER", "a model to go on from (fine-tuning); its sizes and vocabulary are kept", w.base);
+        flags.add_text("checkpoint", "FILE", "written while it trains; the same command goes on from it", w.checkpoint);
+        flags.add_number("layers", "N", "default 4", w.config.layers, 1, 64);
+        flags.add_number("width", "N", "default 256", w.config.width, 1, 8192);
+        flags.add_number("heads", "N", "default 4", w.config.heads, 1, 128);
+        flags.add_number("hidden", "N", "width between the two maps of a layer; default 1024", w.config.hidden, 1, 32768);
+        flags.add_number("context", "N", "most tokens of a sentence with its prompt; default 512", w.config.context, 8, 65536);
+        flags.add_choice("numbers", {"words", "factors"}, "numbers as words or as prime factors; default words", w.numbers);
+        flags.add_choice("sentences", {"compact", "full"}, "values alone, or with the names of decisions; default compact", w.form);
+        flags.add_number("epochs", "N", "default 2", w.training.epochs, 1, 10000);
+        flags.add_number("prompts", "N", "groups of a batch; default 4", w.training.prompts, 1, 1024);
+        flags.add_number("group", "N", "sentences of a group; default 8", w.training.sentences, 1, 1024);
+        add_real(flags, "rate", "learning rate; default 0.001", w.training.learning_rate);
+    } else if (command == "generate") {
+        flags.add_text("model", "FOLDER", "a trained model", w.model);
+        examples::add_work_flags(flags, "network", w.work);
+        flags.add_number("count", "N", "points of a kernel; default 64", w.generation.count, 1, 10000000);
+        flags.add_number("batch", "N", "sequences at a time; default 64", w.generation.batch, 1, 4096);
+        flags.add_number("top-k", "N", "only the most likely so many tokens; default all", w.generation.top_k, 1, 1000000);
+        add_real(flags, "temperature", "default 1", w.generation.temperature);
+        flags.add_switch("show", "print the sentences", w.show);
+    } else {
+        std::fprintf(command.empty() || command == "--help" ? stdout : stderr, "%s", usage);
+        return command == "--help" ? examples::done : examples::misuse;
+    }
+    flags.add_number("threads", "N", "default: all processors", w.threads, 1, 1024);
+    flags.add_number("seed", "N", "default 1", w.seed, 0, 1000000000);
+    flags.add_switch("help", "print this", help);
+    auto read = flags.parse(arguments);
+    if (read && !help) {
+        if (command == "corpus") read = needs(w.corpus, "--out FILE");
+        else if (command == "train") read = w.corpus.empty() ? needs("", "--corpus FILE") : needs(w.model, "--model FOLDER");
+        else read = w.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL") : needs(w.model, "--model FOLDER");
+    }
+    if (!read) return examples::complain("tlm", read.error(), examples::misuse);
+    if (help) {
+        std::printf("%s\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 interrupted.\n", usage, flags.help().c_str());
+        return examples::done;
+    }
+    if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
+    w.generation.seed = w.seed;
+    examples::catch_signals();
+    const auto done = command == "corpus" ? make_corpus(w) : command == "train" ? train(std::move(w)) : generate(w);
+    if (!done) return examples::complain("tlm", done.error(), done.error().code == errc::interrupted ? examples::interrupted : examples::failed);
+    return examples::stop_requested() ? examples::interrupted : *done;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::span<char* const> all(argv, static_cast<std::size_t>(argc > 0 ? argc : 0));
+    return run(all.size() > 1 ? std::string_view(all[1]) : std::string_view(), all.size() > 2 ? all.subspan(2) : std::span<char* const>());
+}
