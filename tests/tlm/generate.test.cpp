@@ -18,10 +18,10 @@ namespace {
 
 using tokens = std::vector<tlm::token>;
 
-const tlm::gpt2_config small{30, 24, 3, 32, 4, 64};
+const tlm::gpt2_config tiny_model{30, 24, 3, 32, 4, 64};
 
-tlm::gpt2<float> net() {
-    auto out = tlm::gpt2<float>::random_init(small, augur::random_engine(5));
+tlm::gpt2<float> tiny_net() {
+    auto out = tlm::gpt2<float>::random_init(tiny_model, augur::random_engine(5));
     augur::random_engine rng(6);
     tlm::gpt2<float>::visit(
         [&](auto&&, auto& p) {
@@ -34,17 +34,17 @@ tlm::gpt2<float> net() {
 }
 
 /// Logits behind the last token, by the pass that training uses.
-std::vector<float> expected(const tlm::gpt2<float>& m, const tokens& all) {
+std::vector<float> logits_of_pass(const tlm::gpt2<float>& m, const tokens& all) {
     tlm::gpt2_pass<float> pass;
     pass.begin();
     pass.prompt(all);
     pass.forward(m);
-    nn::matrix<float> logits(pass.rows(), small.words);
+    nn::matrix<float> logits(pass.rows(), tiny_model.words);
     pass.logits(m, logits);
-    return {logits.data() + (logits.rows() - 1) * small.words, logits.data() + logits.size()};
+    return {logits.data() + (logits.rows() - 1) * tiny_model.words, logits.data() + logits.size()};
 }
 
-double distance(std::span<const float> a, const std::vector<float>& b) {
+double logit_distance(std::span<const float> a, const std::vector<float>& b) {
     double worst = 0;
     for (std::size_t i = 0; i < b.size(); ++i) worst = (std::max)(worst, static_cast<double>(std::abs(a[i] - b[i])));
     return worst;
@@ -53,7 +53,7 @@ double distance(std::span<const float> a, const std::vector<float>& b) {
 } // namespace
 
 TEST_CASE("gpt2 session: logits are those of the whole sentence, whatever the steps, copies and neighbours") {
-    const tlm::frozen_gpt2 model(net());
+    const tlm::frozen_gpt2 model(tiny_net());
     const tokens prompt{2, 7, 11, 29, 4};
     auto session = model.open(prompt);
     REQUIRE(session);
@@ -82,12 +82,12 @@ TEST_CASE("gpt2 session: logits are those of the whole sentence, whatever the st
         std::vector<float> out(which.size() * 30);
         REQUIRE(session->logits(which, out));
         for (std::size_t k = 0; k < which.size(); ++k)
-            CHECK(distance(std::span(out).subspan(k * 30, 30), expected(model.net(), sequences[which[k]])) < 2e-5);
+            CHECK(logit_distance(std::span(out).subspan(k * 30, 30), logits_of_pass(model.net(), sequences[which[k]])) < 2e-5);
     }
 }
 
 TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others") {
-    const tlm::frozen_gpt2 model(net());
+    const tlm::frozen_gpt2 model(tiny_net());
     const tokens prompt{2, 7, 11}, a{3, 4, 5}, b{6};
     auto alone = model.open(prompt), together = model.open(prompt);
     alone->sequences(1);
@@ -102,7 +102,7 @@ TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others") {
 }
 
 TEST_CASE("gpt2 session: too long, no prompt, a token beyond the vocabulary") {
-    const tlm::frozen_gpt2 model(net());
+    const tlm::frozen_gpt2 model(tiny_net());
     CHECK(model.open(tokens{}).error().code == augur::errc::invalid_argument);
     CHECK(model.open(tokens{30}).error().code == augur::errc::invalid_argument);
     CHECK(model.open(tokens(25, 1)).error().code == augur::errc::limit);

@@ -18,7 +18,7 @@ using tlm::vocabulary;
 
 namespace {
 
-vocabulary small(tlm::number_form numbers) {
+vocabulary small_vocabulary(tlm::number_form numbers) {
     const std::vector<std::string> words{"SP", "=", "64", "dense"};
     return *vocabulary::create(words, numbers);
 }
@@ -38,9 +38,9 @@ TEST_CASE("vocabulary: the words, their order and the tokens of the authors' tok
 }
 
 TEST_CASE("vocabulary: numbers as factors, every 64-bit number there and back") {
-    const auto v = small(tlm::number_form::factors);
+    const auto v = small_vocabulary(tlm::number_form::factors);
     CHECK(v.numbers() == tlm::number_form::factors);
-    CHECK(small(tlm::number_form::words).numbers() == tlm::number_form::words);
+    CHECK(small_vocabulary(tlm::number_form::words).numbers() == tlm::number_form::words);
     std::vector<std::int64_t> numbers{0,
                                       1,
                                       -1,
@@ -95,7 +95,7 @@ TEST_CASE("vocabulary: numbers as factors, every 64-bit number there and back") 
 }
 
 TEST_CASE("vocabulary: words beyond it are [UNK] and counted, special tokens are no text") {
-    const auto v = small(tlm::number_form::words);
+    const auto v = small_vocabulary(tlm::number_form::words);
     std::vector<tlm::token> out;
     CHECK(v.append_text("dense 64  SP\tnew\n65 =", out) == 2);
     CHECK(out.size() == 6);
@@ -127,7 +127,7 @@ TEST_CASE("vocabulary: the most frequent words, at most so many") {
 
 TEST_CASE("vocabulary: tokenizer.json of Hugging Face, there and back") {
     for (const auto numbers : {tlm::number_form::words, tlm::number_form::factors}) {
-        const auto v = small(numbers);
+        const auto v = small_vocabulary(numbers);
         const auto back = vocabulary::from_json(v.to_json());
         REQUIRE(back);
         CHECK((*back == v));
@@ -159,7 +159,7 @@ TEST_CASE("vocabulary: tokenizer.json of Hugging Face, there and back") {
 }
 
 TEST_CASE("vocabulary: damaged tokenizer.json never crashes and is never read as another") {
-    const auto v = small(tlm::number_form::words);
+    const auto v = small_vocabulary(tlm::number_form::words);
     const auto good = v.to_json();
     augur::random_engine rng(5);
     for (int i = 0; i < 20000; ++i) {

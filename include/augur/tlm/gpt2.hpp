@@ -19,10 +19,13 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
+#include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/layers/embedding.hpp>
 #include <augur/nn/layers/init.hpp>
 #include <augur/nn/layers/layer_norm.hpp>
 #include <augur/nn/layers/transformer.hpp>
+#include <augur/nn/product.hpp>
+#include <augur/nn/sum.hpp>
 #include <augur/nn/types.hpp>
 #include <augur/tlm/vocabulary.hpp>
 
@@ -251,7 +254,7 @@ private:
         } else {
             for (index i = 0; i < n; ++i) row[i] = exp(row[i]);
         }
-        const S all = nn::detail::sum_of_four<S>(n, [&](index i) { return row[i]; });
+        const S all = nn::sum_of_four<S>(n, [&](index i) { return row[i]; });
         const S scale = S(share) / all;
         for (index i = 0; i < n; ++i) row[i] *= scale;
         row[id] -= S(share);

@@ -3,6 +3,9 @@
 
 #include <augur/nn/dual.hpp>
 
+#include <cmath>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "vectors.hpp"
@@ -78,4 +81,25 @@ TEST_CASE("activate: element by element, and back in place") {
     nn::activate_backward<nn::gelu_tanh<double>, double>(x, d);
     CHECK(y(1, 0) == nn::gelu_tanh<double>::value(0.5));
     CHECK(d(1, 1) == nn::gelu_tanh<double>::derivative(2));
+}
+
+TEST_CASE("gelu in vectors: as the definition in double, for lengths that do not fill a vector; a NaN stays one") {
+    std::vector<float> x;
+    for (int i = -300; i <= 300; ++i) x.push_back(static_cast<float>(i) / 20);
+    for (const float far : {-100.0F, -30.0F, 30.0F, 100.0F, 1e-20F, 0.0F}) x.push_back(far);
+    for (const std::size_t n : {x.size(), std::size_t{1}, std::size_t{7}, std::size_t{33}}) {
+        const auto rows = static_cast<nn::index>(n);
+        const nn::matrix<float> in = Eigen::Map<const nn::matrix<float>>(x.data() + x.size() - n, 1, rows);
+        nn::matrix<float> y(1, rows), dy = nn::matrix<float>::Constant(1, rows, 2);
+        nn::activate<nn::gelu_tanh<float>, float>(in, y);
+        nn::activate_backward<nn::gelu_tanh<float>, float>(in, dy);
+        for (nn::index i = 0; i < rows; ++i) {
+            const double at = static_cast<double>(in(0, i));
+            CHECK(std::abs(static_cast<double>(y(0, i)) - nn::gelu_tanh<double>::value(at)) < 1e-6 * (1 + std::abs(at)));
+            CHECK(std::abs(static_cast<double>(dy(0, i)) - 2 * nn::gelu_tanh<double>::derivative(at)) < 4e-6);
+        }
+    }
+    nn::matrix<float> bad = nn::matrix<float>::Constant(1, 20, std::nanf(""));
+    nn::activate<nn::gelu_tanh<float>, float>(bad, bad);
+    for (nn::index i = 0; i < 20; ++i) CHECK(std::isnan(bad(0, i)));
 }

@@ -12,6 +12,7 @@
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/layers/attention.hpp>
+#include <augur/nn/sum.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -21,17 +22,6 @@ namespace detail {
 template <scalar S>
 S square_root(index n) {
     return sqrt(S(static_cast<double>(n)));
-}
-
-/// Sum of f(0), ..., f(n - 1) in four independent chains, which hide the latency of additions. The order of additions depends on n only.
-template <scalar S, class F>
-S sum_of_four(index n, const F& f) {
-    S chain[4] = {S(0), S(0), S(0), S(0)};
-    index j = 0;
-    for (; j + 4 <= n; j += 4)
-        for (index e = 0; e < 4; ++e) chain[e] += f(j + e);
-    for (; j < n; ++j) chain[j % 4] += f(j);
-    return (chain[0] + chain[1]) + (chain[2] + chain[3]);
 }
 
 /// Rows of `scores` (l, m) <- softmax of scale * scores, where key j has multiplicity repeat[j]; with `causal`, keys after the query are masked: the
@@ -175,7 +165,7 @@ void attention<S>::attend_backward(const sequences& layout, attention_activation
             for (index i = 0; i < l; ++i) {                                       // dS = P (dP - sum_j P dP) / sqrt(d)
                 const S* const w = weights.data() + i * m;
                 const S* const dp = d_scores.data() + i * m;
-                const S mean = detail::sum_of_four<S>(m, [&](index j) { return w[j] * dp[j]; });
+                const S mean = sum_of_four<S>(m, [&](index j) { return w[j] * dp[j]; });
                 if constexpr (std::same_as<S, float>) kernels::softmax_backward(w, mean, scale, d_scores.data() + i * m, m);
                 else
                     for (index j = 0; j < m; ++j) d_scores(i, j) = weights(i, j) * (d_scores(i, j) - mean) * scale;

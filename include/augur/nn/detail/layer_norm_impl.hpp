@@ -6,6 +6,7 @@
 /// Definitions of nn/layers/layer_norm.hpp.
 
 #include <augur/nn/layers/layer_norm.hpp>
+#include <augur/nn/sum.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -18,10 +19,8 @@ void layer_norm<S>::forward(in<S> x, out<S> normal, out<S> deviation, out<S> y) 
                  "layer_norm: shape");
     const S count = static_cast<S>(static_cast<double>(d));
     for (index t = 0; t < x.rows(); ++t) {
-        S mean(0), squares(0);
-        for (index i = 0; i < d; ++i) mean += x(t, i);
-        mean /= count;
-        for (index i = 0; i < d; ++i) squares += (x(t, i) - mean) * (x(t, i) - mean); // in two passes: no cancellation
+        const S mean = sum_of_four<S>(d, [&](index i) { return x(t, i); }) / count;
+        const S squares = sum_of_four<S>(d, [&](index i) { return (x(t, i) - mean) * (x(t, i) - mean); }); // in two passes: no cancellation
         const S below = sqrt(squares / count + S(epsilon));
         deviation(t, 0) = below;
         for (index i = 0; i < d; ++i) {

@@ -135,6 +135,73 @@ AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, fl
     }
 AUGUR_NN_KERNEL(softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, std::ptrdiff_t n), scale, x, n)
 
+// y (n) <- [y +] x (k) b (k, n): one row, without packing b, behind whose last element `row_product_slack` floats may be read
+#define AUGUR_NN_ROW_PRODUCT(LANES)                                                                                                                  \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    for (std::ptrdiff_t j = 0; j < n; j += 4 * (LANES)) {                                                                                            \
+        lanes sums[4] = {}, more[4] = {};                                                                                                            \
+        std::ptrdiff_t i = 0;                                                                                                                        \
+        for (; i + 2 <= k; i += 2)                                                                                                                   \
+            for (std::ptrdiff_t v = 0; v < 4; ++v) {                                                                                                 \
+                sums[v] += x[i] * AUGUR_NN_READ(b + i * ldb + j + v * (LANES));                                                                      \
+                more[v] += x[i + 1] * AUGUR_NN_READ(b + (i + 1) * ldb + j + v * (LANES));                                                            \
+            }                                                                                                                                        \
+        for (; i < k; ++i)                                                                                                                           \
+            for (std::ptrdiff_t v = 0; v < 4; ++v) sums[v] += x[i] * AUGUR_NN_READ(b + i * ldb + j + v * (LANES));                                   \
+        for (std::ptrdiff_t v = 0; v < 4; ++v) sums[v] += more[v];                                                                                   \
+        const auto* const from = reinterpret_cast<const float*>(sums);                                                                               \
+        const std::ptrdiff_t count = n - j < 4 * (LANES) ? n - j : 4 * (LANES);                                                                      \
+        for (std::ptrdiff_t c = 0; c < count; ++c) y[j + c] = accumulate ? y[j + c] + from[c] : from[c];                                             \
+    }
+AUGUR_NN_KERNEL(row_product, AUGUR_NN_ROW_PRODUCT,
+                (const float* x, std::ptrdiff_t k, const float* b, std::ptrdiff_t ldb, std::ptrdiff_t n, float* y, bool accumulate), x, k, b, ldb, n,
+                y, accumulate)
+
+/// Floats behind the end of b that `row_product` may read, and does not use.
+inline constexpr std::ptrdiff_t row_product_slack = 64;
+
+// The steps of kernels/gelu.hpp around the exponential. With u = 1.59577 (x + 0.044715 x^3), 1 + tanh(u / 2) = 2 sigmoid(u):
+// to <- -|u|
+#define AUGUR_NN_GELU_ARGUMENT(LANES)                                                                                                                \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
+        const lanes at = AUGUR_NN_READ(x + i), u = 1.5957691216057307F * (at + 0.044715F * at * at * at);                                            \
+        AUGUR_NN_WRITE(to + i) = u < 0 ? u : -u;                                                                                                     \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        const float u = 1.5957691216057307F * (x[i] + 0.044715F * x[i] * x[i] * x[i]);                                                               \
+        to[i] = u < 0 ? u : -u;                                                                                                                      \
+    }
+AUGUR_NN_KERNEL(gelu_argument, AUGUR_NN_GELU_ARGUMENT, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
+
+// y <- x sigmoid(u), where e = exp(-|u|); y may be x
+#define AUGUR_NN_GELU_VALUE(LANES)                                                                                                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    const lanes one = lanes{} + 1;                                                                                                                   \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
+        const lanes at = AUGUR_NN_READ(x + i), power = AUGUR_NN_READ(e + i);                                                                         \
+        AUGUR_NN_WRITE(y + i) = at * (at < 0 ? power : one) / (one + power);                                                                         \
+    }                                                                                                                                                \
+    for (; i < n; ++i) y[i] = x[i] * (x[i] < 0 ? e[i] : 1) / (1 + e[i]);
+AUGUR_NN_KERNEL(gelu_value, AUGUR_NN_GELU_VALUE, (const float* x, const float* e, float* y, std::ptrdiff_t n), x, e, y, n)
+
+// dy <- dy (s + x s (1 - s) du/dx), s = sigmoid(u)
+#define AUGUR_NN_GELU_SLOPE(LANES)                                                                                                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    const lanes one = lanes{} + 1;                                                                                                                   \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
+        const lanes at = AUGUR_NN_READ(x + i), power = AUGUR_NN_READ(e + i), s = (at < 0 ? power : one) / (one + power);                             \
+        AUGUR_NN_WRITE(dy + i) *= s + at * s * (one - s) * 1.5957691216057307F * (one + 0.134145F * at * at);                                        \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        const float s = (x[i] < 0 ? e[i] : 1) / (1 + e[i]);                                                                                          \
+        dy[i] *= s + x[i] * s * (1 - s) * 1.5957691216057307F * (1 + 0.134145F * x[i] * x[i]);                                                       \
+    }
+AUGUR_NN_KERNEL(gelu_slope, AUGUR_NN_GELU_SLOPE, (const float* x, const float* e, float* dy, std::ptrdiff_t n), x, e, dy, n)
+
 /// Constants of one step of Adam.
 struct adam_constants {
     float beta1, rest1, beta2, rest2; ///< rest = 1 - beta, computed in double: in float 1 - 0.999 has a relative error of 1e-5
@@ -205,6 +272,10 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 
 #undef AUGUR_NN_ADAM
 #undef AUGUR_NN_ADAM_ONE
+#undef AUGUR_NN_ROW_PRODUCT
+#undef AUGUR_NN_GELU_SLOPE
+#undef AUGUR_NN_GELU_VALUE
+#undef AUGUR_NN_GELU_ARGUMENT
 #undef AUGUR_NN_SOFTMAX_SHIFT
 #undef AUGUR_NN_SOFTMAX_BACKWARD
 #undef AUGUR_NN_ADD_ROWS

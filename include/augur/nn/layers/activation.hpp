@@ -8,6 +8,7 @@
 #include <cmath>
 #include <concepts>
 
+#include <augur/nn/kernels/gelu.hpp>
 #include <augur/nn/types.hpp>
 
 namespace augur::inline v0 {
@@ -89,16 +90,23 @@ struct rectifier {
 template <class F, scalar S>
 void activate(in<S> x, out<S> y) {
     AUGUR_ASSERT(x.rows() == y.rows() && x.cols() == y.cols(), "activate: shape");
-    for (index t = 0; t < x.rows(); ++t)
-        for (index i = 0; i < x.cols(); ++i) y(t, i) = F::value(x(t, i));
+    for (index t = 0; t < x.rows(); ++t) {
+        if constexpr (std::same_as<F, gelu_tanh<float>>) kernels::gelu(x.data() + t * x.outerStride(), y.data() + t * y.outerStride(), x.cols());
+        else
+            for (index i = 0; i < x.cols(); ++i) y(t, i) = F::value(x(t, i));
+    }
 }
 
 /// Given x and dL/dy: dy <- dL/dx, in place.
 template <class F, scalar S>
 void activate_backward(in<S> x, out<S> dy) {
     AUGUR_ASSERT(x.rows() == dy.rows() && x.cols() == dy.cols(), "activate: shape");
-    for (index t = 0; t < x.rows(); ++t)
-        for (index i = 0; i < x.cols(); ++i) dy(t, i) *= F::derivative(x(t, i));
+    for (index t = 0; t < x.rows(); ++t) {
+        if constexpr (std::same_as<F, gelu_tanh<float>>)
+            kernels::gelu_backward(x.data() + t * x.outerStride(), dy.data() + t * dy.outerStride(), x.cols());
+        else
+            for (index i = 0; i < x.cols(); ++i) dy(t, i) *= F::derivative(x(t, i));
+    }
 }
 
 } // namespace nn

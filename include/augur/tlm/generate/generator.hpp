@@ -22,7 +22,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
+#include <augur/nn/sum.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/generate/next_token.hpp>
@@ -170,18 +172,19 @@ private:
                       std::vector<child>& children) {
         const auto legal = b.walk->choices();
         row_.assign(logits.begin(), logits.end());
-        float most = -std::numeric_limits<float>::infinity();
-        for (const float x : row_) {
-            if (std::isnan(x) || x == std::numeric_limits<float>::infinity())
-                return error{errc::limit, "generator: the model gave logits that are no numbers"};
-            most = (std::max)(most, x);
+        const auto words = static_cast<std::ptrdiff_t>(row_.size());
+        float most[4] = {row_[0], row_[0], row_[0], row_[0]}; // four chains, which hide the latency
+        for (std::ptrdiff_t i = 0; i < words; ++i) {
+            float& m = most[i % 4];
+            m = row_[static_cast<std::size_t>(i)] > m ? row_[static_cast<std::size_t>(i)] : m;
         }
-        const auto nothing = [] { return error{errc::limit, "generator: the model gives no legal token a probability"}; };
-        if (!(most > -std::numeric_limits<float>::infinity())) return nothing();
-        for (float& x : row_) x = (std::max)(x - most, -1e4F);
-        nn::kernels::exp_nonpositive(row_.data(), static_cast<std::ptrdiff_t>(row_.size()));
-        double all = 0, kept = 0;
-        for (const float x : row_) all += static_cast<double>(x);
+        const float top = (std::max)((std::max)(most[0], most[1]), (std::max)(most[2], most[3]));
+        nn::kernels::softmax_shift(1, row_.data(), words);
+        nn::kernels::exp_nonpositive(row_.data(), words);
+        const auto all = static_cast<double>(nn::sum_of_four<float>(words, [&](std::ptrdiff_t i) { return row_[static_cast<std::size_t>(i)]; }));
+        if (!std::isfinite(all) || !std::isfinite(top))
+            return error{errc::limit, "generator: the model gave logits that are no numbers, or all -infinity"};
+        double kept = 0;
         for (const token t : legal) kept += static_cast<double>(row_[t]);
         auto& kind = report_.kinds[static_cast<std::size_t>(b.walk->kind())];
         ++kind.choices;
@@ -194,12 +197,12 @@ private:
         std::vector<option> able;
         double best = -infinity;
         for (std::size_t c = 0; c < legal.size(); ++c) {
-            const double x = (static_cast<double>(logits[legal[c]]) - static_cast<double>(most)) / options.temperature;
+            const double x = (static_cast<double>(logits[legal[c]]) - static_cast<double>(top)) / options.temperature;
             if (seen_.is_spent(b.node, legal[c]) || !(x > -infinity)) continue;
             able.push_back({c, x});
             best = (std::max)(best, x);
         }
-        if (able.empty()) return nothing();
+        if (able.empty()) return error{errc::limit, "generator: the model gives no legal token a probability"};
         if (options.top_k > 0 || options.top_p < 1) {
             std::sort(able.begin(), able.end(), [](const option& x, const option& y) {
                 return x.log_weight != y.log_weight ? x.log_weight > y.log_weight : x.choice < y.choice;
@@ -218,7 +221,7 @@ private:
         double highest = -infinity;
         for (const auto& o : able) {
             const double p = b.log_probability + o.log_weight - log_sum;
-            const double by_model = static_cast<double>(logits[legal[o.choice]]) - static_cast<double>(most) - log_all;
+            const double by_model = static_cast<double>(logits[legal[o.choice]]) - static_cast<double>(top) - log_all;
             double score = p;
             if (options.sample) score -= std::log(-std::log((std::max)(rng.uniform(), 1e-300)));
             highest = (std::max)(highest, score);

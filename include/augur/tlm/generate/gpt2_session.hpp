@@ -15,10 +15,11 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/nn/product.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/layers/linear.hpp>
+#include <augur/nn/sum.hpp>
 #include <augur/nn/types.hpp>
 #include <augur/tlm/gpt2.hpp>
 #include <augur/tlm/vocabulary.hpp>
@@ -77,11 +78,13 @@ public:
         auto& b = held_[to];
         b.pending = a.pending;
         b.last = a.last;
-        b.length = a.length;
+        b.length = 0; // what it holds is not kept
         reserve(b, a.length);
-        const auto used = static_cast<std::size_t>(a.length * width_);
-        for (std::size_t l = 0; l < model_->layers_.size(); ++l)
-            for (const std::size_t part : {2 * l, 2 * l + 1}) std::copy_n(a.cache[part].data(), used, b.cache[part].data());
+        b.length = a.length;
+        for (std::size_t l = 0; l < model_->layers_.size() && a.length > 0; ++l) {
+            for (index d = 0; d < width_; ++d) std::copy_n(a.keys[l].data() + d * a.capacity, a.length, b.keys[l].data() + d * b.capacity);
+            std::copy_n(a.values[l].data(), a.length * width_, b.values[l].data());
+        }
     }
     void append(std::size_t i, std::span<const token> tokens) { held_[i].pending.insert(held_[i].pending.end(), tokens.begin(), tokens.end()); }
 
@@ -116,7 +119,7 @@ public:
                 h.last.resize(static_cast<std::size_t>(width_));
                 std::copy_n(x.data() + (r.first + r.count - 1) * width_, width_, h.last.data());
             } else if (h.length == 0) {
-                h.last = prompt_last_;
+                h.last = before_.last;
             }
             h.length += r.count;
             h.pending.clear();
@@ -136,18 +139,19 @@ private:
     using index = nn::index;
     struct sequence {
         std::vector<token> pending;
-        index length = 0;                      ///< tokens behind the prompt that are in the cache
-        std::vector<std::vector<float>> cache; ///< per layer: keys, values, (capacity, D) each
-        std::vector<float> last;               ///< (D) output of the last layer for the last token
+        index length = 0;                             ///< tokens behind the prompt that are in the cache
+        index capacity = 0;                           ///< tokens that the caches have room for
+        std::vector<std::vector<float>> keys, values; ///< per layer: (D, capacity), as products read them, and (capacity, D)
+        std::vector<float> last;                      ///< (D) output of the last layer for the last token
     };
     struct row_range {
         std::size_t sequence;
         index first, count;
     };
     const frozen_gpt2* model_;
-    index width_, heads_, prompt_ = 0;
-    std::vector<std::vector<float>> prompt_cache_; ///< per layer: keys, values, (prompt, D) each
-    std::vector<float> prompt_last_;
+    index width_, heads_, prompt_ = 0;                                     ///< tokens of the prompt
+    sequence before_;                                                      ///< the prompt, without its caches
+    std::vector<nn::kernels::packed_operand> prompt_keys_, prompt_values_; ///< per layer and head: (D / H, prompt), (prompt, D / H)
     std::vector<sequence> held_;
     std::vector<row_range> rows_;
     nn::buffer<float> x_, normalised_, normal_, deviation_, qkv_, context_, wide_, scores_;
@@ -156,10 +160,18 @@ private:
         : model_(&model), width_(model.net_.tokens.W.cols()), heads_(model.net_.layers.front().attention.heads) {}
 
     void reserve(sequence& s, index length) const {
-        const auto need = static_cast<std::size_t>(length * width_);
-        s.cache.resize(2 * model_->layers_.size());
-        for (auto& c : s.cache)
-            if (c.size() < need) c.resize((std::max)(need, c.size() + c.size() / 2));
+        if (length <= s.capacity) return;
+        const index capacity = (std::max)(length, s.capacity == 0 ? index{32} : 2 * s.capacity);
+        s.keys.resize(model_->layers_.size());
+        s.values.resize(model_->layers_.size());
+        for (std::size_t l = 0; l < s.keys.size(); ++l) {
+            std::vector<float> keys(static_cast<std::size_t>(width_ * capacity + nn::kernels::row_product_slack));
+            for (index d = 0; d < width_ && s.length > 0; ++d) std::copy_n(s.keys[l].data() + d * s.capacity, s.length, keys.data() + d * capacity);
+            const auto keys_size = keys.size();
+            s.keys[l] = std::move(keys);
+            s.values[l].resize(keys_size);
+        }
+        s.capacity = capacity;
     }
 
     /// x (T, D) through all layers; the keys and values of the rows go to the caches.
@@ -188,56 +200,63 @@ private:
     void attend(std::size_t l, nn::map<float> qkv, nn::map<float> context) {
         const index head = width_ / heads_;
         const float scale = 1 / std::sqrt(static_cast<float>(head));
-        using strided = Eigen::Map<const nn::matrix<float>, 0, Eigen::OuterStride<>>;
-        const auto block = [&](const std::vector<float>& cache, index rows, index h) {
-            return strided(cache.data() + h * head, rows, head, Eigen::OuterStride<>(width_));
-        };
+        index longest = 0;
         for (const auto& r : rows_) {
             auto& s = held_[r.sequence];
-            auto &keys = s.cache[2 * l], &values = s.cache[2 * l + 1];
+            longest = (std::max)(longest, s.length + r.count);
             for (index i = 0; i < r.count; ++i) {
-                std::copy_n(qkv.data() + (r.first + i) * 3 * width_ + width_, width_, keys.data() + (s.length + i) * width_);
-                std::copy_n(qkv.data() + (r.first + i) * 3 * width_ + 2 * width_, width_, values.data() + (s.length + i) * width_);
+                const float* const row = qkv.data() + (r.first + i) * 3 * width_;
+                float* const column = s.keys[l].data() + s.length + i;
+                for (index d = 0; d < width_; ++d) column[d * s.capacity] = row[width_ + d];
+                std::copy_n(row + 2 * width_, width_, s.values[l].data() + (s.length + i) * width_);
             }
         }
         const index t = qkv.rows();
-        index longest = 0;
-        for (const auto& r : rows_) longest = (std::max)(longest, held_[r.sequence].length + r.count);
         auto scores = scores_.shape(t, prompt_ + longest);
         for (index h = 0; h < heads_; ++h) {
-            if (prompt_ > 0) // one product for all sequences
-                nn::multiply_transposed<float>(qkv.block(0, h * head, t, head), block(prompt_cache_[2 * l], prompt_, h), scores.leftCols(prompt_));
+            const auto of_prompt = l * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(h);
+            const nn::kernels::operand queries{qkv.data() + h * head, qkv.outerStride(), 1};
+            if (prompt_ > 0) prompt_keys_[of_prompt].gemm(t, queries, scores.data(), scores.cols()); // of all sequences at once
             for (const auto& r : rows_) {
-                if (r.count == 0) continue;
                 const auto& s = held_[r.sequence];
-                const index own = s.length + r.count;
-                nn::multiply_transposed<float>(qkv.block(r.first, h * head, r.count, head), block(s.cache[2 * l], own, h),
-                                               scores.block(r.first, prompt_, r.count, own));
-                for (index i = 0; i < r.count; ++i)
-                    softmax(scores.data() + (r.first + i) * scores.cols(), prompt_ + s.length + i + 1, prompt_ + own, scale);
+                const float* const keys = s.keys.empty() ? nullptr : s.keys[l].data() + h * head * s.capacity;
+                for (index i = 0; i < r.count; ++i) {
+                    float* const row = scores.data() + (r.first + i) * scores.cols();
+                    const index n = s.length + i + 1;
+                    nn::kernels::row_product(qkv.row(r.first + i).data() + h * head, head, keys, s.capacity, n, row + prompt_, false);
+                    softmax(row, prompt_ + n, scale);
+                }
             }
-            auto result = context.block(0, h * head, t, head);
-            if (prompt_ > 0) nn::multiply<float>(scores.leftCols(prompt_), block(prompt_cache_[2 * l + 1], prompt_, h), result);
+            if (prompt_ > 0) prompt_values_[of_prompt].gemm(t, {scores.data(), scores.cols(), 1}, context.data() + h * head, context.outerStride());
             for (const auto& r : rows_) {
-                if (r.count == 0) continue;
                 const auto& s = held_[r.sequence];
-                const index own = s.length + r.count;
-                nn::multiply<float>(scores.block(r.first, prompt_, r.count, own), block(s.cache[2 * l + 1], own, h),
-                                    context.block(r.first, h * head, r.count, head), prompt_ > 0);
+                for (index i = 0; i < r.count; ++i)
+                    nn::kernels::row_product(scores.data() + (r.first + i) * scores.cols() + prompt_, s.length + i + 1, s.values[l].data() + h * head,
+                                             width_, head, context.data() + (r.first + i) * width_ + h * head, prompt_ > 0);
             }
         }
     }
 
-    /// row[0, n) <- softmax of scale * row, row[n, all) <- 0.
-    static void softmax(float* row, index n, index all, float scale) {
-        float most = row[0];
-        for (index i = 1; i < n; ++i) most = (std::max)(most, row[i]);
-        for (index i = 0; i < n; ++i) row[i] = (row[i] - most) * scale;
+    /// row[0, n) <- softmax of scale * row.
+    static void softmax(float* row, index n, float scale) {
+        nn::kernels::softmax_shift(scale, row, n);
         nn::kernels::exp_nonpositive(row, n);
-        const float sum = nn::detail::sum_of_four<float>(n, [&](index i) { return row[i]; });
-        const float share = 1 / sum;
-        for (index i = 0; i < n; ++i) row[i] *= share;
-        std::fill(row + n, row + all, 0.0F);
+        nn::kernels::scale(1 / nn::sum_of_four<float>(n, [&](index i) { return row[i]; }), row, n);
+    }
+
+    /// The only sequence becomes the prompt.
+    void begin_behind() {
+        before_ = std::move(held_[0]);
+        held_.clear();
+        prompt_ = before_.length;
+        const index head = width_ / heads_;
+        for (std::size_t l = 0; l < model_->layers_.size(); ++l)
+            for (index h = 0; h < heads_; ++h) {
+                prompt_keys_.emplace_back().pack(head, prompt_, {before_.keys[l].data() + h * head * before_.capacity, before_.capacity, 1});
+                prompt_values_.emplace_back().pack(prompt_, head, {before_.values[l].data() + h * head, width_, 1});
+            }
+        before_.keys.clear();
+        before_.values.clear();
     }
 };
 
@@ -249,10 +268,7 @@ inline result<gpt2_session> frozen_gpt2::open(std::span<const token> prompt) con
     std::vector<float> ignored(words());
     const std::size_t first = 0;
     if (auto computed = s.logits(std::span(&first, 1), ignored); !computed) return computed.error();
-    s.prompt_cache_ = std::move(s.held_[0].cache);
-    s.prompt_last_ = std::move(s.held_[0].last);
-    s.prompt_ = static_cast<nn::index>(prompt.size());
-    s.held_.clear();
+    s.begin_behind();
     return s;
 }
 
