@@ -30,9 +30,9 @@ struct hashed {
     std::size_t n = 0;
     double sharpness = 2;
     [[nodiscard]] std::size_t words() const { return n; }
-    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> tokens, std::span<float> out) const {
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> all, std::span<float> out) const {
         std::uint64_t h = 1;
-        for (const auto t : tokens) h = augur::mix64(h ^ t);
+        for (const auto t : all) h = augur::mix64(h ^ t);
         augur::random_engine rng(h);
         for (auto& x : out) x = static_cast<float>(rng.uniform(-sharpness, sharpness));
         return {};

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -24,13 +25,13 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Toy kernels of several extents, whose tiles a model can learn from the prompt.
-augur::dataset toy_corpus(std::size_t sentences = 40) {
+augur::dataset toy_corpus(std::size_t count = 40) {
     augur::dataset_builder to;
     for (const std::int64_t extent : {36, 48, 60, 24}) {
         toy::described_space space;
         space.extent = extent;
         const auto source = to.source("toys");
-        REQUIRE(tlm::sample_sentences(to, source, "toy " + std::to_string(extent) + " PPT", space, sentences,
+        REQUIRE(tlm::sample_sentences(to, source, "toy " + std::to_string(extent) + " PPT", space, count,
                                       augur::random_engine(static_cast<std::uint64_t>(extent))));
     }
     return std::move(to).finish();
@@ -52,6 +53,17 @@ bool equal(const tlm::gpt2<float>& a, const tlm::gpt2<float>& b) {
 }
 
 const auto always = [](const tlm::training_progress&) { return true; };
+
+// The C++ block of tlm/README.md, with kernels that are toys: compiled, not called.
+[[maybe_unused]] augur::result<void> learn_toys(const std::string& folder) {
+    const std::vector<std::int64_t> kernels{36, 48};
+    const auto make_kernel = [&](std::size_t i) -> augur::result<tlm::corpus_kernel<toy::described_space>> {
+        toy::described_space space;
+        space.extent = kernels[i];
+        return tlm::corpus_kernel<toy::described_space>{"toy " + std::to_string(kernels[i]) + " PPT", space, "toys"};
+    };
+#include <snippets/tlm/README.md.1.inc>
+}
 
 } // namespace
 

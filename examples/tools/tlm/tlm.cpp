@@ -85,11 +85,13 @@ augur::result<int> make_corpus(const wishes& w) {
     line.clear();
     if (!corpus) return corpus.error();
     const double seconds = augur::steady_seconds() - start;
-    const auto bytes = augur::write_dataset(w.corpus, *corpus);
-    if (!bytes) return bytes.error();
+    if (auto written = augur::write_dataset(w.corpus, *corpus); !written) return written.error();
+    std::error_code failed;
+    const auto bytes = std::filesystem::file_size(w.corpus, failed);
+    if (failed) return error{errc::io, w.corpus + ": " + failed.message()};
     std::printf("kernels              %zu\nsentences            %zu\nbytes a sentence     %.1f\nsentences a minute   %.0f\ndistinct decisions   %zu\n"
                 "corpus               %s\n",
-                corpus->tasks(), corpus->size(), static_cast<double>(*bytes) / static_cast<double>(corpus->size()),
+                corpus->tasks(), corpus->size(), static_cast<double>(bytes) / static_cast<double>(corpus->size()),
                 60 * static_cast<double>(corpus->size()) / seconds, corpus->primitives().size(), w.corpus.c_str());
     return examples::done;
 }
