@@ -10,6 +10,7 @@
 #include <augur/tlm/generate/gpt2_session.hpp>
 #include <augur/tlm/generate/next_token.hpp>
 #include <augur/tlm/generate/token_walk.hpp>
+#include <augur/tlm/generate/unconstrained.hpp>
 #include <augur/tlm/gpt2.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/train/trainer.hpp>

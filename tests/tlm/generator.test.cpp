@@ -17,6 +17,7 @@
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/generate/gpt2_session.hpp>
+#include <augur/tlm/generate/unconstrained.hpp>
 #include <augur/workload/kernel.hpp>
 
 #include "../space/toy.hpp"
@@ -333,4 +334,69 @@ TEST_CASE("generator: GPT-2 writes distinct legal points of real kernels, a samp
             CHECK(sum == doctest::Approx((*points)[i].model_log_probability).epsilon(1e-4));
         }
     }
+}
+
+namespace {
+
+/// Knows the language: its logits allow what a walk allows, uniformly, but for a token that is wrong now and then.
+struct well_read {
+    const toy::described_space* space;
+    const tlm::vocabulary* vocabulary;
+    tlm::sentence_form form;
+    double wrong; ///< probability of [UNK] at each token
+    [[nodiscard]] std::size_t words() const { return vocabulary->size(); }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> all, std::span<float> out) const {
+        std::vector<tlm::token> prompt{tlm::vocabulary::begin};
+        vocabulary->append_text("a kernel PPT", prompt);
+        tlm::token_walk<toy::described_space> walk(*space, *vocabulary, form);
+        std::vector<tlm::token> said;
+        bool open = walk.advance(said);
+        const auto told = all.subspan(prompt.size());
+        while (open && said.size() < told.size()) {
+            walk.choose(told[said.size()]);
+            said.push_back(told[said.size()]);
+            open = walk.advance(said);
+        }
+        std::fill(out.begin(), out.end(), -std::numeric_limits<float>::infinity());
+        const auto allow = [&](tlm::token t, double p) { out[t] = static_cast<float>(std::log(p)); };
+        if (said.size() > told.size()) allow(said[told.size()], 1 - wrong);
+        else if (!open) allow(tlm::vocabulary::end, 1 - wrong);
+        else
+            for (const auto t : walk.choices()) allow(t, (1 - wrong) / static_cast<double>(walk.choices().size()));
+        if (wrong > 0) allow(tlm::vocabulary::unknown, wrong);
+        return {};
+    }
+};
+
+} // namespace
+
+TEST_CASE("unconstrained: what is legal is kept once, what is not is counted and written anew") {
+    const toy::described_space space;
+    const auto words = vocabulary_of(space);
+    tlm::generation_options o;
+    o.count = 40;
+    for (const auto form : {tlm::sentence_form::full, tlm::sentence_form::compact}) {
+        const well_read perfect{&space, &words, form, 0};
+        const auto good = tlm::generate_unconstrained(perfect, words, form, "a kernel PPT", space, o);
+        REQUIRE_MESSAGE(good, good.error().detail);
+        CHECK(good->illegal == 0);
+        CHECK(good->points.size() == 40);
+        CHECK(good->calls_a_legal_one() == 1);
+        CHECK(good->points.size() + good->repeated == good->calls);
+        for (const auto& point : good->points) CHECK(augur::trace_path(space, point.decisions));
+        // a sentence of k tokens is right with probability 0.98^k
+        const well_read careless{&space, &words, form, 0.02};
+        const auto some = tlm::generate_unconstrained(careless, words, form, "a kernel PPT", space, o);
+        REQUIRE(some);
+        CHECK(some->illegal > 0);
+        CHECK(some->points.size() > 30); // some come twice
+        CHECK(some->calls_a_legal_one() > 1);
+        CHECK(some->calls_a_legal_one() < 2);
+    }
+    const hashed ignorant{words.size(), 0.1};
+    const auto none = tlm::generate_unconstrained(ignorant, words, tlm::sentence_form::full, "a kernel PPT", space, o);
+    REQUIRE(none);
+    CHECK(none->points.empty());
+    CHECK(none->calls == 200); // five passes
+    CHECK(none->calls_a_legal_one() == 0);
 }

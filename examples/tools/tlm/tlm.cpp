@@ -43,7 +43,7 @@ struct wishes {
     augur::network work;
     std::uint64_t seed = 1;
     std::size_t threads = 0;
-    bool show = false;
+    bool show = false, unconstrained = false;
 };
 
 /// The prompt's machine: this one.
@@ -146,6 +146,34 @@ augur::result<int> train(wishes w) {
     if (auto saved = tlm::save(*model, w.model); !saved) return saved.error();
     std::printf("loss        %.4f nats a token, mean of the last steps\nseconds     %.0f, %.0f tokens a second\nmodel       %s\n", last_loss,
                 augur::steady_seconds() - start, rate, w.model.c_str());
+    return examples::done;
+}
+
+/// How often the model writes something legal by itself.
+augur::result<int> generate_unconstrained(const wishes& w) {
+    auto loaded = tlm::load(w.model);
+    if (!loaded) return loaded.error();
+    const tlm::frozen_gpt2 model(std::move(loaded->net));
+    const auto machine = here(w.threads);
+    std::vector<std::vector<std::string>> rows{{"kernel", "points", "sentences", "illegal", "sentences a legal one"}};
+    std::size_t calls = 0, illegal = 0, points = 0;
+    for (const auto& [kernel, uses] : w.work.kernels) {
+        if (examples::stop_requested()) break;
+        const auto task = augur::loopnest::kernel_task::create(kernel, {});
+        if (!task) return error{task.error().code, kernel.text() + ": " + task.error().detail};
+        const auto space = space_of(*task, w.threads);
+        if (!space) return space.error();
+        const auto written = tlm::generate_unconstrained(model, loaded->words, loaded->form, tlm::prompt_text(*task, machine), *space, w.generation);
+        if (!written) return error{written.error().code, kernel.text() + ": " + written.error().detail};
+        calls += written->calls;
+        illegal += written->illegal;
+        points += written->points.size();
+        rows.push_back({kernel.text(), std::to_string(written->points.size()), std::to_string(written->calls), std::to_string(written->illegal),
+                        examples::text_of("%.3f", written->calls_a_legal_one())});
+    }
+    rows.push_back({"all", std::to_string(points), std::to_string(calls), std::to_string(illegal),
+                    examples::text_of("%.3f", static_cast<double>(calls) / static_cast<double>((std::max)(calls - illegal, std::size_t{1})))});
+    std::printf("%s", examples::table_text(rows).c_str());
     return examples::done;
 }
 
@@ -270,6 +298,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("batch", "N", "sequences at a time; default 64", w.generation.batch, 1, 4096);
         flags.add_number("top-k", "N", "only the most likely so many tokens; default all", w.generation.top_k, 1, 1000000);
         add_real(flags, "temperature", "default 1", w.generation.temperature);
+        flags.add_switch("unconstrained", "without a mask: how often what the model writes is legal", w.unconstrained);
         flags.add_switch("show", "print the sentences", w.show);
     } else {
         std::fprintf(command.empty() || command == "--help" ? stdout : stderr, "%s", usage);
@@ -292,7 +321,10 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;
     examples::catch_signals();
-    const auto done = command == "corpus" ? make_corpus(w) : command == "train" ? train(std::move(w)) : generate(w);
+    const auto done = command == "corpus"  ? make_corpus(w)
+                      : command == "train" ? train(std::move(w))
+                      : w.unconstrained    ? generate_unconstrained(w)
+                                           : generate(w);
     if (!done) return examples::complain("tlm", done.error(), done.error().code == errc::interrupted ? examples::interrupted : examples::failed);
     return examples::stop_requested() ? examples::interrupted : *done;
 }
