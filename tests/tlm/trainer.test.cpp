@@ -120,6 +120,48 @@ TEST_CASE("trainer: stopped at any step and resumed, it ends with the same bits;
     fs::remove(path);
 }
 
+TEST_CASE("trainer: the first loss is the mean cross entropy of what is learned, values alone or everything as the authors do") {
+    augur::dataset_builder to;
+    const toy::described_space space;
+    const auto source = to.source("one");
+    REQUIRE(tlm::add_sentence(to, source, "toy PPT", space, augur::decision_vector{0, 3, 4, 2}));
+    const auto corpus = std::move(to).finish();
+    const auto words = *tlm::count_words(corpus).build();
+    const tlm::corpus_tokens tokens(corpus, words);
+    const auto start = tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words.size()), 40, 2, 16, 2, 32}, augur::random_engine(4));
+    std::vector<tlm::token> all(tokens.prompt(0).begin(), tokens.prompt(0).end());
+    std::vector<std::uint8_t> learned(all.size(), 0);
+    tokens.append(0, tlm::sentence_form::full, all, learned);
+    for (const bool everything : {false, true}) {
+        if (everything) {
+            all.resize(40, tlm::vocabulary::padding);
+            learned.assign(40, 1);
+        }
+        tlm::gpt2_pass<float> pass;
+        pass.begin();
+        pass.prompt(all); // nothing is learned: logits of each place
+        pass.forward(start);
+        augur::nn::matrix<float> logits(pass.rows(), static_cast<augur::nn::index>(words.size()));
+        pass.logits(start, logits);
+        double sum = 0, n = 0;
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            if (learned[i] == 0) continue;
+            const auto row = logits.row(static_cast<augur::nn::index>(i) - 1).cast<double>();
+            sum += std::log(row.array().exp().sum()) - row(static_cast<augur::nn::index>(all[i]));
+            n += 1;
+        }
+        tlm::training_options o;
+        o.epochs = 1;
+        o.learn_all = everything;
+        auto net = start;
+        augur::serial_executor serial;
+        double told = 0;
+        REQUIRE(tlm::train(net, corpus, tokens, tlm::sentence_form::full, o, serial,
+                           [&](const tlm::training_progress& p) { return told = p.loss, true; }));
+        CHECK(told == doctest::Approx(sum / n).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("trainer: what cannot be learned is an error") {
     const setting s;
     augur::serial_executor serial;

@@ -44,6 +44,7 @@ struct training_options {
     bool decays = true;          ///< linearly to 0 at the end, as in pre-training; false: constant, as in fine-tuning
     double warm_up = 0.02;       ///< share of the steps in which the rate rises from 0
     double clip = 1;             ///< of the norm of the gradient
+    bool learn_all = false;      ///< prompts and padding to the context are learned, too, as in the authors' programs; else the values of decisions
     std::uint64_t seed = 1;
     std::string checkpoint;             ///< file from which an equal call goes on; empty: none
     double checkpoint_seconds = 60;     ///< between two of them; the last step always writes one
@@ -183,7 +184,8 @@ template <bulk_executor E, class Progress>
          {static_cast<std::uint64_t>(options.epochs), static_cast<std::uint64_t>(options.prompts), static_cast<std::uint64_t>(options.sentences),
           static_cast<std::uint64_t>(form), static_cast<std::uint64_t>(corpus.size()), std::bit_cast<std::uint64_t>(options.learning_rate),
           std::bit_cast<std::uint64_t>(options.warm_up), std::bit_cast<std::uint64_t>(options.clip), static_cast<std::uint64_t>(options.decays),
-          static_cast<std::uint64_t>(nn::parameter_count(net)), static_cast<std::uint64_t>(config.layers)})
+          static_cast<std::uint64_t>(options.learn_all), static_cast<std::uint64_t>(nn::parameter_count(net)),
+          static_cast<std::uint64_t>(config.layers)})
         run = mix64(run ^ n);
     nn::adam<gpt2<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = 0});
     std::size_t step = 0;
@@ -215,7 +217,7 @@ template <bulk_executor E, class Progress>
             const auto& group = groups[first + p];
             const auto prompt = tokens.prompt(group.task);
             pass.begin();
-            pass.prompt(prompt);
+            if (!options.learn_all) pass.prompt(prompt);
             const auto is_beyond = [&](token t) { return static_cast<nn::index>(t) >= config.words; };
             if (std::any_of(prompt.begin(), prompt.end(), is_beyond)) filled[p] = error{errc::shape_mismatch, "training: a token beyond the model"};
             for (const auto r : group.records) {
@@ -227,7 +229,13 @@ template <bulk_executor E, class Progress>
                                                        " tokens, the context is " + std::to_string(config.context)};
                 else if (std::any_of(ids.begin(), ids.end(), is_beyond))
                     filled[p] = error{errc::shape_mismatch, "training: a token beyond the model"};
-                else pass.sentence(ids, learned);
+                else if (!options.learn_all) pass.sentence(ids, learned);
+                else { // nothing is shared, for each sentence learns its prompt
+                    ids.insert(ids.begin(), prompt.begin(), prompt.end());
+                    ids.resize((std::max)(ids.size(), static_cast<std::size_t>(config.context)), vocabulary::padding);
+                    learned.assign(ids.size(), 1);
+                    pass.sentence(ids, learned);
+                }
             }
             if (filled[p]) pass.forward(net);
         });
