@@ -26,16 +26,17 @@ namespace tlm = augur::tlm;
 
 namespace {
 
-const char* const kernels[] = {"dense:m=16,n=32,k=8,bias", "conv2d:n=1,h=8,w=8,c=4,f=8,k=3,stride=1,pad=1,layout=nhwc,bias,relu", "softmax:m=4,n=19"};
+const char* const corpus_kernel_texts[] = {"dense:m=16,n=32,k=8,bias", "conv2d:n=1,h=8,w=8,c=4,f=8,k=3,stride=1,pad=1,layout=nhwc,bias,relu",
+                                           "softmax:m=4,n=19"};
 
 augur::loopnest::ansor_space space_of(const char* kernel) {
     return *augur::loopnest::ansor_space::create(
         std::make_shared<const augur::loopnest::compute_dag>(*augur::loopnest::build_dag(*augur::kernel::parse(kernel))), {});
 }
 augur::result<tlm::corpus_kernel<augur::loopnest::ansor_space>> make(std::size_t i) {
-    const auto task = augur::loopnest::kernel_task::create(*augur::kernel::parse(kernels[i]), {});
+    const auto task = augur::loopnest::kernel_task::create(*augur::kernel::parse(corpus_kernel_texts[i]), {});
     if (!task) return task.error();
-    return tlm::corpus_kernel<augur::loopnest::ansor_space>{tlm::prompt_text(*task, {}), space_of(kernels[i]), i == 2 ? "b" : "a"};
+    return tlm::corpus_kernel<augur::loopnest::ansor_space>{tlm::prompt_text(*task, {}), space_of(corpus_kernel_texts[i]), i == 2 ? "b" : "a"};
 }
 
 template <class E>
@@ -62,7 +63,7 @@ TEST_CASE("corpus: its sentences are those of points drawn one by one, and it is
     for (std::size_t r = 0; r < corpus.size(); ++r) CHECK(text_of(corpus, r) == text_of(again, r));
     std::size_t record = 0;
     for (std::size_t i = 0; i < 3; ++i) {
-        const auto space = space_of(kernels[i]);
+        const auto space = space_of(corpus_kernel_texts[i]);
         auto rng = augur::random_engine(7).stream(i);
         std::set<std::string> seen;
         CHECK(corpus.task(i).key == make(i)->prompt);

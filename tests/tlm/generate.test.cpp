@@ -16,7 +16,7 @@ namespace tlm = augur::tlm;
 
 namespace {
 
-using tokens = std::vector<tlm::token>;
+using token_list = std::vector<tlm::token>;
 
 const tlm::gpt2_config tiny_model{30, 24, 3, 32, 4, 64};
 
@@ -34,7 +34,7 @@ tlm::gpt2<float> tiny_net() {
 }
 
 /// Logits behind the last token, by the pass that training uses.
-std::vector<float> logits_of_pass(const tlm::gpt2<float>& m, const tokens& all) {
+std::vector<float> logits_of_pass(const tlm::gpt2<float>& m, const token_list& all) {
     tlm::gpt2_pass<float> pass;
     pass.begin();
     pass.prompt(all);
@@ -54,18 +54,18 @@ double logit_distance(std::span<const float> a, const std::vector<float>& b) {
 
 TEST_CASE("gpt2 session: logits are those of the whole sentence, whatever the steps, copies and neighbours") {
     const tlm::frozen_gpt2 model(tiny_net());
-    const tokens prompt{2, 7, 11, 29, 4};
+    const token_list prompt{2, 7, 11, 29, 4};
     auto session = model.open(prompt);
     REQUIRE(session);
     session->sequences(4);
-    std::vector<tokens> sequences(4, prompt);
+    std::vector<token_list> sequences(4, prompt);
     augur::random_engine rng(1);
     for (int round = 0; round < 60; ++round) {
         std::vector<std::size_t> which;
         for (std::size_t i = 0; i < sequences.size(); ++i) {
             if (rng.below(3) == 0) which.push_back(i);
             for (auto n = rng.below(3); n > 0 && sequences[i].size() < 20; --n) { // one by one and in runs
-                const tokens next{static_cast<tlm::token>(rng.below(30))};
+                const token_list next{static_cast<tlm::token>(rng.below(30))};
                 session->append(i, next);
                 sequences[i].push_back(next[0]);
             }
@@ -88,7 +88,7 @@ TEST_CASE("gpt2 session: logits are those of the whole sentence, whatever the st
 
 TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others") {
     const tlm::frozen_gpt2 model(tiny_net());
-    const tokens prompt{2, 7, 11}, a{3, 4, 5}, b{6};
+    const token_list prompt{2, 7, 11}, a{3, 4, 5}, b{6};
     auto alone = model.open(prompt), together = model.open(prompt);
     alone->sequences(1);
     alone->append(0, a);
@@ -103,16 +103,16 @@ TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others") {
 
 TEST_CASE("gpt2 session: too long, no prompt, a token beyond the vocabulary") {
     const tlm::frozen_gpt2 model(tiny_net());
-    CHECK(model.open(tokens{}).error().code == augur::errc::invalid_argument);
-    CHECK(model.open(tokens{30}).error().code == augur::errc::invalid_argument);
-    CHECK(model.open(tokens(25, 1)).error().code == augur::errc::limit);
-    auto session = model.open(tokens(20, 1));
+    CHECK(model.open(token_list{}).error().code == augur::errc::invalid_argument);
+    CHECK(model.open(token_list{30}).error().code == augur::errc::invalid_argument);
+    CHECK(model.open(token_list(25, 1)).error().code == augur::errc::limit);
+    auto session = model.open(token_list(20, 1));
     REQUIRE(session);
     session->sequences(1);
-    session->append(0, tokens(4, 2));
+    session->append(0, token_list(4, 2));
     std::vector<float> out(30);
     CHECK(session->logits(std::vector<std::size_t>{0}, out));
-    session->append(0, tokens{3});
+    session->append(0, token_list{3});
     CHECK(session->logits(std::vector<std::size_t>{0}, out).error().code == augur::errc::limit);
 }
 
@@ -140,12 +140,12 @@ static_assert(!tlm::next_token_model<int>);
 
 TEST_CASE("next token model: one without state gets a session that keeps the tokens") {
     const archetype model;
-    auto session = tlm::open_session(model, tokens{4, 5});
+    auto session = tlm::open_session(model, token_list{4, 5});
     REQUIRE(session);
     session->sequences(2);
-    session->append(1, tokens{6});
+    session->append(1, token_list{6});
     session->copy(1, 0);
-    session->append(1, tokens{7});
+    session->append(1, token_list{7});
     std::vector<float> out(20);
     REQUIRE(session->logits(std::vector<std::size_t>{1, 0}, out));
     CHECK(out == std::vector<float>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0});

@@ -19,10 +19,10 @@ namespace tlm = augur::tlm;
 
 namespace {
 
-using tokens = std::vector<tlm::token>;
+using token_list = std::vector<tlm::token>;
 
 struct split_sentence {
-    tokens prompt, rest;
+    token_list prompt, rest;
 };
 const std::vector<split_sentence> sentences{{{2, 11, 7, 30, 8}, {9, 10, 39, 12, 13, 5, 3}}, {{2, 21, 7}, {17, 39, 39, 20, 8, 3}}};
 
@@ -136,7 +136,7 @@ TEST_CASE("gpt2: central differences; the sentences of one prompt are as if each
             p += noise;
         },
         net);
-    const tokens prompt{2, 5, 6}, a{7, 8, 1, 3}, b{7, 3}, c{4};
+    const token_list prompt{2, 5, 6}, a{7, 8, 1, 3}, b{7, 3}, c{4};
     const std::vector<std::uint8_t> all_a{1, 0, 1, 1}, all_b{1, 1}, all_c{1};
     tlm::gpt2_pass<double> pass;
     auto grad = tlm::gpt2<double>::zeros(small), apart = grad, ignored = grad;
@@ -156,8 +156,8 @@ TEST_CASE("gpt2: central differences; the sentences of one prompt are as if each
     pass.backward(net, grad);
     CHECK(vectors::gradient_error(net, grad, [&] { return shared_loss(ignored); }) < 1e-6);
     double sum = 0;
-    const auto alone = [&](const tokens& front, const tokens& rest, const std::vector<std::uint8_t>& learned) {
-        tokens whole = front;
+    const auto alone = [&](const token_list& front, const token_list& rest, const std::vector<std::uint8_t>& learned) {
+        token_list whole = front;
         whole.insert(whole.end(), rest.begin(), rest.end());
         std::vector<std::uint8_t> which(front.size(), 0);
         which.insert(which.end(), learned.begin(), learned.end());
