@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A language model that writes schedules: makes a corpus, trains on it, generates. tlm --help, include/augur/tlm/README.md.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -177,61 +178,86 @@ augur::result<int> generate_unconstrained(const wishes& w) {
     return examples::done;
 }
 
+/// What was written for a kernel.
+struct written {
+    std::size_t points = 0, legal = 0;
+    double bits = 0, seconds = 0;
+    tlm::generation_report report;
+    std::string sentences;
+    std::optional<error> failed;
+};
+
+written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::language_model& language, const augur::kernel& kernel,
+                     const augur::machine_identity& machine) {
+    written out;
+    const auto fail = [&](const error& e) { out.failed = error{e.code, kernel.text() + ": " + e.detail}; };
+    const auto task = augur::loopnest::kernel_task::create(kernel, {});
+    if (!task) return fail(task.error()), std::move(out);
+    const auto space = space_of(*task, w.threads);
+    if (!space) return fail(space.error()), std::move(out);
+    auto g = tlm::generator<tlm::frozen_gpt2, augur::loopnest::ansor_space>::create(model, language.words, language.form,
+                                                                                    tlm::prompt_text(*task, machine), *space);
+    if (!g) return fail(g.error()), std::move(out);
+    const double start = augur::steady_seconds();
+    const auto points = g->generate(w.generation);
+    out.seconds = augur::steady_seconds() - start;
+    if (!points) return fail(points.error()), std::move(out);
+    out.points = points->size();
+    for (const auto& point : *points) {
+        auto state = space->state(point.decisions);
+        out.legal += state && augur::loopnest::infer_bounds(*state) ? 1 : 0;
+        out.bits -= point.log_probability / 0.6931471805599453;
+        if (w.show) out.sentences += *tlm::sentence_text("", *space, point.decisions) + "\n";
+    }
+    out.report = g->report();
+    return out;
+}
+
 augur::result<int> generate(const wishes& w) {
     auto loaded = tlm::load(w.model);
     if (!loaded) return loaded.error();
-    const tlm::frozen_gpt2 model(std::move(loaded->net));
+    const tlm::frozen_gpt2 model(loaded->net);
     const auto machine = here(w.threads);
+    const auto& kernels = w.work.kernels;
+    std::vector<written> all(kernels.size());
+    augur::thread_pool_executor threads(w.threads);
+    const double start = augur::steady_seconds();
+    threads.bulk(kernels.size(), [&](std::size_t i) {
+        if (!examples::stop_requested()) all[i] = write_points(w, model, *loaded, kernels[i].workload, machine);
+    });
+    const double seconds = augur::steady_seconds() - start;
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "legal", "bits a point", "forced tokens", "masked", "seconds"}};
-    tlm::generation_report all;
-    std::size_t legal = 0;
-    for (const auto& [kernel, uses] : w.work.kernels) {
-        if (examples::stop_requested()) break;
-        const auto task = augur::loopnest::kernel_task::create(kernel, {});
-        if (!task) return error{task.error().code, kernel.text() + ": " + task.error().detail};
-        const auto space = space_of(*task, w.threads);
-        if (!space) return space.error();
-        auto g = tlm::generator<tlm::frozen_gpt2, augur::loopnest::ansor_space>::create(model, loaded->words, loaded->form,
-                                                                                        tlm::prompt_text(*task, machine), *space);
-        if (!g) return error{g.error().code, kernel.text() + ": " + g.error().detail};
-        const double start = augur::steady_seconds();
-        const auto points = g->generate(w.generation);
-        if (!points) return error{points.error().code, kernel.text() + ": " + points.error().detail};
-        const double seconds = augur::steady_seconds() - start;
-        std::size_t good = 0;
-        double bits = 0;
-        for (const auto& point : *points) {
-            auto state = space->state(point.decisions);
-            if (state && augur::loopnest::infer_bounds(*state)) ++good;
-            bits -= point.log_probability / 0.6931471805599453;
-            if (w.show) std::printf("%s\n", tlm::sentence_text("", *space, point.decisions)->c_str());
-        }
-        legal += good;
-        const auto& r = g->report();
+    std::array<tlm::generation_report::by_kind, augur::decision_kinds> kinds{};
+    std::size_t points = 0, legal = 0, unsayable = 0;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        const auto& one = all[i];
+        if (one.failed) return *one.failed;
+        std::printf("%s", one.sentences.c_str());
         double masked = 0;
-        for (std::size_t k = 0; k < r.kinds.size(); ++k) {
-            masked += r.kinds[k].masked;
-            all.kinds[k].choices += r.kinds[k].choices;
-            all.kinds[k].masked += r.kinds[k].masked;
+        for (std::size_t k = 0; k < kinds.size(); ++k) {
+            masked += one.report.kinds[k].masked;
+            kinds[k].choices += one.report.kinds[k].choices;
+            kinds[k].masked += one.report.kinds[k].masked;
         }
-        all.points += points->size();
-        all.forced += r.forced;
-        all.unsayable += r.unsayable;
-        rows.push_back({kernel.text(), std::to_string(points->size()), std::to_string(good),
-                        examples::text_of("%.1f", bits / static_cast<double>((std::max)(points->size(), std::size_t{1}))),
-                        percent(static_cast<double>(r.forced), static_cast<double>(r.forced + r.choices())),
-                        percent(masked, static_cast<double>(r.choices())), examples::text_of("%.2f", seconds)});
+        points += one.points;
+        legal += one.legal;
+        unsayable += one.report.unsayable;
+        const auto chosen = static_cast<double>(one.report.choices());
+        rows.push_back({kernels[i].workload.text(), std::to_string(one.points), std::to_string(one.legal),
+                        examples::text_of("%.1f", one.bits / static_cast<double>((std::max)(one.points, std::size_t{1}))),
+                        percent(static_cast<double>(one.report.forced), static_cast<double>(one.report.forced) + chosen), percent(masked, chosen),
+                        examples::text_of("%.2f", one.seconds)});
     }
     std::printf("%s\n", examples::table_text(rows).c_str());
-    std::vector<std::vector<std::string>> kinds{{"decision", "tokens chosen", "probability of what is not legal"}};
+    std::vector<std::vector<std::string>> by_kind{{"decision", "tokens chosen", "probability of what is not legal"}};
     constexpr std::string_view names[] = {"sketch", "tile size", "compute location", "parallel", "unroll", "vectorize", "other"};
-    for (std::size_t k = 0; k < all.kinds.size(); ++k)
-        if (all.kinds[k].choices > 0)
-            kinds.push_back({std::string(names[k]), std::to_string(all.kinds[k].choices),
-                             percent(all.kinds[k].masked, static_cast<double>(all.kinds[k].choices))});
-    std::printf("%s\npoints %zu, of which %zu can be lowered; legal choices that the vocabulary cannot tell: %zu\n",
-                examples::table_text(kinds).c_str(), all.points, legal, all.unsayable);
-    return legal == all.points ? examples::done : examples::failed;
+    for (std::size_t k = 0; k < kinds.size(); ++k)
+        if (kinds[k].choices > 0)
+            by_kind.push_back(
+                {std::string(names[k]), std::to_string(kinds[k].choices), percent(kinds[k].masked, static_cast<double>(kinds[k].choices))});
+    std::printf("%s\npoints %zu, of which %zu can be lowered; legal choices that the vocabulary cannot tell: %zu; %.1f s\n",
+                examples::table_text(by_kind).c_str(), points, legal, unsayable, seconds);
+    return legal == points ? examples::done : examples::failed;
 }
 
 void add_list(examples::flag_set& flags, const char* name, const char* help, std::vector<std::string>& to) {
