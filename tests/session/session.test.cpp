@@ -609,7 +609,6 @@ TEST_CASE("session: transferred schedules that do not compile, are wrong or neve
     o.work.kernels.clear();
     o.work.add(augur::kernel::parse("dense:m=16,n=16,k=16"));
     o.transfer_from = {known.log};
-    o.transfer_best = 2;
     const std::pair<const char*, augur::outcome> modes[] = {
         {"broken", augur::outcome::compile_error}, {"wrong", augur::outcome::wrong_result}, {"endless", augur::outcome::run_timeout}};
     for (const auto& [mode, expected] : modes) {

@@ -230,7 +230,7 @@ table summary_table(std::span<const transfer_result> results) {
             rows.push_back({std::to_string(shares.size()) + (sourced ? " with a source" : " without"), three ? "any three" : std::string(c.name),
                             text_of("%.1f", measured / static_cast<double>(shares.size())), text_of("%.3f", mean.mean),
                             text_of("%.3f to %.3f", mean.low, mean.high), text_of("%.3f", mean.least),
-                            text_of("%.2f", gained / static_cast<double>(networks.size()))});
+                            std::isfinite(gained) ? text_of("%.2f", gained / static_cast<double>(networks.size())) : "-"});
         }
     return rows;
 }
