@@ -35,6 +35,18 @@ TEST_CASE("tlm: a corpus, a model, points of a kernel that it never saw") {
     REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--base", model, "--model", folder / "tuned", "--epochs", "1", "--threads", "1"}) == 0);
 }
 
+TEST_CASE("tlm: the fastest schedules of a log become sentences") {
+    const scratch folder("tlm");
+    const auto log = folder / "log.jsonl", corpus = folder / "corpus.bin";
+    REQUIRE(wait_for(
+                start(folder, AUGUR_TUNE_PROGRAM, {"--kernel", "dense:m=16,n=64,k=32,bias", "--collect", "4", "--log", log, "--threads", "1"})) == 0);
+    REQUIRE(run_tlm(folder, {"sentences", "--out", corpus, "--log", log, "--best", "3"}) == 0);
+    CHECK(contains(contents(folder / "out"), "records     4, 0 of other compilers, 0 no points"));
+    CHECK(contains(contents(folder / "out"), "sentences   3 of 1 kernels"));
+    CHECK(run_tlm(folder, {"sentences", "--out", corpus}) == 2);
+    CHECK(run_tlm(folder, {"sentences", "--out", corpus, "--log", folder / "none"}) == 1);
+}
+
 TEST_CASE("tlm: what is missing or wrong is told") {
     const scratch folder("tlm");
     CHECK(run_tlm(folder, {}) == 2);

@@ -36,7 +36,8 @@ struct wishes {
     std::string corpus, model, base, checkpoint;
     std::vector<std::string> networks{"resnet_18", "resnext_50", "mnasnet1_0", "vgg_16", "alexnet", "densenet_121", "gpt2"};
     std::vector<std::string> left_out{"resnet_50", "mobilenet_v2", "bert_base"};
-    std::size_t kernels = 1000, sentences = 100;
+    std::vector<std::string> logs;
+    std::size_t kernels = 1000, sentences = 100, best = 10;
     std::string numbers = "words", form = "compact";
     tlm::gpt2_config config;
     tlm::training_options training;
@@ -94,6 +95,61 @@ augur::result<int> make_corpus(const wishes& w) {
                 "corpus               %s\n",
                 corpus->tasks(), corpus->size(), static_cast<double>(bytes) / static_cast<double>(corpus->size()),
                 60 * static_cast<double>(corpus->size()) / seconds, corpus->primitives().size(), w.corpus.c_str());
+    return examples::done;
+}
+
+/// Sentences of the fastest schedules of tuning logs, with their latencies: what a model is fine-tuned on.
+augur::result<int> sentences_of_logs(const wishes& w) {
+    struct tuned_kernel {
+        augur::loopnest::kernel_task task;
+        augur::loopnest::ansor_space space;
+        std::vector<std::pair<double, augur::decision_vector>> points;
+    };
+    std::map<std::string, std::optional<tuned_kernel>> kernels; // by prompt; none: a kernel of another compiler
+    augur::dataset_builder to;
+    std::size_t records = 0, outside = 0, foreign = 0, damaged = 0;
+    for (const auto& path : w.logs) {
+        auto reader = augur::log_reader::open(path);
+        if (!reader) return reader.error();
+        for (augur::record r;;) {
+            const auto more = reader->next(r);
+            if (!more) return more.error();
+            if (!*more) break;
+            ++records;
+            const auto kernel = augur::kernel::from_workload_key(r.task.workload_key);
+            auto task = kernel ? augur::loopnest::kernel_task::create(*kernel, {}) : augur::result<augur::loopnest::kernel_task>(kernel.error());
+            if (!task) {
+                ++foreign;
+                continue;
+            }
+            const auto [at, is_new] = kernels.try_emplace(tlm::prompt_text(*task, r.machine));
+            if (is_new) {
+                augur::loopnest::ansor_options options;
+                options.num_cores = r.task.hardware[0];
+                if (auto space = augur::loopnest::ansor_space::create(task->dag(), options))
+                    at->second.emplace(tuned_kernel{*task, *std::move(space), {}});
+            }
+            if (!at->second || !r.measured.ok()) continue;
+            auto point = at->second->space.decide(r.schedule);
+            if (point) at->second->points.emplace_back(r.measured.latency(), *std::move(point));
+            else ++outside;
+        }
+        damaged += reader->summary().bad;
+    }
+    const auto source = to.source("logs");
+    for (auto& [prompt, kernel] : kernels) {
+        if (!kernel) continue;
+        std::sort(kernel->points.begin(), kernel->points.end());
+        for (std::size_t i = 0; i < (std::min)(w.best, kernel->points.size()); ++i)
+            if (auto added = tlm::add_sentence(to, source, prompt, kernel->space, kernel->points[i].second, kernel->points[i].first); !added)
+                return added.error();
+    }
+    const auto corpus = std::move(to).finish();
+    if (corpus.size() == 0) return error{errc::not_found, "the logs have no schedule of the search spaces here"};
+    if (auto saved = augur::write_dataset(w.corpus, corpus); !saved) return saved.error();
+    std::printf("records     %zu, %zu of other compilers, %zu no points of the spaces here, %zu damaged lines\nsentences   %zu of %zu "
+                "kernels\ncorpus      %s\n",
+                records, foreign, outside, damaged, corpus.size(), corpus.tasks(), w.corpus.c_str());
     return examples::done;
 }
 
@@ -290,7 +346,7 @@ constexpr const char* usage = "usage: tlm corpus --out FILE [flags]       sample
 int run(std::string_view command, std::span<char* const> arguments) {
     wishes w;
     examples::flag_set flags;
-    bool help = false;
+    bool help = false, constant = false;
     const auto needs = [](const std::string& value, const char* flag) {
         return value.empty() ? augur::result<void>(error{errc::invalid_argument, "expected " + std::string(flag) + "; try --help"})
                              : augur::result<void>();
@@ -301,7 +357,18 @@ int run(std::string_view command, std::span<char* const> arguments) {
         add_list(flags, "left-out", "networks none of whose kernels is taken; default resnet_50,mobilenet_v2,bert_base", w.left_out);
         flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 1000000);
         flags.add_number("sentences", "N", "sentences of a kernel; default 100", w.sentences, 1, 1000000);
+    } else if (command == "sentences") {
+        flags.add_text("out", "FILE", "the corpus, a data-set file", w.corpus);
+        flags.add(
+            "log", "LOG", "log of `tune`; may be given again",
+            [&](std::string_view text) -> augur::result<void> {
+                w.logs.emplace_back(text);
+                return {};
+            },
+            true);
+        flags.add_number("best", "N", "schedules of a kernel, the fastest ones; default 10", w.best, 1, 1000000);
     } else if (command == "train") {
+        flags.add_switch("constant", "a constant learning rate, for fine-tuning", constant);
         flags.add_text("corpus", "FILE", "what to learn from", w.corpus);
         flags.add_text("model", "FOLDER", "where the model is written", w.model);
         flags.add_text("base", "FOLDER", "a model to go on from (fine-tuning); its sizes and vocabulary are kept", w.base);
@@ -336,6 +403,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
     auto read = flags.parse(arguments);
     if (read && !help) {
         if (command == "corpus") read = needs(w.corpus, "--out FILE");
+        else if (command == "sentences") read = w.logs.empty() ? needs("", "--log LOG") : needs(w.corpus, "--out FILE");
         else if (command == "train") read = w.corpus.empty() ? needs("", "--corpus FILE") : needs(w.model, "--model FOLDER");
         else read = w.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL") : needs(w.model, "--model FOLDER");
     }
@@ -346,11 +414,13 @@ int run(std::string_view command, std::span<char* const> arguments) {
     }
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;
+    w.training.decays = !constant;
     examples::catch_signals();
-    const auto done = command == "corpus"  ? make_corpus(w)
-                      : command == "train" ? train(std::move(w))
-                      : w.unconstrained    ? generate_unconstrained(w)
-                                           : generate(w);
+    const auto done = command == "corpus"      ? make_corpus(w)
+                      : command == "sentences" ? sentences_of_logs(w)
+                      : command == "train"     ? train(std::move(w))
+                      : w.unconstrained        ? generate_unconstrained(w)
+                                               : generate(w);
     if (!done) return examples::complain("tlm", done.error(), done.error().code == errc::interrupted ? examples::interrupted : examples::failed);
     return examples::stop_requested() ? examples::interrupted : *done;
 }
