@@ -44,6 +44,8 @@ TEST_CASE("tlm: the fastest schedules of a log become sentences") {
     CHECK(contains(contents(folder / "out"), "records     4, 0 of other compilers, 0 no points"));
     CHECK(contains(contents(folder / "out"), "sentences   3 of 1 kernels"));
     CHECK(run_tlm(folder, {"sentences", "--out", corpus}) == 2);
+    CHECK(run_tlm(folder, {"sentences", "--out", log, "--log", log}) == 2); // nothing is written over a log that is read
+    CHECK(run_tlm(folder, {"train", "--corpus", corpus, "--checkpoint", corpus, "--model", folder / "m"}) == 2);
     CHECK(run_tlm(folder, {"sentences", "--out", corpus, "--log", folder / "none"}) == 1);
 }
 

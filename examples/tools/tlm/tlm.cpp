@@ -412,6 +412,10 @@ int run(std::string_view command, std::span<char* const> arguments) {
         std::printf("%s\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 interrupted.\n", usage, flags.help().c_str());
         return examples::done;
     }
+    std::vector<examples::named_file> files{{command == "train" ? "--corpus" : "--out", w.corpus, command != "train"},
+                                            {"--checkpoint", w.checkpoint, true}};
+    for (const auto& log : w.logs) files.push_back({"--log", log, false});
+    if (auto apart = examples::keep_apart(files); !apart) return examples::complain("tlm", apart.error(), examples::misuse);
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;
     w.training.decays = !constant;
