@@ -67,13 +67,13 @@ std::map<augur::decision_vector, double> leaves(const hashed& model, const P& sp
         std::vector<tlm::token> tokens;
         double p;
     };
-    std::vector<open> todo;
+    std::vector<open> pending;
     std::vector<tlm::token> start{tlm::vocabulary::begin};
     words.append_text("a kernel PPT", start);
-    todo.push_back({std::make_unique<tlm::token_walk<P>>(space, words, form), start, 1});
-    while (!todo.empty()) {
-        auto at = std::move(todo.back());
-        todo.pop_back();
+    pending.push_back({std::make_unique<tlm::token_walk<P>>(space, words, form), start, 1});
+    while (!pending.empty()) {
+        auto at = std::move(pending.back());
+        pending.pop_back();
         if (!at.walk->advance(at.tokens)) {
             out[at.walk->decisions()] += at.p;
             continue;
@@ -86,7 +86,7 @@ std::map<augur::decision_vector, double> leaves(const hashed& model, const P& sp
             open next{std::make_unique<tlm::token_walk<P>>(*at.walk), at.tokens, at.p * std::exp(static_cast<double>(logits[t])) / sum};
             next.tokens.push_back(t);
             next.walk->choose(t);
-            todo.push_back(std::move(next));
+            pending.push_back(std::move(next));
         }
     }
     return out;
