@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/tlm/online.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/core/thread_pool.hpp>
+#include <augur/dataset/builder.hpp>
+#include <augur/space/walk.hpp>
+
+#include "../space/toy.hpp"
+
+namespace tlm = augur::tlm;
+
+namespace {
+
+/// Points of two toy kernels with made-up latencies, and a small model.
+struct measured_toys {
+    std::vector<toy::described_space> spaces{{{36, 24}}, {{48, 24}}};
+    std::vector<std::string> prompts{"toy 36 PPT", "toy 48 PPT"};
+    struct point {
+        std::size_t kernel;
+        augur::decision_vector decisions;
+        double seconds;
+    };
+    std::vector<point> points;
+    tlm::language_model base;
+
+    measured_toys() {
+        augur::random_engine rng(7);
+        augur::dataset_builder to;
+        const auto source = to.source("toys");
+        for (std::size_t i = 0; i < 100; ++i) points.push_back({i % 2, augur::sample_path(spaces[i % 2], rng).values, rng.uniform(1, 2)});
+        for (std::size_t k = 0; k < 2; ++k) REQUIRE(tlm::sample_sentences(to, source, prompts[k], spaces[k], 100, rng.stream(k)));
+        auto words = *tlm::count_words(std::move(to).finish()).build();
+        const tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 32, 2, 32, 2, 64};
+        base = {tlm::gpt2<float>::random_init(config, augur::random_engine(1)), std::move(words), tlm::sentence_form::compact};
+    }
+    [[nodiscard]] static tlm::online_options options() {
+        tlm::online_options o;
+        o.fit.epochs = 3;
+        o.first_update = 32;
+        o.best = 5;
+        return o;
+    }
+    template <class Model>
+    void tell(Model& to, std::size_t from, std::size_t until) const {
+        for (; from < until; ++from)
+            to.observe(prompts[points[from].kernel], spaces[points[from].kernel], points[from].decisions, points[from].seconds);
+    }
+};
+
+bool same_net(const tlm::gpt2<float>& a, const tlm::gpt2<float>& b) {
+    bool same = true;
+    tlm::gpt2<float>::visit([&](auto&&, const auto& x, const auto& y) { same = same && x == y; }, a, b);
+    return same;
+}
+
+} // namespace
+
+TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 32, 64, ... points, however they came") {
+    const measured_toys toys;
+    augur::serial_executor serial;
+    tlm::online_model one(toys.base, serial, measured_toys::options());
+    toys.tell(one, 0, 31);
+    CHECK(same_net(one.current()->net(), toys.base.net));
+    toys.tell(one, 31, 100);
+    const auto at_once = one.current();
+    CHECK(one.fine_tunings() == 1);
+
+    augur::thread_pool_executor three(3);
+    tlm::online_model rounds(toys.base, three, measured_toys::options());
+    for (std::size_t i = 0; i < 100; i += 10) {
+        toys.tell(rounds, i, i + 10);
+        static_cast<void>(rounds.current());
+    }
+    CHECK(rounds.fine_tunings() == 2);
+    CHECK(same_net(rounds.current()->net(), at_once->net()));
+
+    augur::dataset_builder to; // by hand: of the first 64 the five fastest of each kernel
+    const auto source = to.source("x");
+    for (std::size_t k = 0; k < 2; ++k) {
+        std::vector<measured_toys::point> of;
+        for (std::size_t i = 0; i < 64; ++i)
+            if (toys.points[i].kernel == k) of.push_back(toys.points[i]);
+        std::sort(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+        for (std::size_t i = 0; i < 5; ++i) REQUIRE(tlm::add_sentence(to, source, toys.prompts[k], toys.spaces[k], of[i].decisions, of[i].seconds));
+    }
+    const auto corpus = std::move(to).finish();
+    auto net = toys.base.net;
+    REQUIRE(tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, measured_toys::options().fit, serial,
+                       [](const auto&) { return true; }));
+    CHECK(same_net(net, at_once->net()));
+}
+
+TEST_CASE("online model: sentences from before are learned at once, and in each fine-tuning") {
+    const measured_toys toys;
+    augur::dataset_builder to;
+    const auto source = to.source("x");
+    REQUIRE(tlm::sample_sentences(to, source, "toy 36 PPT", toys.spaces[0], 20, augur::random_engine(3)));
+    const auto before = std::move(to).finish();
+    augur::serial_executor serial;
+    tlm::online_model one(toys.base, serial, measured_toys::options());
+    REQUIRE(one.demonstrate(before));
+    CHECK(one.fine_tunings() == 1);
+    auto net = toys.base.net;
+    REQUIRE(tlm::train(net, before, tlm::corpus_tokens(before, toys.base.words), toys.base.form, measured_toys::options().fit, serial,
+                       [](const auto&) { return true; }));
+    CHECK(same_net(net, one.current()->net()));
+    tlm::online_model without(toys.base, serial, measured_toys::options());
+    toys.tell(one, 0, 32);
+    toys.tell(without, 0, 32);
+    CHECK(!same_net(one.current()->net(), without.current()->net()));
+}
+
+TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-tuning leaves the model, zero means never") {
+    measured_toys toys;
+    augur::serial_executor serial;
+    auto options = measured_toys::options();
+    const auto end = toys.points;
+    for (auto& p : toys.points) p.seconds = std::numeric_limits<double>::infinity();
+    tlm::online_model none(toys.base, serial, options);
+    toys.tell(none, 0, 64);
+    CHECK(same_net(none.current()->net(), toys.base.net));
+    CHECK(none.fine_tunings() == 0);
+    CHECK(!none.failed());
+
+    toys.points = end;
+    options.progress = [](const tlm::training_progress& p) { return p.step < 2; };
+    tlm::online_model stopped(toys.base, serial, options);
+    toys.tell(stopped, 0, 64);
+    CHECK(same_net(stopped.current()->net(), toys.base.net));
+    REQUIRE(stopped.failed());
+    CHECK(stopped.failed()->code == augur::errc::interrupted);
+
+    options = measured_toys::options();
+    options.first_update = 0;
+    tlm::online_model never(toys.base, serial, options);
+    toys.tell(never, 0, 100);
+    CHECK(same_net(never.current()->net(), toys.base.net));
+
+    options = measured_toys::options();
+    options.growth = 1;
+    CHECK(options.check().error().code == augur::errc::invalid_argument);
+    options = measured_toys::options();
+    options.fit.checkpoint = "x";
+    CHECK(options.check().error().code == augur::errc::invalid_argument);
+    options = measured_toys::options();
+    options.best = 0;
+    CHECK(options.check().error().code == augur::errc::invalid_argument);
+}
