@@ -20,7 +20,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     auto& model = s.search.model;
     std::string search, scheduler = "gradient";
     std::size_t collect = 0;
-    bool help = false;
+    bool help = false, fixed_language = false;
     examples::add_work_flags(flags, "network", s.work);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
@@ -43,7 +43,19 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         true);
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
-    flags.add_choice("search", {"evolutionary", "random"}, "default: evolutionary with a model, random without", search);
+    flags.add_choice("search", {"evolutionary", "random", "tlm"},
+                     "tlm: a language model writes the candidates; default: evolutionary with a model, random without", search);
+    flags.add_text("language", "FOLDER",
+                   "language model (`tlm train`), for --search tlm; with --model it drafts and the model chooses,\nelse it alone decides",
+                   s.search.language);
+    flags.add(
+        "demonstrations", "LOG", "log of other kernels, of any machine, that the language model is fine-tuned on first; may be repeated",
+        [&](std::string_view text) -> augur::result<void> {
+            s.demonstrations.emplace_back(text);
+            return {};
+        },
+        true);
+    flags.add_switch("fixed-language", "the language model does not learn from what is measured", fixed_language);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
                      scheduler);
     flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.search.round, 1,
@@ -69,7 +81,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
     if (collect > 0) {
-        for (const char* name : {"trials", "model", "draft", "search", "scheduler", "transfer"})
+        for (const char* name : {"trials", "model", "draft", "search", "language", "scheduler", "transfer"})
             if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);
         if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
         s.search.trials = collect;
@@ -77,6 +89,14 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         s.search.even = true;
         model = "none";
     }
+    if (!s.search.language.empty() && search.empty()) search = "tlm";
+    if ((search == "tlm") != !s.search.language.empty())
+        return wrong("--search tlm and --language FOLDER go together: `tlm train --model FOLDER` writes such a folder");
+    if ((fixed_language || !s.demonstrations.empty()) && search != "tlm")
+        return wrong("--demonstrations and --fixed-language are for a language model: they need --language FOLDER");
+    if (search == "tlm" && !flags.given("model")) model = "none";
+    s.search.language_learns = !fixed_language;
+    if (search == "tlm" && !s.search.draft.empty()) return wrong("--draft is for the evolutionary search: it does not go with --search tlm");
     if (search == "random" && flags.given("model") && model != "none")
         return wrong("--search random asks no model: it does not go with --model " + examples::shown(model));
     if (search == "evolutionary" && model == "none") return wrong("--search evolutionary needs a model: it does not go with --model none");

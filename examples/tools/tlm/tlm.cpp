@@ -18,6 +18,7 @@
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/session/demonstrations.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/tlm.hpp>
 
@@ -45,7 +46,7 @@ struct wishes {
     augur::network work;
     std::uint64_t seed = 1;
     std::size_t threads = 0;
-    bool show = false, unconstrained = false;
+    bool show = false, unconstrained = false, likely = false;
 };
 
 /// The prompt's machine: this one.
@@ -100,56 +101,10 @@ augur::result<int> make_corpus(const wishes& w) {
 
 /// Sentences of the fastest schedules of tuning logs, with their latencies: what a model is fine-tuned on.
 augur::result<int> sentences_of_logs(const wishes& w) {
-    struct tuned_kernel {
-        augur::loopnest::kernel_task task;
-        augur::loopnest::ansor_space space;
-        std::vector<std::pair<double, augur::decision_vector>> points;
-    };
-    std::map<std::string, std::optional<tuned_kernel>> kernels; // by prompt; none: a kernel of another compiler
-    augur::dataset_builder to;
-    std::size_t records = 0, outside = 0, foreign = 0, damaged = 0;
-    for (const auto& path : w.logs) {
-        auto reader = augur::log_reader::open(path);
-        if (!reader) return reader.error();
-        for (augur::record r;;) {
-            const auto more = reader->next(r);
-            if (!more) return more.error();
-            if (!*more) break;
-            ++records;
-            const auto kernel = augur::kernel::from_workload_key(r.task.workload_key);
-            auto task = kernel ? augur::loopnest::kernel_task::create(*kernel, {}) : augur::result<augur::loopnest::kernel_task>(kernel.error());
-            if (!task) {
-                ++foreign;
-                continue;
-            }
-            const auto [at, is_new] = kernels.try_emplace(tlm::prompt_text(*task, r.machine));
-            if (is_new) {
-                augur::loopnest::ansor_options options;
-                options.num_cores = r.task.hardware[0];
-                if (auto space = augur::loopnest::ansor_space::create(task->dag(), options))
-                    at->second.emplace(tuned_kernel{*task, *std::move(space), {}});
-            }
-            if (!at->second || !r.measured.ok()) continue;
-            auto point = at->second->space.decide(r.schedule);
-            if (point) at->second->points.emplace_back(r.measured.latency(), *std::move(point));
-            else ++outside;
-        }
-        damaged += reader->summary().bad;
-    }
-    const auto source = to.source("logs");
-    for (auto& [prompt, kernel] : kernels) {
-        if (!kernel) continue;
-        std::sort(kernel->points.begin(), kernel->points.end());
-        for (std::size_t i = 0; i < (std::min)(w.best, kernel->points.size()); ++i)
-            if (auto added = tlm::add_sentence(to, source, prompt, kernel->space, kernel->points[i].second, kernel->points[i].first); !added)
-                return added.error();
-    }
-    const auto corpus = std::move(to).finish();
-    if (corpus.size() == 0) return error{errc::not_found, "the logs have no schedule of the search spaces here"};
-    if (auto saved = augur::write_dataset(w.corpus, corpus); !saved) return saved.error();
-    std::printf("records     %zu, %zu of other compilers, %zu no points of the spaces here, %zu damaged lines\nsentences   %zu of %zu "
-                "kernels\ncorpus      %s\n",
-                records, foreign, outside, damaged, corpus.size(), corpus.tasks(), w.corpus.c_str());
+    const auto read = augur::read_demonstrations(w.logs, w.best);
+    if (!read) return read.error();
+    if (auto saved = augur::write_dataset(w.corpus, read->sentences); !saved) return saved.error();
+    std::printf("%s\ncorpus      %s\n", read->text().c_str(), w.corpus.c_str());
     return examples::done;
 }
 
@@ -391,6 +346,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("batch", "N", "sequences at a time; default 64", w.generation.batch, 1, 4096);
         flags.add_number("top-k", "N", "only the most likely so many tokens; default all", w.generation.top_k, 1, 1000000);
         add_real(flags, "temperature", "default 1", w.generation.temperature);
+        flags.add_switch("likely", "the most likely points (beam search; with --count 1 greedy), not samples", w.likely);
         flags.add_switch("unconstrained", "without a mask: how often what the model writes is legal", w.unconstrained);
         flags.add_switch("show", "print the sentences", w.show);
     } else {
@@ -418,6 +374,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (auto apart = examples::keep_apart(files); !apart) return examples::complain("tlm", apart.error(), examples::misuse);
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;
+    w.generation.sample = !w.likely;
     w.training.decays = !constant;
     examples::catch_signals();
     const auto done = command == "corpus"      ? make_corpus(w)

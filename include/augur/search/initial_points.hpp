@@ -17,14 +17,17 @@
 
 namespace augur::inline v0 {
 
-/// Proposes the given points before those of another strategy. The strategy learns nothing of them, so that it does not search around them alone.
+/// Proposes the given points before those of another strategy, which is not told of them, so that it does not search around them alone, unless it is to
+/// learn from them.
 ///
 /// Cost  of a proposal: that of the strategy
 template <class Strategy>
 class initial_points {
 public:
     /// @param points  complete and legal points of the space that is searched, distinct; the first is proposed first
-    initial_points(Strategy strategy, std::vector<decision_vector> points) : strategy_(std::move(strategy)), points_(std::move(points)) {}
+    /// @param told    the strategy observes them, too
+    initial_points(Strategy strategy, std::vector<decision_vector> points, bool told = false)
+        : strategy_(std::move(strategy)), points_(std::move(points)), told_(told) {}
 
     /// See `search_strategy`. Errors: those of the strategy.
     template <class Space, point_scorer F>
@@ -45,6 +48,7 @@ public:
     }
 
     void observe(std::span<const measured_decisions> points) {
+        if (told_) return strategy_.observe(points);
         std::vector<measured_decisions> others;
         for (const auto& p : points)
             if (std::find(points_.begin(), points_.end(), p.decisions) == points_.end()) others.push_back(p);
@@ -54,6 +58,7 @@ public:
 private:
     Strategy strategy_;
     std::vector<decision_vector> points_;
+    bool told_;
     std::size_t proposed_ = 0;
 };
 

@@ -35,6 +35,9 @@ inline constexpr std::array<std::string_view, 6> session_models{"none", "tlp", "
 /// One search over all kernels of a session.
 struct session_search {
     std::string model = "tlp"; ///< one of `session_models`, or the path of the weights with which TLP begins
+    std::string
+        language; ///< folder of a language model (`tlm::save`): it writes the candidates, the model chooses the best of them; `none`: it alone
+    bool language_learns = true; ///< it is fine-tuned on what is measured
     std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
     std::size_t trials = 64; ///< of each kernel, on average
     std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
@@ -55,18 +58,20 @@ struct session_search {
 
 /// What a session tunes, for which machine, with which compiler, and where its records go.
 struct session_options {
-    network work;                           ///< name and kernels
-    session_search search;                  ///< the search of `session::tune`
-    bool compare_random = false;            ///< `tune` also searches at random, with the same budget, for comparison; not logged
-    bool collect = false;                   ///< only the records count: no baselines, no untuned schedule as the first record, no second measurement
-    int threads = 0;                        ///< of the tuned kernels and of the search; 0: all processors
-    loopnest::compiler_options compiler;    ///< default: the variable CC, else cc
-    std::string log;                        ///< path; empty: none
-    bool resume = false;                    ///< continue with the records of `log`; without it a log that has records is refused
-    bool take_over = true;                  ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
-    std::string machine;                    ///< that Crop predicts: a machine file or the name of a preset
-    std::string known;                      ///< log of other kernels on this machine, for the model `nest`; empty: those of `transfer_from`
-    std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
+    network work;                        ///< name and kernels
+    session_search search;               ///< the search of `session::tune`
+    bool compare_random = false;         ///< `tune` also searches at random, with the same budget, for comparison; not logged
+    bool collect = false;                ///< only the records count: no baselines, no untuned schedule as the first record, no second measurement
+    int threads = 0;                     ///< of the tuned kernels and of the search; 0: all processors
+    loopnest::compiler_options compiler; ///< default: the variable CC, else cc
+    std::string log;                     ///< path; empty: none
+    bool resume = false;                 ///< continue with the records of `log`; without it a log that has records is refused
+    bool take_over = true;               ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
+    std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
+    std::string known;                   ///< log of other kernels on this machine, for the model `nest`; empty: those of `transfer_from`
+    std::vector<std::string> demonstrations; ///< logs of other kernels, also of other machines, that the language model is fine-tuned on first
+    std::size_t demonstrations_best = 10;    ///< schedules of each kernel that it learns from, its fastest ones, of these logs and of its own search
+    std::vector<std::string> transfer_from;  ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
     class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6
     std::size_t transfer_best = 1;                        ///< schedules of each kernel of these logs that may be transferred, its best ones
 };

@@ -32,6 +32,11 @@
 #ifdef AUGUR_HAS_TLP
 #include <augur/tlp/weights_file.hpp>
 #endif
+#ifdef AUGUR_HAS_TLM
+#include <augur/dataset/dataset.hpp>
+#include <augur/session/demonstrations.hpp>
+#include <augur/tlm/weights_file.hpp>
+#endif
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/loopnest/features/nest_row.hpp>
 #include <augur/session/known.hpp>
@@ -43,6 +48,11 @@ namespace augur::inline v0::detail {
 inline constexpr bool has_tlp = true;
 #else
 inline constexpr bool has_tlp = false;
+#endif
+#ifdef AUGUR_HAS_TLM
+inline constexpr bool has_tlm = true;
+#else
+inline constexpr bool has_tlm = false;
 #endif
 #ifdef AUGUR_HAS_CROP
 inline constexpr bool has_crop = true;
@@ -56,10 +66,11 @@ inline constexpr bool has_xgboost = false;
 #endif
 
 inline bool is_model_name(std::string_view model) { return std::find(session_models.begin(), session_models.end(), model) != session_models.end(); }
-/// The name of the kind of model, for weights are TLP's, behind that of the drafts' if there is one: "random", "tlp", "crop+tlp".
+/// The name of the kind of model, for weights are TLP's, behind that of the drafts' if there is one: "random", "tlp", "crop+tlp", "tlm", "tlm+trees".
 inline std::string search_name(const session_search& s) {
-    const std::string kind = s.model == "none" ? "random" : is_model_name(s.model) ? s.model : "tlp";
-    return s.draft.empty() ? kind : s.draft + "+" + kind;
+    const std::string kind = s.model == "none" ? (s.language.empty() ? "random" : "") : is_model_name(s.model) ? s.model : "tlp";
+    const std::string drafts = s.language.empty() ? s.draft : "tlm";
+    return drafts + (drafts.empty() || kind.empty() ? "" : "+") + kind;
 }
 
 /// The models of a search as they were asked for, for messages.
@@ -74,6 +85,8 @@ inline result<void> check_components(const session_search& s) {
         return error{errc::unsupported,
                      "model '" + asked_models(s) + "' needs the component augur::" + component + ", which this program is built without"};
     };
+    if (!s.language.empty() && !has_tlm)
+        return error{errc::unsupported, "a language model needs the component augur::tlm, which this program is built without"};
     if (model == "none") return {};
     if ((model == "tlp" || !is_model_name(model)) && !has_tlp) return absent("tlp");
     if (scores_with_crop(s) && !has_crop) return absent("crop");
@@ -91,6 +104,11 @@ struct session_models_state {
     std::shared_ptr<const tlp::trained_model> initial;
     std::shared_ptr<const tlp::trained_model> learned; ///< by the last search
 #endif
+#ifdef AUGUR_HAS_TLM
+    std::string language_path; ///< of `language`
+    std::shared_ptr<const tlm::language_model> language;
+    std::optional<dataset> demonstrations; ///< of the logs of `session_options::demonstrations`
+#endif
 #ifdef AUGUR_HAS_XGBOOST
     std::shared_ptr<const task_normalised_samples> known;
 #endif
@@ -104,6 +122,7 @@ struct session_models_state {
             out.crop_machine.emplace(*std::move(m));
         }
         if (auto ready = out.load(o.search); !ready) return ready.error();
+        if (auto ready = out.load_demonstrations(o); !ready) return ready.error();
         if (o.search.model == "nest" && o.known.empty() && o.transfer_from.empty()) return no_known();
         return out;
     }
@@ -114,9 +133,19 @@ struct session_models_state {
         if (!s.draft.empty() && s.draft != "crop") return error{errc::invalid_argument, "draft '" + s.draft + "': expected crop"};
         if (!s.draft.empty() && (s.model == "none" || s.model == "crop"))
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
+        if (!s.draft.empty() && !s.language.empty())
+            return error{errc::invalid_argument, "draft '" + s.draft + "': expected it or a language model to draft, both came"};
         if (auto there = check_components(s); !there) return there;
         if (scores_with_crop(s) && !crop_machine)
             return error{errc::invalid_argument, "model '" + asked_models(s) + "': expected a machine (session_options::machine), none came"};
+#ifdef AUGUR_HAS_TLM
+        if (!s.language.empty() && !(language && language_path == s.language)) {
+            auto loaded = tlm::load(s.language);
+            if (!loaded) return loaded.error();
+            language = std::make_shared<const tlm::language_model>(*std::move(loaded));
+            language_path = s.language;
+        }
+#endif
 #ifdef AUGUR_HAS_TLP
         if (s.model == "tlp") initial.reset();
         if (!is_model_name(s.model) && !(initial && weights_path == s.model)) {
@@ -129,6 +158,21 @@ struct session_models_state {
             initial = std::make_shared<const tlp::trained_model>(*std::move(loaded));
             weights_path = s.model;
         }
+#endif
+        return {};
+    }
+
+    /// Reads what a language model is fine-tuned on before the search.
+    result<void> load_demonstrations([[maybe_unused]] const session_options& o) {
+        if (o.demonstrations.empty()) return {};
+        if (o.search.language.empty())
+            return error{errc::invalid_argument, "session: demonstrations are for a language model (session_search::language), none came"};
+        if (o.demonstrations_best == 0) return error{errc::invalid_argument, "session: expected at least one demonstration of a kernel, 0 came"};
+#ifdef AUGUR_HAS_TLM
+        auto read = read_demonstrations(o.demonstrations, o.demonstrations_best);
+        if (!read) return read.error();
+        notes.push_back("demonstrations: " + read->text());
+        demonstrations.emplace(std::move(read->sentences));
 #endif
         return {};
     }

@@ -217,7 +217,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         return out;
     }
     out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
-    if (settings.model == "none") {
+    if (settings.model == "none" && settings.language.empty()) {
         std::vector<initial_points<detail::random_or_nothing>> strategies;
         auto unranked = [](std::span<const decision_vector>, std::span<float> scores) -> result<void> {
             std::fill(scores.begin(), scores.end(), 0.0F);
@@ -245,6 +245,26 @@ template <bulk_executor E>
 void basic_session<E>::search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out,
                                        bool logged, const session_hooks& hooks) {
     E threads = detail::make_executor<E>(report_.threads);
+    const bool alone = settings.model == "none"; // a language model without another one
+#ifdef AUGUR_HAS_TLM
+    std::optional<tlm::online_model<E>> language;
+    if (!settings.language.empty()) {
+        tlm::online_options learning;
+        learning.fit.seed = settings.seed;
+        learning.best = report_.options.demonstrations_best;
+        if (!settings.language_learns) learning.first_update = 0;
+        learning.progress = [&hooks](const tlm::training_progress& p) {
+            detail::tell(hooks, "fine-tuning", "the language model", p.step - 1, p.steps);
+            return !detail::stops(hooks);
+        };
+        language.emplace(*models_->language, threads, learning);
+        if (models_->demonstrations)
+            if (auto learned = language->demonstrate(*models_->demonstrations); !learned) {
+                out.failed = learned.error();
+                return;
+            }
+    }
+#endif
     evolutionary_options evolution;
     if (settings.population != 0) evolution.population = settings.population;
     else if (detail::scores_with_crop(settings)) evolution.population = 256;
@@ -261,19 +281,27 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
 #endif
     const auto search_by = [&](detail::any_model model, double random_share) {
         evolution.eps_greedy = random_share;
-        std::vector<typename detail::draft_or_evolve<E>::draft_scorer> drafts;
+        std::vector<typename detail::guided_search<E>::scorer> drafts;
         drafts.reserve(here.tasks.size()); // the strategies refer to them
-        std::vector<initial_points<detail::draft_or_evolve<E>>> strategies;
+        std::vector<initial_points<detail::guided_search<E>>> strategies;
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
             const auto untuned = loopnest::untuned_schedule(*here.tasks[k].dag(), report_.threads);
-            if (auto point = here.spaces[k].decide(untuned)) first.push_back(*std::move(point));
+            if (auto point = here.spaces[k].decide(untuned); point && !alone) first.push_back(*std::move(point));
             if (draft) drafts.emplace_back(here.spaces[k], here.tasks[k], *draft, threads);
-            typename detail::draft_or_evolve<E>::draft_scorer ranks(here.spaces[k], here.tasks[k], model, threads);
+            typename detail::guided_search<E>::scorer ranks(here.spaces[k], here.tasks[k], model, threads);
             evolutionary<E> evolving(evolution, threads);
             auto fitting = add_transfers(here, k, draft ? drafts.back() : ranks, settings, out, first);
+#ifdef AUGUR_HAS_TLM
+            if (language) {
+                detail::language_search<E> writing(*language, tlm::prompt_text(here.tasks[k], report_.made_with.machine), here.spaces[k]);
+                strategies.emplace_back(detail::guided_search<E>(std::move(writing), alone), std::move(first), true);
+                continue;
+            }
+#endif
             if (settings.evolve_transfers) evolving.begin_with(std::move(fitting));
-            strategies.emplace_back(detail::draft_or_evolve<E>(std::move(evolving), draft ? &drafts.back() : nullptr), std::move(first));
+            if (draft) strategies.emplace_back(detail::guided_search<E>(std::move(evolving), drafts.back()), std::move(first));
+            else strategies.emplace_back(detail::guided_search<E>(std::move(evolving)), std::move(first));
         }
         if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
         tuner t(here.tasks, here.spaces, strategies, model, threads, options);
@@ -283,6 +311,12 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
     // Crop and trees give confident scores from the first round on; random candidates must show where they are wrong.
     [[maybe_unused]] const auto search_widely = [&](auto& model) { search_by(detail::any_model(model), wide_share); };
     [[maybe_unused]] const auto search_with = [&](auto& model) { search_by(detail::any_model(model), draft ? wide_share : usual_share); };
+#ifdef AUGUR_HAS_TLM
+    if (alone) {
+        detail::ranks_nothing nobody;
+        search_by(detail::any_model(nobody), usual_share);
+    }
+#endif
 #ifdef AUGUR_HAS_TLP
     if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
         tlp::online_options o;
@@ -327,6 +361,13 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
     if (settings.model == "hybrid") {
         residual_model model(make_crop(), online_trees(row_of, few_samples));
         search_widely(model);
+    }
+#endif
+#ifdef AUGUR_HAS_TLM
+    if (language) {
+        out.notes.push_back("language model: fine-tuned " + std::to_string(language->fine_tunings()) + " times, on " +
+                            std::to_string(language->observed()) + " points");
+        if (language->failed()) out.notes.push_back("language model: " + language->failed()->detail);
     }
 #endif
 }

@@ -5,10 +5,11 @@
 /// @file
 /// Model and strategy of a session's search, whatever the model's type is: the tuner is compiled for them once, not once for each model.
 
+#include <algorithm>
 #include <functional>
-#include <optional>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <augur/core/error.hpp>
@@ -20,6 +21,11 @@
 #include <augur/search/bound_scorer.hpp>
 #include <augur/search/draft_verify.hpp>
 #include <augur/search/evolutionary.hpp>
+
+#ifdef AUGUR_HAS_TLM
+#include <augur/tlm/generative_search.hpp>
+#include <augur/tlm/online.hpp>
+#endif
 
 namespace augur::inline v0::detail {
 
@@ -46,26 +52,56 @@ private:
     std::function<result<void>(records)> update_; ///< empty: the model does not learn
 };
 
-/// The evolutionary search, under the scores of the model, or drafting under those of another one.
-template <class E>
-class draft_or_evolve {
-public:
-    using draft_scorer = bound_scorer<step_list, loopnest::ansor_space, any_model, loopnest::kernel_task, E>;
-
-    /// `draft`: null, or what scores the drafts.   pre: it outlives the strategy
-    draft_or_evolve(evolutionary<E> search, draft_scorer* draft) : search_(std::move(search)) {
-        if (draft != nullptr) drafts_.emplace(*std::exchange(search_, std::nullopt), *draft);
+/// Gives every schedule the same score.
+struct ranks_nothing {
+    static constexpr score_meaning meaning = score_meaning::rank;
+    static result<void> score(const loopnest::kernel_task&, std::span<const step_list>, std::span<float> scores) {
+        std::fill(scores.begin(), scores.end(), 0.0F);
+        return {};
     }
+};
+
+#ifdef AUGUR_HAS_TLM
+/// Candidates that a language model writes, which learns from all kernels of the session.
+template <class E>
+using language_search = tlm::generative_search<tlm::online_model<E>, loopnest::ansor_space>;
+#endif
+
+/// A search under the scores of the model: the evolutionary one, or one of its drafts or those of a language model.
+template <class E>
+class guided_search {
+public:
+    using scorer = bound_scorer<step_list, loopnest::ansor_space, any_model, loopnest::kernel_task, E>;
+
+    /// `draft` scores the drafts.   pre: it outlives the strategy
+    guided_search(evolutionary<E> search, scorer& draft) : search_(std::in_place_index<1>, std::move(search), draft) {}
+    explicit guided_search(evolutionary<E> search) : search_(std::in_place_index<0>, std::move(search)) {}
+#ifdef AUGUR_HAS_TLM
+    /// `alone`: the model is not asked.
+    guided_search(language_search<E> search, bool alone) : search_(std::in_place_index<2>, std::move(search)) {
+        if (!alone)
+            search_ = draft_then_verify<language_search<E>, const constant_scorer>(std::get<2>(std::move(search_)), unranked, {.draft_share = 0});
+    }
+#endif
 
     template <point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const loopnest::ansor_space& space, F& score, std::size_t n, random_engine& rng) {
-        return drafts_ ? drafts_->propose(space, score, n, rng) : search_->propose(space, score, n, rng);
+        return std::visit([&](auto& search) { return search.propose(space, score, n, rng); }, search_);
     }
-    void observe(std::span<const measured_decisions> points) { drafts_ ? drafts_->observe(points) : search_->observe(points); }
+    void observe(std::span<const measured_decisions> points) {
+        std::visit([&](auto& search) { search.observe(points); }, search_);
+    }
 
 private:
-    std::optional<evolutionary<E>> search_; ///< one of the two is there
-    std::optional<draft_then_verify<evolutionary<E>, draft_scorer>> drafts_;
+    std::variant<evolutionary<E>, draft_then_verify<evolutionary<E>, scorer>
+#ifdef AUGUR_HAS_TLM
+                 ,
+                 language_search<E>, draft_then_verify<language_search<E>, const constant_scorer>
+#endif
+                 >
+        search_;
+
+    static constexpr constant_scorer unranked{};
 };
 
 } // namespace augur::inline v0::detail
