@@ -218,7 +218,7 @@ TEST_CASE("weights file: a model comes back from its folder, and files that do n
     CHECK(config(R"({"model_type": "gpt2", "vocab_size": 40, "activation_function": "relu"})") == augur::errc::version_mismatch);
     CHECK(config("{") == augur::errc::parse);
     auto bad = m;
-    bad.net.last.gamma[3] = std::nanf("");
+    bad.net.stack.last.gamma[3] = std::nanf("");
     CHECK(tlm::save(bad, folder).error().detail.find("'ln_f.weight'") != std::string::npos);
     std::ofstream(folder + "/tokenizer.json") << tlm::vocabulary::create(std::vector<std::string>(1000, "x")).error().detail;
     CHECK(tlm::load(folder).error().detail.find("/tokenizer.json: ") != std::string::npos);

@@ -33,10 +33,9 @@ enum class unlabelled : std::uint8_t {
 /// Parameters. The decoder reads the mean over the rows (GPT) or a row in front of all others (BERT), as the authors' do.
 template <augur::nn::scalar S>
 struct row_transformer {
-    augur::nn::linear<S> input;                          ///< (inputs, D); places are columns of a row, so they need no table of their own
-    augur::nn::matrix<S> special;                        ///< (2, D) added to a hidden row, to the row in front
-    std::vector<augur::nn::transformer_layer<S>> layers; ///< normalised before
-    augur::nn::layer_norm<S> last;
+    augur::nn::linear<S> input;   ///< (inputs, D); places are columns of a row, so they need no table of their own
+    augur::nn::matrix<S> special; ///< (2, D) added to a hidden row, to the row in front
+    augur::nn::transformer_stack<S> stack;
     augur::nn::linear<S> kind, numbers; ///< (D, kinds), (D, numbers)
     augur::nn::linear<S> hidden, score; ///< (D, 256), (256, 1)
 
@@ -45,16 +44,14 @@ struct row_transformer {
         using namespace augur::nn;
         row_transformer net{linear<S>::zeros(c.inputs(), width),
                             matrix<S>::Zero(2, width),
-                            std::vector(static_cast<std::size_t>(layers), transformer_layer<S>::zeros(width, heads, 4 * width, norm_place::before)),
-                            layer_norm<S>::zeros(width),
+                            transformer_stack<S>::zeros(layers, width, heads, 4 * width),
                             linear<S>::zeros(width, c.numbers_at),
                             linear<S>::zeros(width, c.numbers),
                             linear<S>::zeros(width, 256),
                             linear<S>::zeros(256, 1)};
         init(net.input, rng);
         fill_uniform(net.special, 0.05, rng);
-        for (auto& layer : net.layers) init(layer, rng);
-        init(net.last, rng);
+        init(net.stack, rng);
         for (auto* layer : {&net.kind, &net.numbers, &net.hidden, &net.score}) init(*layer, rng);
         return net;
     }
@@ -64,9 +61,7 @@ struct row_transformer {
         using namespace augur::nn;
         linear<S>::visit(f, nets.input...);
         f("special", nets.special...);
-        const std::size_t depth[] = {nets.layers.size()...};
-        for (std::size_t i = 0; i < depth[0]; ++i) transformer_layer<S>::visit(f, nets.layers[i]...);
-        layer_norm<S>::visit(f, nets.last...);
+        transformer_stack<S>::visit(f, nets.stack...);
         linear<S>::visit(f, nets.kind...);
         linear<S>::visit(f, nets.numbers...);
         linear<S>::visit(f, nets.hidden...);
@@ -129,16 +124,11 @@ public:
 
     void forward(const model& net) {
         const index t = begin_.back(), d = net.input.W.cols();
-        states_.resize(net.layers.size() + 1);
-        kept_.resize(net.layers.size());
-        auto first = states_[0].shape(t, d);
-        net.input.forward(rows(), first);
-        for (const index at : hidden_) first.row(at) += net.special.row(0);
-        for (const index at : in_front_) first.row(at) += net.special.row(1);
-        for (std::size_t i = 0; i < net.layers.size(); ++i) net.layers[i].forward(states_[i].view(), which(), kept_[i], states_[i + 1].shape(t, d));
-        normal_.shape(t, d);
-        deviation_.shape(t, 1);
-        net.last.forward(states_.back().view(), normal_.view(), deviation_.view(), top_.shape(t, d));
+        auto x = embedded_.shape(t, d);
+        net.input.forward(rows(), x);
+        for (const index at : hidden_) x.row(at) += net.special.row(0);
+        for (const index at : in_front_) x.row(at) += net.special.row(1);
+        net.stack.forward(x, which(), kept_, top_.shape(t, d));
         d_top_.shape(t, d).setZero();
     }
 
@@ -218,17 +208,11 @@ public:
 
     /// grad += dL/d(parameters below the top); after `tell` or `rank_backward`.
     void backward(const model& net, model& grad) {
-        const index t = begin_.back(), d = net.input.W.cols();
-        auto d_above = d_top_.view();
-        net.last.backward(normal_.view(), deviation_.view(), d_above, d_above, grad.last);
-        auto d_below = d_below_.shape(t, d);
-        for (std::size_t i = net.layers.size(); i-- > 0;) {
-            net.layers[i].backward(states_[i].view(), which(), kept_[i], d_above, d_below, grad.layers[i]);
-            d_above = d_below;
-        }
-        net.input.backward(rows(), d_above, grad.input);
-        for (const index at : hidden_) grad.special.row(0) += d_above.row(at);
-        for (const index at : in_front_) grad.special.row(1) += d_above.row(at);
+        auto dx = d_top_.view();
+        net.stack.backward(embedded_.view(), which(), kept_, dx, dx, grad.stack);
+        net.input.backward(rows(), dx, grad.input);
+        for (const index at : hidden_) grad.special.row(0) += dx.row(at);
+        for (const index at : in_front_) grad.special.row(1) += dx.row(at);
     }
 
 private:
@@ -245,9 +229,8 @@ private:
     std::vector<index> begin_{0}, in_front_, hidden_;
     std::vector<S> x_;
     std::vector<target> targets_;
-    std::vector<augur::nn::buffer<S>> states_; ///< (T, D) input of each layer, and of `last`
-    std::vector<augur::nn::transformer_activation<S>> kept_;
-    augur::nn::buffer<S> normal_, deviation_, top_, d_top_, d_below_;
+    augur::nn::transformer_stack_activation<S> kept_;
+    augur::nn::buffer<S> embedded_, top_, d_top_;        ///< (T, D)
     augur::nn::buffer<S> picked_, d_picked_, a_, b_, c_; ///< of the heads
 };
 

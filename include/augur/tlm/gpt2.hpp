@@ -22,7 +22,6 @@
 #include <augur/nn/kernels/exp.hpp>
 #include <augur/nn/layers/embedding.hpp>
 #include <augur/nn/layers/init.hpp>
-#include <augur/nn/layers/layer_norm.hpp>
 #include <augur/nn/layers/transformer.hpp>
 #include <augur/nn/product.hpp>
 #include <augur/nn/sum.hpp>
@@ -60,18 +59,16 @@ struct gpt2_config {
 
 /// Parameters. A gradient is another `gpt2`. The output embedding is the input embedding (tied).
 ///
-///     x = tokens[id] + places[t];  x = layer(x) ...;  logits (T, V) = last(x) tokens^T
+///     x = tokens[id] + places[t];  logits (T, V) = stack(x) tokens^T
 template <nn::scalar S>
 struct gpt2 {
-    nn::embedding<S> tokens, places;              ///< (V, D), (P, D)
-    std::vector<nn::transformer_layer<S>> layers; ///< normalised before, GELU by tanh
-    nn::layer_norm<S> last;
+    nn::embedding<S> tokens, places; ///< (V, D), (P, D)
+    nn::transformer_stack<S> stack;  ///< GELU by tanh
 
     /// pre: c.check()
     [[nodiscard]] static gpt2 zeros(const gpt2_config& c) {
         return {nn::embedding<S>::zeros(c.words, c.width), nn::embedding<S>::zeros(c.context, c.width),
-                std::vector(static_cast<std::size_t>(c.layers), nn::transformer_layer<S>::zeros(c.width, c.heads, c.hidden, nn::norm_place::before)),
-                nn::layer_norm<S>::zeros(c.width)};
+                nn::transformer_stack<S>::zeros(c.layers, c.width, c.heads, c.hidden)};
     }
     /// GPT-2's: weights normal with deviation 0.02, those that end a residual branch with 0.02 / sqrt(2 layers), biases 0.   pre: c.check()
     [[nodiscard]] static gpt2 random_init(const gpt2_config& c, random_engine rng) {
@@ -80,7 +77,7 @@ struct gpt2 {
         nn::init(net.tokens, rng, deviation);
         nn::init(net.places, rng, deviation);
         const double branch_end = deviation / std::sqrt(2 * static_cast<double>(c.layers));
-        for (auto& l : net.layers) {
+        for (auto& l : net.stack.layers) {
             nn::fill_normal(l.attention.in_proj.W, deviation, rng);
             nn::fill_normal(l.attention.out_proj.W, branch_end, rng);
             nn::fill_normal(l.expand.W, deviation, rng);
@@ -88,16 +85,16 @@ struct gpt2 {
             nn::init(l.norm_1, rng);
             nn::init(l.norm_2, rng);
         }
-        nn::init(net.last, rng);
+        nn::init(net.stack.last, rng);
         return net;
     }
     [[nodiscard]] gpt2_config config() const {
         return {tokens.W.rows(),
                 places.W.rows(),
-                static_cast<nn::index>(layers.size()),
+                static_cast<nn::index>(stack.layers.size()),
                 tokens.W.cols(),
-                layers.front().attention.heads,
-                layers.front().expand.W.cols()};
+                stack.layers.front().attention.heads,
+                stack.layers.front().expand.W.cols()};
     }
 
     /// Calls f(name, parameters...) with the names of a Hugging Face checkpoint. Weights have its (in, out) layout (Conv1D).
@@ -105,24 +102,24 @@ struct gpt2 {
     static void visit(F&& f, N&... nets) {
         f(std::string("wte.weight"), nets.tokens.W...);
         f(std::string("wpe.weight"), nets.places.W...);
-        const std::size_t depth[] = {nets.layers.size()...};
+        const std::size_t depth[] = {nets.stack.layers.size()...};
         for (std::size_t i = 0; i < depth[0]; ++i) {
             const std::string h = "h." + std::to_string(i) + ".";
-            f(h + "ln_1.weight", nets.layers[i].norm_1.gamma...);
-            f(h + "ln_1.bias", nets.layers[i].norm_1.beta...);
-            f(h + "attn.c_attn.weight", nets.layers[i].attention.in_proj.W...);
-            f(h + "attn.c_attn.bias", nets.layers[i].attention.in_proj.b...);
-            f(h + "attn.c_proj.weight", nets.layers[i].attention.out_proj.W...);
-            f(h + "attn.c_proj.bias", nets.layers[i].attention.out_proj.b...);
-            f(h + "ln_2.weight", nets.layers[i].norm_2.gamma...);
-            f(h + "ln_2.bias", nets.layers[i].norm_2.beta...);
-            f(h + "mlp.c_fc.weight", nets.layers[i].expand.W...);
-            f(h + "mlp.c_fc.bias", nets.layers[i].expand.b...);
-            f(h + "mlp.c_proj.weight", nets.layers[i].contract.W...);
-            f(h + "mlp.c_proj.bias", nets.layers[i].contract.b...);
+            f(h + "ln_1.weight", nets.stack.layers[i].norm_1.gamma...);
+            f(h + "ln_1.bias", nets.stack.layers[i].norm_1.beta...);
+            f(h + "attn.c_attn.weight", nets.stack.layers[i].attention.in_proj.W...);
+            f(h + "attn.c_attn.bias", nets.stack.layers[i].attention.in_proj.b...);
+            f(h + "attn.c_proj.weight", nets.stack.layers[i].attention.out_proj.W...);
+            f(h + "attn.c_proj.bias", nets.stack.layers[i].attention.out_proj.b...);
+            f(h + "ln_2.weight", nets.stack.layers[i].norm_2.gamma...);
+            f(h + "ln_2.bias", nets.stack.layers[i].norm_2.beta...);
+            f(h + "mlp.c_fc.weight", nets.stack.layers[i].expand.W...);
+            f(h + "mlp.c_fc.bias", nets.stack.layers[i].expand.b...);
+            f(h + "mlp.c_proj.weight", nets.stack.layers[i].contract.W...);
+            f(h + "mlp.c_proj.bias", nets.stack.layers[i].contract.b...);
         }
-        f(std::string("ln_f.weight"), nets.last.gamma...);
-        f(std::string("ln_f.bias"), nets.last.beta...);
+        f(std::string("ln_f.weight"), nets.stack.last.gamma...);
+        f(std::string("ln_f.bias"), nets.stack.last.beta...);
     }
 };
 
@@ -170,16 +167,11 @@ public:
     /// pre: tokens below the vocabulary, sentences with their prompts within the context
     void forward(const gpt2<S>& net) {
         const index t = rows(), d = net.tokens.W.cols();
-        states_.resize(net.layers.size() + 1);
-        kept_.resize(net.layers.size());
-        auto first = states_[0].shape(t, d);
-        first.setZero();
-        net.tokens.add(ids_, first);
-        net.places.add(places_, first);
-        for (std::size_t i = 0; i < net.layers.size(); ++i) net.layers[i].forward(states_[i].view(), which(), kept_[i], states_[i + 1].shape(t, d));
-        normal_.shape(t, d);
-        deviation_.shape(t, 1);
-        net.last.forward(states_.back().view(), normal_.view(), deviation_.view(), top_.shape(t, d));
+        auto x = embedded_.shape(t, d);
+        x.setZero();
+        net.tokens.add(ids_, x);
+        net.places.add(places_, x);
+        net.stack.forward(x, which(), kept_, top_.shape(t, d));
     }
 
     /// logits (T, V) <- of the token behind each row.
@@ -206,16 +198,10 @@ public:
 
     /// grad += dL/d(parameters); after `loss`.
     void backward(const gpt2<S>& net, gpt2<S>& grad) {
-        const index t = rows(), d = net.tokens.W.cols();
-        auto d_above = d_top_.view();
-        net.last.backward(normal_.view(), deviation_.view(), d_above, d_above, grad.last);
-        auto d_below = d_below_.shape(t, d);
-        for (std::size_t i = net.layers.size(); i-- > 0;) {
-            net.layers[i].backward(states_[i].view(), which(), kept_[i], d_above, d_below, grad.layers[i]);
-            d_above = d_below;
-        }
-        nn::embedding<S>::backward(ids_, d_above, grad.tokens);
-        nn::embedding<S>::backward(places_, d_above, grad.places);
+        auto dx = d_top_.view();
+        net.stack.backward(embedded_.view(), which(), kept_, dx, dx, grad.stack);
+        nn::embedding<S>::backward(ids_, dx, grad.tokens);
+        nn::embedding<S>::backward(places_, dx, grad.places);
     }
 
 private:
@@ -227,9 +213,8 @@ private:
     std::vector<index> begin_{0}, prefix_;
     std::vector<target> targets_;
     index prompt_ = -1, prompt_row_ = -1, prompt_length_ = 0;
-    std::vector<nn::buffer<S>> states_; ///< (T, D) input of each layer, and of `last`
-    std::vector<nn::transformer_activation<S>> kept_;
-    nn::buffer<S> normal_, deviation_, top_, d_top_, d_below_;
+    nn::transformer_stack_activation<S> kept_;
+    nn::buffer<S> embedded_, top_, d_top_; ///< (T, D)
     nn::buffer<S> picked_, d_picked_, scores_;
 
     [[nodiscard]] nn::sequences which() const { return {begin_, {}, true, prefix_}; }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -172,6 +173,68 @@ TEST_CASE("transformer layer, causal: sequences that share a prefix give what ea
     }
     CHECK(vectors::distance(dx, d_apart) < 1e-12);
     nn::transformer_layer<double>::visit([](auto&&, const auto& a, const auto& b) { CHECK(vectors::distance(a, b) < 1e-12); }, grad, expected);
+}
+
+TEST_CASE("transformer stack: its definition, and central differences, causal with a shared prefix and not") {
+    auto stack = nn::transformer_stack<double>::zeros(3, 6, 2, 10);
+    augur::random_engine rng(11);
+    nn::init(stack, rng);
+    nn::transformer_stack<double>::visit(
+        [&](auto&&, auto& p) { // the last normalisation is not the identity, so that mistakes show
+            auto noise = p;
+            nn::fill_uniform(noise, 0.5, rng);
+            p += noise;
+        },
+        stack);
+    const std::array<nn::index, 5> places{0, 3, 5, 5, 9};
+    const std::array<nn::index, 4> prefix{-1, 0, 0, -1};
+    vectors::input in{vectors::random_matrix(9, 6, 1)};
+    const M c = vectors::random_matrix(9, 6, 2);
+    for (const bool causal : {true, false}) {
+        CAPTURE(causal);
+        const nn::sequences which{places, {}, causal, causal ? std::span<const nn::index>(prefix) : std::span<const nn::index>()};
+        nn::transformer_stack_activation<double> kept;
+        M y(9, 6), dx(9, 6);
+        const auto loss = [&] {
+            stack.forward(in.x, which, kept, y);
+            return (c.array() * y.array()).sum();
+        };
+        loss();
+        for (std::size_t n = 0; n < prefix.size(); ++n) {
+            const nn::index front = causal && prefix[n] == 0 ? 3 : 0, own = places[n + 1] - places[n];
+            M x(front + own, 6);
+            x << in.x.topRows(front), in.x.middleRows(places[n], own);
+            for (const auto& layer : stack.layers) x = reference(layer, x, causal);
+            CHECK(vectors::distance(y.middleRows(places[n], own), normalised(stack.last, x).bottomRows(own)) < 1e-12);
+        }
+        auto grad = nn::transformer_stack<double>::zeros(3, 6, 2, 10);
+        stack.backward(in.x, which, kept, c, dx, grad);
+        CHECK(vectors::gradient_error(stack, grad, loss) < 1e-7);
+        CHECK(vectors::gradient_error(in, vectors::input{dx}, loss) < 1e-7);
+        loss();
+        M in_place = c;
+        stack.backward(in.x, which, kept, in_place, in_place, grad);
+        CHECK(in_place == dx);
+    }
+}
+
+TEST_CASE("transformer stack: the names of PyTorch's encoder, in order; without layers it normalises") {
+    auto stack = nn::transformer_stack<double>::zeros(2, 6, 2, 10);
+    std::vector<std::string> names;
+    nn::transformer_stack<double>::visit([&](const std::string& name, const auto&) { names.push_back(name); }, stack);
+    REQUIRE(names.size() == 2 * 12 + 2);
+    CHECK(names[0] == "layers.0.self_attn.in_proj_weight");
+    CHECK(names[12] == "layers.1.self_attn.in_proj_weight");
+    CHECK(names[23] == "layers.1.norm2.bias");
+    CHECK(names[24] == "norm.weight");
+    CHECK(names[25] == "norm.bias");
+    stack.layers.clear();
+    stack.last.gamma.setOnes();
+    const M x = vectors::random_matrix(7, 6, 1);
+    nn::transformer_stack_activation<double> kept;
+    M y(7, 6);
+    stack.forward(x, {begin, {}}, kept, y);
+    CHECK(vectors::distance(y, normalised(stack.last, x)) < 1e-12);
 }
 
 TEST_CASE("transformer layer of duals: the tangent of the input is the derivative by it") {

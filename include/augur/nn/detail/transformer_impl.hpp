@@ -69,6 +69,22 @@ void transformer_layer<S, Activation>::backward(in<S> x, const sequences& layout
     dx += d_attended;
 }
 
+template <scalar S, class Activation>
+void transformer_stack<S, Activation>::forward(in<S> x, const sequences& layout, transformer_stack_activation<S>& k, out<S> y) const {
+    const index t = x.rows(), d = x.cols();
+    k.states.resize(layers.size());
+    k.layers.resize(layers.size());
+    for (std::size_t i = 0; i < layers.size(); ++i) layers[i].forward(k.input(x, i), layout, k.layers[i], k.states[i].shape(t, d));
+    last.forward(k.input(x, layers.size()), k.normal.shape(t, d), k.deviation.shape(t, 1), y);
+}
+
+template <scalar S, class Activation>
+void transformer_stack<S, Activation>::backward(in<S> x, const sequences& layout, transformer_stack_activation<S>& k, in<S> dy, out<S> dx,
+                                                transformer_stack& grad) const {
+    last.backward(k.normal.view(), k.deviation.view(), dy, dx, grad.last);
+    for (std::size_t i = layers.size(); i-- > 0;) layers[i].backward(k.input(x, i), layout, k.layers[i], dx, dx, grad.layers[i]);
+}
+
 } // namespace nn
 } // namespace augur::inline v0
 

@@ -82,6 +82,12 @@ void init(transformer_layer<S, F>& layer, random_engine& rng) {
     init(layer.norm_2, rng);
 }
 
+template <scalar S, class F>
+void init(transformer_stack<S, F>& stack, random_engine& rng) {
+    for (auto& layer : stack.layers) init(layer, rng);
+    init(stack.last, rng);
+}
+
 /// GPT-2 and BERT: normal, with a deviation of 0.02 (torch's default is 1).
 template <scalar S>
 void init(embedding<S>& layer, random_engine& rng, double deviation = 0.02) {

@@ -3,11 +3,14 @@
 #define AUGUR_NN_LAYERS_TRANSFORMER_HPP
 
 /// @file
-/// Transformer encoder layer (Vaswani et al. 2017), without dropout.
+/// Transformer encoder layer (Vaswani et al. 2017), and a stack of them, without dropout.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <augur/nn/layers/activation.hpp>
 #include <augur/nn/layers/attention.hpp>
@@ -17,6 +20,14 @@
 
 namespace augur::inline v0 {
 namespace nn {
+
+namespace detail {
+/// A visitor that calls f with `part` in front of each name.
+template <class F>
+auto under(F& f, std::string part) {
+    return [&f, part = std::move(part)](std::string_view leaf, auto&... p) { f(part + std::string(leaf), p...); };
+}
+} // namespace detail
 
 /// Position of the layer normalisation.
 enum class norm_place : std::uint8_t {
@@ -63,19 +74,60 @@ struct transformer_layer {
 
     /// y <- output of the layer for x. Stores the activations for backward in `kept`.   y is not x
     void forward(in<S> x, const sequences& layout, transformer_activation<S>& kept, out<S> y) const;
-    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x
+    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x; dx may be dy
     void backward(in<S> x, const sequences& layout, transformer_activation<S>& kept, in<S> dy, out<S> dx, transformer_layer& grad) const;
 
     template <class F, class... L>
     static void visit(F&& f, L&... layers) {
-        const auto under = [&](std::string_view part) {
-            return [&f, part](std::string_view leaf, auto&... p) { f(std::string(part) + std::string(leaf), p...); };
-        };
-        nn::attention<S>::visit(under("self_attn."), layers.attention...);
-        linear<S>::visit(under("linear1."), layers.expand...);
-        linear<S>::visit(under("linear2."), layers.contract...);
-        layer_norm<S>::visit(under("norm1."), layers.norm_1...);
-        layer_norm<S>::visit(under("norm2."), layers.norm_2...);
+        nn::attention<S>::visit(detail::under(f, "self_attn."), layers.attention...);
+        linear<S>::visit(detail::under(f, "linear1."), layers.expand...);
+        linear<S>::visit(detail::under(f, "linear2."), layers.contract...);
+        layer_norm<S>::visit(detail::under(f, "norm1."), layers.norm_1...);
+        layer_norm<S>::visit(detail::under(f, "norm2."), layers.norm_2...);
+    }
+};
+
+/// Activations that `transformer_stack::forward` stores for `backward`, and scratch memory of both.
+template <scalar S>
+struct transformer_stack_activation {
+    std::vector<buffer<S>> states;                 ///< (T, D) output of each layer
+    std::vector<transformer_activation<S>> layers; ///< of each layer
+    buffer<S> normal, deviation;                   ///< of the last normalisation: (T, D), (T, 1)
+
+    /// Input of layer i, or of the last normalisation for i = layers.size(), given the input x of the stack.
+    [[nodiscard]] Eigen::Ref<const matrix<S>> input(in<S> x, std::size_t i) const {
+        if (i == 0) return x;
+        return states[i - 1].view();
+    }
+};
+
+/// Pre-norm layers one after the other, and a last normalisation, as their residual path has none (GPT-2, Radford et al. 2019, section 2.3).
+///
+///     y = last(layer_n(... layer_1(x)))    x, y (T, D)
+///
+/// The parameters have the names of `torch.nn.TransformerEncoder`. A value, as every layer.
+template <scalar S, class Activation = gelu_tanh<S>>
+struct transformer_stack {
+    std::vector<transformer_layer<S, Activation>> layers; ///< `norm_place::before`
+    layer_norm<S> last;
+
+    /// pre: heads divides width
+    static transformer_stack zeros(index depth, index width, index heads, index hidden) {
+        return {std::vector(static_cast<std::size_t>(depth), transformer_layer<S, Activation>::zeros(width, heads, hidden, norm_place::before)),
+                layer_norm<S>::zeros(width)};
+    }
+
+    /// y <- output of the stack for x. Stores the activations for backward in `kept`.   y is not x
+    void forward(in<S> x, const sequences& layout, transformer_stack_activation<S>& kept, out<S> y) const;
+    /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x; dx may be dy
+    void backward(in<S> x, const sequences& layout, transformer_stack_activation<S>& kept, in<S> dy, out<S> dx, transformer_stack& grad) const;
+
+    template <class F, class... L>
+    static void visit(F&& f, L&... stacks) {
+        const std::size_t depth[] = {stacks.layers.size()...};
+        for (std::size_t i = 0; i < depth[0]; ++i)
+            transformer_layer<S, Activation>::visit(detail::under(f, "layers." + std::to_string(i) + "."), stacks.layers[i]...);
+        layer_norm<S>::visit(detail::under(f, "norm."), stacks.last...);
     }
 };
 

@@ -34,9 +34,9 @@ class gpt2_session;
 /// Threads  const calls are thread-safe
 class frozen_gpt2 {
 public:
-    explicit frozen_gpt2(gpt2<float> net) : net_(std::move(net)), layers_(net_.layers.size()) {
+    explicit frozen_gpt2(gpt2<float> net) : net_(std::move(net)), layers_(net_.stack.layers.size()) {
         for (std::size_t i = 0; i < layers_.size(); ++i) {
-            const auto& l = net_.layers[i];
+            const auto& l = net_.stack.layers[i];
             layers_[i].qkv.pack(l.attention.in_proj);
             layers_[i].out.pack(l.attention.out_proj);
             layers_[i].expand.pack(l.expand);
@@ -129,7 +129,7 @@ public:
         for (index i = 0; i < n; ++i) std::copy_n(held_[which[static_cast<std::size_t>(i)]].last.data(), width_, top.data() + i * width_);
         normal_.shape(n, width_);
         deviation_.shape(n, 1);
-        model_->net_.last.forward(top, normal_.view(), deviation_.view(), top);
+        model_->net_.stack.last.forward(top, normal_.view(), deviation_.view(), top);
         model_->logits_.gemm(n, {top.data(), width_, 1}, out.data(), words);
         return {};
     }
@@ -157,7 +157,7 @@ private:
     nn::buffer<float> x_, normalised_, normal_, deviation_, qkv_, context_, wide_, scores_;
 
     explicit gpt2_session(const frozen_gpt2& model)
-        : model_(&model), width_(model.net_.tokens.W.cols()), heads_(model.net_.layers.front().attention.heads) {}
+        : model_(&model), width_(model.net_.tokens.W.cols()), heads_(model.net_.stack.layers.front().attention.heads) {}
 
     void reserve(sequence& s, index length) const {
         if (length <= s.capacity) return;
@@ -181,7 +181,7 @@ private:
         normal_.shape(t, width_);
         deviation_.shape(t, 1);
         for (std::size_t l = 0; l < model_->layers_.size(); ++l) {
-            const auto& layer = model_->net_.layers[l];
+            const auto& layer = model_->net_.stack.layers[l];
             const auto& packed = model_->layers_[l];
             layer.norm_1.forward(x, normal_.view(), deviation_.view(), normalised);
             layer.attention.in_proj.forward(normalised, qkv, &packed.qkv);
