@@ -11,7 +11,9 @@
 #include <augur/tlm/generate/next_token.hpp>
 #include <augur/tlm/generate/token_walk.hpp>
 #include <augur/tlm/generate/unconstrained.hpp>
+#include <augur/tlm/generative_search.hpp>
 #include <augur/tlm/gpt2.hpp>
+#include <augur/tlm/online.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/train/trainer.hpp>
 #include <augur/tlm/vocabulary.hpp>

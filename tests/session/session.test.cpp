@@ -16,6 +16,7 @@
 
 #include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
+#include <augur/schedule/steps_json.hpp>
 #include <augur/space/describe.hpp>
 
 namespace {
@@ -658,5 +659,96 @@ TEST_CASE("session: Crop drafts, trees verify; a draft that nothing verifies is 
     CHECK(found.summary->model_errors == 0);
     o.search.draft = "tlp";
     CHECK(contains(error_of(o), "draft 'tlp': expected crop"));
+}
+#endif
+
+#ifdef AUGUR_HAS_TLM
+TEST_CASE("session: a language model writes the candidates, alone or as drafts, learns, and a stopped search goes on") {
+    const scratch folder;
+    auto known = two_kernels(); // measured kernels, whose sentences are the demonstrations
+    known.collect = true;
+    known.search.trials = 12;
+    known.log = folder / "known.jsonl";
+    {
+        auto s = augur::session::create(known);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    const std::vector<std::string> logs{known.log};
+    const auto read = augur::read_demonstrations(logs, 5);
+    REQUIRE(read);
+    CHECK(read->records == 24);
+    CHECK(read->sentences.tasks() == 2);
+    CHECK(read->sentences.size() == 10);
+    auto words = *augur::tlm::count_words(read->sentences).build();
+    const augur::tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 256, 2, 32, 2, 64};
+    fs::create_directories(folder / "model");
+    REQUIRE(augur::tlm::save({augur::tlm::gpt2<float>::random_init(config, augur::random_engine(1)), std::move(words), {}}, folder / "model"));
+
+    auto o = two_kernels();
+    o.work.kernels.clear();
+    for (const char* k : {"dense:m=16,n=32,k=32,bias", "dense:m=32,n=48,k=16"}) o.work.add(augur::kernel::parse(k));
+    o.search.language = folder / "model";
+    o.search.trials = 8;
+    o.search.round = 4;
+    o.demonstrations = logs;
+    const auto tune = [&](const std::string& log, std::size_t stop_after) {
+        o.log = folder / log;
+        o.resume = true;
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        std::size_t done = 0;
+        augur::session_hooks hooks;
+        hooks.progress = [&](const augur::session_progress& p) { done = p.searching ? p.done : done; };
+        hooks.stop = [&] { return done >= stop_after; };
+        auto found = s->search("tlm", o.search, true, hooks);
+        REQUIRE_FALSE(found.failed);
+        return found;
+    };
+    const auto whole = tune("whole.jsonl", 1000);
+    CHECK(whole.summary->trials == 16);
+    const auto noted = [&](const std::string& text) {
+        return std::any_of(whole.notes.begin(), whole.notes.end(), [&](const auto& n) { return contains(n, text); });
+    };
+    CHECK(noted("demonstrations: "));
+    CHECK(noted("fine-tuned 3 times, on 16 points")); // on the demonstrations, after 8 and after 16 points
+    std::vector<std::string> schedules;
+    for (const auto& r : records(o.log)) schedules.push_back(r.task.workload_key + to_json(r.schedule));
+    CHECK(schedules.size() == 16);
+    static_cast<void>(tune("stopped.jsonl", 5));
+    const auto begun = records(o.log).size();
+    CHECK(begun < 16);
+    const auto resumed = tune("stopped.jsonl", 1000);
+    CHECK(resumed.summary->recorded == begun);
+    const auto all = records(o.log);
+    REQUIRE(all.size() == 16);
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].task.workload_key + to_json(all[i].schedule) == schedules[i]);
+
+#ifdef AUGUR_HAS_XGBOOST
+    o.log.clear();
+    o.resume = false;
+    o.demonstrations.clear();
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    auto drafting = o.search;
+    drafting.model = "trees";
+    drafting.language_learns = false;
+    const auto drafted = s->search("tlm+trees", drafting, false);
+    REQUIRE_FALSE(drafted.failed);
+    CHECK(drafted.summary->trials == 16);
+    CHECK(drafted.summary->model_errors == 0);
+#endif
+    o = two_kernels();
+    o.demonstrations = logs;
+    CHECK(contains(error_of(o), "demonstrations are for a language model"));
+    o.search.language = folder / "no model";
+    CHECK(contains(error_of(o), "no model"));
+    o.search.language = folder / "model";
+    o.search.draft = "crop";
+    o.search.model = "trees";
+    CHECK(contains(error_of(o), "draft"));
+    o.search.draft.clear();
+    o.demonstrations = {folder / "missing.jsonl"};
+    CHECK(contains(error_of(o), "missing.jsonl"));
 }
 #endif

@@ -33,7 +33,7 @@ using augur::error;
 
 struct wishes {
     augur::session_options options; ///< what all sessions share
-    std::string folder;
+    std::string folder, language;
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
     std::size_t most = 256; ///< trials of a guide
     std::size_t share = 1;  ///< of the trials of a guide, one in so many
@@ -43,9 +43,6 @@ struct wishes {
     [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
     [[nodiscard]] std::string known() const { return folder + "/known.jsonl"; }
     [[nodiscard]] std::size_t trials(const guide& g) const { return (std::min)(most, g.trials) / share; }
-    [[nodiscard]] bool uses_known() const {
-        return std::any_of(searches.begin(), searches.end(), [](std::size_t g) { return guides[g].model == "nest"; });
-    }
 };
 
 augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
@@ -56,21 +53,23 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
-    flags.add("guides", "NAME,...", "searches to measure of each kernel: random, tlp, known, crop, crop+tlp; default random,tlp,known",
+    flags.add("guides", "NAME,...",
+              "searches to measure of each kernel: random, tlp, known, crop, crop+tlp, tlm, tlm+known; default random,tlp,known",
               [&](std::string_view text) -> augur::result<void> {
                   w.searches.clear();
                   for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
                       end = (std::min)(text.find(',', at), text.size());
                       const auto g = find_guide(text.substr(at, end - at));
                       if (g == guides.size())
-                          return error{errc::invalid_argument,
-                                       "expected random, tlp, known, crop or crop+tlp, got '" + examples::shown(text.substr(at, end - at)) + "'"};
+                          return error{errc::invalid_argument, "expected random, tlp, known, crop, crop+tlp, tlm or tlm+known, got '" +
+                                                                   examples::shown(text.substr(at, end - at)) + "'"};
                       if (std::find(w.searches.begin(), w.searches.end(), g) != w.searches.end())
                           return error{errc::invalid_argument, "'" + std::string(guides[g].name) + "' twice"};
                       w.searches.push_back(g);
                   }
                   return {};
               });
+    flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides tlm and tlm+known", w.language);
     flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 64 of the others", w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
@@ -96,6 +95,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto g : w.searches)
         if (s.machine.empty() && (guides[g].model == "crop" || guides[g].draft == "crop"))
             return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --machine"};
+    for (const auto g : w.searches)
+        if (w.language.empty() && guides[g].draft == "tlm")
+            return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --language"};
     if (w.folder.empty()) w.folder = quick ? "headroom.quick" : "headroom.work";
     s.resume = true;
     s.take_over = false; // what another machine has measured of a kernel does not go into this one's row
@@ -148,8 +150,14 @@ augur::result<std::vector<double>> measure_picks([[maybe_unused]] augur::session
     return out;
 }
 
-/// Measures one kernel; none if it was interrupted.
-augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, const std::string& network, const augur::kernel& k, std::size_t number,
+bool uses_known(std::span<const std::size_t> searches) {
+    return std::any_of(searches.begin(), searches.end(), [](std::size_t g) { return guides[g].model == "nest"; });
+}
+
+/// Measures some searches of one kernel; none if it was interrupted.
+/// @param others  the kernel's record with its other searches; null: there is none.   Errors: version_mismatch: it is of another machine
+augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std::span<const std::size_t> searches, const std::string& network,
+                                                           const augur::kernel& k, std::size_t number, const kernel_record* others,
                                                            const augur::session_hooks& hooks) {
     const auto log_of = [&](const guide& g) {
         return w.folder + "/logs/" + (number < 10 ? "0" : "") + std::to_string(number) + "_" + std::string(g.name) + ".jsonl";
@@ -157,13 +165,16 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     auto o = w.options;
     o.work.name = k.text();
     o.work.add(k);
-    if (w.uses_known()) {
+    if (uses_known(searches)) {
         o.search.model = "nest"; // what it needs is read now
         o.known = w.known();
     }
-    o.log = log_of(guides[w.searches[0]]);
+    o.log = log_of(guides[searches[0]]);
     auto s = augur::session::create(std::move(o));
     if (!s) return s.error();
+    if (others != nullptr && others->machine != s->made_with().machine)
+        return error{errc::version_mismatch, "its other searches are of another machine (" +
+                                                 augur::first_difference(s->made_with().machine, others->machine) + "); use another folder"};
     if (auto measured = s->measure_baselines(hooks); !measured) return measured.error();
 
     kernel_record r;
@@ -174,12 +185,13 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     r.limit = s->report().kernels[0].limit;
     r.bound = s->report().kernels[0].bound_name();
     std::vector<augur::search_report> found;
-    for (const auto g : w.searches) {
-        if (g != w.searches[0])
+    for (const auto g : searches) {
+        if (g != searches[0])
             if (auto opened = s->open_log(log_of(guides[g]), true); !opened) return opened.error();
         augur::session_search settings = w.options.search;
         settings.model = guides[g].model;
-        settings.draft = guides[g].draft;
+        if (guides[g].draft == "tlm") settings.language = w.language;
+        else settings.draft = guides[g].draft;
         settings.trials = w.trials(guides[g]);
         settings.round = (std::min)(settings.trials, std::size_t{16});
         auto searched = s->search(std::string(guides[g].name), settings, true, hooks);
@@ -194,7 +206,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     r.picks = *std::move(picks);
     s->measure_best(found, hooks);
     if (examples::stop_requested().load()) return std::optional<kernel_record>();
-    for (std::size_t i = 0; i < found.size(); ++i) r.searches[w.searches[i]].winner = found[i].checked_latency[0];
+    for (std::size_t i = 0; i < found.size(); ++i) r.searches[searches[i]].winner = found[i].checked_latency[0];
     r.untuned = s->report().kernels[0].untuned;
     return std::optional(std::move(r));
 }
@@ -225,21 +237,27 @@ int run(const wishes& w) {
     examples::progress_line progress;
     const auto hooks = examples::hooks_on(progress);
     const auto kernels = test_kernels(w.of_each, w.options.search.seed);
-    const auto is_measured = [&](const augur::kernel& k) {
-        return std::any_of(records.begin(), records.end(), [&](const kernel_record& r) { return r.kernel == k.text(); });
-    };
     bool known = false;
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
         const auto& [network, k] = kernels[i];
-        if (is_measured(k)) continue;
-        if (w.uses_known() && !std::exchange(known, true))
+        const auto old = std::find_if(records.begin(), records.end(), [text = k.text()](const auto& r) { return r.kernel == text; });
+        std::vector<std::size_t> missing;
+        for (const auto g : w.searches)
+            if (old == records.end() || old->searches[g].latencies.empty()) missing.push_back(g);
+        if (missing.empty()) continue;
+        if (uses_known(missing) && !std::exchange(known, true))
             if (auto collected = collect_known(w, hooks); !collected) return failed(collected.error());
         if (examples::stop_requested().load()) break;
-        auto measured = measure_kernel(w, network, k, i + 1, hooks);
+        auto measured = measure_kernel(w, missing, network, k, i + 1, old == records.end() ? nullptr : &*old, hooks);
         progress.clear();
         if (!measured) return failed({measured.error().code, k.text() + ": " + measured.error().detail});
         if (!*measured) break;
-        records.push_back(*std::move(*measured));
+        if (old == records.end()) {
+            records.push_back(*std::move(*measured));
+        } else {
+            for (const auto g : missing) old->searches[g] = std::move((*measured)->searches[g]);
+            old->untuned = (*measured)->untuned; // timed next to the new winners
+        }
         std::string text;
         for (const auto& r : records) text += to_line(r);
         if (auto written = augur::replace_file(w.records(), text); !written) return failed(written.error());

@@ -19,15 +19,17 @@
 #include <augur/workload/kernel.hpp>
 #include <augur/workload/networks.hpp>
 
-/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model, its trials, and its curve.
+/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model (Crop or a language model),
+/// its trials, and its curve.
 struct guide {
     std::string_view name, model, draft;
     std::size_t trials;
     const char* colour;
 };
-inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"}, guide{"tlp", "tlp", "", 256, "#0b62a4"},
-                                   guide{"known", "nest", "", 64, "#d9822b"}, guide{"crop", "crop", "", 64, "#2b8a3e"},
-                                   guide{"crop+tlp", "tlp", "crop", 64, "#a43b8f"}};
+inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"},     guide{"tlp", "tlp", "", 256, "#0b62a4"},
+                                   guide{"known", "nest", "", 64, "#d9822b"},       guide{"crop", "crop", "", 64, "#2b8a3e"},
+                                   guide{"crop+tlp", "tlp", "crop", 64, "#a43b8f"}, guide{"tlm", "none", "tlm", 64, "#c92a2a"},
+                                   guide{"tlm+known", "nest", "tlm", 64, "#5f3dc4"}};
 /// The index of a guide; `guides.size()`: there is none of that name.
 [[nodiscard]] std::size_t find_guide(std::string_view name);
 

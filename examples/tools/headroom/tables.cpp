@@ -12,6 +12,7 @@
 namespace {
 
 constexpr std::array<std::size_t, 8> milestones{1, 4, 8, 16, 32, 64, 128, 256};
+constexpr std::array<std::size_t, 6> mean_milestones{1, 4, 10, 16, 32, 64};
 constexpr std::size_t hardness_trials = 16; ///< the kernels with the least share for random after so many are the hard ones
 
 std::string percent(double share) { return examples::text_of("%.1f %%", 100 * share); }
@@ -24,7 +25,7 @@ double median(std::vector<double> values) {
 
 double share_of(const kernel_record& r, std::size_t g, std::size_t trials) {
     const auto& latencies = r.searches[g].latencies;
-    return guides[g].model == "none" ? expected_share_after(latencies, r.best(), trials) : share_after(latencies, r.best(), trials);
+    return g == 0 ? expected_share_after(latencies, r.best(), trials) : share_after(latencies, r.best(), trials); // random is that of any order
 }
 
 /// The guides that all records have.
@@ -52,6 +53,16 @@ std::vector<bool> hard_ones(std::span<const kernel_record> records) {
     std::vector<bool> out(records.size(), false);
     for (std::size_t i = 0; i < records.size() / 2; ++i) out[order[i].second] = true;
     return out;
+}
+
+/// The geometric mean of shares from their logarithms, and its interval: two standard errors of the mean logarithm.
+std::string mean_text(std::span<const double> logarithms) {
+    const auto n = static_cast<double>(logarithms.size());
+    double mean = 0, square = 0;
+    for (const double l : logarithms) mean += l / n;
+    for (const double l : logarithms) square += (l - mean) * (l - mean);
+    const double half = n > 1 ? 2 * std::sqrt(square / (n - 1) / n) : 0;
+    return examples::text_of("%.3f (%.3f to %.3f)", std::exp(mean), std::exp(mean - half), std::exp(mean + half));
 }
 
 /// The share of the best latency that a latency is; 0 where there is none.
@@ -100,6 +111,24 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
                 const bool none = n > trials_of(records, g) || shares.empty();
                 row.push_back(none ? "-" : percent(median(shares)));
                 row.push_back(none ? "-" : percent(*std::min_element(shares.begin(), shares.end())));
+            }
+            t.rows.push_back(std::move(row));
+        }
+        out.push_back(std::move(t));
+    }
+    for (const bool only_hard : {true, false}) {
+        if (!has_random(measured)) break;
+        titled_table t{std::string("Share of the best known latency, geometric mean and 95 % interval over the ") + (only_hard ? "hard" : "easy") +
+                           " kernels",
+                       {{"search"}}};
+        for (const std::size_t n : mean_milestones) t.rows[0].push_back(std::to_string(n));
+        for (const auto g : measured) {
+            std::vector<std::string> row{std::string(guides[g].name)};
+            for (const std::size_t n : mean_milestones) {
+                std::vector<double> logarithms;
+                for (std::size_t i = 0; i < records.size(); ++i)
+                    if (hard[i] == only_hard) logarithms.push_back(std::log(share_of(records[i], g, n)));
+                row.push_back(n > trials_of(records, g) ? "-" : mean_text(logarithms));
             }
             t.rows.push_back(std::move(row));
         }

@@ -23,6 +23,7 @@
 #include <augur/tlm.hpp>
 
 #include "flags.hpp"
+#include "iterate.hpp"
 #include "kernels.hpp"
 #include "program.hpp"
 #include "session.hpp"
@@ -44,6 +45,7 @@ struct wishes {
     tlm::training_options training;
     tlm::generation_options generation;
     augur::network work;
+    iteration batches;
     std::uint64_t seed = 1;
     std::size_t threads = 0;
     bool show = false, unconstrained = false, likely = false;
@@ -159,6 +161,21 @@ augur::result<int> train(wishes w) {
     std::printf("loss        %.4f nats a token, mean of the last steps\nseconds     %.0f, %.0f tokens a second\nmodel       %s\n", last_loss,
                 augur::steady_seconds() - start, rate, w.model.c_str());
     return examples::done;
+}
+
+/// Measures kernels batch by batch, and fine-tunes the model on all of them.
+augur::result<int> iterate(wishes w) {
+    w.batches.options.search.language = w.base;
+    w.batches.options.search.seed = w.seed;
+    w.batches.options.threads = static_cast<int>(w.threads);
+    w.batches.options.demonstrations_best = w.best;
+    const auto logs = measure_batches(w.batches);
+    if (!logs) return logs.error();
+    w.logs = *logs;
+    w.corpus = w.batches.folder + "/sentences.bin";
+    if (const auto written = sentences_of_logs(w); !written) return written;
+    w.training = tlm::fine_tuning();
+    return train(std::move(w));
 }
 
 /// How often the model writes something legal by itself.
@@ -296,7 +313,11 @@ void add_real(examples::flag_set& flags, const char* name, const char* help, dou
 
 constexpr const char* usage = "usage: tlm corpus --out FILE [flags]       samples sentences of kernels and their variants\n"
                               "       tlm train --corpus FILE --model FOLDER [flags]\n"
-                              "       tlm generate --model FOLDER --network NETWORK [flags]\n\ntlm COMMAND --help prints the flags.\n";
+                              "       tlm generate --model FOLDER --network NETWORK [flags]\n"
+                              "       tlm sentences --out FILE --log LOG [flags]       those of the fastest schedules of tuning logs\n"
+                              "       tlm iterate --base FOLDER --work FOLDER --model FOLDER --network NETWORK [flags]\n"
+                              "                                             measures kernels in batches, learns from each, writes the model\n\n"
+                              "tlm COMMAND --help prints the flags.\n";
 
 int run(std::string_view command, std::span<char* const> arguments) {
     wishes w;
@@ -339,6 +360,17 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("prompts", "N", "groups of a batch; default 4", w.training.prompts, 1, 1024);
         flags.add_number("group", "N", "sentences of a group; default 8", w.training.sentences, 1, 1024);
         add_real(flags, "rate", "learning rate; default 0.001", w.training.learning_rate);
+    } else if (command == "iterate") {
+        flags.add_text("base", "FOLDER", "the model of the beginning; each fine-tuning starts from it", w.base);
+        flags.add_text("model", "FOLDER", "where the model that knows all batches is written", w.model);
+        flags.add_text("work", "FOLDER", "a log a batch; the same command goes on with them", w.batches.folder);
+        examples::add_work_flags(flags, "network", w.batches.options.work);
+        flags.add_number("batches", "N", "default 4", w.batches.batches, 1, 10000);
+        flags.add_number("programs", "N", "of a kernel; default 16", w.batches.programs, 1, 100000);
+        flags.add_number("lag", "N", "the latest batches that a model does not know yet; default 0", w.batches.lag, 0, 10000);
+        flags.add_number("best", "N", "schedules of a kernel that are learned, the fastest ones; default 10", w.best, 1, 1000000);
+        flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc",
+                       w.batches.options.compiler.command);
     } else if (command == "generate") {
         flags.add_text("model", "FOLDER", "a trained model", w.model);
         examples::add_work_flags(flags, "network", w.work);
@@ -360,6 +392,11 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (read && !help) {
         if (command == "corpus") read = needs(w.corpus, "--out FILE");
         else if (command == "sentences") read = w.logs.empty() ? needs("", "--log LOG") : needs(w.corpus, "--out FILE");
+        else if (command == "iterate")
+            read = w.batches.options.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL")
+                   : w.base.empty()                       ? needs("", "--base FOLDER")
+                   : w.batches.folder.empty()             ? needs("", "--work FOLDER")
+                                                          : needs(w.model, "--model FOLDER");
         else if (command == "train") read = w.corpus.empty() ? needs("", "--corpus FILE") : needs(w.model, "--model FOLDER");
         else read = w.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL") : needs(w.model, "--model FOLDER");
     }
@@ -375,12 +412,13 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;
     w.generation.sample = !w.likely;
-    w.training.decays = !constant;
+    w.training.decays = !constant; // of `train`
     examples::catch_signals();
     const auto done = command == "corpus"      ? make_corpus(w)
                       : command == "sentences" ? sentences_of_logs(w)
                       : command == "train"     ? train(std::move(w))
                       : w.unconstrained        ? generate_unconstrained(w)
+                      : command == "iterate"   ? iterate(w)
                                                : generate(w);
     if (!done) return examples::complain("tlm", done.error(), done.error().code == errc::interrupted ? examples::interrupted : examples::failed);
     return examples::stop_requested() ? examples::interrupted : *done;

@@ -252,7 +252,7 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
         tlm::online_options learning;
         learning.fit.seed = settings.seed;
         learning.best = report_.options.demonstrations_best;
-        if (!settings.language_learns) learning.first_update = 0;
+        learning.first_update = settings.language_learns ? std::clamp(options.round * here.tasks.size(), std::size_t{8}, std::size_t{64}) : 0;
         learning.progress = [&hooks](const tlm::training_progress& p) {
             detail::tell(hooks, "fine-tuning", "the language model", p.step - 1, p.steps);
             return !detail::stops(hooks);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "iterate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include <augur/workload/kernel_kind.hpp>
+
+#include "console.hpp"
+#include "program.hpp"
+#include "session.hpp"
+
+namespace {
+
+/// What the kernels of a batch have in common with others: everything but their sizes.
+std::string class_text(const augur::kernel& k) {
+    std::string out(to_string(k.kind()));
+    for (const auto op : k.fused()) out.append(" ").append(to_string(op));
+    return out;
+}
+
+/// Geometric mean over the kernels of the latency of the untuned schedule over the best of the first `n` trials.
+double speed_up(const augur::session_report& r, const augur::search_report& s, std::size_t n) {
+    double sum = 0;
+    for (std::size_t k = 0; k < r.kernels.size(); ++k) {
+        double best = r.kernels[k].untuned;
+        for (std::size_t i = 0; i < (std::min)(n, s.latencies[k].size()); ++i) best = (std::min)(best, s.latencies[k][i]);
+        sum += std::log(r.kernels[k].untuned / best);
+    }
+    return std::exp(sum / static_cast<double>(r.kernels.size()));
+}
+
+} // namespace
+
+augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
+    std::error_code failed;
+    std::filesystem::create_directories(it.folder, failed);
+    if (failed) return augur::error{augur::errc::io, it.folder + ": " + failed.message()};
+    const auto& kernels = it.options.work.kernels;
+    std::vector<std::pair<std::string, std::size_t>> by_class;
+    for (std::size_t k = 0; k < kernels.size(); ++k) by_class.emplace_back(class_text(kernels[k].workload), k);
+    std::sort(by_class.begin(), by_class.end());
+    const std::size_t batches = (std::min)(it.batches, kernels.size());
+    std::vector<std::string> logs;
+    std::vector<std::vector<std::string>> rows{{"batch", "kernels", "demonstrations", "untuned / best of 1", "of 4", "of all", "failed", "seconds"}};
+    examples::progress_line line;
+    const auto hooks = examples::hooks_on(line);
+    for (std::size_t b = 0; b < batches; ++b) {
+        auto o = it.options;
+        o.work = {"batch " + std::to_string(b + 1), {}};
+        for (std::size_t k = b; k < kernels.size(); k += batches) o.work.kernels.push_back(kernels[by_class[k].second]);
+        o.demonstrations.assign(logs.begin(), logs.end() - static_cast<std::ptrdiff_t>((std::min)(it.lag, logs.size())));
+        o.log = it.folder + "/batch" + std::to_string(b + 1) + ".jsonl";
+        o.resume = true;
+        o.search.model = "none";
+        o.search.trials = o.search.round = it.programs;
+        o.search.even = true;
+        o.search.language_learns = false; // within a batch it is one model
+        logs.push_back(o.log);
+        auto s = augur::session::create(std::move(o));
+        if (!s) return s.error();
+        const auto report = s->tune(hooks);
+        line.clear();
+        if (!report) return report.error();
+        const auto& found = report->searches.back();
+        if (found.failed) return *found.failed;
+        if (examples::stop_requested())
+            return augur::error{augur::errc::interrupted, "stopped in batch " + std::to_string(b + 1) + "; the same command goes on"};
+        std::size_t trials = 0, ok = found.counts[static_cast<std::size_t>(augur::outcome::ok)];
+        for (const auto& l : found.latencies) trials += l.size();
+        rows.push_back({std::to_string(b + 1), std::to_string(report->kernels.size()), std::to_string(s->options().demonstrations.size()) + " logs",
+                        examples::text_of("%.3f", speed_up(*report, found, 1)), examples::text_of("%.3f", speed_up(*report, found, 4)),
+                        examples::text_of("%.3f", speed_up(*report, found, trials)), std::to_string(trials - ok),
+                        examples::text_of("%.0f", found.summary ? found.summary->seconds : 0)});
+    }
+    std::printf("%s", examples::table_text(rows).c_str());
+    return logs;
+}
