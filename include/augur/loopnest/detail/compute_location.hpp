@@ -15,10 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include <augur/loopnest/lower/bounds.hpp>
 #include <augur/loopnest/schedule/access_analysis.hpp>
 #include <augur/loopnest/schedule/sketch.hpp>
 #include <augur/loopnest/schedule/state.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/steps.hpp>
 
 namespace augur::inline v0::loopnest::detail {
 
@@ -119,6 +121,24 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
         out.push_back({compute_location::kind::inlined, 0, 0});
     add_loops(state, accesses, s, faithful, out);
     return out;
+}
+
+/// Adds the loops inside which `s` may be computed that are not in `out`, of its reader and of the stages around the reader: Ansor leaves a stage where
+/// it is when it changes tile sizes, fusions or the location of the reader.   pre: bound inference accepts `state`
+inline void add_evolved_loops(loop_state state, const access_analysis& accesses, std::size_t s, std::vector<compute_location>& out) {
+    const auto reader = single_consumer(state, accesses, s);
+    const std::size_t usual = out.size();
+    for (auto target = reader; target != loop_state::npos;) {
+        for (std::size_t i = 0; i < state.stages()[target].iters.size(); ++i) {
+            if (std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(usual),
+                            [&](const compute_location& l) { return l.type == compute_location::kind::at && l.stage == target && l.iter == i; }))
+                continue;
+            const compute_at_step step{static_cast<std::int64_t>(s), static_cast<std::int64_t>(target), static_cast<std::int64_t>(i)};
+            if (state.apply(step) && bound(state)) out.push_back({compute_location::kind::at, target, i, false});
+        }
+        const auto& around = state.stages()[target];
+        target = around.placement == stage::place::at ? around.at_stage : loop_state::npos;
+    }
 }
 
 inline constexpr std::array<std::string_view, 4> location_kinds{"stay", "inline", "root", "at"}; ///< in the order of `compute_location::kind`
