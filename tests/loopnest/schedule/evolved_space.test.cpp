@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +15,10 @@
 
 #include <augur/loopnest/lower/interpret.hpp>
 #include <augur/loopnest/lower/lower.hpp>
+#include <augur/core/hash.hpp>
+#include <augur/core/random_engine.hpp>
 #include <augur/schedule/steps_json.hpp>
+#include <augur/space/describe.hpp>
 #include <augur/space/mutate.hpp>
 #include <augur/space/walk.hpp>
 
@@ -30,7 +32,11 @@ using namespace augur::loopnest::testing_dags;
 
 namespace {
 
-ansor_space space_with(const dag_ptr& dag, const ansor_options& options) {
+/// TVM's space or the default one, for two cores.
+ansor_space space_of_two(const dag_ptr& dag, bool faithful, bool evolved) {
+    auto options = ansor_options::as_tvm(2);
+    if (!faithful) options = {.num_cores = 2};
+    options.evolved = evolved;
     auto out = ansor_space::create(dag, options);
     REQUIRE_MESSAGE(static_cast<bool>(out), out.error().detail);
     return *std::move(out);
@@ -143,10 +149,13 @@ std::vector<std::pair<std::string, dag_ptr>> evolved_kernels() {
 } // namespace
 
 TEST_CASE("evolved space: whatever TVM's mutations make of a sampled program is a point, and computes the right result") {
-    std::size_t programs = 0, found = 0, by_tvm = 0, computed = 0;
-    for (const auto& [name, dag] : evolved_kernels()) {
+    std::size_t programs = 0, by_tvm = 0, computed = 0;
+    for (const auto& kernel : evolved_kernels()) {
+        const auto& name = kernel.first;
+        const auto& dag = kernel.second;
         CAPTURE(name);
-        const auto tvm = space_with(dag, ansor_options::as_tvm(2)), evolved = space_with(dag, ansor_options::as_tvm_evolved(2));
+        const auto tvm = space_of_two(dag, true, false);
+        const std::vector<ansor_space> spaces{space_of_two(dag, true, true), space_of_two(dag, false, true)};
         random_engine rng(fnv1a64(name));
         for (int parent = 0; parent < 60; ++parent) {
             const auto path = sample_path(tvm, rng);
@@ -165,21 +174,23 @@ TEST_CASE("evolved space: whatever TVM's mutations make of a sampled program is 
                 CAPTURE(json);
                 ++programs;
                 by_tvm += tvm.decide(list) ? 1 : 0;
-                const auto point = evolved.decide(list);
-                CHECK(point);
-                if (!point) continue;
-                ++found;
-                const auto back = evolved.realise(*point);
-                REQUIRE(back);
-                CHECK(to_json(*back) == json);
+                for (const auto& evolved : spaces) {
+                    const auto point = evolved.decide(list);
+                    REQUIRE(point);
+                    const auto back = evolved.realise(*point);
+                    REQUIRE(back);
+                    CHECK(to_json(*back) == json);
+                }
                 if (programs % 16 != 0) continue;
                 check_result(dag, list);
                 ++computed;
             }
         }
     }
-    MESSAGE(programs << " programs, " << found << " found, " << by_tvm << " points of TVM's sampling, " << computed << " computed");
+    MESSAGE(programs << " programs, " << by_tvm << " points of TVM's sampling, " << computed << " computed");
+    CHECK(programs > 1500);
     CHECK(by_tvm < programs * 3 / 4);
+    CHECK(computed > 90);
 }
 
 TEST_CASE("evolved space: one program of each kind that sampling does not make") {
@@ -187,13 +198,15 @@ TEST_CASE("evolved space: one program of each kind that sampling does not make")
         CAPTURE(json);
         const auto list = parse_steps(json);
         REQUIRE(list);
-        CHECK(space_with(dag, ansor_options::as_tvm(1)).decide(*list).error().code == errc::not_found);
-        const auto evolved = space_with(dag, ansor_options::as_tvm_evolved(1));
-        const auto point = evolved.decide(*list);
-        REQUIRE(point);
-        const auto back = evolved.realise(*point);
-        REQUIRE(back);
-        CHECK(to_json(*back) == json);
+        for (const bool faithful : {false, true}) {
+            if (faithful) CHECK(space_of_two(dag, faithful, false).decide(*list).error().code == errc::not_found);
+            const auto evolved = space_of_two(dag, faithful, true);
+            const auto point = evolved.decide(*list);
+            REQUIRE(point);
+            const auto back = evolved.realise(*point);
+            REQUIRE(back);
+            CHECK(to_json(*back) == json);
+        }
         check_result(dag, *list);
     };
     const std::string tiled = R"([["SP", 2, 0, 4, [1, 2, 1], 1], ["SP", 2, 4, 48, [1, 1, 24], 1], ["SP", 2, 8, 8, [2], 1], )"
@@ -211,18 +224,18 @@ TEST_CASE("evolved space: one program of each kind that sampling does not make")
 }
 
 TEST_CASE("evolved space: it has the options of the other space first, and its samples") {
-    for (const auto& [name, dag] : evolved_kernels()) {
+    for (const auto& kernel : evolved_kernels()) {
+        const auto& name = kernel.first;
+        const auto& dag = kernel.second;
         CAPTURE(name);
         for (const bool faithful : {false, true}) {
-            auto options = faithful ? ansor_options::as_tvm(2) : ansor_options{};
-            const auto usual = space_with(dag, options);
-            options.evolved = true;
-            const auto evolved = space_with(dag, options);
+            const auto usual = space_of_two(dag, faithful, false), evolved = space_of_two(dag, faithful, true);
             random_engine one(3), two(3);
             for (int i = 0; i < 50; ++i) {
                 const auto path = sample_path(usual, one), same = sample_path(evolved, two);
                 CHECK(path.values == same.values);
                 CHECK(*usual.realise(path.values) == *evolved.realise(path.values));
+                CHECK(describe_point(usual, path.values)->items == describe_point(evolved, path.values)->items);
                 auto a = usual.cursor(), b = evolved.cursor();
                 for (const auto v : path.values) {
                     const auto d = *a.next(), e = *b.next();
@@ -247,9 +260,7 @@ TEST_CASE("evolved space: any choice of its options is a legal program, which gi
         CAPTURE(text);
         const auto dag = dag_of(text);
         for (const bool faithful : {false, true}) {
-            auto options = faithful ? ansor_options::as_tvm(2) : ansor_options{};
-            options.evolved = true;
-            const auto space = space_with(dag, options);
+            const auto space = space_of_two(dag, faithful, true);
             random_engine rng(fnv1a64(text));
             for (int i = 0; i < 24; ++i) {
                 decision_path path;

@@ -123,18 +123,22 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
     return out;
 }
 
-/// Adds the loops inside which `s` may be computed that are not in `out`, of its reader and of the stages around the reader: Ansor leaves a stage where
-/// it is when it changes tile sizes, fusions or the location of the reader.   pre: bound inference accepts `state`
-inline void add_evolved_loops(loop_state state, const access_analysis& accesses, std::size_t s, std::vector<compute_location>& out) {
+/// Adds to the options of a stage those that Ansor's programs have as well: an explicit root, and every legal loop of its reader and of the stages around
+/// the reader. Ansor leaves a stage where it is when it changes tile sizes, fusions or the location of the reader.
+/// pre: `out` is of `compute_locations`, bound inference accepts `state`
+inline void add_evolved_locations(loop_state state, const access_analysis& accesses, std::size_t s, std::vector<compute_location>& out) {
+    using kind = compute_location::kind;
     const auto reader = single_consumer(state, accesses, s);
+    if (std::none_of(out.begin(), out.end(), [](const compute_location& l) { return l.type == kind::root; }))
+        out.push_back({kind::root, 0, 0, false});
     const std::size_t usual = out.size();
     for (auto target = reader; target != loop_state::npos;) {
         for (std::size_t i = 0; i < state.stages()[target].iters.size(); ++i) {
             if (std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(usual),
-                            [&](const compute_location& l) { return l.type == compute_location::kind::at && l.stage == target && l.iter == i; }))
+                            [&](const compute_location& l) { return l.type == kind::at && l.stage == target && l.iter == i; }))
                 continue;
             const compute_at_step step{static_cast<std::int64_t>(s), static_cast<std::int64_t>(target), static_cast<std::int64_t>(i)};
-            if (state.apply(step) && bound(state)) out.push_back({compute_location::kind::at, target, i, false});
+            if (state.apply(step) && bound(state)) out.push_back({kind::at, target, i, false});
         }
         const auto& around = state.stages()[target];
         target = around.placement == stage::place::at ? around.at_stage : loop_state::npos;

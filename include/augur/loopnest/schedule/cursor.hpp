@@ -47,8 +47,9 @@ struct ansor_options {
     /// operands that are read along the reduction may be copied.
     bool faithful = false;
     /// Offer more options, behind the others, where sampling does not reach: what becomes of a sampled program when Ansor's evolution changes one step
-    /// and keeps the others. A stage is computed in any legal loop around its reader, a vector has any length or is missing although it would be short,
-    /// and a fusion of one loop is parallel. A location is checked by bound inference, so a walk is a few times slower.
+    /// and keeps the others. A stage is computed at an explicit root or in any legal loop around its reader, a vector has any length or is missing
+    /// although it would be short, and a fusion of one loop is parallel. So programs in TVM logs lie in the space, also if it is not `faithful`.
+    /// Each location is checked by bound inference, so a walk takes several times as long.
     bool evolved = false;
 
     /// TVM's values, so that the random programs in TVM logs lie in the space.
@@ -57,12 +58,6 @@ struct ansor_options {
         o.num_cores = cores;
         o.max_vectorize = 16;
         o.faithful = true;
-        return o;
-    }
-    /// As `as_tvm`, so that the programs that TVM's evolution makes lie in the space, too. Samples are those of `as_tvm`.
-    [[nodiscard]] static ansor_options as_tvm_evolved(std::int64_t cores) noexcept {
-        auto o = as_tvm(cores);
-        o.evolved = true;
         return o;
     }
 };
@@ -355,7 +350,7 @@ private:
     void ask_location(std::size_t s) {
         locations_ = detail::compute_locations(seen_state(), *plan_->accesses, s, tree_->options.faithful);
         const auto likely = std::count_if(locations_.begin(), locations_.end(), [](const auto& l) { return l.likely; });
-        if (tree_->options.evolved) detail::add_evolved_loops(state_, *plan_->accesses, s, locations_);
+        if (tree_->options.evolved) detail::add_evolved_locations(state_, *plan_->accesses, s, locations_);
         ask({decision_kind::compute_location, locations_.size(), 0, true, static_cast<std::uint64_t>(likely)});
     }
 
