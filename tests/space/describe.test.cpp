@@ -81,12 +81,11 @@ struct lying_space {
     [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> prefix) const { return archetype().next(prefix); }
 };
 
-augur::loopnest::ansor_space space_of(std::string_view text, bool faithful = false) {
+augur::loopnest::ansor_space space_of(std::string_view text, augur::loopnest::ansor_options options = {}) {
     const auto k = augur::kernel::parse(text);
     REQUIRE_MESSAGE(static_cast<bool>(k), k.error().detail);
     auto dag = augur::loopnest::build_dag(*k);
     REQUIRE_MESSAGE(static_cast<bool>(dag), dag.error().detail);
-    auto options = faithful ? augur::loopnest::ansor_options::as_tvm(2) : augur::loopnest::ansor_options{};
     options.num_cores = 2;
     auto space = augur::loopnest::ansor_space::create(std::make_shared<const augur::loopnest::compute_dag>(*std::move(dag)), options);
     REQUIRE_MESSAGE(static_cast<bool>(space), space.error().detail);
@@ -153,10 +152,13 @@ TEST_CASE("factorisation::nearest: as a search through all factorisations") {
 TEST_CASE("described_space: all operators of the embedded compiler") {
     augur::random_engine rng(3);
     for (const auto text : small_kernels) {
-        for (const bool faithful : {false, true}) {
+        for (const int which : {0, 1, 2, 3}) {
+            auto options = which % 2 == 0 ? augur::loopnest::ansor_options{} : augur::loopnest::ansor_options::as_tvm(2);
+            options.evolved = which > 1;
             CAPTURE(text);
-            CAPTURE(faithful);
-            const auto space = space_of(text, faithful);
+            CAPTURE(options.faithful);
+            CAPTURE(options.evolved);
+            const auto space = space_of(text, options);
             const auto ok = augur::testing::check_described_space(space, rng, 6);
             CHECK_MESSAGE(static_cast<bool>(ok), (ok ? std::string() : ok.error().detail));
         }

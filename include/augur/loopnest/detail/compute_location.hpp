@@ -15,10 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include <augur/loopnest/lower/bounds.hpp>
 #include <augur/loopnest/schedule/access_analysis.hpp>
 #include <augur/loopnest/schedule/sketch.hpp>
 #include <augur/loopnest/schedule/state.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/steps.hpp>
 
 namespace augur::inline v0::loopnest::detail {
 
@@ -119,6 +121,28 @@ inline void add_loops(const loop_state& state, const access_analysis& accesses, 
         out.push_back({compute_location::kind::inlined, 0, 0});
     add_loops(state, accesses, s, faithful, out);
     return out;
+}
+
+/// Adds to the options of a stage those that Ansor's programs have as well: an explicit root, and every legal loop of its reader and of the stages around
+/// the reader. Ansor leaves a stage where it is when it changes tile sizes, fusions or the location of the reader.
+/// pre: `out` is of `compute_locations`, bound inference accepts `state`
+inline void add_evolved_locations(loop_state state, const access_analysis& accesses, std::size_t s, std::vector<compute_location>& out) {
+    using kind = compute_location::kind;
+    const auto reader = single_consumer(state, accesses, s);
+    if (std::none_of(out.begin(), out.end(), [](const compute_location& l) { return l.type == kind::root; }))
+        out.push_back({kind::root, 0, 0, false});
+    const std::size_t usual = out.size();
+    for (auto target = reader; target != loop_state::npos;) {
+        for (std::size_t i = 0; i < state.stages()[target].iters.size(); ++i) {
+            if (std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(usual),
+                            [&](const compute_location& l) { return l.type == kind::at && l.stage == target && l.iter == i; }))
+                continue;
+            const compute_at_step step{static_cast<std::int64_t>(s), static_cast<std::int64_t>(target), static_cast<std::int64_t>(i)};
+            if (state.apply(step) && bound(state)) out.push_back({kind::at, target, i, false});
+        }
+        const auto& around = state.stages()[target];
+        target = around.placement == stage::place::at ? around.at_stage : loop_state::npos;
+    }
 }
 
 inline constexpr std::array<std::string_view, 4> location_kinds{"stay", "inline", "root", "at"}; ///< in the order of `compute_location::kind`

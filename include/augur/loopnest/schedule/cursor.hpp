@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -45,6 +46,11 @@ struct ansor_options {
     /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, plain reductions are tiled, and
     /// operands that are read along the reduction may be copied.
     bool faithful = false;
+    /// Offer more options, behind the others, where sampling does not reach: what becomes of a sampled program when Ansor's evolution changes one step
+    /// and keeps the others. A stage is computed at an explicit root or in any legal loop around its reader, a vector has any length or is missing
+    /// although it would be short, and a fusion of one loop is parallel. So programs in TVM logs lie in the space, also if it is not `faithful`.
+    /// Each location is checked by bound inference, so a walk takes several times as long.
+    bool evolved = false;
 
     /// TVM's values, so that the random programs in TVM logs lie in the space.
     [[nodiscard]] static ansor_options as_tvm(std::int64_t cores) noexcept {
@@ -114,11 +120,16 @@ public:
             }
             return {compute_at_step{s, static_cast<std::int64_t>(location.stage), static_cast<std::int64_t>(location.iter)}};
         }
-        case phase::parallel: return fused(0, v + 1, loop_annotation::parallel);
+        case phase::parallel: {
+            const auto n = loops_of(v);
+            return fused(0, (std::max)(n, std::size_t{1}), n != 1, loop_annotation::parallel);
+        }
         case phase::unroll: return {pragma_step{static_cast<std::int64_t>(at_), 0, "auto_unroll_max_step$" + std::to_string(unroll_steps[v])}};
-        case phase::vectorize:
-            if (short_loops_ == 0) return {};
-            return fused(state_.stages()[at_].iters.size() - v - 1, v + 1, loop_annotation::vectorize);
+        case phase::vectorize: {
+            const auto n = loops_of(v);
+            if (n == 0) return {};
+            return fused(state_.stages()[at_].iters.size() - n, n, n > 1, loop_annotation::vectorize);
+        }
         default: return {};
         }
     }
@@ -142,7 +153,8 @@ public:
             const auto& tiles = *plan_->splits[at_].tiles;
             return {kind::factorisation, tiles.extent(), tiles.lengths(), tiles.max_innermost()};
         }
-        return {phase_ == phase::sketch || phase_ == phase::locations ? kind::categorical : kind::ordinal};
+        const bool ascending = phase_ == phase::unroll || (!tree_->options.evolved && (phase_ == phase::parallel || phase_ == phase::vectorize));
+        return {ascending ? kind::ordinal : kind::categorical};
     }
 
     /// The words of a value of the open decision:
@@ -150,7 +162,9 @@ public:
     ///     sketch            the number of steps, then a name for each
     ///     tile_size         the lengths
     ///     compute_location  "stay", "inline", "root", or "at" with operation, loop and number of the loop
-    ///     parallel          the number of fused loops; unroll: the maximum; vectorize: the number of fused loops, 0: none is short enough
+    ///     parallel          the number of fused loops, 0: the outermost in a fusion of one loop
+    ///     unroll            the maximum
+    ///     vectorize         the number of fused loops, 0: no vector
     ///
     /// pre: a decision is open, value < next()->options
     void words(std::uint64_t value, auto& sink) const {
@@ -166,8 +180,7 @@ public:
         }
         case phase::locations: return detail::location_words(locations_[v], seen_state(), sink);
         case phase::unroll: return sink.number(unroll_steps[v]);
-        case phase::vectorize: return sink.number(short_loops_ == 0 ? std::int64_t{0} : static_cast<std::int64_t>(v) + 1);
-        default: return sink.number(static_cast<std::int64_t>(v) + 1);
+        default: return sink.number(static_cast<std::int64_t>(loops_of(v)));
         }
     }
 
@@ -194,8 +207,11 @@ public:
                 ++v;
             return v;
         }
-        const auto last = static_cast<std::int64_t>(pending_->options);
-        return static_cast<std::uint64_t>(std::clamp(wanted, std::int64_t{1}, last) - 1);
+        const auto distance = [&](std::uint64_t v) { return std::abs(static_cast<std::int64_t>(loops_of(static_cast<std::size_t>(v))) - wanted); };
+        std::uint64_t best = 0;
+        for (std::uint64_t v = 1; v < pending_->options; ++v)
+            if (distance(v) < distance(best)) best = v;
+        return best;
     }
 
     /// Spells a tile size length by length.
@@ -249,7 +265,7 @@ private:
     loop_state state_;
     loop_state view_; ///< for a faithful space: the sketch with the chosen locations and the extents that Ansor knows
     std::vector<detail::compute_location> locations_;
-    std::size_t short_loops_ = 0; ///< number of innermost loops short enough to form one vector
+    std::size_t usual_ = 0; ///< parallel, vectorize: largest number of loops that an option without `evolved` fuses; 0: no vector is short enough
     std::optional<decision> pending_;
     std::string broken_;
 
@@ -276,12 +292,15 @@ private:
         moved_ = false;
     }
 
-    /// Steps that fuse `n` loops of stage `at_` starting at `first` and annotate the result.
-    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, loop_annotation annotation) const {
+    /// The number of loops that option `v` of parallel or vectorize fuses: 1 to `usual_`, then 0, then the others.
+    [[nodiscard]] std::size_t loops_of(std::size_t v) const noexcept { return v < usual_ ? v + 1 : v == usual_ ? 0 : v; }
+
+    /// Steps that annotate the fusion of `n` loops of stage `at_` starting at `first`. `fuse`: with a step for the fusion.
+    [[nodiscard]] std::vector<transform_step> fused(std::size_t first, std::size_t n, bool fuse, loop_annotation annotation) const {
         const auto s = static_cast<std::int64_t>(at_);
         const auto begin = static_cast<std::int64_t>(first);
         std::vector<transform_step> out;
-        if (n > 1) {
+        if (fuse) {
             std::vector<std::int64_t> loops(n);
             for (std::size_t i = 0; i < n; ++i) loops[i] = static_cast<std::int64_t>(first + i);
             out.emplace_back(fuse_step{s, std::move(loops)});
@@ -331,6 +350,7 @@ private:
     void ask_location(std::size_t s) {
         locations_ = detail::compute_locations(seen_state(), *plan_->accesses, s, tree_->options.faithful);
         const auto likely = std::count_if(locations_.begin(), locations_.end(), [](const auto& l) { return l.likely; });
+        if (tree_->options.evolved) detail::add_evolved_locations(state_, *plan_->accesses, s, locations_);
         ask({decision_kind::compute_location, locations_.size(), 0, true, static_cast<std::uint64_t>(likely)});
     }
 
@@ -350,7 +370,8 @@ private:
             if (state_.has_attached(at_, i)) break;
         }
         if (most == 0) return false;
-        ask({decision_kind::parallel, most, preferred, false});
+        usual_ = most;
+        ask({decision_kind::parallel, most + (tree_->options.evolved ? 1 : 0), preferred, false});
         return true;
     }
 
@@ -364,16 +385,23 @@ private:
         const auto& st = state_.stages()[at_];
         if (st.iters.empty() || std::find(plan_->copies.begin(), plan_->copies.end(), at_) != plan_->copies.end()) return false;
         const bool tiled = detail::is_tiled(state_, at_); // in a tiled stage two neighbouring loops are not contiguous in memory
-        short_loops_ = 0;
+        std::size_t loops = 0;                            // that can be one vector
+        std::size_t short_loops = 0;                      // of these, that are a vector of a usual length
         std::int64_t length = 1;
         for (std::size_t i = st.iters.size(); i-- > 0;) {
             const auto& v = st.var_of(i);
-            if (v.reduce || st.iters[i].annotation != loop_annotation::none || state_.has_attached(at_, i) || (tiled && short_loops_ > 0)) break;
-            if (v.extent < 1 || v.extent > tree_->options.max_vectorize / length) break;
-            length *= v.extent;
-            ++short_loops_;
+            const bool encloses = state_.has_attached(at_, i);
+            if (v.reduce || st.iters[i].annotation != loop_annotation::none || ((tiled || encloses) && loops > 0)) break;
+            if (!encloses && short_loops == loops && v.extent >= 1 && v.extent <= tree_->options.max_vectorize / length) {
+                length *= v.extent;
+                ++short_loops;
+            }
+            ++loops;
+            if (encloses) break;
         }
-        ask({decision_kind::vectorize, short_loops_ > 1 ? short_loops_ - 1 : 1});
+        usual_ = short_loops > 1 ? short_loops - 1 : short_loops;
+        const auto likely = (std::max)(usual_, std::size_t{1});
+        ask({decision_kind::vectorize, tree_->options.evolved ? loops + 1 : likely, 0, true, likely});
         return true;
     }
 };

@@ -42,6 +42,8 @@ namespace augur::inline v0::loopnest {
 ///     unroll            each stage with a reduce loop: the pragma auto_unroll_max_step with 0, 16, 64 or 512
 ///     vectorize         each stage: the innermost short space loops become a vector; if n > 1 loops are short, value + 1 < n of them are fused
 ///
+/// With `ansor_options::evolved`, compute_location, parallel and vectorize have more options, behind these.
+///
 /// Steps have the order in which Ansor records them, so Ansor logs convert into decisions (`decide`) and back (`realise`). Different vectors give
 /// different steps, so the hash of a decision vector identifies a program.
 ///

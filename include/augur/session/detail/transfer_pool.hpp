@@ -31,9 +31,9 @@
 namespace augur::inline v0::detail {
 
 /// Adds the `best` fastest schedules of each kernel of a log. Records of other machines, compilers or flags are passed over and told in `notes`.
-/// Errors: those of the log
+/// Schedules that only TVM's evolution makes are taken, too.   Errors: those of the log
 inline result<void> add_log(transfer::schedule_pool& pool, const std::string& log, const hardware_params& hardware, const toolchain& made_with,
-                            const loopnest::ansor_options& options, isa_level level, std::size_t best, std::vector<std::string>& notes) {
+                            loopnest::ansor_options options, isa_level level, std::size_t best, std::vector<std::string>& notes) {
     const auto tasks = tasks_in_log(log, hardware, level);
     if (!tasks) return tasks.error();
     auto read = read_trials(log, *tasks, made_with);
@@ -42,6 +42,7 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
     for (const auto& t : read->trials)
         if (t.outcome.status == outcome::ok) of_kernel[t.task].push_back(&t);
     std::size_t kernels = 0, added = 0, outside = 0;
+    options.evolved = true;
     for (const auto& t : *tasks) {
         const auto found = of_kernel.find(task_identity(t));
         if (found == of_kernel.end()) continue;
@@ -56,7 +57,7 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
         for (const auto* trial : trials) {
             if (points.size() == best) break;
             auto point = space->decide(trial->schedule);
-            if (!point) { // a schedule that was not searched here, as TVM's log may have it
+            if (!point) { // a schedule that neither this search nor Ansor's makes
                 ++outside;
                 continue;
             }
