@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/nn/kernels/exp.hpp>
+#include <augur/nn/layers/dropout.hpp>
 #include <augur/nn/layers/embedding.hpp>
 #include <augur/nn/layers/init.hpp>
 #include <augur/nn/layers/layer_norm.hpp>
@@ -167,8 +168,12 @@ public:
     [[nodiscard]] index rows() const { return begin_.back(); }            ///< T
     [[nodiscard]] std::size_t targets() const { return targets_.size(); } ///< learned tokens
 
+    /// In training dropout is where GPT-2 has it: on the sum of the embeddings (stream 0) and in the layers (stream 1 + layer). The rows of a prompt are
+    /// computed once, so its sentences share what is dropped there.
+    ///
     /// pre: tokens below the vocabulary, sentences with their prompts within the context
-    void forward(const gpt2<S>& net) {
+    void forward(const gpt2<S>& net, const nn::dropout& drop = {}) {
+        drop_ = drop;
         const index t = rows(), d = net.tokens.W.cols();
         states_.resize(net.layers.size() + 1);
         kept_.resize(net.layers.size());
@@ -176,7 +181,9 @@ public:
         first.setZero();
         net.tokens.add(ids_, first);
         net.places.add(places_, first);
-        for (std::size_t i = 0; i < net.layers.size(); ++i) net.layers[i].forward(states_[i].view(), which(), kept_[i], states_[i + 1].shape(t, d));
+        drop.stream(0).apply(first);
+        for (std::size_t i = 0; i < net.layers.size(); ++i)
+            net.layers[i].forward(states_[i].view(), which(), kept_[i], states_[i + 1].shape(t, d), drop.stream(i + 1));
         normal_.shape(t, d);
         deviation_.shape(t, 1);
         net.last.forward(states_.back().view(), normal_.view(), deviation_.view(), top_.shape(t, d));
@@ -214,6 +221,7 @@ public:
             net.layers[i].backward(states_[i].view(), which(), kept_[i], d_above, d_below, grad.layers[i]);
             d_above = d_below;
         }
+        drop_.stream(0).apply(d_above);
         nn::embedding<S>::backward(ids_, d_above, grad.tokens);
         nn::embedding<S>::backward(places_, d_above, grad.places);
     }
@@ -231,6 +239,7 @@ private:
     std::vector<nn::transformer_activation<S>> kept_;
     nn::buffer<S> normal_, deviation_, top_, d_top_, d_below_;
     nn::buffer<S> picked_, d_picked_, scores_;
+    nn::dropout drop_; ///< of the forward pass
 
     [[nodiscard]] nn::sequences which() const { return {begin_, {}, true, prefix_}; }
 
