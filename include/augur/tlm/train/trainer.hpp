@@ -193,13 +193,13 @@ public:
 
 /// Trains a model with AdamW (no weight decay, as the authors) on the values of decisions.
 ///
-/// The loss is the mean over the learned tokens of a batch. Batches, sums and so the trained bits depend on the seed and the options, not on the number of
-/// threads, nor on whether the training was interrupted.
+/// The loss is the mean over the learned tokens of a batch. Batches, masks of dropout, sums and so the trained bits depend on the seed and the options, not
+/// on the number of threads, nor on whether the training was interrupted.
 ///
 /// @param tokens    of the corpus, by the vocabulary of the model
 /// @param progress  `progress(training_progress)` -> bool after each step; false: write the checkpoint and stop
-/// Errors           not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer than the context, or the loss
-///                  is no number; interrupted; version_mismatch: the checkpoint is of another training; io
+/// Errors           invalid_argument (the options); not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer
+///                  than the context, or the loss is no number; interrupted; version_mismatch: the checkpoint is of another training; io
 /// Cost             per token and layer 6 (4 D^2 + 2 D F) operations, and 6 D V per learned token; memory of `prompts` + 3 models
 template <bulk_executor E, class Progress>
 [[nodiscard]] result<void> train(gpt2<float>& net, const dataset& corpus, const corpus_tokens& tokens, sentence_form form,
