@@ -184,6 +184,34 @@ TEST_CASE("trainer: with dropout the loss falls, the bits depend neither on the 
         if (rate > 0) CHECK(*std::min_element(gaps.begin(), gaps.end()) > 1e-5);
         else CHECK(*std::max_element(gaps.begin(), gaps.end()) < 1e-5); // the order of the sentences
     }
+
+    // each group of a batch has masks of its own: two groups of one sentence, in one of the two orders
+    o.epochs = 1;
+    o.sentences = 1;
+    o.records = {0, 1};
+    double told = 0;
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial,
+                       [&](const tlm::training_progress& p) { return told = p.loss, true; }));
+    const augur::nn::dropout masks{0.1, augur::random_engine(o.seed).stream(~std::uint64_t{0}).stream(0)};
+    std::vector<double> either;
+    for (const std::size_t front : {0U, 1U}) {
+        std::vector<tlm::gpt2_pass<float>> passes(2);
+        std::size_t targets = 0;
+        for (std::size_t p = 0; p < 2; ++p) {
+            std::vector<tlm::token> ids;
+            std::vector<std::uint8_t> learned;
+            s.tokens.append((front + p) % 2, tlm::sentence_form::compact, ids, learned);
+            passes[p].begin();
+            passes[p].prompt(s.tokens.prompt(0));
+            passes[p].sentence(ids, learned);
+            passes[p].forward(net, masks.stream(p));
+            targets += passes[p].targets();
+        }
+        auto ignored = tlm::gpt2<float>::zeros(s.config);
+        const double share = 1 / static_cast<double>(targets);
+        either.push_back(passes[0].loss(net, share, ignored) + passes[1].loss(net, share, ignored));
+    }
+    CHECK((told == either[0] || told == either[1]));
 }
 
 TEST_CASE("trainer: killed at any moment and resumed until it is done, it ends with the same bits") {
