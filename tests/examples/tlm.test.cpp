@@ -4,14 +4,29 @@
 
 #ifdef AUGUR_TLM_PROGRAM // else there is no Eigen
 
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <thread>
+
+#include <augur/core/random_engine.hpp>
 
 #include "child_program.hpp"
 
 namespace {
 
 int run_tlm(const scratch& folder, const strings& arguments) { return wait_for(start(folder, AUGUR_TLM_PROGRAM, arguments)); }
+
+/// Waits, without a pause, until something is so; false: not within a minute.
+template <class F>
+bool comes(F so) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!so())
+        if (std::chrono::steady_clock::now() > end) return false;
+    return true;
+}
 
 } // namespace
 
@@ -33,6 +48,75 @@ TEST_CASE("tlm: a corpus, a model, points of a kernel that it never saw") {
     REQUIRE(run_tlm(folder, {"generate", "--model", model, "--kernel", "dense:m=24,n=40,k=56,bias,relu", "--count", "10", "--unconstrained"}) == 0);
     CHECK(contains(contents(folder / "out"), "sentences a legal one"));
     REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--base", model, "--model", folder / "tuned", "--epochs", "1", "--threads", "1"}) == 0);
+}
+
+TEST_CASE("tlm: a training that is interrupted or killed goes on by the same command, and ends with the same bytes") {
+    const scratch folder("tlm");
+    const auto corpus = folder / "corpus.bin", whole = folder / "whole", model = folder / "model", checkpoint = model + ".checkpoint";
+    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "4", "--sentences", "20", "--threads", "1"}) == 0);
+    const auto train = [&](const std::string& to) {
+        return strings{"train",    "--corpus", corpus,      "--model", to,         "--layers", "1",         "--width", "16",        "--heads", "2",
+                       "--hidden", "32",       "--prompts", "1",       "--epochs", "30",       "--dropout", "0.1",     "--threads", "1"};
+    };
+    REQUIRE(run_tlm(folder, train(whole)) == 0);
+    CHECK(!std::filesystem::exists(whole + ".checkpoint"));
+    std::filesystem::remove(folder / "err"); // that of the run before
+    const pid_t first = start(folder, AUGUR_TLM_PROGRAM, train(model + "/"));
+    REQUIRE(comes([&] { return contains(contents(folder / "err"), "100/"); }));
+    ::kill(first, SIGINT);
+    REQUIRE(wait_for(first) == 130);
+    CHECK(contains(contents(folder / "err"), "the same command goes on from " + checkpoint));
+    CHECK(std::filesystem::exists(checkpoint));
+    CHECK(run_tlm(folder, {"train", "--corpus", corpus, "--model", model}) == 1); // of other sizes
+    CHECK(contains(contents(folder / "err"), "another training"));
+    for (const int milliseconds : {5, 40, 150}) {
+        const pid_t child = start(folder, AUGUR_TLM_PROGRAM, train(model));
+        std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+        ::kill(child, SIGKILL);
+        wait_for(child);
+        CHECK((std::filesystem::exists(checkpoint) || std::filesystem::exists(model + "/model.safetensors"))); // it can be faster
+    }
+    REQUIRE(run_tlm(folder, train(model)) == 0);
+    CHECK(contents(model + "/model.safetensors") == contents(whole + "/model.safetensors"));
+    CHECK(!std::filesystem::exists(checkpoint));
+}
+
+TEST_CASE("tlm: a corpus that is killed at any moment is not there or whole, and comes out the same") {
+    const scratch folder("tlm");
+    std::filesystem::create_directory(folder / "made");
+    const auto whole = folder / "whole.bin", corpus = folder / "made/corpus.bin";
+    const auto arguments = [](const std::string& to) {
+        return strings{"corpus", "--out", to, "--kernels", "12", "--sentences", "20", "--threads", "2"};
+    };
+    const auto before = std::chrono::steady_clock::now();
+    REQUIRE(run_tlm(folder, arguments(whole)) == 0);
+    const std::chrono::duration<double, std::micro> full_time = std::chrono::steady_clock::now() - before;
+    const auto expected = contents(whole);
+    const auto is_writing = [&] {
+        for (const auto& entry : std::filesystem::directory_iterator(folder / "made"))
+            if (entry.path().extension() == ".part") return true;
+        return false;
+    };
+#ifdef AUGUR_TEST_SLOW
+    constexpr int rounds = 400;
+#else
+    constexpr int rounds = 10;
+#endif
+    augur::random_engine rng(1);
+    int killed = 0;
+    for (int round = 0; round < rounds; ++round) {
+        const pid_t child = start(folder, AUGUR_TLM_PROGRAM, arguments(corpus));
+        if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(rng.below(static_cast<std::uint64_t>(full_time.count()) + 1)));
+        else REQUIRE(comes([&] { return is_writing() || std::filesystem::exists(corpus); }));
+        ::kill(child, SIGKILL);
+        killed += wait_for(child) == -SIGKILL ? 1 : 0;
+        CHECK((!std::filesystem::exists(corpus) || contents(corpus) == expected));
+        std::filesystem::remove_all(folder / "made");
+        std::filesystem::create_directory(folder / "made");
+    }
+    CHECK(killed > 0);
+    REQUIRE(run_tlm(folder, arguments(corpus)) == 0);
+    CHECK(contents(corpus) == expected);
 }
 
 TEST_CASE("tlm: the fastest schedules of a log become sentences") {
@@ -58,6 +142,9 @@ TEST_CASE("tlm: what is missing or wrong is told") {
     CHECK(run_tlm(folder, {"corpus", "--out", folder / "c", "--networks", "no_such"}) == 1);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m"}) == 1);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m", "--rate", "-1"}) == 2);
+    CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m", "--dropout", "1"}) == 2);
+    CHECK(contains(contents(folder / "err"), "from 0 to below 1"));
+    CHECK(run_tlm(folder, {"train", "--corpus", folder / "m.checkpoint", "--model", folder / "m"}) == 2);
     CHECK(run_tlm(folder, {"generate", "--model", folder / "none", "--kernel", "dense:m=24,n=40,k=56"}) == 1);
     CHECK(contains(contents(folder / "err"), "config.json"));
 }

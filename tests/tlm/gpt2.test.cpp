@@ -140,14 +140,14 @@ TEST_CASE("gpt2: central differences; the sentences of one prompt are as if each
     const std::vector<std::uint8_t> all_a{1, 0, 1, 1}, all_b{1, 1}, all_c{1};
     tlm::gpt2_pass<double> pass;
     auto grad = tlm::gpt2<double>::zeros(small), apart = grad, ignored = grad;
-    const auto shared_loss = [&](tlm::gpt2<double>& to) {
+    const auto shared_loss = [&](tlm::gpt2<double>& to, const nn::dropout& drop = {}) {
         pass.begin();
         pass.prompt(prompt);
         pass.sentence(a, all_a);
         pass.sentence(b, all_b);
         pass.prompt(b);
         pass.sentence(c, all_c);
-        pass.forward(net);
+        pass.forward(net, drop);
         return pass.loss(net, 0.25, to);
     };
     const double loss = shared_loss(grad);
@@ -173,6 +173,37 @@ TEST_CASE("gpt2: central differences; the sentences of one prompt are as if each
     CHECK(sum == doctest::Approx(loss).epsilon(1e-12));
     tlm::gpt2<double>::visit([](const std::string& name, const auto& x, const auto& y) { CHECK_MESSAGE(vectors::distance(x, y) < 1e-11, name); },
                              grad, apart);
+
+    for (const std::uint64_t seed : {1U, 2U}) {
+        const nn::dropout drop{0.3, augur::random_engine(seed)};
+        auto dropped = tlm::gpt2<double>::zeros(small);
+        const double other = shared_loss(dropped, drop);
+        CHECK(std::abs(other - loss) > 1e-3);
+        pass.backward(net, dropped);
+        CHECK(vectors::gradient_error(net, dropped, [&] { return shared_loss(ignored, drop); }) < 1e-6);
+    }
+    CHECK(shared_loss(ignored, {0, augur::random_engine(1)}) == loss);
+}
+
+TEST_CASE("gpt2: of a network whose layers add nothing, dropout takes elements of the embeddings") {
+    auto net = formula<double>();
+    for (auto& l : net.stack.layers) {
+        l.attention.out_proj = nn::linear<double>::zeros(64, 64);
+        l.contract = nn::linear<double>::zeros(256, 64);
+    }
+    const token_list tokens{2, 11, 7, 30};
+    const nn::dropout drop{0.25, augur::random_engine(6)};
+    tlm::gpt2_pass<double> pass;
+    pass.begin();
+    pass.prompt(tokens);
+    pass.forward(net, drop);
+    nn::matrix<double> logits(4, two_by_64.words), x(4, 64), y(4, 64), deviation(4, 1), normal(4, 64);
+    pass.logits(net, logits);
+    for (nn::index t = 0; t < 4; ++t) x.row(t) = net.tokens.W.row(static_cast<nn::index>(tokens[static_cast<std::size_t>(t)])) + net.places.W.row(t);
+    drop.stream(0).apply(nn::map<double>(x.data(), 4, 64));
+    CHECK((x.array() == 0).count() > 30);
+    net.stack.last.forward(x, normal, deviation, y);
+    CHECK(vectors::distance(logits, nn::matrix<double>(y * net.tokens.W.transpose())) < 1e-12);
 }
 
 TEST_CASE("gpt2: number of parameters, and sizes that are none") {

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/tlm/train/trainer.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/core/steady_seconds.hpp>
 #include <augur/core/thread_pool.hpp>
 #include <augur/dataset/builder.hpp>
 #include <augur/tlm/corpus.hpp>
@@ -115,9 +122,143 @@ TEST_CASE("trainer: stopped at any step and resumed, it ends with the same bits;
     REQUIRE(tlm::train(done, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, [&](const tlm::training_progress&) { return ++more != 0; }));
     CHECK(more == 0);
     CHECK(equal(done, whole));
-    o.seed = 2;
-    CHECK(tlm::train(done, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, always).error().code == augur::errc::version_mismatch);
+    const auto refused = [&](tlm::gpt2<float> start, const augur::dataset& corpus, const tlm::training_options& other) {
+        const tlm::corpus_tokens tokens(corpus, s.words);
+        const auto trained = tlm::train(start, corpus, tokens, tlm::sentence_form::full, other, serial, always);
+        return !trained && trained.error().code == augur::errc::version_mismatch;
+    };
+    CHECK(!refused(s.start(), s.corpus, o));
+    CHECK(refused(whole, s.corpus, o)); // it started from other weights
+    CHECK(refused(s.start(), toy_corpus(39), o));
+    auto other = o;
+    other.seed = 2;
+    CHECK(refused(s.start(), s.corpus, other));
+    other = o;
+    other.records.resize(s.corpus.size());
+    std::iota(other.records.begin(), other.records.end(), std::uint32_t{0});
+    CHECK(refused(s.start(), s.corpus, other));
     fs::remove(path);
+}
+
+TEST_CASE("trainer: with dropout the loss falls, the bits depend neither on the threads nor on a stop, and each step drops anew") {
+    const setting s;
+    const auto path = (fs::temp_directory_path() / "augur-tlm-dropout.checkpoint").string();
+    fs::remove(path);
+    tlm::training_options o;
+    o.dropout = 0.1;
+    o.epochs = 10;
+    o.learning_rate = 3e-3;
+    augur::serial_executor serial;
+    augur::thread_pool_executor three(3);
+    double first = 0, last = 0;
+    auto whole = s.start();
+    REQUIRE(tlm::train(whole, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, [&](const tlm::training_progress& p) {
+        if (p.step == 1) first = p.loss;
+        return last = p.loss, true;
+    }));
+    CHECK(last < 0.6 * first);
+    o.checkpoint = path;
+    auto net = s.start();
+    CHECK(!tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, [](const tlm::training_progress& p) { return p.step < 7; }));
+    net = s.start();
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, three, always));
+    CHECK(equal(net, whole));
+    o.dropout = 0.2;
+    net = s.start();
+    CHECK(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always).error().code == augur::errc::version_mismatch);
+    fs::remove(path);
+
+    // one batch again and again, and nothing is learned: the losses differ by the masks alone
+    o = {};
+    o.epochs = 6;
+    o.learning_rate = 0;
+    o.records = {0, 1, 2};
+    for (const double rate : {0.0, 0.1}) {
+        o.dropout = rate;
+        std::vector<double> losses, gaps;
+        REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial,
+                           [&](const tlm::training_progress& p) { return losses.push_back(p.loss), true; }));
+        std::sort(losses.begin(), losses.end());
+        for (std::size_t i = 1; i < losses.size(); ++i) gaps.push_back(losses[i] - losses[i - 1]);
+        REQUIRE(gaps.size() == 5);
+        if (rate > 0) CHECK(*std::min_element(gaps.begin(), gaps.end()) > 1e-5);
+        else CHECK(*std::max_element(gaps.begin(), gaps.end()) < 1e-5); // the order of the sentences
+    }
+
+    // each group of a batch has masks of its own: two groups of one sentence, in one of the two orders
+    o.epochs = 1;
+    o.sentences = 1;
+    o.records = {0, 1};
+    double told = 0;
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial,
+                       [&](const tlm::training_progress& p) { return told = p.loss, true; }));
+    const augur::nn::dropout masks{0.1, augur::random_engine(o.seed).stream(~std::uint64_t{0}).stream(0)};
+    std::vector<double> either;
+    for (const std::size_t front : {0U, 1U}) {
+        std::vector<tlm::gpt2_pass<float>> passes(2);
+        std::size_t targets = 0;
+        for (std::size_t p = 0; p < 2; ++p) {
+            std::vector<tlm::token> ids;
+            std::vector<std::uint8_t> learned;
+            s.tokens.append((front + p) % 2, tlm::sentence_form::compact, ids, learned);
+            passes[p].begin();
+            passes[p].prompt(s.tokens.prompt(0));
+            passes[p].sentence(ids, learned);
+            passes[p].forward(net, masks.stream(p));
+            targets += passes[p].targets();
+        }
+        auto ignored = tlm::gpt2<float>::zeros(s.config);
+        const double share = 1 / static_cast<double>(targets);
+        either.push_back(passes[0].loss(net, share, ignored) + passes[1].loss(net, share, ignored));
+    }
+    CHECK((told == either[0] || told == either[1]));
+}
+
+TEST_CASE("trainer: killed at any moment and resumed until it is done, it ends with the same bits") {
+    const setting s;
+    const auto folder = fs::temp_directory_path() / ("augur-tlm-killed-" + std::to_string(::getpid()));
+    fs::create_directory(folder);
+    tlm::training_options o;
+    o.epochs = 3;
+    o.dropout = 0.1;
+    augur::serial_executor serial;
+    auto whole = s.start();
+    const double before = augur::steady_seconds();
+    REQUIRE(tlm::train(whole, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always));
+    const auto full_time = static_cast<std::uint64_t>(1e6 * (augur::steady_seconds() - before));
+    o.checkpoint = (folder / "checkpoint").string();
+    o.checkpoint_seconds = 0;
+#ifdef AUGUR_TEST_SLOW
+    constexpr int rounds = 60;
+#else
+    constexpr int rounds = 3;
+#endif
+    augur::random_engine rng(1);
+    for (int round = 0; round < rounds; ++round) {
+        int kills = 0, status = -1;
+        for (std::uint64_t most = full_time / 4; status != 0; most += most / 4) { // longer and longer, so that it comes to an end
+            const pid_t child = ::fork();
+            REQUIRE(child >= 0);
+            if (child == 0) {
+                auto net = s.start();
+                ::_exit(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always) ? 0 : 1);
+            }
+            ::usleep(static_cast<useconds_t>(rng.below(most)));
+            ::kill(child, SIGKILL);
+            REQUIRE(::waitpid(child, &status, 0) == child);
+            REQUIRE((WIFSIGNALED(status) || status == 0)); // what a kill leaves is a checkpoint or none
+            kills += WIFSIGNALED(status) ? 1 : 0;
+        }
+        CHECK(kills > 0);
+        auto net = s.start();
+        std::size_t more = 0;
+        REQUIRE(
+            tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, [&](const tlm::training_progress&) { return ++more != 0; }));
+        CHECK(more == 0);
+        CHECK(equal(net, whole));
+        fs::remove(o.checkpoint);
+    }
+    fs::remove_all(folder);
 }
 
 TEST_CASE("trainer: the first loss is the mean cross entropy of what is learned, values alone or everything as the authors do") {
@@ -178,6 +319,11 @@ TEST_CASE("trainer: what cannot be learned is an error") {
     auto brief = s.config;
     brief.context = 8;
     CHECK(code(tlm::gpt2<float>::zeros(brief), s.corpus, s.tokens) == augur::errc::limit);
+    for (const double rate : {-0.1, 1.0, std::nan("")}) {
+        o.dropout = rate;
+        CHECK(code(net, s.corpus, s.tokens) == augur::errc::invalid_argument);
+    }
+    o.dropout = 0;
     o.epochs = 0;
     CHECK(code(net, s.corpus, s.tokens) == augur::errc::invalid_argument);
 }

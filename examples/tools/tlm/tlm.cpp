@@ -156,8 +156,12 @@ augur::result<int> train(wishes w) {
         return !examples::stop_requested();
     });
     line.clear();
+    if (!trained && trained.error().code == errc::interrupted)
+        return error{errc::interrupted, trained.error().detail + "; the same command goes on from " + w.checkpoint};
     if (!trained) return trained.error();
     if (auto saved = tlm::save(*model, w.model); !saved) return saved.error();
+    std::filesystem::remove(w.checkpoint, failed);
+    if (failed) return error{errc::io, w.checkpoint + ": " + failed.message()};
     std::printf("loss        %.4f nats a token, mean of the last steps\nseconds     %.0f, %.0f tokens a second\nmodel       %s\n", last_loss,
                 augur::steady_seconds() - start, rate, w.model.c_str());
     return examples::done;
@@ -300,21 +304,21 @@ void add_list(examples::flag_set& flags, const char* name, const char* help, std
     });
 }
 
-/// A positive number as a text.
-void add_real(examples::flag_set& flags, const char* name, const char* help, double& to) {
-    flags.add(name, "X", help, [&to, name](std::string_view text) -> augur::result<void> {
+/// A number of a range, which `expected` describes.
+void add_real(examples::flag_set& flags, const char* name, const char* help, double& to, const char* expected, bool (*fits)(double)) {
+    flags.add(name, "X", help, [&to, expected, fits](std::string_view text) -> augur::result<void> {
         const auto x = augur::parse_double(text);
-        if (!x || !(*x > 0))
-            return error{errc::invalid_argument, "--" + std::string(name) + ": expected a number above 0, '" + examples::shown(text) + "' came"};
+        if (!x || !fits(*x))
+            return error{errc::invalid_argument, "expected a number " + std::string(expected) + ", got '" + examples::shown(text) + "'"};
         to = *x;
         return {};
     });
 }
 
 constexpr const char* usage = "usage: tlm corpus --out FILE [flags]       samples sentences of kernels and their variants\n"
+                              "       tlm sentences --out FILE --log LOG [flags]   takes the fastest schedules of logs\n"
                               "       tlm train --corpus FILE --model FOLDER [flags]\n"
                               "       tlm generate --model FOLDER --network NETWORK [flags]\n"
-                              "       tlm sentences --out FILE --log LOG [flags]       those of the fastest schedules of tuning logs\n"
                               "       tlm iterate --base FOLDER --work FOLDER --model FOLDER --network NETWORK [flags]\n"
                               "                                             measures kernels in batches, learns from each, writes the model\n\n"
                               "tlm COMMAND --help prints the flags.\n";
@@ -323,6 +327,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
     wishes w;
     examples::flag_set flags;
     bool help = false, constant = false;
+    constexpr auto is_positive = [](double x) { return x > 0; };
     const auto needs = [](const std::string& value, const char* flag) {
         return value.empty() ? augur::result<void>(error{errc::invalid_argument, "expected " + std::string(flag) + "; try --help"})
                              : augur::result<void>();
@@ -348,7 +353,10 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_text("corpus", "FILE", "what to learn from", w.corpus);
         flags.add_text("model", "FOLDER", "where the model is written", w.model);
         flags.add_text("base", "FOLDER", "a model to go on from (fine-tuning); its sizes and vocabulary are kept", w.base);
-        flags.add_text("checkpoint", "FILE", "written while it trains; the same command goes on from it", w.checkpoint);
+        flags.add_text("checkpoint", "FILE",
+                       "written each minute and when it is interrupted: the same command goes on from it; removed once the\nmodel is written; "
+                       "default MODEL.checkpoint",
+                       w.checkpoint);
         flags.add_number("layers", "N", "default 4", w.config.layers, 1, 64);
         flags.add_number("width", "N", "default 256", w.config.width, 1, 8192);
         flags.add_number("heads", "N", "default 4", w.config.heads, 1, 128);
@@ -359,7 +367,9 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("epochs", "N", "default 2", w.training.epochs, 1, 10000);
         flags.add_number("prompts", "N", "groups of a batch; default 4", w.training.prompts, 1, 1024);
         flags.add_number("group", "N", "sentences of a group; default 8", w.training.sentences, 1, 1024);
-        add_real(flags, "rate", "learning rate; default 0.001", w.training.learning_rate);
+        add_real(flags, "rate", "learning rate; default 0.001", w.training.learning_rate, "above 0", is_positive);
+        add_real(flags, "dropout", "share of activations that are dropped in training, the authors' 0.1; default 0", w.training.dropout,
+                 "from 0 to below 1", [](double x) { return x >= 0 && x < 1; });
     } else if (command == "iterate") {
         flags.add_text("base", "FOLDER", "the model of the beginning; each fine-tuning starts from it", w.base);
         flags.add_text("model", "FOLDER", "where the model that knows all batches is written", w.model);
@@ -377,7 +387,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("count", "N", "points of a kernel; default 64", w.generation.count, 1, 10000000);
         flags.add_number("batch", "N", "sequences at a time; default 64", w.generation.batch, 1, 4096);
         flags.add_number("top-k", "N", "only the most likely so many tokens; default all", w.generation.top_k, 1, 1000000);
-        add_real(flags, "temperature", "default 1", w.generation.temperature);
+        add_real(flags, "temperature", "default 1", w.generation.temperature, "above 0", is_positive);
         flags.add_switch("likely", "the most likely points (beam search; with --count 1 greedy), not samples", w.likely);
         flags.add_switch("unconstrained", "without a mask: how often what the model writes is legal", w.unconstrained);
         flags.add_switch("show", "print the sentences", w.show);
@@ -404,6 +414,10 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (help) {
         std::printf("%s\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 interrupted.\n", usage, flags.help().c_str());
         return examples::done;
+    }
+    if (w.checkpoint.empty() && command == "train") {
+        while (w.model.size() > 1 && w.model.ends_with('/')) w.model.pop_back(); // beside the folder, not in it
+        w.checkpoint = w.model + ".checkpoint";
     }
     std::vector<examples::named_file> files{{command == "train" ? "--corpus" : "--out", w.corpus, command != "train"},
                                             {"--checkpoint", w.checkpoint, true}};

@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/nn/kernels/exp.hpp>
+#include <augur/nn/layers/dropout.hpp>
 #include <augur/nn/layers/embedding.hpp>
 #include <augur/nn/layers/init.hpp>
 #include <augur/nn/layers/transformer.hpp>
@@ -164,14 +165,19 @@ public:
     [[nodiscard]] index rows() const { return begin_.back(); }            ///< T
     [[nodiscard]] std::size_t targets() const { return targets_.size(); } ///< learned tokens
 
+    /// In training dropout is where GPT-2 has it: on the sum of the embeddings (stream 0) and in the stack (stream 1). The rows of a prompt are
+    /// computed once, so its sentences share what is dropped there.
+    ///
     /// pre: tokens below the vocabulary, sentences with their prompts within the context
-    void forward(const gpt2<S>& net) {
+    void forward(const gpt2<S>& net, const nn::dropout& drop = {}) {
+        drop_ = drop;
         const index t = rows(), d = net.tokens.W.cols();
         auto x = embedded_.shape(t, d);
         x.setZero();
         net.tokens.add(ids_, x);
         net.places.add(places_, x);
-        net.stack.forward(x, which(), kept_, top_.shape(t, d));
+        drop.stream(0).apply(x);
+        net.stack.forward(x, which(), kept_, top_.shape(t, d), drop.stream(1));
     }
 
     /// logits (T, V) <- of the token behind each row.
@@ -200,6 +206,7 @@ public:
     void backward(const gpt2<S>& net, gpt2<S>& grad) {
         auto dx = d_top_.view();
         net.stack.backward(embedded_.view(), which(), kept_, dx, dx, grad.stack);
+        drop_.stream(0).apply(dx);
         nn::embedding<S>::backward(ids_, dx, grad.tokens);
         nn::embedding<S>::backward(places_, dx, grad.places);
     }
@@ -216,6 +223,7 @@ private:
     nn::transformer_stack_activation<S> kept_;
     nn::buffer<S> embedded_, top_, d_top_; ///< (T, D)
     nn::buffer<S> picked_, d_picked_, scores_;
+    nn::dropout drop_; ///< of the forward pass
 
     [[nodiscard]] nn::sequences which() const { return {begin_, {}, true, prefix_}; }
 

@@ -70,6 +70,12 @@ void softmax_rows(map<S> scores, const S& scale, std::span<const std::uint32_t> 
     }
 }
 
+/// Does `attention_in_lanes` compute it?
+template <scalar S>
+bool in_lanes(index heads, const sequences& layout, const dropout& drop) {
+    return std::same_as<S, float> && attention_in_lanes::suits(heads, layout.repeat, layout.causal) && layout.prefix.empty() && !drop.on();
+}
+
 } // namespace detail
 
 template <scalar S>
@@ -79,7 +85,7 @@ attention<S> attention<S>::zeros(index width, index heads) {
 }
 
 template <scalar S>
-void attention<S>::attend(const sequences& layout, attention_activation<S>& kept) const {
+void attention<S>::attend(const sequences& layout, attention_activation<S>& kept, const dropout& drop) const {
     const index width = this->width();
     const index head = width / heads;
     const S scale = S(1) / detail::square_root<S>(head);
@@ -87,8 +93,9 @@ void attention<S>::attend(const sequences& layout, attention_activation<S>& kept
     auto context = kept.context.shape(qkv.rows(), width);
     AUGUR_ASSERT(qkv.cols() == 3 * width && layout.rows() == qkv.rows(), "attention: shape");
 
+    kept.drop = drop;
     const detail::attention_in_lanes lanes(width, heads);
-    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal) && layout.prefix.empty();
+    const bool in_lanes = detail::in_lanes<S>(heads, layout, drop);
     kept.weights_at.resize(static_cast<std::size_t>(layout.count()));
     std::size_t total = 0;
     for (index n = 0; n < layout.count(); ++n) {
@@ -123,8 +130,9 @@ void attention<S>::attend(const sequences& layout, attention_activation<S>& kept
             if (p > 0) multiply_transposed<S>(rows(first, 0, l), rows(front, 1, p), weights.leftCols(p));
             multiply_transposed<S>(rows(first, 0, l), rows(first, 1, l), weights.rightCols(l)); // (l,d)(d,l)
             detail::softmax_rows<S>(weights, scale, repeat, layout.causal);
-            if (p > 0) multiply<S>(weights.leftCols(p), rows(front, 2, p), result);
-            multiply<S>(weights.rightCols(l), rows(first, 2, l), result, p > 0); // (l,l)(l,d)
+            const auto thinned = drop.stream(static_cast<std::uint64_t>(n * heads + h)).applied(weights, kept.thinned);
+            if (p > 0) multiply<S>(thinned.leftCols(p), rows(front, 2, p), result);
+            multiply<S>(thinned.rightCols(l), rows(first, 2, l), result, p > 0); // (l,l)(l,d)
         }
     }
 }
@@ -140,7 +148,7 @@ void attention<S>::attend_backward(const sequences& layout, attention_activation
     AUGUR_ASSERT(d_context.rows() == qkv.rows() && d_context.cols() == width, "attention: shape");
 
     const detail::attention_in_lanes lanes(width, heads);
-    const bool in_lanes = std::same_as<S, float> && detail::attention_in_lanes::suits(heads, layout.repeat, layout.causal) && layout.prefix.empty();
+    const bool in_lanes = detail::in_lanes<S>(heads, layout, kept.drop);
     for (index n = 0; n < layout.count(); ++n) {
         const index first = layout.begin[static_cast<std::size_t>(n)];
         const index l = layout.length(n);
@@ -162,7 +170,10 @@ void attention<S>::attend_backward(const sequences& layout, attention_activation
             const auto dc = d_context.block(first, h * head, l, head);
             if (p > 0) multiply_transposed<S>(dc, rows(front, 2, p), d_scores.leftCols(p));
             multiply_transposed<S>(dc, rows(first, 2, l), d_scores.rightCols(l)); // dP (l,m)
-            for (index i = 0; i < l; ++i) {                                       // dS = P (dP - sum_j P dP) / sqrt(d)
+            const auto drop = kept.drop.stream(static_cast<std::uint64_t>(n * heads + h));
+            const auto thinned = drop.applied(weights, kept.thinned);
+            drop.apply(d_scores);
+            for (index i = 0; i < l; ++i) { // dS = P (dP - sum_j P dP) / sqrt(d)
                 const S* const w = weights.data() + i * m;
                 const S* const dp = d_scores.data() + i * m;
                 const S mean = sum_of_four<S>(m, [&](index j) { return w[j] * dp[j]; });
@@ -173,19 +184,19 @@ void attention<S>::attend_backward(const sequences& layout, attention_activation
             if (p > 0) { // what stands in the prefix already has its own gradient
                 multiply<S>(d_scores.leftCols(p), rows(front, 1, p), d_rows(first, 0, l));
                 multiply_outer<S>(d_scores.leftCols(p), rows(first, 0, l), d_rows(front, 1, p), true);
-                multiply_outer<S>(weights.leftCols(p), dc, d_rows(front, 2, p), true);
+                multiply_outer<S>(thinned.leftCols(p), dc, d_rows(front, 2, p), true);
             }
             multiply<S>(d_scores.rightCols(l), rows(first, 1, l), d_rows(first, 0, l), p > 0);
             multiply_outer<S>(d_scores.rightCols(l), rows(first, 0, l), d_rows(first, 1, l));
-            multiply_outer<S>(weights.rightCols(l), dc, d_rows(first, 2, l));
+            multiply_outer<S>(thinned.rightCols(l), dc, d_rows(first, 2, l));
         }
     }
 }
 
 template <scalar S>
-void attention<S>::forward(in<S> x, const sequences& layout, attention_activation<S>& kept, out<S> y) const {
+void attention<S>::forward(in<S> x, const sequences& layout, attention_activation<S>& kept, out<S> y, const dropout& drop) const {
     in_proj.forward(x, kept.qkv.shape(x.rows(), 3 * width()));
-    attend(layout, kept);
+    attend(layout, kept, drop);
     out_proj.forward(kept.context.view(), y);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <augur/nn/detail/attention_lanes.hpp>
+#include <augur/nn/layers/dropout.hpp>
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/types.hpp>
 
@@ -39,7 +40,8 @@ struct attention_activation {
     std::vector<S> weights; ///< softmax weights: for each sequence of length l with m keys, H blocks (l, m), or in lanes (kernels/head_lanes.hpp)
     std::vector<std::size_t> weights_at; ///< (N) offset of each sequence in `weights`
     buffer<S> d_context, d_qkv;          ///< backward only
-    buffer<S> scratch;                   ///< (l, m)
+    buffer<S> scratch, thinned;          ///< (l, m); thinned: weights after dropout
+    dropout drop;                        ///< of the forward pass
     detail::lane_room lanes;
 };
 
@@ -47,8 +49,8 @@ struct attention_activation {
 ///
 ///     x, y (T, D)    in_proj (D, 3D)    out_proj (D, D)    head h owns columns h D/H .. (h + 1) D/H
 ///
-/// As `torch.nn.MultiheadAttention` without dropout. A row that occurs r times in its sequence is stored once, with multiplicity r: its weight as a
-/// key is r exp(.), and its result is the same for each occurrence. r = 0 masks padding.
+/// As `torch.nn.MultiheadAttention`, whose dropout is on the softmax weights. A row that occurs r times in its sequence is stored once, with
+/// multiplicity r: its weight as a key is r exp(.), its result is the same for each occurrence, and they are dropped together. r = 0 masks padding.
 ///
 /// Sequences that begin alike, such as the samples of one prompt, store the beginning once, as a sequence that is the prefix of theirs. A prefix has no
 /// prefix, and where there is one no row has a multiplicity.
@@ -65,12 +67,12 @@ struct attention {
     [[nodiscard]] index width() const { return out_proj.W.rows(); }
 
     /// y <- attention of x. Stores the activations for backward in `kept`.
-    void forward(in<S> x, const sequences& layout, attention_activation<S>& kept, out<S> y) const;
+    void forward(in<S> x, const sequences& layout, attention_activation<S>& kept, out<S> y, const dropout& drop = {}) const;
     /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x
     void backward(in<S> x, const sequences& layout, attention_activation<S>& kept, in<S> dy, out<S> dx, attention& grad) const;
 
     /// kept.context <- results of the heads, from kept.qkv.   pre: kept.qkv is (T, 3D)
-    void attend(const sequences& layout, attention_activation<S>& kept) const;
+    void attend(const sequences& layout, attention_activation<S>& kept, const dropout& drop = {}) const;
     /// kept.d_qkv <- dL/d(qkv), given kept.d_context.   pre: `kept` from attend
     void attend_backward(const sequences& layout, attention_activation<S>& kept) const;
 

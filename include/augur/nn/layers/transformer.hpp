@@ -3,7 +3,7 @@
 #define AUGUR_NN_LAYERS_TRANSFORMER_HPP
 
 /// @file
-/// Transformer encoder layer (Vaswani et al. 2017), and a stack of them, without dropout.
+/// Transformer encoder layer (Vaswani et al. 2017), and a stack of them.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include <augur/nn/layers/activation.hpp>
 #include <augur/nn/layers/attention.hpp>
+#include <augur/nn/layers/dropout.hpp>
 #include <augur/nn/layers/layer_norm.hpp>
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/types.hpp>
@@ -45,6 +46,7 @@ struct transformer_activation {
     buffer<S> wide, active;                                        ///< (T, F) before and after the activation function
     buffer<S> sum;                                                 ///< (T, D)
     buffer<S> d_wide, d_second, d_attended, d_first, d_normalised; ///< backward only
+    dropout drop;                                                  ///< of the forward pass
 };
 
 /// Self-attention and a feed-forward block (two affine maps with an activation between them), each with a residual path and a normalisation.
@@ -53,6 +55,8 @@ struct transformer_activation {
 ///     before:  a = x + attention(norm1(x))           y = a + contract(f(expand(norm2(a))))
 ///
 ///     x, y (T, D)    expand (D, F)    contract (F, D)
+///
+/// Dropout is where BERT and GPT-2 have it: on the softmax weights (stream 0), on the outputs of attention (1) and of contract (2).
 ///
 /// With `sequences::causal` a row attends to itself and the rows before it (GPT), else to all rows of its sequence (BERT). The parameters have the
 /// names of `torch.nn.TransformerEncoderLayer`. A value, as every layer.
@@ -73,7 +77,7 @@ struct transformer_layer {
     [[nodiscard]] index width() const { return attention.width(); }
 
     /// y <- output of the layer for x. Stores the activations for backward in `kept`.   y is not x
-    void forward(in<S> x, const sequences& layout, transformer_activation<S>& kept, out<S> y) const;
+    void forward(in<S> x, const sequences& layout, transformer_activation<S>& kept, out<S> y, const dropout& drop = {}) const;
     /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x; dx may be dy
     void backward(in<S> x, const sequences& layout, transformer_activation<S>& kept, in<S> dy, out<S> dx, transformer_layer& grad) const;
 
@@ -117,8 +121,8 @@ struct transformer_stack {
                 layer_norm<S>::zeros(width)};
     }
 
-    /// y <- output of the stack for x. Stores the activations for backward in `kept`.   y is not x
-    void forward(in<S> x, const sequences& layout, transformer_stack_activation<S>& kept, out<S> y) const;
+    /// y <- output of the stack for x. Stores the activations for backward in `kept`. Layer i drops by stream i of `drop`.   y is not x
+    void forward(in<S> x, const sequences& layout, transformer_stack_activation<S>& kept, out<S> y, const dropout& drop = {}) const;
     /// dx <- dL/dx, grad += dL/d(parameters).   pre: `kept` from forward of the same x; dx may be dy
     void backward(in<S> x, const sequences& layout, transformer_stack_activation<S>& kept, in<S> dy, out<S> dx, transformer_stack& grad) const;
 

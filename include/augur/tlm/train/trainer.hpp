@@ -28,6 +28,8 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/core/steady_seconds.hpp>
 #include <augur/dataset/dataset.hpp>
+#include <augur/dataset/file.hpp>
+#include <augur/nn/layers/dropout.hpp>
 #include <augur/nn/safetensors.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/record/replace_file.hpp>
@@ -44,6 +46,7 @@ struct training_options {
     bool decays = true;          ///< linearly to 0 at the end, as in pre-training; false: constant, as in fine-tuning
     double warm_up = 0.02;       ///< share of the steps in which the rate rises from 0
     double clip = 1;             ///< of the norm of the gradient
+    double dropout = 0;          ///< rate of what GPT-2 drops (`gpt2_pass::forward`), below 1; the authors': 0.1
     bool learn_all = false;      ///< prompts and padding to the context are learned, too, as in the authors' programs; else the values of decisions
     std::uint64_t seed = 1;
     std::string checkpoint;             ///< file from which an equal call goes on; empty: none
@@ -111,6 +114,33 @@ private:
     std::size_t sentences_ = 0, groups_ = 0;
 };
 
+/// Hash of all that decides the outcome of a training: corpus, options and the weights that it starts from.
+[[nodiscard]] inline std::uint64_t training_hash(const gpt2<float>& net, const dataset& corpus, sentence_form form, const training_options& o) {
+    const auto bytes = []<class T>(std::span<const T> values) {
+        return std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    };
+    const std::uint64_t numbers[] = {content_hash(corpus),
+                                     o.epochs,
+                                     o.prompts,
+                                     o.sentences,
+                                     o.seed,
+                                     static_cast<std::uint64_t>(form),
+                                     static_cast<std::uint64_t>(o.decays),
+                                     static_cast<std::uint64_t>(o.learn_all),
+                                     std::bit_cast<std::uint64_t>(o.learning_rate),
+                                     std::bit_cast<std::uint64_t>(o.warm_up),
+                                     std::bit_cast<std::uint64_t>(o.clip),
+                                     std::bit_cast<std::uint64_t>(o.dropout),
+                                     static_cast<std::uint64_t>(net.stack.layers.front().attention.heads)};
+    std::uint64_t hash = fnv1a64(bytes(std::span<const std::uint32_t>(o.records)), fnv1a64(bytes(std::span<const std::uint64_t>(numbers))));
+    gpt2<float>::visit(
+        [&](const std::string& name, const auto& p) {
+            hash = fnv1a64(bytes(std::span<const float>(p.data(), static_cast<std::size_t>(p.size()))), fnv1a64(name, hash));
+        },
+        net);
+    return hash;
+}
+
 /// A checkpoint: parameters and moments under the names of the parameters, with the step and what decides the outcome in the metadata.
 class checkpoint_file {
 public:
@@ -163,13 +193,13 @@ public:
 
 /// Trains a model with AdamW (no weight decay, as the authors) on the values of decisions.
 ///
-/// The loss is the mean over the learned tokens of a batch. Batches, sums and so the trained bits depend on the seed and the options, not on the number of
-/// threads, nor on whether the training was interrupted.
+/// The loss is the mean over the learned tokens of a batch. Batches, masks of dropout, sums and so the trained bits depend on the seed and the options, not
+/// on the number of threads, nor on whether the training was interrupted.
 ///
 /// @param tokens    of the corpus, by the vocabulary of the model
 /// @param progress  `progress(training_progress)` -> bool after each step; false: write the checkpoint and stop
-/// Errors           not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer than the context, or the loss
-///                  is no number; interrupted; version_mismatch: the checkpoint is of another training; io
+/// Errors           invalid_argument (the options); not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer
+///                  than the context, or the loss is no number; interrupted; version_mismatch: the checkpoint is of another training; io
 /// Cost             per token and layer 6 (4 D^2 + 2 D F) operations, and 6 D V per learned token; memory of `prompts` + 3 models
 template <bulk_executor E, class Progress>
 [[nodiscard]] result<void> train(gpt2<float>& net, const dataset& corpus, const corpus_tokens& tokens, sentence_form form,
@@ -177,19 +207,15 @@ template <bulk_executor E, class Progress>
     if (options.epochs == 0 || options.prompts == 0 || options.sentences == 0)
         return error{errc::invalid_argument, "training: expected at least one epoch, prompt and sentence"};
     const auto config = net.config();
+    if (!(options.dropout >= 0 && options.dropout < 1))
+        return error{errc::invalid_argument, "training: expected a dropout rate of 0 to below 1, " + std::to_string(options.dropout) + " came"};
     const detail::training_plan plan(corpus, options);
     if (plan.sentences() == 0) return error{errc::not_found, "training: the corpus has no sentence to learn from"};
-    std::uint64_t run = mix64(plan.sentences() ^ mix64(options.seed));
-    for (const std::uint64_t n :
-         {static_cast<std::uint64_t>(options.epochs), static_cast<std::uint64_t>(options.prompts), static_cast<std::uint64_t>(options.sentences),
-          static_cast<std::uint64_t>(form), static_cast<std::uint64_t>(corpus.size()), std::bit_cast<std::uint64_t>(options.learning_rate),
-          std::bit_cast<std::uint64_t>(options.warm_up), std::bit_cast<std::uint64_t>(options.clip), static_cast<std::uint64_t>(options.decays),
-          static_cast<std::uint64_t>(options.learn_all), static_cast<std::uint64_t>(nn::parameter_count(net)),
-          static_cast<std::uint64_t>(config.layers)})
-        run = mix64(run ^ n);
     nn::adam<gpt2<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = 0});
     std::size_t step = 0;
+    std::uint64_t run = 0;
     if (!options.checkpoint.empty()) {
+        run = detail::training_hash(net, corpus, form, options);
         const auto reached = detail::checkpoint_file::load(options.checkpoint, run, net, adam);
         if (!reached) return reached.error();
         step = *reached;
@@ -203,6 +229,7 @@ template <bulk_executor E, class Progress>
     std::size_t groups_of = (std::numeric_limits<std::size_t>::max)();
     const double start = steady_seconds();
     double saved_at = 0, rows = 0;
+    const nn::dropout masks{options.dropout, random_engine(options.seed).stream((std::numeric_limits<std::uint64_t>::max)())}; // no epoch's stream
     for (; step < steps; ++step) {
         if (const auto epoch = step / a_epoch; epoch != groups_of) {
             groups = plan.epoch(epoch);
@@ -237,7 +264,7 @@ template <bulk_executor E, class Progress>
                     pass.sentence(ids, learned);
                 }
             }
-            if (filled[p]) pass.forward(net);
+            if (filled[p]) pass.forward(net, masks.stream(step).stream(p));
         });
         std::size_t targets = 0;
         for (std::size_t p = 0; p < n; ++p) {
