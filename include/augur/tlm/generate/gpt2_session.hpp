@@ -121,33 +121,31 @@ public:
         rows_.clear();
         for (const auto s : which) {
             auto& h = held_[s];
-            if (static_cast<std::size_t>(prompt_ + h.length) + h.pending.size() > model_->context())
-                return error{errc::limit, "gpt2: a sequence of " + std::to_string(static_cast<std::size_t>(prompt_ + h.length) + h.pending.size()) +
-                                              " tokens, the context is " + std::to_string(model_->context())};
+            const index length = prompt_ + h.length + static_cast<index>(h.pending.size());
+            if (static_cast<std::size_t>(length) > model_->context())
+                return error{errc::limit,
+                             "gpt2: a sequence of " + std::to_string(length) + " tokens, the context is " + std::to_string(model_->context())};
             for (const auto t : h.pending)
                 if (t >= model_->words()) return error{errc::invalid_argument, "gpt2: token " + std::to_string(t) + " of " + std::to_string(words)};
-            reserve(h, h.length + static_cast<index>(h.pending.size()));
-            rows_.push_back(
-                {s, static_cast<index>(rows_.empty() ? 0 : rows_.back().first + rows_.back().count), static_cast<index>(h.pending.size())});
+            reserve(h, length - prompt_);
+            for (index at = h.length; at < length - prompt_; ++at) rows_.push_back({s, at});
         }
-        const index t = rows_.empty() ? 0 : rows_.back().first + rows_.back().count;
-        auto x = x_.shape(t, width_);
-        for (const auto& r : rows_) {
-            const auto& h = held_[r.sequence];
-            for (index i = 0; i < r.count; ++i)
-                x.row(r.first + i) = model_->net_.tokens.W.row(static_cast<index>(h.pending[static_cast<std::size_t>(i)])) +
-                                     model_->net_.places.W.row(prompt_ + h.length + i);
+        auto x = x_.shape(static_cast<index>(rows_.size()), width_);
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            const auto& h = held_[rows_[i].sequence];
+            x.row(static_cast<index>(i)) =
+                model_->net_.tokens.W.row(static_cast<index>(h.pending[static_cast<std::size_t>(rows_[i].at - h.length)])) +
+                model_->net_.places.W.row(prompt_ + rows_[i].at);
         }
-        if (t > 0) run(t);
-        for (auto& r : rows_) {
-            auto& h = held_[r.sequence];
-            if (r.count > 0) {
-                h.last.resize(static_cast<std::size_t>(width_));
-                std::copy_n(x.data() + (r.first + r.count - 1) * width_, width_, h.last.data());
-            } else if (h.length == 0) {
-                h.last = before_.last;
-            }
-            h.length += r.count;
+        if (!rows_.empty()) run();
+        const float* row = x.data();
+        for (const auto s : which) {
+            auto& h = held_[s];
+            const auto count = static_cast<index>(h.pending.size());
+            row += count * width_;
+            if (count > 0) h.last.assign(row - width_, row);
+            else if (h.length == 0) h.last = before_.last;
+            h.length += count;
             h.pending.clear();
         }
         const auto n = static_cast<index>(which.size());
@@ -165,10 +163,11 @@ private:
     using index = nn::index;
     using bf16 = nn::kernels::bf16;
     static constexpr index block = nn::kernels::column_block;
+    static constexpr index rows_at_once = 64; ///< in attention; their scores for a few hundred keys stay in the second cache
     template <class T>
     struct cache {
-        std::vector<T> keys;   ///< (blocks, D, 16) token t is column t % 16 of block t / 16, so that products read whole vectors
-        std::vector<T> values; ///< (16 blocks, D)
+        std::vector<T> keys;   ///< (blocks, D, 16)
+        std::vector<T> values; ///< (blocks, H, 16, D / H)
     };
     struct sequence {
         std::vector<token> pending;
@@ -182,16 +181,16 @@ private:
             else return half;
         }
     };
-    struct row_range {
+    struct row_at {
         std::size_t sequence;
-        index first, count;
+        index at; ///< its position behind the prompt
     };
     const frozen_gpt2* model_;
     index width_, heads_, prompt_ = 0;                                    ///< tokens of the prompt
     sequence before_;                                                     ///< the prompt, without its caches
     std::vector<nn::kernels::packed_linear> prompt_keys_, prompt_values_; ///< per layer and head: (D / H, prompt), (prompt, D / H)
     std::vector<sequence> held_;
-    std::vector<row_range> rows_;
+    std::vector<row_at> rows_;
     nn::buffer<float> x_, normalised_, normal_, deviation_, qkv_, context_, wide_, scores_;
     nn::kernels::packed_linear::scratch scratch_;
 
@@ -219,13 +218,14 @@ private:
         if (length == 0) return;
         for (std::size_t l = 0; l < from.size(); ++l) {
             std::copy_n(from[l].keys.data(), nn::kernels::whole_blocks(length, block) * width_, to[l].keys.data());
-            std::copy_n(from[l].values.data(), length * width_, to[l].values.data());
+            std::copy_n(from[l].values.data(), nn::kernels::whole_blocks(length, block) * width_, to[l].values.data());
         }
     }
 
     /// x (T, D) through all layers; the keys and values of the rows go to the caches.
-    void run(index t) {
+    void run() {
         auto x = x_.view();
+        const index t = x.rows();
         auto normalised = normalised_.shape(t, width_), qkv = qkv_.shape(t, 3 * width_), context = context_.shape(t, width_);
         normal_.shape(t, width_);
         deviation_.shape(t, 1);
@@ -234,8 +234,7 @@ private:
             const auto& packed = model_->layers_[l];
             layer.norm_1.forward(x, normal_.view(), deviation_.view(), normalised);
             forward(packed.qkv, normalised, qkv);
-            if (model_->half_) attend<bf16>(l, qkv, context);
-            else attend<float>(l, qkv, context);
+            attend(l, qkv, context);
             forward(packed.out, context, normalised);
             x += normalised;
             layer.norm_2.forward(x, normal_.view(), deviation_.view(), normalised);
@@ -261,49 +260,53 @@ private:
         }
     }
 
-    template <class T>
+    /// context (T, D) <- attention of the queries to the prompt, to the tokens of their sequences and to themselves, whose keys and values go to the
+    /// caches. qkv (T, 3 D)
     void attend(std::size_t l, nn::map<float> qkv, nn::map<float> context) {
-        const index head = width_ / heads_;
+        for (index first = 0; first < qkv.rows(); first += rows_at_once) {
+            const auto count = (std::min)(rows_at_once, qkv.rows() - first);
+            const auto rows = std::span<const row_at>(rows_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+            const float* const from = qkv.data() + first * qkv.cols();
+            float* const to = context.data() + first * width_;
+            if (model_->half_) attend<bf16>(l, rows, from, to);
+            else attend<float>(l, rows, from, to);
+        }
+    }
+    template <class T>
+    void attend(std::size_t l, std::span<const row_at> rows, const float* qkv, float* context) {
+        const index head = width_ / heads_, t = static_cast<index>(rows.size());
         const float scale = 1 / std::sqrt(static_cast<float>(head));
         index longest = 0;
-        for (const auto& r : rows_) {
-            auto& s = held_[r.sequence];
-            longest = (std::max)(longest, s.length + r.count);
-            for (index i = 0; i < r.count; ++i) {
-                auto& c = s.template caches<T>()[l];
-                const index at = s.length + i;
-                const float* const row = qkv.data() + (r.first + i) * 3 * width_;
-                const T* const key = as<T>(row + width_);
-                T* const column = c.keys.data() + at / block * block * width_ + at % block;
-                for (index d = 0; d < width_; ++d) column[d * block] = key[d];
-                std::copy_n(as<T>(row + 2 * width_), width_, c.values.data() + at * width_);
-            }
+        for (const auto& r : rows) longest = (std::max)(longest, r.at + 1);
+        const index keys_row = prompt_ + nn::kernels::whole_blocks(longest, block);
+        float* const scores = scores_.shape(heads_ * t, keys_row).data(); // (H, T, keys)
+        const auto of_prompt = [&](index h) { return l * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(h); };
+        for (index h = 0; h < heads_ && prompt_ > 0; ++h)
+            prompt_keys_[of_prompt(h)].forward(t, qkv + h * head, 3 * width_, scores + h * t * keys_row, keys_row, scratch_);
+        // the caches are larger than the processor's: their blocks are read one after the other, for all heads
+        for (index i = 0; i < t; ++i) {
+            const auto& r = rows[static_cast<std::size_t>(i)];
+            const float* const query = qkv + i * 3 * width_;
+            T* keys = held_[r.sequence].template caches<T>()[l].keys.data();
+            const T* const own = as<T>(query + width_);
+            for (index d = 0; d < width_; ++d) keys[(r.at / block * width_ + d) * block + r.at % block] = own[d];
+            for (index at = 0; at <= r.at; at += block)
+                for (index h = 0; h < heads_; ++h, keys += head * block)
+                    nn::kernels::column_block_product(query + h * head, head, keys, scores + (h * t + i) * keys_row + prompt_ + at);
+            for (index h = 0; h < heads_; ++h) softmax(scores + (h * t + i) * keys_row, prompt_ + r.at + 1, scale);
         }
-        const index t = qkv.rows();
-        auto scores = scores_.shape(t, prompt_ + nn::kernels::whole_blocks(longest, block));
-        for (index h = 0; h < heads_; ++h) {
-            const auto of_prompt = l * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(h);
-            if (prompt_ > 0) // of all sequences at once
-                prompt_keys_[of_prompt].forward(t, qkv.data() + h * head, qkv.cols(), scores.data(), scores.cols(), scratch_);
-            for (const auto& r : rows_) {
-                auto& s = held_[r.sequence];
-                for (index i = 0; i < r.count; ++i) {
-                    float* const row = scores.data() + (r.first + i) * scores.cols();
-                    const index n = s.length + i + 1;
-                    nn::kernels::column_block_product(qkv.data() + (r.first + i) * qkv.cols() + h * head, head,
-                                                      s.template caches<T>()[l].keys.data() + h * head * block, width_ * block,
-                                                      (n + block - 1) / block, row + prompt_);
-                    softmax(row, prompt_ + n, scale);
-                }
-            }
-            if (prompt_ > 0) prompt_values_[of_prompt].forward(t, scores.data(), scores.cols(), context.data() + h * head, context.cols(), scratch_);
-            for (const auto& r : rows_) {
-                auto& s = held_[r.sequence];
-                for (index i = 0; i < r.count; ++i)
-                    nn::kernels::row_product(scores.data() + (r.first + i) * scores.cols() + prompt_, s.length + i + 1,
-                                             s.template caches<T>()[l].values.data() + h * head, width_, head,
-                                             context.data() + (r.first + i) * width_ + h * head, prompt_ > 0);
-            }
+        for (index h = 0; h < heads_ && prompt_ > 0; ++h)
+            prompt_values_[of_prompt(h)].forward(t, scores + h * t * keys_row, keys_row, context + h * head, width_, scratch_);
+        for (index i = 0; i < t; ++i) {
+            const auto& r = rows[static_cast<std::size_t>(i)];
+            T* values = held_[r.sequence].template caches<T>()[l].values.data();
+            const T* const own = as<T>(qkv + i * 3 * width_ + 2 * width_);
+            for (index h = 0; h < heads_; ++h)
+                std::copy_n(own + h * head, head, values + ((r.at / block * heads_ + h) * block + r.at % block) * head);
+            for (index at = 0; at <= r.at; at += block)
+                for (index h = 0; h < heads_; ++h, values += head * block)
+                    nn::kernels::row_product(scores + (h * t + i) * keys_row + prompt_ + at, (std::min)(block, r.at + 1 - at), values, head, head,
+                                             context + i * width_ + h * head, prompt_ + at > 0);
         }
     }
 
@@ -332,7 +335,8 @@ private:
             for (index t = 0; t < prompt_; ++t)
                 for (index d = 0; d < width_; ++d) {
                     keys(d, t) = nn::kernels::to_float(c.keys[static_cast<std::size_t>((t / block * width_ + d) * block + t % block)]);
-                    values(t, d) = nn::kernels::to_float(c.values[static_cast<std::size_t>(t * width_ + d)]);
+                    values(t, d) = nn::kernels::to_float(
+                        c.values[static_cast<std::size_t>(((t / block * heads_ + d / head) * block + t % block) * head + d % head)]);
                 }
             for (index h = 0; h < heads_; ++h) {
                 prompt_keys_.push_back(model_->packed(head, prompt_, {keys.data() + h * head * prompt_, prompt_, 1}, nullptr));
