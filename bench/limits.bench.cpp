@@ -42,14 +42,15 @@ double rate(void (*chains)(std::int64_t), double operations, int tries = 20, std
     return best;
 }
 
+constexpr int tries_now = 4; // a few milliseconds
+constexpr std::int64_t rounds_now = 100000;
+
 } // namespace
 
 double limits::fma_f32_now() {
-    constexpr int tries = 4;
-    constexpr std::int64_t n = 100000;
     switch (augur::best_isa()) {
-    case augur::isa::avx512: return rate(chains_avx512, 32, tries, n);
-    case augur::isa::avx2: return rate(chains_avx2, 16, tries, n);
+    case augur::isa::avx512: return rate(chains_avx512, 32, tries_now, rounds_now);
+    case augur::isa::avx2: return rate(chains_avx2, 16, tries_now, rounds_now);
     default: return 0;
     }
 }
@@ -61,6 +62,7 @@ double limits::fma_f32() {
     }();
     return best;
 }
+double limits::dot_bf16_now() { return augur::nn::kernels::has_bf16() ? rate(chains_bf16, 64, tries_now, rounds_now) : 0; }
 double limits::dot_bf16() {
     static const double best = augur::nn::kernels::has_bf16() ? rate(chains_bf16, 64) : 0;
     return best;
@@ -68,6 +70,7 @@ double limits::dot_bf16() {
 #else
 double limits::fma_f32_now() { return 0; }
 double limits::fma_f32() { return 0; }
+double limits::dot_bf16_now() { return 0; }
 double limits::dot_bf16() { return 0; }
 #endif
 

@@ -24,20 +24,24 @@ double fma_f32();
 double fma_f32_now();
 /// By vdpbf16ps, measured once; 0 where there is none.
 double dot_bf16();
+/// The same, at this moment. 0 where there is none.
+double dot_bf16_now();
 
-/// How much of the peak of fused multiply-adds timed work reaches: the geometric mean over its pieces, each against the peak right before and behind
-/// it. On a machine with neighbours the peak of another minute says nothing.
-class share_of_fma {
+/// How much of a peak, by default that of fused multiply-adds, timed work reaches: the geometric mean over its pieces, each against the peak right
+/// before and behind it. On a machine with neighbours the peak of another minute says nothing.
+class share_of_peak {
 public:
-    void begin() { before_ = fma_f32_now(); }
+    explicit share_of_peak(double (*now)() = fma_f32_now) : now_(now) {}
+    void begin() { before_ = now_(); }
     void end(double operations, double seconds) {
-        const double peak = (before_ + fma_f32_now()) / 2;
+        const double peak = (before_ + now_()) / 2;
         logs_ += peak > 0 ? std::log(operations / seconds / peak) : 0;
         ++pieces_;
     }
     [[nodiscard]] double value() const { return pieces_ > 0 ? std::exp(logs_ / static_cast<double>(pieces_)) : 0; }
 
 private:
+    double (*now_)();
     double before_ = 0, logs_ = 0;
     std::size_t pieces_ = 0;
 };

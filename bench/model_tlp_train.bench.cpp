@@ -65,7 +65,7 @@ void step(benchmark::State& state, std::size_t threads) {
         return threads == 1 ? limits::thread_seconds() - begin : std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
     };
     one_step(); // takes its memory
-    limits::share_of_fma share;
+    limits::share_of_peak share;
     const auto n = static_cast<double>(b.bags.size());
     for (auto _ : state) {
         share.begin();

@@ -26,10 +26,15 @@ namespace {
 
 const tlm::gpt2_config large{4096, 512, 12, 768, 12, 3072}, small{4096, 512, 4, 256, 4, 1024};
 
+template <tlm::precision Precision>
 const tlm::frozen_gpt2& frozen(const tlm::gpt2_config& c) {
-    static const tlm::frozen_gpt2 models[] = {tlm::frozen_gpt2(tlm::gpt2<float>::random_init(large, augur::random_engine(1))),
-                                              tlm::frozen_gpt2(tlm::gpt2<float>::random_init(small, augur::random_engine(1)))};
+    static const tlm::frozen_gpt2 models[] = {
+        tlm::frozen_gpt2(tlm::gpt2<float>::random_init(large, augur::random_engine(1)), {.precision = Precision}),
+        tlm::frozen_gpt2(tlm::gpt2<float>::random_init(small, augur::random_engine(1)), {.precision = Precision})};
     return models[c == large ? 0 : 1];
+}
+const tlm::frozen_gpt2& frozen(const tlm::gpt2_config& c, tlm::precision p) {
+    return p == tlm::precision::bf16 ? frozen<tlm::precision::bf16>(c) : frozen<tlm::precision::single>(c);
 }
 
 std::vector<tlm::token> tokens(std::size_t n, std::uint64_t seed) {
@@ -45,17 +50,23 @@ double operations(const tlm::gpt2_config& c, double keys, bool logits) {
     return 2 * (static_cast<double>(c.layers) * (4 * d * d + 2 * d * f + 2 * keys * d) + (logits ? d * static_cast<double>(c.words) : 0));
 }
 
+limits::share_of_peak peak_of(tlm::precision p) {
+    return limits::share_of_peak(p == tlm::precision::bf16 ? limits::dot_bf16_now : limits::fma_f32_now);
+}
+const char* share_name(tlm::precision p) { return p == tlm::precision::bf16 ? "of_bf16" : "of_fma"; }
+
 constexpr std::size_t prompt = 100, length = 60;
 
 /// 60 tokens behind a prompt of 100, `batch` sequences at a time; items are tokens.
-void decode(benchmark::State& state, const tlm::gpt2_config& c, std::size_t batch) {
-    const auto& model = frozen(c);
+void decode(benchmark::State& state, const tlm::gpt2_config& c, std::size_t batch, tlm::precision p) {
+    const auto& model = frozen(c, p);
+    if (model.precision() != p) return state.SkipWithError("bf16 is not faster here");
     auto session = *model.open(tokens(prompt, 2));
     std::vector<std::size_t> all(batch);
     std::iota(all.begin(), all.end(), std::size_t{0});
     std::vector<float> logits(batch * model.words());
     const auto next = tokens(batch * length, 3);
-    limits::share_of_fma share;
+    limits::share_of_peak share = peak_of(p);
     double work = 0;
     for (std::size_t t = 0; t < length; ++t) work += static_cast<double>(batch) * operations(c, static_cast<double>(prompt + t + 1), true);
     const auto run = [&] {
@@ -78,18 +89,19 @@ void decode(benchmark::State& state, const tlm::gpt2_config& c, std::size_t batc
         state.ResumeTiming();
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(batch * length) * state.iterations());
-    state.counters["of_fma"] = share.value();
+    state.counters[share_name(p)] = share.value();
     state.counters["GFLOP/s"] = benchmark::Counter(1e-9 * work * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
-    // a step reads all weights
-    state.counters["weights_GB/s"] = benchmark::Counter(4e-9 * c.parameters() * static_cast<double>(length) * static_cast<double>(state.iterations()),
-                                                        benchmark::Counter::kIsRate);
+    const double weights = (p == tlm::precision::bf16 ? 2e-9 : 4e-9) * c.parameters(); // a step reads all of them
+    state.counters["weights_GB/s"] =
+        benchmark::Counter(weights * static_cast<double>(length) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
 /// A prompt of 100 tokens; items are tokens.
-void prefill(benchmark::State& state, const tlm::gpt2_config& c) {
-    const auto& model = frozen(c);
+void prefill(benchmark::State& state, const tlm::gpt2_config& c, tlm::precision p) {
+    const auto& model = frozen(c, p);
+    if (model.precision() != p) return state.SkipWithError("bf16 is not faster here");
     const auto text = tokens(prompt, 2);
-    limits::share_of_fma share;
+    limits::share_of_peak share = peak_of(p);
     double work = operations(c, 0, true) - operations(c, 0, false);
     for (std::size_t t = 0; t < prompt; ++t) work += operations(c, static_cast<double>(t + 1), false);
     for (auto _ : state) {
@@ -104,7 +116,7 @@ void prefill(benchmark::State& state, const tlm::gpt2_config& c) {
         state.ResumeTiming();
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(prompt) * state.iterations());
-    state.counters["of_fma"] = share.value();
+    state.counters[share_name(p)] = share.value();
 }
 
 /// Forward, backward and AdamW of 4 sequences of 64 tokens, each of which is learned; items are tokens.
@@ -116,7 +128,7 @@ void train(benchmark::State& state, const tlm::gpt2_config& c) {
     const std::vector<std::uint8_t> learned(65, 1);
     double work = 0;
     for (int t = 0; t < 64; ++t) work += 4 * 3 * operations(c, t + 1, true);
-    limits::share_of_fma share;
+    limits::share_of_peak share;
     const auto step = [&] {
         pass.begin();
         for (std::uint64_t i = 0; i < 4; ++i) pass.sentence(tokens(65, i), learned);
@@ -191,7 +203,7 @@ const largest& largest_decision() {
 /// As `decode`, with a mask from the space: items are tokens that the model has told.
 void constrained(benchmark::State& state, const tlm::gpt2_config& c) {
     const auto& one = largest_decision();
-    const auto& model = frozen(c);
+    const auto& model = frozen(c, tlm::precision::single);
     auto g =
         *tlm::generator<tlm::frozen_gpt2, augur::loopnest::ansor_space>::create(model, one.words, tlm::sentence_form::compact, one.prompt, one.space);
     tlm::generation_options o;
@@ -281,13 +293,17 @@ void sample_points(benchmark::State& state) {
 
 } // namespace
 
-BENCHMARK_CAPTURE(decode, large64, large, 64)->Name("tlm/decode/batch64/f32")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(decode, large1, large, 1)->Name("tlm/decode/batch1/f32")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(prefill, large, large)->Name("tlm/prefill/100/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, large64, large, 64, tlm::precision::single)->Name("tlm/decode/batch64/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, large1, large, 1, tlm::precision::single)->Name("tlm/decode/batch1/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prefill, large, large, tlm::precision::single)->Name("tlm/prefill/100/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, large64_bf16, large, 64, tlm::precision::bf16)->Name("tlm/decode/batch64/bf16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, large1_bf16, large, 1, tlm::precision::bf16)->Name("tlm/decode/batch1/bf16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prefill, large_bf16, large, tlm::precision::bf16)->Name("tlm/prefill/100/bf16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(train, large, large)->Name("tlm/train/b4t64/f32")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(constrained, large, large)->Name("tlm/decode/constrained")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(decode, small64, small, 64)->Name("tlm/small/decode/batch64/f32")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(prefill, small, small)->Name("tlm/small/prefill/100/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, small64, small, 64, tlm::precision::single)->Name("tlm/small/decode/batch64/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prefill, small, small, tlm::precision::single)->Name("tlm/small/prefill/100/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode, small64_bf16, small, 64, tlm::precision::bf16)->Name("tlm/small/decode/batch64/bf16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(train, small, small)->Name("tlm/small/train/f32")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(constrained, small, small)->Name("tlm/small/decode/constrained")->Unit(benchmark::kMillisecond);
 BENCHMARK(mask)->Name("tlm/mask");

@@ -106,7 +106,7 @@ void score(benchmark::State& state, bool faithful, augur::tlp::precision precisi
     std::vector<double> flop;
     for (const auto& b : batches) flop.push_back(dense_flop(model, b));
     std::vector<float> scores;
-    limits::share_of_fma share;
+    limits::share_of_peak share;
     double rates = 0;
     const auto run = [&](auto& executor) {
         auto scorer = frozen->scorer(executor);

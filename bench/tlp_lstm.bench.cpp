@@ -43,7 +43,7 @@ void tlp_score_lstm(benchmark::State& state, bool faithful) {
     auto scorer = model->scorer(serial);
     std::vector<float> scores;
     std::vector<double> flop(rounds.size(), 0.0);
-    limits::share_of_fma share;
+    limits::share_of_peak share;
     for (std::size_t r = 0; r < rounds.size(); ++r)
         for (const auto& s : rounds[r]) {
             const std::size_t rows = model->schema.pad ? model->schema.rows : (std::min)(s.steps.size(), model->schema.rows);

@@ -45,7 +45,8 @@ TEST_CASE("tlm: a corpus, a model, points of a kernel that it never saw") {
     const auto out = contents(folder / "out");
     CHECK(contains(out, "sketch ="));
     CHECK(contains(out, "points 10, of which 10 can be lowered"));
-    REQUIRE(run_tlm(folder, {"generate", "--model", model, "--kernel", "dense:m=24,n=40,k=56,bias,relu", "--count", "10", "--unconstrained"}) == 0);
+    REQUIRE(run_tlm(folder, {"generate", "--model", model, "--kernel", "dense:m=24,n=40,k=56,bias,relu", "--count", "10", "--precision", "bf16",
+                             "--unconstrained"}) == 0);
     CHECK(contains(contents(folder / "out"), "sentences a legal one"));
     REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--base", model, "--model", folder / "tuned", "--epochs", "1", "--threads", "1"}) == 0);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
@@ -56,6 +57,41 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
         kernels::add_rows(rows.data(), size + 1, 3, size, d.data());
         for (std::size_t i = 0; i < n; ++i) CHECK(d[i] == ((x[i] + rows[i]) + rows[n + 1 + i]) + rows[2 * (n + 1) + i]);
     }
+}
+
+TEST_CASE("elementwise: a row times a matrix and times a block of columns, of floats and of bf16, against doubles") {
+    augur::random_engine rng(5);
+    for (const std::ptrdiff_t k : {1, 2, 5, 12, 64})
+        for (const std::ptrdiff_t n : {1, 16, 31, 70}) {
+            CAPTURE(k);
+            CAPTURE(n);
+            const auto at = [](std::ptrdiff_t i) { return static_cast<std::size_t>(i); };
+            const auto check = [&](const auto& of) {
+                using number = std::decay_t<decltype(of(0.0F))>;
+                const auto x = numbers(at(k), rng),
+                           plain = numbers(at((k - 1) * n + n + kernels::row_product_slack + k * kernels::column_block), rng);
+                std::vector<number> b;
+                for (const float v : plain) b.push_back(of(v));
+                const auto want = [&](std::ptrdiff_t row, std::ptrdiff_t c) {
+                    double sum = 0;
+                    for (std::ptrdiff_t i = 0; i < k; ++i)
+                        sum += static_cast<double>(x[at(i)]) * static_cast<double>(kernels::to_float(b[at(i * row + c)]));
+                    return sum;
+                };
+                std::vector<float> y(at(n) + 1, 3), block(at(kernels::column_block) + 1, 3);
+                kernels::row_product(x.data(), k, b.data(), n, n, y.data(), false);
+                for (std::ptrdiff_t c = 0; c < n; ++c) CHECK(std::abs(static_cast<double>(y[at(c)]) - want(n, c)) < 1e-5 * static_cast<double>(k));
+                kernels::row_product(x.data(), k, b.data(), n, n, y.data(), true);
+                for (std::ptrdiff_t c = 0; c < n; ++c)
+                    CHECK(std::abs(static_cast<double>(y[at(c)]) - 2 * want(n, c)) < 2e-5 * static_cast<double>(k));
+                kernels::column_block_product(x.data(), k, b.data(), block.data());
+                for (std::ptrdiff_t c = 0; c < kernels::column_block; ++c)
+                    CHECK(std::abs(static_cast<double>(block[at(c)]) - want(kernels::column_block, c)) < 1e-5 * static_cast<double>(k));
+                CHECK((y.back() == 3 && block.back() == 3)); // nothing behind
+            };
+            check([](float v) { return v; });
+            check([](float v) { return kernels::to_bf16(v); });
+        }
 }
 
 TEST_CASE("elementwise: Adam's step in double") {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/nn/kernels/panel_layer.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/nn/kernels/packed_linear.hpp>
 #include <doctest/doctest.h>
 
 namespace k = augur::nn::kernels;
@@ -75,6 +78,19 @@ void check(const k::panel_kernels<T>& kernels, double tolerance) {
                     }
                     CHECK(worst < tolerance);
                 }
+                std::vector<float> sums(at(m * out) + 1, 77); // in float, whatever T is
+                k::layer_rows<T> in_float;
+                in_float.a = A.data();
+                in_float.a_row = room;
+                in_float.sums = sums.data();
+                in_float.sums_row = out;
+                in_float.room = halves.data();
+                k::panel_layer<T>(kernels, k::panel_end::sums, m, in_float, packed);
+                CHECK(sums.back() == 77);
+                double off = 0;
+                for (std::ptrdiff_t i = 0; i < m * n; ++i)
+                    off = std::max(off, std::abs(sum[at(i)] - static_cast<double>(sums[at(i / n * out + i % n)])) / (1 + std::abs(sum[at(i)])));
+                CHECK(off < (kernels.amx && sizeof(T) == sizeof(float) ? tolerance : 1e-5));
                 // a start for each row
                 const auto own = draw<float>(m * out, 6);
                 std::vector<float> owns(own.begin(), own.end());
@@ -189,6 +205,41 @@ TEST_CASE("panel: AMX, in bf16 and in floats that are split in two") {
     }
     check(k::bf16_panels(true, true), 4.5e-3);
     check(k::float_panels(k::isa::avx512, true), 1e-4); // sums of 256 products, each exact to 16 binary digits
+}
+
+TEST_CASE("packed linear: float and bf16 against a double loop on the rounded numbers, whatever the shape; a row alone is the row among others") {
+    std::vector<std::optional<k::panel_kernels<k::bf16>>> kernels{std::nullopt, k::bf16_panels(false)};
+    if (k::has_bf16()) kernels.push_back(k::bf16_panels(true));
+    if (k::amx_ready()) kernels.push_back(k::bf16_panels(true, true));
+    k::packed_linear::scratch scratch;
+    const auto at = [](std::ptrdiff_t i) { return static_cast<std::size_t>(i); };
+    for (const auto& half : kernels)
+        for (const std::ptrdiff_t inputs : {1, 7, 64, 130})
+            for (const std::ptrdiff_t outputs : {1, 31, 64, 129})
+                for (const bool biased : {false, true}) {
+                    CAPTURE(inputs);
+                    CAPTURE(outputs);
+                    constexpr std::ptrdiff_t rows = 14;
+                    const std::ptrdiff_t x_row = inputs + 3, y_row = outputs + 2;
+                    const auto x = draw<float>(rows * x_row, 1), w = draw<float>(inputs * outputs, 2), b = draw<float>(outputs, 3);
+                    const std::vector<float> X(x.begin(), x.end()), W(w.begin(), w.end()), B(b.begin(), b.end());
+                    const k::packed_linear map(inputs, outputs, {W.data(), outputs, 1}, biased ? B.data() : nullptr, half);
+                    std::vector<float> y(at(rows * y_row), 77), alone(at(outputs));
+                    map.forward(rows, X.data(), x_row, y.data(), y_row, scratch);
+                    const auto rounded = [&](double v) { return half ? static_cast<double>(k::to_float(as<k::bf16>(v))) : v; };
+                    double farthest = 0;
+                    for (std::ptrdiff_t r = 0; r < rows; ++r) {
+                        for (std::ptrdiff_t c = 0; c < outputs; ++c) {
+                            double sum = biased ? b[at(c)] : 0;
+                            for (std::ptrdiff_t i = 0; i < inputs; ++i) sum += rounded(x[at(r * x_row + i)]) * rounded(w[at(i * outputs + c)]);
+                            farthest = std::max(farthest, std::abs(sum - static_cast<double>(y[at(r * y_row + c)])) / (1 + std::abs(sum)));
+                        }
+                        CHECK((y[at(r * y_row + outputs)] == 77 && y[at(r * y_row + outputs + 1)] == 77));
+                        map.forward(1, X.data() + r * x_row, x_row, alone.data(), outputs, scratch);
+                        CHECK(std::equal(alone.begin(), alone.end(), y.begin() + r * y_row));
+                    }
+                    CHECK(farthest < 1e-5);
+                }
 }
 
 TEST_CASE("panel: pairs of bf16 by the processor and in plain C++, whole vectors and what is left, with a second and without") {

@@ -40,7 +40,7 @@ struct wishes {
     std::vector<std::string> left_out{"resnet_50", "mobilenet_v2", "bert_base"};
     std::vector<std::string> logs;
     std::size_t kernels = 1000, sentences = 100, best = 10;
-    std::string numbers = "words", form = "compact";
+    std::string numbers = "words", form = "compact", precision = "single";
     tlm::gpt2_config config;
     tlm::training_options training;
     tlm::generation_options generation;
@@ -182,11 +182,13 @@ augur::result<int> iterate(wishes w) {
     return train(std::move(w));
 }
 
+tlm::freeze_options freezing(const wishes& w) { return {.precision = w.precision == "bf16" ? tlm::precision::bf16 : tlm::precision::single}; }
+
 /// How often the model writes something legal by itself.
 augur::result<int> generate_unconstrained(const wishes& w) {
     auto loaded = tlm::load(w.model);
     if (!loaded) return loaded.error();
-    const tlm::frozen_gpt2 model(std::move(loaded->net));
+    const tlm::frozen_gpt2 model(std::move(loaded->net), freezing(w));
     const auto machine = here(w.threads);
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "sentences", "illegal", "sentences a legal one"}};
     std::size_t calls = 0, illegal = 0, points = 0;
@@ -248,7 +250,7 @@ written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::
 augur::result<int> generate(const wishes& w) {
     auto loaded = tlm::load(w.model);
     if (!loaded) return loaded.error();
-    const tlm::frozen_gpt2 model(loaded->net);
+    const tlm::frozen_gpt2 model(std::move(loaded->net), freezing(w));
     const auto machine = here(w.threads);
     const auto& kernels = w.work.kernels;
     std::vector<written> all(kernels.size());
@@ -388,6 +390,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("batch", "N", "sequences at a time; default 64", w.generation.batch, 1, 4096);
         flags.add_number("top-k", "N", "only the most likely so many tokens; default all", w.generation.top_k, 1, 1000000);
         add_real(flags, "temperature", "default 1", w.generation.temperature, "above 0", is_positive);
+        flags.add_choice("precision", {"single", "bf16"}, "of the model; bf16 where the processor is faster with it; default single", w.precision);
         flags.add_switch("likely", "the most likely points (beam search; with --count 1 greedy), not samples", w.likely);
         flags.add_switch("unconstrained", "without a mask: how often what the model writes is legal", w.unconstrained);
         flags.add_switch("show", "print the sentences", w.show);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/nn/layers/layer_norm.hpp>
 
+#include <augur/core/random_engine.hpp>
 #include <augur/nn/dual.hpp>
+#include <augur/nn/layers/init.hpp>
 
 #include <doctest/doctest.h>
 
@@ -39,6 +41,27 @@ void check_layer_norm_reference(double tolerance) {
 TEST_CASE("layer norm: PyTorch's numbers, forward and backward; a constant row") {
     check_layer_norm_reference<double>(1e-12);
     check_layer_norm_reference<float>(1e-5);
+}
+
+TEST_CASE("layer norm: floats in vectors against doubles, whatever the width, in place too") {
+    augur::random_engine rng(3);
+    for (const nn::index width : {1, 15, 16, 17, 63, 64, 65, 200}) {
+        nn::matrix<float> x(3, width), normal(3, width), deviation(3, 1), y(3, width);
+        auto layer = nn::layer_norm<float>::zeros(width);
+        nn::fill_uniform(x, 2, rng);
+        nn::fill_uniform(layer.gamma, 2, rng);
+        nn::fill_uniform(layer.beta, 2, rng);
+        x.array() += 10; // a mean far from 0
+        nn::layer_norm<double> exact{layer.gamma.cast<double>(), layer.beta.cast<double>()};
+        vectors::matrix normal_d(3, width), deviation_d(3, 1), y_d(3, width);
+        exact.forward(x.cast<double>(), normal_d, deviation_d, y_d);
+        layer.forward(x, normal, deviation, y);
+        CHECK(vectors::distance(normal, normal_d) < 1e-5);
+        CHECK(vectors::distance(deviation, deviation_d) < 1e-5);
+        CHECK(vectors::distance(y, y_d) < 1e-5);
+        layer.forward(x, normal, deviation, x);
+        CHECK(x == y);
+    }
 }
 
 TEST_CASE("layer norm of duals: the tangent of the input is the derivative by it") {

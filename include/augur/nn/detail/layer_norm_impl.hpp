@@ -5,6 +5,9 @@
 /// @file
 /// Definitions of nn/layers/layer_norm.hpp.
 
+#include <concepts>
+
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/layers/layer_norm.hpp>
 #include <augur/nn/sum.hpp>
 
@@ -17,6 +20,12 @@ void layer_norm<S>::forward(in<S> x, out<S> normal, out<S> deviation, out<S> y) 
     const index d = gamma.cols();
     AUGUR_ASSERT(x.cols() == d && normal.rows() == x.rows() && normal.cols() == d && deviation.rows() == x.rows() && y.rows() == x.rows(),
                  "layer_norm: shape");
+    if constexpr (std::same_as<S, float>) {
+        for (index t = 0; t < x.rows(); ++t)
+            kernels::layer_norm(x.data() + t * x.outerStride(), d, static_cast<float>(epsilon), gamma.data(), beta.data(),
+                                normal.data() + t * normal.outerStride(), &deviation(t, 0), y.data() + t * y.outerStride());
+        return;
+    }
     const S count = static_cast<S>(static_cast<double>(d));
     for (index t = 0; t < x.rows(); ++t) {
         const S mean = sum_of_four<S>(d, [&](index i) { return x(t, i); }) / count;

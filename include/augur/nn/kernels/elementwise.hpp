@@ -3,12 +3,14 @@
 #define AUGUR_NN_KERNELS_ELEMENTWISE_HPP
 
 /// @file
-/// Elementwise float kernels, vectorised at run time independent of the compiler flags. No element depends on another, so only the results of `adam`
-/// and `square_sum` may differ between instruction sets, by rounding.
+/// Elementwise float kernels, vectorised at run time independent of the compiler flags. No element depends on another, so only the results of `adam`,
+/// `square_sum`, products and `layer_norm` may differ between instruction sets, by rounding.
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
+#include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 
 #if defined(__x86_64__)
@@ -135,30 +137,106 @@ AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, fl
     }
 AUGUR_NN_KERNEL(softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, std::ptrdiff_t n), scale, x, n)
 
-// y (n) <- [y +] x (k) b (k, n): one row, without packing b, behind whose last element `row_product_slack` floats may be read
-#define AUGUR_NN_ROW_PRODUCT(LANES)                                                                                                                  \
-    AUGUR_NN_LANES(LANES);                                                                                                                           \
+// lanes of numbers at P, bf16 as floats
+#define AUGUR_NN_FLOATS(P) AUGUR_NN_READ(P)
+#define AUGUR_NN_HALF_LANES(LANES)                                                                                                                   \
+    typedef std::uint16_t halves __attribute__((vector_size((LANES) * sizeof(std::uint16_t)), aligned(alignof(std::uint16_t)), may_alias));          \
+    typedef std::uint32_t words __attribute__((vector_size((LANES) * sizeof(std::uint32_t))))
+#define AUGUR_NN_HALVES(P) reinterpret_cast<lanes>(__builtin_convertvector(*reinterpret_cast<const halves*>(P), words) << 16)
+
+// y (n) <- [y +] x (k) b (k, n): one row, without packing b, behind whose last element `row_product_slack` numbers may be read
+#define AUGUR_NN_ROW_PRODUCT(LANES, LOAD)                                                                                                            \
     for (std::ptrdiff_t j = 0; j < n; j += 4 * (LANES)) {                                                                                            \
         lanes sums[4] = {}, more[4] = {};                                                                                                            \
         std::ptrdiff_t i = 0;                                                                                                                        \
         for (; i + 2 <= k; i += 2)                                                                                                                   \
             for (std::ptrdiff_t v = 0; v < 4; ++v) {                                                                                                 \
-                sums[v] += x[i] * AUGUR_NN_READ(b + i * ldb + j + v * (LANES));                                                                      \
-                more[v] += x[i + 1] * AUGUR_NN_READ(b + (i + 1) * ldb + j + v * (LANES));                                                            \
+                sums[v] += x[i] * LOAD(b + i * ldb + j + v * (LANES));                                                                               \
+                more[v] += x[i + 1] * LOAD(b + (i + 1) * ldb + j + v * (LANES));                                                                     \
             }                                                                                                                                        \
         for (; i < k; ++i)                                                                                                                           \
-            for (std::ptrdiff_t v = 0; v < 4; ++v) sums[v] += x[i] * AUGUR_NN_READ(b + i * ldb + j + v * (LANES));                                   \
+            for (std::ptrdiff_t v = 0; v < 4; ++v) sums[v] += x[i] * LOAD(b + i * ldb + j + v * (LANES));                                            \
         for (std::ptrdiff_t v = 0; v < 4; ++v) sums[v] += more[v];                                                                                   \
         const auto* const from = reinterpret_cast<const float*>(sums);                                                                               \
         const std::ptrdiff_t count = n - j < 4 * (LANES) ? n - j : 4 * (LANES);                                                                      \
         for (std::ptrdiff_t c = 0; c < count; ++c) y[j + c] = accumulate ? y[j + c] + from[c] : from[c];                                             \
     }
-AUGUR_NN_KERNEL(row_product, AUGUR_NN_ROW_PRODUCT,
+#define AUGUR_NN_ROW_PRODUCT_F32(LANES)                                                                                                              \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    AUGUR_NN_ROW_PRODUCT(LANES, AUGUR_NN_FLOATS)
+#define AUGUR_NN_ROW_PRODUCT_BF16(LANES)                                                                                                             \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    AUGUR_NN_HALF_LANES(LANES);                                                                                                                      \
+    AUGUR_NN_ROW_PRODUCT(LANES, AUGUR_NN_HALVES)
+AUGUR_NN_KERNEL(row_product, AUGUR_NN_ROW_PRODUCT_F32,
                 (const float* x, std::ptrdiff_t k, const float* b, std::ptrdiff_t ldb, std::ptrdiff_t n, float* y, bool accumulate), x, k, b, ldb, n,
                 y, accumulate)
+AUGUR_NN_KERNEL(row_product, AUGUR_NN_ROW_PRODUCT_BF16,
+                (const float* x, std::ptrdiff_t k, const bf16* b, std::ptrdiff_t ldb, std::ptrdiff_t n, float* y, bool accumulate), x, k, b, ldb, n,
+                y, accumulate)
 
-/// Floats behind the end of b that `row_product` may read, and does not use.
+/// Numbers behind the end of b that `row_product` may read, and does not use.
 inline constexpr std::ptrdiff_t row_product_slack = 64;
+
+/// Columns of a block of `column_block_product`.
+inline constexpr std::ptrdiff_t column_block = 16;
+
+// y (16) <- x (k) b (k, 16): a block of a matrix that grows by columns
+#define AUGUR_NN_COLUMN_BLOCK(LANES, LOAD)                                                                                                           \
+    constexpr std::ptrdiff_t vectors = column_block / (LANES);                                                                                       \
+    lanes sums[4][vectors] = {}; /* four chains hide the latency of additions */                                                                     \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + 4 <= k; i += 4)                                                                                                                       \
+        for (std::ptrdiff_t r = 0; r < 4; ++r)                                                                                                       \
+            for (std::ptrdiff_t v = 0; v < vectors; ++v) sums[r][v] += x[i + r] * LOAD(b + (i + r) * column_block + v * (LANES));                    \
+    for (; i < k; ++i)                                                                                                                               \
+        for (std::ptrdiff_t v = 0; v < vectors; ++v) sums[0][v] += x[i] * LOAD(b + i * column_block + v * (LANES));                                  \
+    for (std::ptrdiff_t v = 0; v < vectors; ++v) AUGUR_NN_WRITE(y + v * (LANES)) = (sums[0][v] + sums[1][v]) + (sums[2][v] + sums[3][v]);
+#define AUGUR_NN_COLUMN_BLOCK_F32(LANES)                                                                                                             \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    AUGUR_NN_COLUMN_BLOCK(LANES, AUGUR_NN_FLOATS)
+#define AUGUR_NN_COLUMN_BLOCK_BF16(LANES)                                                                                                            \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    AUGUR_NN_HALF_LANES(LANES);                                                                                                                      \
+    AUGUR_NN_COLUMN_BLOCK(LANES, AUGUR_NN_HALVES)
+AUGUR_NN_KERNEL(column_block_product, AUGUR_NN_COLUMN_BLOCK_F32, (const float* x, std::ptrdiff_t k, const float* b, float* y), x, k, b, y)
+AUGUR_NN_KERNEL(column_block_product, AUGUR_NN_COLUMN_BLOCK_BF16, (const float* x, std::ptrdiff_t k, const bf16* b, float* y), x, k, b, y)
+
+// normal (n) <- (x - mean) / deviation, y <- gamma normal + beta, where deviation = sqrt(variance + epsilon); y may be x. Sums in 64 chains.
+#define AUGUR_NN_LAYER_NORM(LANES)                                                                                                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    constexpr std::ptrdiff_t chains = 64, vectors = chains / (LANES);                                                                                \
+    const auto count = static_cast<float>(n);                                                                                                        \
+    float mean = 0, squares = 0;                                                                                                                     \
+    for (const bool first : {true, false}) { /* in two passes: no cancellation */                                                                    \
+        lanes sums[vectors] = {};                                                                                                                    \
+        std::ptrdiff_t i = 0;                                                                                                                        \
+        for (; i + chains <= n; i += chains)                                                                                                         \
+            for (std::ptrdiff_t v = 0; v < vectors; ++v) {                                                                                           \
+                const lanes at = AUGUR_NN_READ(x + i + v * (LANES)) - mean;                                                                          \
+                sums[v] += first ? at : at * at;                                                                                                     \
+            }                                                                                                                                        \
+        auto* const sum = reinterpret_cast<float*>(sums);                                                                                            \
+        for (std::ptrdiff_t c = 0; i < n; ++i, ++c) sum[c] += first ? x[i] : (x[i] - mean) * (x[i] - mean);                                          \
+        for (std::ptrdiff_t width = chains / 2; width > 0; width /= 2)                                                                               \
+            for (std::ptrdiff_t c = 0; c < width; ++c) sum[c] += sum[c + width];                                                                     \
+        (first ? mean : squares) = sum[0] / count;                                                                                                   \
+    }                                                                                                                                                \
+    const float below = std::sqrt(squares + epsilon);                                                                                                \
+    *deviation = below;                                                                                                                              \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= n; i += (LANES)) {                                                                                                         \
+        const lanes at = (AUGUR_NN_READ(x + i) - mean) / below;                                                                                      \
+        AUGUR_NN_WRITE(normal + i) = at;                                                                                                             \
+        AUGUR_NN_WRITE(y + i) = AUGUR_NN_READ(gamma + i) * at + AUGUR_NN_READ(beta + i);                                                             \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        normal[i] = (x[i] - mean) / below;                                                                                                           \
+        y[i] = gamma[i] * normal[i] + beta[i];                                                                                                       \
+    }
+AUGUR_NN_KERNEL(layer_norm, AUGUR_NN_LAYER_NORM,
+                (const float* x, std::ptrdiff_t n, float epsilon, const float* gamma, const float* beta, float* normal, float* deviation, float* y),
+                x, n, epsilon, gamma, beta, normal, deviation, y)
 
 // The steps of kernels/gelu.hpp around the exponential. With u = 1.59577 (x + 0.044715 x^3), 1 + tanh(u / 2) = 2 sigmoid(u):
 // to <- -|u|
@@ -272,7 +350,16 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 
 #undef AUGUR_NN_ADAM
 #undef AUGUR_NN_ADAM_ONE
+#undef AUGUR_NN_COLUMN_BLOCK_BF16
+#undef AUGUR_NN_COLUMN_BLOCK_F32
+#undef AUGUR_NN_COLUMN_BLOCK
+#undef AUGUR_NN_LAYER_NORM
+#undef AUGUR_NN_ROW_PRODUCT_BF16
+#undef AUGUR_NN_ROW_PRODUCT_F32
 #undef AUGUR_NN_ROW_PRODUCT
+#undef AUGUR_NN_HALVES
+#undef AUGUR_NN_HALF_LANES
+#undef AUGUR_NN_FLOATS
 #undef AUGUR_NN_GELU_SLOPE
 #undef AUGUR_NN_GELU_VALUE
 #undef AUGUR_NN_GELU_ARGUMENT

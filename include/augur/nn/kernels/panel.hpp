@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <augur/core/config.hpp>
@@ -342,6 +343,14 @@ inline panel_kernels<bf16> bf16_panels(bool native = has_bf16(), bool amx = fals
 }
 #undef AUGUR_NN_PANEL_KERNELS
 #undef AUGUR_NN_PANEL_ROW
+
+/// bf16 kernels where they are faster than float's (AMX, or AVX512_BF16 but for Intel's), else none. `portable`: kernels in any case.
+/// pre: the CPU has `level`; with a level below AVX-512 or without `amx` what it has beyond is not used
+inline std::optional<panel_kernels<bf16>> fast_bf16_panels(isa level = best_isa(), bool amx = true, bool portable = false) {
+    const bool vectors = level == isa::avx512, native = vectors && has_bf16(), tiles = vectors && amx && amx_ready();
+    if (!tiles && !(native && has_fast_bf16()) && !portable) return std::nullopt;
+    return bf16_panels(native, tiles);
+}
 
 } // namespace nn::kernels
 } // namespace augur::inline v0

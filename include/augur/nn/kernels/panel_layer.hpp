@@ -53,7 +53,7 @@ struct packed_panels {
 };
 
 /// Arguments of a layer: A, residual x and result Y with row strides `a_row`, `x_row`, `y_row` in numbers. Y has whole panels: its columns are
-/// rounded up to a multiple of W.
+/// rounded up to a multiple of W. With panel_end::sums the result goes to `sums`, in float whatever T is.
 ///
 /// With AMX in bf16, A is read up to the next multiple of 32 columns, whose values must be finite, and up to the next multiple of 16 rows, which must
 /// be allocated. With AMX in float, `room` needs 64 numbers per column of A, with the columns rounded up to a multiple of 32.
@@ -67,6 +67,8 @@ struct layer_rows {
     std::ptrdiff_t x_row = 0;
     const float* const* init = nullptr; ///< initial value of each row instead of the bias
     bf16* room = nullptr;
+    float* sums = nullptr; ///< instead of y, with panel_end::sums
+    std::ptrdiff_t sums_row = 0;
 };
 
 namespace detail {
@@ -102,9 +104,13 @@ void amx_layer([[maybe_unused]] panel_end end, [[maybe_unused]] std::ptrdiff_t m
                 }
                 amx_store(sums, two);
                 const std::ptrdiff_t at = i + r, c = p * amx_columns;
+                const float* const* const from = init + at * init_next;
+                if (end == panel_end::sums) {
+                    amx_finish<false, float>(sums, n, from, init_next, c, nullptr, 0, t.sums + at * t.sums_row + c, t.sums_row);
+                    continue;
+                }
                 T* const y = t.y + at * t.y_row + c;
                 const T* const x = end == panel_end::residual ? t.x + at * t.x_row + c : nullptr;
-                const float* const* const from = init + at * init_next;
                 if (end == panel_end::linear) amx_finish<false>(sums, n, from, init_next, c, x, 0, y, t.y_row);
                 else amx_finish<true>(sums, n, from, init_next, c, x, t.x_row, y, t.y_row);
             }
@@ -129,11 +135,13 @@ void panel_layer(const panel_kernels<T>& kernels, panel_end end, std::ptrdiff_t 
     t.steps = packed.steps;
     t.x_row = rows.x_row;
     t.y_row = rows.y_row;
+    t.sums_row = rows.sums_row;
     for (std::ptrdiff_t p = 0; p < packed.panels; ++p) {
         t.offset = p * packed.panel_size;
         t.init_offset = p * kernels.width;
         t.x = rows.x == nullptr ? nullptr : rows.x + p * kernels.width;
-        t.y = rows.y + p * kernels.width;
+        t.y = rows.y == nullptr ? nullptr : rows.y + p * kernels.width;
+        t.sums = rows.sums == nullptr ? nullptr : rows.sums + p * kernels.width;
         kernels(end, m, t);
     }
 }

@@ -8,16 +8,22 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
-#include <augur/nn/kernels/gemm.hpp>
+#include <augur/nn/kernels/packed_linear.hpp>
+#include <augur/nn/kernels/panel.hpp>
+#include <augur/nn/layers/activation.hpp>
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/sum.hpp>
 #include <augur/nn/types.hpp>
@@ -28,42 +34,65 @@ namespace augur::inline v0::tlm {
 
 class gpt2_session;
 
+/// Precision of the weights and of the rows that they are multiplied with, of keys and of values. Sums, layer norms, softmax, the sum of the layers and
+/// the logits are float.
+enum class precision : std::uint8_t {
+    single, ///< float
+    bf16    ///< bfloat16 (8-bit significand): faster with AMX, or with AVX512_BF16 on CPUs other than Intel's; on other CPUs `single` is used
+};
+
+/// Options of `frozen_gpt2`.
+struct freeze_options {
+    tlm::precision precision = tlm::precision::single;
+    nn::kernels::isa level = nn::kernels::best_isa(); ///< for tests: a lower instruction set for the products with weights
+    bool amx = true;                                  ///< for tests: false disables AMX
+    bool portable_bf16 = false;                       ///< for tests: bf16 also without fast hardware support
+};
+
 /// A GPT-2 with packed weights. Its logits are those of `gpt2_pass`, up to rounding.
 ///
-/// Cost     twice the memory of the parameters
+/// Cost     the memory of the parameters, and once more that of the packed weights, in bf16 half of it
 /// Threads  const calls are thread-safe
 class frozen_gpt2 {
 public:
-    explicit frozen_gpt2(gpt2<float> net) : net_(std::move(net)), layers_(net_.stack.layers.size()) {
-        for (std::size_t i = 0; i < layers_.size(); ++i) {
-            const auto& l = net_.stack.layers[i];
-            layers_[i].qkv.pack(l.attention.in_proj);
-            layers_[i].out.pack(l.attention.out_proj);
-            layers_[i].expand.pack(l.expand);
-            layers_[i].contract.pack(l.contract);
-        }
+    explicit frozen_gpt2(gpt2<float> net, const freeze_options& options = {}) : net_(std::move(net)), level_(options.level) {
+        if (options.precision == tlm::precision::bf16) half_ = nn::kernels::fast_bf16_panels(options.level, options.amx, options.portable_bf16);
+        layers_.reserve(net_.stack.layers.size());
+        for (const auto& l : net_.stack.layers)
+            layers_.push_back({packed(l.attention.in_proj), packed(l.attention.out_proj), packed(l.expand), packed(l.contract)});
         const auto& W = net_.tokens.W;
-        logits_.pack(W.cols(), W.rows(), {W.data(), 1, W.outerStride()});
+        logits_ = packed(W.cols(), W.rows(), {W.data(), 1, W.outerStride()}, nullptr);
     }
     [[nodiscard]] std::size_t words() const noexcept { return static_cast<std::size_t>(net_.tokens.W.rows()); }
     [[nodiscard]] std::size_t context() const noexcept { return static_cast<std::size_t>(net_.places.W.rows()); }
     [[nodiscard]] const gpt2<float>& net() const noexcept { return net_; }
+    /// Precision in use: `single` if bf16 was requested but is not faster on this CPU.
+    [[nodiscard]] tlm::precision precision() const noexcept { return half_ ? tlm::precision::bf16 : tlm::precision::single; }
     /// Errors: invalid_argument: no token, or one beyond the vocabulary; limit: longer than the context. The model must outlive the session.
     [[nodiscard]] result<gpt2_session> open(std::span<const token> prompt) const;
 
 private:
     friend class gpt2_session;
     struct packed_layer {
-        nn::packed_weights<float> qkv, out, expand, contract;
+        nn::kernels::packed_linear qkv, out, expand, contract;
     };
     gpt2<float> net_;
+    nn::kernels::isa level_;
+    std::optional<nn::kernels::panel_kernels<nn::kernels::bf16>> half_; ///< kernels in bf16, none in float
     std::vector<packed_layer> layers_;
-    nn::kernels::packed_operand logits_;
+    nn::kernels::packed_linear logits_;
+
+    [[nodiscard]] nn::kernels::packed_linear packed(nn::index k, nn::index n, const nn::kernels::operand& W, const float* b) const {
+        return {k, n, W, b, half_, level_};
+    }
+    [[nodiscard]] nn::kernels::packed_linear packed(const nn::linear<float>& l) const {
+        return packed(l.W.rows(), l.W.cols(), {l.W.data(), l.W.outerStride(), 1}, l.b.data());
+    }
 };
 
 /// Sequences of a `frozen_gpt2` (`next_token_session`). What was appended goes through the model in one step when logits are asked for.
 ///
-/// Cost     keys and values: 8 D bytes per layer and token, of each sequence and once of the prompt
+/// Cost     keys and values: 8 D bytes per layer and token, in bf16 4 D, of each sequence and once of the prompt
 class gpt2_session {
 public:
     void sequences(std::size_t n) {
@@ -78,13 +107,10 @@ public:
         auto& b = held_[to];
         b.pending = a.pending;
         b.last = a.last;
-        b.length = 0; // what it holds is not kept
-        reserve(b, a.length);
         b.length = a.length;
-        for (std::size_t l = 0; l < model_->layers_.size() && a.length > 0; ++l) {
-            for (index d = 0; d < width_; ++d) std::copy_n(a.keys[l].data() + d * a.capacity, a.length, b.keys[l].data() + d * b.capacity);
-            std::copy_n(a.values[l].data(), a.length * width_, b.values[l].data());
-        }
+        reserve(b, a.length);
+        copy(a.single, b.single, a.length);
+        copy(a.half, b.half, a.length);
     }
     void append(std::size_t i, std::span<const token> tokens) { held_[i].pending.insert(held_[i].pending.end(), tokens.begin(), tokens.end()); }
 
@@ -95,33 +121,31 @@ public:
         rows_.clear();
         for (const auto s : which) {
             auto& h = held_[s];
-            if (static_cast<std::size_t>(prompt_ + h.length) + h.pending.size() > model_->context())
-                return error{errc::limit, "gpt2: a sequence of " + std::to_string(static_cast<std::size_t>(prompt_ + h.length) + h.pending.size()) +
-                                              " tokens, the context is " + std::to_string(model_->context())};
+            const index length = prompt_ + h.length + static_cast<index>(h.pending.size());
+            if (static_cast<std::size_t>(length) > model_->context())
+                return error{errc::limit,
+                             "gpt2: a sequence of " + std::to_string(length) + " tokens, the context is " + std::to_string(model_->context())};
             for (const auto t : h.pending)
                 if (t >= model_->words()) return error{errc::invalid_argument, "gpt2: token " + std::to_string(t) + " of " + std::to_string(words)};
-            reserve(h, h.length + static_cast<index>(h.pending.size()));
-            rows_.push_back(
-                {s, static_cast<index>(rows_.empty() ? 0 : rows_.back().first + rows_.back().count), static_cast<index>(h.pending.size())});
+            reserve(h, length - prompt_);
+            for (index at = h.length; at < length - prompt_; ++at) rows_.push_back({s, at});
         }
-        const index t = rows_.empty() ? 0 : rows_.back().first + rows_.back().count;
-        auto x = x_.shape(t, width_);
-        for (const auto& r : rows_) {
-            const auto& h = held_[r.sequence];
-            for (index i = 0; i < r.count; ++i)
-                x.row(r.first + i) = model_->net_.tokens.W.row(static_cast<index>(h.pending[static_cast<std::size_t>(i)])) +
-                                     model_->net_.places.W.row(prompt_ + h.length + i);
+        auto x = x_.shape(static_cast<index>(rows_.size()), width_);
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            const auto& h = held_[rows_[i].sequence];
+            x.row(static_cast<index>(i)) =
+                model_->net_.tokens.W.row(static_cast<index>(h.pending[static_cast<std::size_t>(rows_[i].at - h.length)])) +
+                model_->net_.places.W.row(prompt_ + rows_[i].at);
         }
-        if (t > 0) run(t);
-        for (auto& r : rows_) {
-            auto& h = held_[r.sequence];
-            if (r.count > 0) {
-                h.last.resize(static_cast<std::size_t>(width_));
-                std::copy_n(x.data() + (r.first + r.count - 1) * width_, width_, h.last.data());
-            } else if (h.length == 0) {
-                h.last = before_.last;
-            }
-            h.length += r.count;
+        if (!rows_.empty()) run();
+        const float* row = x.data();
+        for (const auto s : which) {
+            auto& h = held_[s];
+            const auto count = static_cast<index>(h.pending.size());
+            row += count * width_;
+            if (count > 0) h.last.assign(row - width_, row);
+            else if (h.length == 0) h.last = before_.last;
+            h.length += count;
             h.pending.clear();
         }
         const auto n = static_cast<index>(which.size());
@@ -130,53 +154,78 @@ public:
         normal_.shape(n, width_);
         deviation_.shape(n, 1);
         model_->net_.stack.last.forward(top, normal_.view(), deviation_.view(), top);
-        model_->logits_.gemm(n, {top.data(), width_, 1}, out.data(), words);
+        model_->logits_.forward(n, top.data(), width_, out.data(), words, scratch_);
         return {};
     }
 
 private:
     friend class frozen_gpt2;
     using index = nn::index;
+    using bf16 = nn::kernels::bf16;
+    static constexpr index block = nn::kernels::column_block;
+    static constexpr index rows_at_once = 64; ///< in attention; their scores for a few hundred keys stay in the second cache
+    template <class T>
+    struct cache {
+        std::vector<T> keys;   ///< (blocks, D, 16)
+        std::vector<T> values; ///< (blocks, H, 16, D / H)
+    };
     struct sequence {
         std::vector<token> pending;
-        index length = 0;                             ///< tokens behind the prompt that are in the cache
-        index capacity = 0;                           ///< tokens that the caches have room for
-        std::vector<std::vector<float>> keys, values; ///< per layer: (D, capacity), as products read them, and (capacity, D)
-        std::vector<float> last;                      ///< (D) output of the last layer for the last token
+        index length = 0;                 ///< tokens behind the prompt that are in the cache
+        std::vector<cache<float>> single; ///< of each layer; exactly one of single and half is used
+        std::vector<cache<bf16>> half;
+        std::vector<float> last; ///< (D) output of the last layer for the last token
+        template <class T>
+        [[nodiscard]] auto& caches() {
+            if constexpr (std::is_same_v<T, float>) return single;
+            else return half;
+        }
     };
-    struct row_range {
+    struct row_at {
         std::size_t sequence;
-        index first, count;
+        index at; ///< its position behind the prompt
     };
     const frozen_gpt2* model_;
-    index width_, heads_, prompt_ = 0;                                     ///< tokens of the prompt
-    sequence before_;                                                      ///< the prompt, without its caches
-    std::vector<nn::kernels::packed_operand> prompt_keys_, prompt_values_; ///< per layer and head: (D / H, prompt), (prompt, D / H)
+    index width_, heads_, prompt_ = 0;                                    ///< tokens of the prompt
+    sequence before_;                                                     ///< the prompt, without its caches
+    std::vector<nn::kernels::packed_linear> prompt_keys_, prompt_values_; ///< per layer and head: (D / H, prompt), (prompt, D / H)
     std::vector<sequence> held_;
-    std::vector<row_range> rows_;
+    std::vector<row_at> rows_;
     nn::buffer<float> x_, normalised_, normal_, deviation_, qkv_, context_, wide_, scores_;
+    nn::kernels::packed_linear::scratch scratch_;
 
     explicit gpt2_session(const frozen_gpt2& model)
         : model_(&model), width_(model.net_.tokens.W.cols()), heads_(model.net_.stack.layers.front().attention.heads) {}
 
+    /// Room for `length` tokens in the caches.
     void reserve(sequence& s, index length) const {
-        if (length <= s.capacity) return;
-        const index capacity = (std::max)(length, s.capacity == 0 ? index{32} : 2 * s.capacity);
-        s.keys.resize(model_->layers_.size());
-        s.values.resize(model_->layers_.size());
-        for (std::size_t l = 0; l < s.keys.size(); ++l) {
-            std::vector<float> keys(static_cast<std::size_t>(width_ * capacity + nn::kernels::row_product_slack));
-            for (index d = 0; d < width_ && s.length > 0; ++d) std::copy_n(s.keys[l].data() + d * s.capacity, s.length, keys.data() + d * capacity);
-            const auto keys_size = keys.size();
-            s.keys[l] = std::move(keys);
-            s.values[l].resize(keys_size);
+        if (model_->half_) reserve(s.half, length);
+        else reserve(s.single, length);
+    }
+    template <class T>
+    void reserve(std::vector<cache<T>>& caches, index length) const {
+        const auto size = static_cast<std::size_t>(nn::kernels::whole_blocks(length, block) * width_);
+        caches.resize(model_->layers_.size());
+        for (auto& c : caches) {
+            if (c.keys.size() >= size) continue;
+            c.keys.resize(size);
+            c.values.resize(size + nn::kernels::row_product_slack);
         }
-        s.capacity = capacity;
+    }
+
+    template <class T>
+    void copy(const std::vector<cache<T>>& from, std::vector<cache<T>>& to, index length) const {
+        if (length == 0) return;
+        for (std::size_t l = 0; l < from.size(); ++l) {
+            std::copy_n(from[l].keys.data(), nn::kernels::whole_blocks(length, block) * width_, to[l].keys.data());
+            std::copy_n(from[l].values.data(), nn::kernels::whole_blocks(length, block) * width_, to[l].values.data());
+        }
     }
 
     /// x (T, D) through all layers; the keys and values of the rows go to the caches.
-    void run(index t) {
+    void run() {
         auto x = x_.view();
+        const index t = x.rows();
         auto normalised = normalised_.shape(t, width_), qkv = qkv_.shape(t, 3 * width_), context = context_.shape(t, width_);
         normal_.shape(t, width_);
         deviation_.shape(t, 1);
@@ -184,56 +233,80 @@ private:
             const auto& layer = model_->net_.stack.layers[l];
             const auto& packed = model_->layers_[l];
             layer.norm_1.forward(x, normal_.view(), deviation_.view(), normalised);
-            layer.attention.in_proj.forward(normalised, qkv, &packed.qkv);
+            forward(packed.qkv, normalised, qkv);
             attend(l, qkv, context);
-            layer.attention.out_proj.forward(context, normalised, &packed.out);
+            forward(packed.out, context, normalised);
             x += normalised;
             layer.norm_2.forward(x, normal_.view(), deviation_.view(), normalised);
             auto wide = wide_.shape(t, layer.expand.W.cols());
-            layer.expand.forward(normalised, wide, &packed.expand);
+            forward(packed.expand, normalised, wide);
             nn::activate<nn::gelu_tanh<float>, float>(wide, wide);
-            layer.contract.forward(wide, normalised, &packed.contract);
+            forward(packed.contract, wide, normalised);
             x += normalised;
         }
     }
+    void forward(const nn::kernels::packed_linear& map, nn::map<float> x, nn::map<float> y) {
+        map.forward(x.rows(), x.data(), x.cols(), y.data(), y.cols(), scratch_);
+    }
+    /// x (D) in T; valid until the next call.
+    template <class T>
+    const T* as(const float* x) {
+        if constexpr (std::is_same_v<T, float>) {
+            return x;
+        } else {
+            bf16* const to = scratch_.rows.reserve(static_cast<std::size_t>(width_));
+            nn::kernels::to_bf16(x, to, width_);
+            return to;
+        }
+    }
 
+    /// context (T, D) <- attention of the queries to the prompt, to the tokens of their sequences and to themselves, whose keys and values go to the
+    /// caches. qkv (T, 3 D)
     void attend(std::size_t l, nn::map<float> qkv, nn::map<float> context) {
-        const index head = width_ / heads_;
+        for (index first = 0; first < qkv.rows(); first += rows_at_once) {
+            const auto count = (std::min)(rows_at_once, qkv.rows() - first);
+            const auto rows = std::span<const row_at>(rows_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+            const float* const from = qkv.data() + first * qkv.cols();
+            float* const to = context.data() + first * width_;
+            if (model_->half_) attend<bf16>(l, rows, from, to);
+            else attend<float>(l, rows, from, to);
+        }
+    }
+    template <class T>
+    void attend(std::size_t l, std::span<const row_at> rows, const float* qkv, float* context) {
+        const index head = width_ / heads_, t = static_cast<index>(rows.size());
         const float scale = 1 / std::sqrt(static_cast<float>(head));
         index longest = 0;
-        for (const auto& r : rows_) {
-            auto& s = held_[r.sequence];
-            longest = (std::max)(longest, s.length + r.count);
-            for (index i = 0; i < r.count; ++i) {
-                const float* const row = qkv.data() + (r.first + i) * 3 * width_;
-                float* const column = s.keys[l].data() + s.length + i;
-                for (index d = 0; d < width_; ++d) column[d * s.capacity] = row[width_ + d];
-                std::copy_n(row + 2 * width_, width_, s.values[l].data() + (s.length + i) * width_);
-            }
+        for (const auto& r : rows) longest = (std::max)(longest, r.at + 1);
+        const index keys_row = prompt_ + nn::kernels::whole_blocks(longest, block);
+        float* const scores = scores_.shape(heads_ * t, keys_row).data(); // (H, T, keys)
+        const auto of_prompt = [&](index h) { return l * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(h); };
+        for (index h = 0; h < heads_ && prompt_ > 0; ++h)
+            prompt_keys_[of_prompt(h)].forward(t, qkv + h * head, 3 * width_, scores + h * t * keys_row, keys_row, scratch_);
+        // the caches are larger than the processor's: their blocks are read one after the other, for all heads
+        for (index i = 0; i < t; ++i) {
+            const auto& r = rows[static_cast<std::size_t>(i)];
+            const float* const query = qkv + i * 3 * width_;
+            T* keys = held_[r.sequence].template caches<T>()[l].keys.data();
+            const T* const own = as<T>(query + width_);
+            for (index d = 0; d < width_; ++d) keys[(r.at / block * width_ + d) * block + r.at % block] = own[d];
+            for (index at = 0; at <= r.at; at += block)
+                for (index h = 0; h < heads_; ++h, keys += head * block)
+                    nn::kernels::column_block_product(query + h * head, head, keys, scores + (h * t + i) * keys_row + prompt_ + at);
+            for (index h = 0; h < heads_; ++h) softmax(scores + (h * t + i) * keys_row, prompt_ + r.at + 1, scale);
         }
-        const index t = qkv.rows();
-        auto scores = scores_.shape(t, prompt_ + longest);
-        for (index h = 0; h < heads_; ++h) {
-            const auto of_prompt = l * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(h);
-            const nn::kernels::operand queries{qkv.data() + h * head, qkv.outerStride(), 1};
-            if (prompt_ > 0) prompt_keys_[of_prompt].gemm(t, queries, scores.data(), scores.cols()); // of all sequences at once
-            for (const auto& r : rows_) {
-                const auto& s = held_[r.sequence];
-                const float* const keys = s.keys.empty() ? nullptr : s.keys[l].data() + h * head * s.capacity;
-                for (index i = 0; i < r.count; ++i) {
-                    float* const row = scores.data() + (r.first + i) * scores.cols();
-                    const index n = s.length + i + 1;
-                    nn::kernels::row_product(qkv.row(r.first + i).data() + h * head, head, keys, s.capacity, n, row + prompt_, false);
-                    softmax(row, prompt_ + n, scale);
-                }
-            }
-            if (prompt_ > 0) prompt_values_[of_prompt].gemm(t, {scores.data(), scores.cols(), 1}, context.data() + h * head, context.outerStride());
-            for (const auto& r : rows_) {
-                const auto& s = held_[r.sequence];
-                for (index i = 0; i < r.count; ++i)
-                    nn::kernels::row_product(scores.data() + (r.first + i) * scores.cols() + prompt_, s.length + i + 1, s.values[l].data() + h * head,
-                                             width_, head, context.data() + (r.first + i) * width_ + h * head, prompt_ > 0);
-            }
+        for (index h = 0; h < heads_ && prompt_ > 0; ++h)
+            prompt_values_[of_prompt(h)].forward(t, scores + h * t * keys_row, keys_row, context + h * head, width_, scratch_);
+        for (index i = 0; i < t; ++i) {
+            const auto& r = rows[static_cast<std::size_t>(i)];
+            T* values = held_[r.sequence].template caches<T>()[l].values.data();
+            const T* const own = as<T>(qkv + i * 3 * width_ + 2 * width_);
+            for (index h = 0; h < heads_; ++h)
+                std::copy_n(own + h * head, head, values + ((r.at / block * heads_ + h) * block + r.at % block) * head);
+            for (index at = 0; at <= r.at; at += block)
+                for (index h = 0; h < heads_; ++h, values += head * block)
+                    nn::kernels::row_product(scores + (h * t + i) * keys_row + prompt_ + at, (std::min)(block, r.at + 1 - at), values, head, head,
+                                             context + i * width_ + h * head, prompt_ + at > 0);
         }
     }
 
@@ -249,14 +322,27 @@ private:
         before_ = std::move(held_[0]);
         held_.clear();
         prompt_ = before_.length;
+        if (model_->half_) pack_prompt(before_.half);
+        else pack_prompt(before_.single);
+        before_.half.clear();
+        before_.single.clear();
+    }
+    template <class T>
+    void pack_prompt(const std::vector<cache<T>>& caches) {
         const index head = width_ / heads_;
-        for (std::size_t l = 0; l < model_->layers_.size(); ++l)
+        nn::matrix<float> keys(width_, prompt_), values(prompt_, width_);
+        for (const auto& c : caches) {
+            for (index t = 0; t < prompt_; ++t)
+                for (index d = 0; d < width_; ++d) {
+                    keys(d, t) = nn::kernels::to_float(c.keys[static_cast<std::size_t>((t / block * width_ + d) * block + t % block)]);
+                    values(t, d) = nn::kernels::to_float(
+                        c.values[static_cast<std::size_t>(((t / block * heads_ + d / head) * block + t % block) * head + d % head)]);
+                }
             for (index h = 0; h < heads_; ++h) {
-                prompt_keys_.emplace_back().pack(head, prompt_, {before_.keys[l].data() + h * head * before_.capacity, before_.capacity, 1});
-                prompt_values_.emplace_back().pack(prompt_, head, {before_.values[l].data() + h * head, width_, 1});
+                prompt_keys_.push_back(model_->packed(head, prompt_, {keys.data() + h * head * prompt_, prompt_, 1}, nullptr));
+                prompt_values_.push_back(model_->packed(prompt_, head, {values.data() + h * head, width_, 1}, nullptr));
             }
-        before_.keys.clear();
-        before_.values.clear();
+        }
     }
 };
 

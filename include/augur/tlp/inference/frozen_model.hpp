@@ -98,10 +98,9 @@ private:
     out.schema_ = std::make_shared<const tlp::schema>(trained.schema);
     out.rows_ = options.rows;
     const bool amx = options.amx && options.level == k::isa::avx512 && k::amx_ready();
-    const bool native = k::has_bf16() && options.level == k::isa::avx512;
-    if (options.precision == tlp::precision::bf16 && (amx || (native && k::has_fast_bf16()) || options.portable_bf16))
-        out.half_ =
-            std::make_shared<const detail::frozen_weights<k::bf16>>(trained.model, options.output, options.level, amx, k::bf16_panels(native, amx));
+    const auto half = k::fast_bf16_panels(options.level, options.amx, options.portable_bf16);
+    if (options.precision == tlp::precision::bf16 && half)
+        out.half_ = std::make_shared<const detail::frozen_weights<k::bf16>>(trained.model, options.output, options.level, amx, *half);
     else
         out.single_ = std::make_shared<const detail::frozen_weights<float>>(trained.model, options.output, options.level, amx,
                                                                             k::float_panels(options.level, amx));
