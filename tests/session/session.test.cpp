@@ -680,6 +680,11 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     CHECK(read->records == 24);
     CHECK(read->sentences.tasks() == 2);
     CHECK(read->sentences.size() == 10);
+    const std::vector<augur::kernel> without{*augur::kernel::parse("dense:m=16,n=48,k=16")};
+    const auto some = augur::read_demonstrations(logs, 5, without);
+    REQUIRE(some);
+    CHECK(some->left_out == 12);
+    CHECK(some->sentences.tasks() == 1);
     auto words = *augur::tlm::count_words(read->sentences).build();
     const augur::tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 256, 2, 32, 2, 64};
     fs::create_directories(folder / "model");

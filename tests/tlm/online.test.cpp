@@ -114,6 +114,13 @@ TEST_CASE("online model: sentences from before are learned at once, and in each 
     REQUIRE(tlm::train(net, before, tlm::corpus_tokens(before, toys.base.words), toys.base.form, measured_toys::options().fit, serial,
                        [](const auto&) { return true; }));
     CHECK(same_net(net, one.current()->net()));
+    CHECK(one.unknown().empty());
+    augur::dataset_builder strange;
+    REQUIRE(tlm::sample_sentences(strange, strange.source("x"), "toy 37 PPT", toys.spaces[0], 5, augur::random_engine(3)));
+    tlm::online_model other(toys.base, serial, measured_toys::options());
+    REQUIRE(other.demonstrate(std::move(strange).finish()));
+    REQUIRE(other.unknown().size() == 1);
+    CHECK(other.unknown().front() == "37");
     tlm::online_model without(toys.base, serial, measured_toys::options());
     toys.tell(one, 0, 32);
     toys.tell(without, 0, 32);

@@ -103,7 +103,13 @@ augur::result<int> make_corpus(const wishes& w) {
 
 /// Sentences of the fastest schedules of tuning logs, with their latencies: what a model is fine-tuned on.
 augur::result<int> sentences_of_logs(const wishes& w) {
-    const auto read = augur::read_demonstrations(w.logs, w.best);
+    std::vector<augur::kernel> left_out;
+    for (const auto& name : w.left_out) {
+        const auto network = augur::find_network(name);
+        if (!network) return network.error();
+        for (const auto& k : network->kernels) left_out.push_back(k.workload);
+    }
+    const auto read = augur::read_demonstrations(w.logs, w.best, left_out);
     if (!read) return read.error();
     if (auto saved = augur::write_dataset(w.corpus, read->sentences); !saved) return saved.error();
     std::printf("%s\ncorpus      %s\n", read->text().c_str(), w.corpus.c_str());
@@ -176,6 +182,7 @@ augur::result<int> iterate(wishes w) {
     const auto logs = measure_batches(w.batches);
     if (!logs) return logs.error();
     w.logs = *logs;
+    w.left_out.clear(); // all that was measured is learned
     w.corpus = w.batches.folder + "/sentences.bin";
     if (const auto written = sentences_of_logs(w); !written) return written;
     w.training = tlm::fine_tuning();
@@ -350,6 +357,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
             },
             true);
         flags.add_number("best", "N", "schedules of a kernel, the fastest ones; default 10", w.best, 1, 1000000);
+        w.left_out.clear();
+        add_list(flags, "left-out", "networks none of whose kernels is taken; default none", w.left_out);
     } else if (command == "train") {
         flags.add_switch("constant", "a constant learning rate, for fine-tuning", constant);
         flags.add_text("corpus", "FILE", "what to learn from", w.corpus);

@@ -31,25 +31,27 @@ namespace augur::inline v0 {
 
 /// What was read of the logs.
 struct log_demonstrations {
-    dataset sentences;       ///< a corpus of TLM, with latencies
-    std::size_t records = 0; ///< read
-    std::size_t foreign = 0; ///< of kernels that `loopnest` does not have
-    std::size_t outside = 0; ///< no points of the search spaces here
-    std::size_t damaged = 0; ///< lines
+    dataset sentences;        ///< a corpus of TLM, with latencies
+    std::size_t records = 0;  ///< read
+    std::size_t foreign = 0;  ///< of kernels that `loopnest` does not have
+    std::size_t left_out = 0; ///< of kernels that were to be passed over
+    std::size_t outside = 0;  ///< no points of the search spaces here
+    std::size_t damaged = 0;  ///< lines
 
     [[nodiscard]] std::string text() const {
         return std::to_string(sentences.size()) + " sentences of " + std::to_string(sentences.tasks()) + " kernels; of " + std::to_string(records) +
-               " records " + std::to_string(foreign) + " of other compilers, " + std::to_string(outside) + " no points of the spaces here, " +
-               std::to_string(damaged) + " damaged lines";
+               " records " + std::to_string(foreign) + " of other compilers, " + std::to_string(left_out) + " left out, " + std::to_string(outside) +
+               " no points of the spaces here, " + std::to_string(damaged) + " damaged lines";
     }
 };
 
 /// Sentences of the `best` fastest schedules of each kernel and machine in tuning logs, of any machine: its words are in the prompt.
 ///
+/// @param left_out  kernels whose records are passed over, for example those that a model is tested with
 /// Errors  those of the logs; not_found: they have no schedule of the search spaces here
-[[nodiscard]] inline result<log_demonstrations> read_demonstrations(std::span<const std::string> logs, std::size_t best) {
+[[nodiscard]] inline result<log_demonstrations> read_demonstrations(std::span<const std::string> logs, std::size_t best,
+                                                                    std::span<const kernel> left_out = {}) {
     struct tuned_kernel {
-        loopnest::kernel_task task;
         loopnest::ansor_space space;
         std::vector<std::pair<double, decision_vector>> points;
     };
@@ -69,11 +71,15 @@ struct log_demonstrations {
                 ++out.foreign;
                 continue;
             }
+            if (std::find(left_out.begin(), left_out.end(), *k) != left_out.end()) {
+                ++out.left_out;
+                continue;
+            }
             const auto [at, is_new] = kernels.try_emplace(tlm::prompt_text(*task, r.machine));
             if (is_new) {
                 loopnest::ansor_options options;
                 options.num_cores = r.task.hardware[0];
-                if (auto space = loopnest::ansor_space::create(task->dag(), options)) at->second.emplace(tuned_kernel{*task, *std::move(space), {}});
+                if (auto space = loopnest::ansor_space::create(task->dag(), options)) at->second.emplace(tuned_kernel{*std::move(space), {}});
             }
             if (!at->second || !r.measured.ok()) continue;
             auto point = at->second->space.decide(r.schedule);

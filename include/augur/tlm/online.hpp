@@ -110,6 +110,8 @@ public:
     [[nodiscard]] sentence_form form() const noexcept { return base_.form; }
     [[nodiscard]] std::size_t observed() const noexcept { return observed_.size(); } ///< points
     [[nodiscard]] std::size_t fine_tunings() const noexcept { return fine_tunings_; }
+    /// Words of the last demonstrations that the vocabulary does not have: it learns their sentences with an unknown word in that place.
+    [[nodiscard]] std::span<const std::string> unknown() const noexcept { return unknown_; }
     [[nodiscard]] const std::optional<error>& failed() const noexcept { return failed_; } ///< the first fine-tuning that failed, while it searched
 
 private:
@@ -131,6 +133,7 @@ private:
     writers kernels_;
     std::vector<demonstration> observed_;
     std::size_t tried_ = 0, fine_tunings_ = 0;
+    std::vector<std::string> unknown_;
     std::optional<error> failed_;
 
     /// The demonstrations among the first `count` points, and those from before.
@@ -176,6 +179,7 @@ private:
         if (!corpus) return corpus.error();
         if (corpus->size() == 0) return {}; // all have failed
         const corpus_tokens tokens(*corpus, base_.words);
+        unknown_.assign(tokens.unknown().begin(), tokens.unknown().end());
         auto net = base_.net;
         const auto go_on = [&](const training_progress& p) { return !options_.progress || options_.progress(p); };
         if (auto trained = train(net, *corpus, tokens, base_.form, options_.fit, *threads_, go_on); !trained) return trained;

@@ -367,6 +367,9 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
     if (language) {
         out.notes.push_back("language model: fine-tuned " + std::to_string(language->fine_tunings()) + " times, on " +
                             std::to_string(language->observed()) + " points");
+        if (!language->unknown().empty())
+            out.notes.push_back("language model: " + std::to_string(language->unknown().size()) +
+                                " words of the schedules are not in its vocabulary, " + language->unknown().front() + " among them");
         if (language->failed()) out.notes.push_back("language model: " + language->failed()->detail);
     }
 #endif
