@@ -133,6 +133,61 @@ TEST_CASE("tlm: the fastest schedules of a log become sentences") {
     CHECK(run_tlm(folder, {"sentences", "--out", corpus, "--log", folder / "none"}) == 1);
 }
 
+TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed one goes on, and tune lets it write the candidates") {
+    const scratch folder("tlm");
+    const auto corpus = folder / "corpus.bin", base = folder / "base", kernel = std::string("dense:m=16,n=64,k=32,bias");
+    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "12", "--sentences", "20", "--threads", "1"}) == 0);
+    REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--model", base, "--layers", "1", "--width", "16", "--heads", "2", "--hidden", "32",
+                             "--epochs", "1", "--numbers", "factors", "--threads", "1"}) == 0);
+    const auto iterate = [&](const std::string& name) {
+        return strings{"iterate",
+                       "--base",
+                       base,
+                       "--work",
+                       folder / ("work_" + name),
+                       "--model",
+                       folder / name,
+                       "--kernel",
+                       kernel,
+                       "--kernel",
+                       "dense:m=16,n=32,k=32",
+                       "--batches",
+                       "2",
+                       "--programs",
+                       "3",
+                       "--threads",
+                       "1"};
+    };
+    std::filesystem::remove(folder / "err");
+    const pid_t child = start(folder, AUGUR_TLM_PROGRAM, iterate("killed"));
+    REQUIRE(comes([&] { return contains(contents(folder / "work_killed/batch1.jsonl"), "\"record\""); }));
+    ::kill(child, SIGKILL);
+    wait_for(child);
+    REQUIRE(run_tlm(folder, iterate("killed")) == 0);
+    CHECK(contains(contents(folder / "out"), "8 sentences of 2 kernels; of 8 records")); // with the untuned schedules
+    const auto first_batch = contents(folder / "work_killed/batch1.jsonl"), second_batch = contents(folder / "work_killed/batch2.jsonl");
+    const auto written = contents(folder / "killed/model.safetensors");
+    CHECK(!written.empty());
+    REQUIRE(run_tlm(folder, iterate("killed")) == 0); // nothing is left to measure, and the model comes out the same
+    CHECK(contents(folder / "work_killed/batch1.jsonl") == first_batch);
+    CHECK(contents(folder / "work_killed/batch2.jsonl") == second_batch);
+    CHECK(contents(folder / "killed/model.safetensors") == written);
+
+    const auto tune = [&](strings more) {
+        strings all{"--kernel", kernel, "--trials", "4", "--threads", "1"};
+        all.insert(all.end(), more.begin(), more.end());
+        return wait_for(start(folder, AUGUR_TUNE_PROGRAM, all));
+    };
+    REQUIRE(tune({"--language", base, "--demonstrations", folder / "work_killed/batch1.jsonl"}) == 0);
+    CHECK(contains(contents(folder / "out"), "tlm: 4 trials"));
+    CHECK(tune({"--search", "tlm"}) == 2);
+    CHECK(tune({"--search", "random", "--language", base}) == 2);
+    CHECK(tune({"--fixed-language"}) == 2);
+    CHECK(tune({"--language", folder / "none"}) == 2);
+    CHECK(contains(contents(folder / "err"), "config.json"));
+    CHECK(run_tlm(folder, {"iterate", "--base", base, "--work", folder / "w"}) == 2);
+}
+
 TEST_CASE("tlm: what is missing or wrong is told") {
     const scratch folder("tlm");
     CHECK(run_tlm(folder, {}) == 2);

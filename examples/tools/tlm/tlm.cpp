@@ -427,7 +427,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         std::printf("%s\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 interrupted.\n", usage, flags.help().c_str());
         return examples::done;
     }
-    if (w.checkpoint.empty() && command == "train") {
+    if (w.checkpoint.empty() && (command == "train" || command == "iterate")) {
         while (w.model.size() > 1 && w.model.ends_with('/')) w.model.pop_back(); // beside the folder, not in it
         w.checkpoint = w.model + ".checkpoint";
     }
@@ -443,8 +443,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
     const auto done = command == "corpus"      ? make_corpus(w)
                       : command == "sentences" ? sentences_of_logs(w)
                       : command == "train"     ? train(std::move(w))
+                      : command == "iterate"   ? iterate(std::move(w))
                       : w.unconstrained        ? generate_unconstrained(w)
-                      : command == "iterate"   ? iterate(w)
                                                : generate(w);
     if (!done) return examples::complain("tlm", done.error(), done.error().code == errc::interrupted ? examples::interrupted : examples::failed);
     return examples::stop_requested() ? examples::interrupted : *done;
