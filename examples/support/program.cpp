@@ -39,6 +39,7 @@ std::vector<named_file> files_of(const job& j) {
     std::vector<named_file> out{
         {"--log", j.options.log, true}, {"--report", j.report, true}, {"--known", j.options.known, false}, {"--machine", j.options.machine, false}};
     for (const auto& log : j.options.transfer_from) out.push_back({"--transfer", log, false});
+    for (const auto& log : j.options.demonstrations) out.push_back({"--demonstrations", log, false});
     return out;
 }
 

@@ -148,6 +148,9 @@ TEST_CASE("initial_points: the strategy observes the other points") {
     augur::initial_points<recorder> s(inner, {{1, 0}, {0, 0, 0}});
     s.observe(std::vector<measured_decisions>{{{0, 0, 0}, 1.0}, {{1, 1}, 2.0}, {{1, 0}, 3.0}});
     CHECK(seen == std::vector<decision_vector>{{1, 1}});
+    augur::initial_points<recorder> telling(inner, {{1, 0}, {0, 0, 0}}, true);
+    telling.observe(std::vector<measured_decisions>{{{0, 0, 0}, 1.0}, {{1, 0}, 3.0}});
+    CHECK(seen == std::vector<decision_vector>{{1, 1}, {0, 0, 0}, {1, 0}});
 }
 
 TEST_CASE("evolutionary: legal, distinct, exhausts a small space, and ends gracefully") {

@@ -716,7 +716,7 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
         return std::any_of(whole.notes.begin(), whole.notes.end(), [&](const auto& n) { return contains(n, text); });
     };
     CHECK(noted("demonstrations: "));
-    CHECK(noted("fine-tuned 3 times, on 16 points")); // on the demonstrations, after 8 and after 16 points
+    CHECK(noted("fine-tuned 3 times, 16 points were measured")); // on the demonstrations, after 8 and after 16 points
     std::vector<std::string> schedules;
     for (const auto& r : records(o.log)) schedules.push_back(r.task.workload_key + to_json(r.schedule));
     CHECK(schedules.size() == 16);
@@ -743,6 +743,16 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     CHECK(drafted.summary->trials == 16);
     CHECK(drafted.summary->model_errors == 0);
 #endif
+    o = two_kernels();
+    o.demonstrations_best = 0;
+    CHECK(contains(error_of(o), "at least one demonstration"));
+    o = two_kernels();
+    o.search.language = folder / "model";
+    o.search.only_transfers = true;
+    CHECK(contains(error_of(o), "only transfers"));
+    o.search.only_transfers = false;
+    o.demonstrations = logs; // of its own kernels, which it does not take
+    CHECK(contains(error_of(o), "no schedule of the search spaces"));
     o = two_kernels();
     o.demonstrations = logs;
     CHECK(contains(error_of(o), "demonstrations are for a language model"));

@@ -87,6 +87,18 @@ std::set<augur::decision_vector> all_points(const toy::described_space& s) {
     return out;
 }
 
+/// A model that is sure of sketch 1, the token behind the prompt, and knows nothing else.
+struct one_sketch {
+    std::size_t n = 0;
+    tlm::token sketch = 0;
+    [[nodiscard]] std::size_t words() const { return n; }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token>, std::span<float> out) const {
+        std::fill(out.begin(), out.end(), 0.0F);
+        out[sketch] = 60;
+        return {};
+    }
+};
+
 struct toy_runner {
     const kernels_that_learn* all;
     std::size_t measured = 0;
@@ -166,6 +178,25 @@ TEST_CASE("generative search: the first point is the most likely one, the others
     CHECK(once != other);
     CHECK(once.front() == g.generate(greedy)->front().decisions);
     CHECK(other.front() == once.front());
+}
+
+TEST_CASE("generative search: a share of the points is drawn from the space, also where the model is sure of something else") {
+    const kernels_that_learn all;
+    const one_sketch model{all.base.words.size(), all.base.words.find("1")};
+    tlm::fixed_model language(model, all.base.words, all.base.form);
+    const auto other_sketch = [&](double explored) {
+        tlm::generative_search search(language, all.prompts[0], all.spaces[0], {.explored = explored});
+        augur::random_engine rng(3);
+        const auto points = *search.propose(all.spaces[0], unranked, 24, rng);
+        CHECK(points.size() == 24);
+        CHECK(std::set<augur::decision_vector>(points.begin(), points.end()).size() == 24);
+        return std::count_if(points.begin(), points.end(), [](const auto& p) { return p[0] == 0; });
+    };
+    CHECK(other_sketch(0) == 0);
+    const auto some = other_sketch(0.25), most = other_sketch(1);
+    CHECK(some > 0);
+    CHECK(some <= 6); // a quarter of the 23 behind the first
+    CHECK(most > 6);  // half of the 23, about
 }
 
 TEST_CASE("generative search: what it has measured makes its points faster, also those of another kernel") {
@@ -248,7 +279,7 @@ TEST_CASE("generative search: a model drafts, and a scorer proposes the best of 
     };
     augur::random_engine rng(1);
     const auto chosen = *search.propose(all.spaces[0], verifier, 4, rng);
-    drafting alone(language, all.prompts[0], all.spaces[0]);
+    drafting alone(language, all.prompts[0], all.spaces[0]); // the same drafts
     augur::random_engine same(1);
     auto drafts = *alone.propose(all.spaces[0], nobody, 32, same);
     std::sort(drafts.begin(), drafts.end(), [&](const auto& a, const auto& b) { return all.seconds(0, a) < all.seconds(0, b); });

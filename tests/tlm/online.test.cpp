@@ -100,6 +100,33 @@ TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 
     CHECK(same_net(net, at_once->net()));
 }
 
+TEST_CASE("online model: a point counts once, kernels may have one prompt, and what is longer than the context is left out") {
+    const measured_toys toys;
+    augur::serial_executor serial;
+    auto options = measured_toys::options();
+    options.first_update = 8;
+    tlm::online_model one(toys.base, serial, options);
+    for (int i = 0; i < 20; ++i) toys.tell(one, 0, 3);
+    CHECK(one.observed() == 3);
+    CHECK(same_net(one.current()->net(), toys.base.net));
+
+    tlm::online_model equal_prompts(toys.base, serial, options); // the spaces differ, and so may what is legal
+    for (std::size_t i = 0; i < 16; ++i) equal_prompts.observe("toy PPT", toys.spaces[i % 2], toys.points[i].decisions, toys.points[i].seconds);
+    static_cast<void>(equal_prompts.current());
+    CHECK(equal_prompts.fine_tunings() == 1);
+    CHECK(!equal_prompts.failed());
+
+    auto short_context = toys.base;
+    const tlm::gpt2_config config{static_cast<augur::nn::index>(short_context.words.size()), 7, 1, 8, 2, 8};
+    short_context.net = tlm::gpt2<float>::random_init(config, augur::random_engine(1));
+    tlm::online_model too_short(short_context, serial, options);
+    toys.tell(too_short, 0, 8);
+    static_cast<void>(too_short.current());
+    REQUIRE(too_short.failed());
+    CHECK(too_short.failed()->code == augur::errc::limit);
+    CHECK(too_short.left_out() > 0);
+}
+
 TEST_CASE("online model: sentences from before are learned at once, and in each fine-tuning") {
     const measured_toys toys;
     augur::dataset_builder to;
@@ -152,6 +179,23 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     tlm::online_model never(toys.base, serial, options);
     toys.tell(never, 0, 100);
     CHECK(same_net(never.current()->net(), toys.base.net));
+
+    options = measured_toys::options();
+    for (std::size_t i = 0; i < toys.points.size(); ++i)
+        toys.points[i].seconds = i < 4 ? 1.2 - 0.1 * static_cast<double>(i / 2) : 1.8; // two a kernel
+    tlm::online_model few(toys.base, serial, options);
+    toys.tell(few, 0, 32);
+    augur::dataset_builder to;
+    const auto source = to.source("x");
+    for (std::size_t i = 0; i < 4; ++i)
+        REQUIRE(tlm::add_sentence(to, source, toys.prompts[i % 2], toys.spaces[i % 2], toys.points[i].decisions, toys.points[i].seconds));
+    const auto corpus = std::move(to).finish();
+    auto net = toys.base.net;
+    REQUIRE(
+        tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, options.fit, serial, [](const auto&) { return true; }));
+    CHECK(same_net(few.current()->net(), net)); // 1.8 is more than one and a half times 1.1
+    options.within = 0.5;
+    CHECK(options.check().error().code == augur::errc::invalid_argument);
 
     options = measured_toys::options();
     options.growth = 1;

@@ -169,6 +169,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
         o.search.model = "nest"; // what it needs is read now
         o.known = w.known();
     }
+    if (std::any_of(searches.begin(), searches.end(), [](std::size_t g) { return guides[g].draft == "tlm"; })) o.search.language = w.language;
     o.log = log_of(guides[searches[0]]);
     auto s = augur::session::create(std::move(o));
     if (!s) return s.error();
@@ -257,6 +258,7 @@ int run(const wishes& w) {
         } else {
             for (const auto g : missing) old->searches[g] = std::move((*measured)->searches[g]);
             old->untuned = (*measured)->untuned; // timed next to the new winners
+            if (old->picks.empty()) old->picks = std::move((*measured)->picks);
         }
         std::string text;
         for (const auto& r : records) text += to_line(r);

@@ -36,7 +36,7 @@ inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"}, 
 /// One search of a kernel. Times are in seconds.
 struct guided_search {
     std::vector<double> latencies; ///< of the trials in order; infinity: failed
-    double winner = 0;             ///< of its best schedule, timed again next to those of the other searches; 0: no trial succeeded
+    double winner = 0;             ///< of its best schedule, timed again next to those of the searches of the same run; 0: no trial succeeded
     double seconds = 0;            ///< that the search took; 0: not known, for it was interrupted and resumed
 };
 
@@ -48,7 +48,7 @@ struct kernel_record {
     augur::machine_identity machine;
     double limit = 0;                                  ///< the least that the roofline allows; 0: not measured
     std::string bound;                                 ///< what gives the limit: fma, read, or a function
-    double untuned = 0;                                ///< timed again with the winners; 0: it failed
+    double untuned = 0;                                ///< timed again with the winners of the last run; 0: it failed
     std::array<guided_search, guides.size()> searches; ///< by guide; without latencies: not measured
     std::vector<double> picks; ///< Crop's best four of 512 random schedules, measured, in its order; infinity: failed; empty: no machine was given
 

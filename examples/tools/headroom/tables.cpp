@@ -55,13 +55,15 @@ std::vector<bool> hard_ones(std::span<const kernel_record> records) {
     return out;
 }
 
-/// The geometric mean of shares from their logarithms, and its interval: two standard errors of the mean logarithm.
-std::string mean_text(std::span<const double> logarithms) {
-    const auto n = static_cast<double>(logarithms.size());
+/// The geometric mean of shares, and its interval: two standard errors of the mean logarithm. A kernel without a success makes it 0.
+std::string mean_text(std::span<const double> shares) {
+    if (std::any_of(shares.begin(), shares.end(), [](double s) { return !(s > 0); })) return "0";
+    const auto n = static_cast<double>(shares.size());
     double mean = 0, square = 0;
-    for (const double l : logarithms) mean += l / n;
-    for (const double l : logarithms) square += (l - mean) * (l - mean);
-    const double half = n > 1 ? 2 * std::sqrt(square / (n - 1) / n) : 0;
+    for (const double s : shares) mean += std::log(s) / n;
+    for (const double s : shares) square += (std::log(s) - mean) * (std::log(s) - mean);
+    if (shares.size() < 2) return examples::text_of("%.3f", std::exp(mean));
+    const double half = 2 * std::sqrt(square / (n - 1) / n);
     return examples::text_of("%.3f (%.3f to %.3f)", std::exp(mean), std::exp(mean - half), std::exp(mean + half));
 }
 
@@ -118,17 +120,17 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
     }
     for (const bool only_hard : {true, false}) {
         if (!has_random(measured)) break;
-        titled_table t{std::string("Share of the best known latency, geometric mean and 95 % interval over the ") + (only_hard ? "hard" : "easy") +
+        titled_table t{std::string("Geometric mean of the share of the best known latency and its 95 % interval, ") + (only_hard ? "hard" : "easy") +
                            " kernels",
                        {{"search"}}};
         for (const std::size_t n : mean_milestones) t.rows[0].push_back(std::to_string(n));
         for (const auto g : measured) {
             std::vector<std::string> row{std::string(guides[g].name)};
             for (const std::size_t n : mean_milestones) {
-                std::vector<double> logarithms;
+                std::vector<double> shares;
                 for (std::size_t i = 0; i < records.size(); ++i)
-                    if (hard[i] == only_hard) logarithms.push_back(std::log(share_of(records[i], g, n)));
-                row.push_back(n > trials_of(records, g) ? "-" : mean_text(logarithms));
+                    if (hard[i] == only_hard) shares.push_back(share_of(records[i], g, n));
+                row.push_back(n > trials_of(records, g) || shares.empty() ? "-" : mean_text(shares));
             }
             t.rows.push_back(std::move(row));
         }

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include <augur/workload/kernel_kind.hpp>
+#include <augur/workload/kernel.hpp>
 
 #include "console.hpp"
 #include "program.hpp"
@@ -17,22 +17,18 @@
 
 namespace {
 
-/// What the kernels of a batch have in common with others: everything but their sizes.
-std::string class_text(const augur::kernel& k) {
-    std::string out(to_string(k.kind()));
-    for (const auto op : k.fused()) out.append(" ").append(to_string(op));
-    return out;
-}
-
-/// Geometric mean over the kernels of the latency of the untuned schedule over the best of the first `n` trials.
+/// Geometric mean over the kernels of the latency of the untuned schedule over the best of it and the first `n` trials; without kernels whose untuned
+/// schedule failed.
 double speed_up(const augur::session_report& r, const augur::search_report& s, std::size_t n) {
-    double sum = 0;
+    double sum = 0, kernels = 0;
     for (std::size_t k = 0; k < r.kernels.size(); ++k) {
+        if (!(r.kernels[k].untuned > 0)) continue;
         double best = r.kernels[k].untuned;
         for (std::size_t i = 0; i < (std::min)(n, s.latencies[k].size()); ++i) best = (std::min)(best, s.latencies[k][i]);
         sum += std::log(r.kernels[k].untuned / best);
+        ++kernels;
     }
-    return std::exp(sum / static_cast<double>(r.kernels.size()));
+    return kernels > 0 ? std::exp(sum / kernels) : 1;
 }
 
 } // namespace
@@ -43,7 +39,7 @@ augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
     if (failed) return augur::error{augur::errc::io, it.folder + ": " + failed.message()};
     const auto& kernels = it.options.work.kernels;
     std::vector<std::pair<std::string, std::size_t>> by_class;
-    for (std::size_t k = 0; k < kernels.size(); ++k) by_class.emplace_back(class_text(kernels[k].workload), k);
+    for (std::size_t k = 0; k < kernels.size(); ++k) by_class.emplace_back(kernels[k].workload.class_name(), k);
     std::sort(by_class.begin(), by_class.end());
     const std::size_t batches = (std::min)(it.batches, kernels.size());
     std::vector<std::string> logs;

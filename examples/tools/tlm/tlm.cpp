@@ -168,8 +168,8 @@ augur::result<int> train(wishes w) {
     if (auto saved = tlm::save(*model, w.model); !saved) return saved.error();
     std::filesystem::remove(w.checkpoint, failed);
     if (failed) return error{errc::io, w.checkpoint + ": " + failed.message()};
-    std::printf("loss        %.4f nats a token, mean of the last steps\nseconds     %.0f, %.0f tokens a second\nmodel       %s\n", last_loss,
-                augur::steady_seconds() - start, rate, w.model.c_str());
+    if (rate > 0) std::printf("loss        %.4f nats a token, mean of the last steps\n", last_loss);
+    std::printf("seconds     %.0f, %.0f tokens a second\nmodel       %s\n", augur::steady_seconds() - start, rate, w.model.c_str());
     return examples::done;
 }
 
@@ -434,6 +434,9 @@ int run(std::string_view command, std::span<char* const> arguments) {
     std::vector<examples::named_file> files{{command == "train" ? "--corpus" : "--out", w.corpus, command != "train"},
                                             {"--checkpoint", w.checkpoint, true}};
     for (const auto& log : w.logs) files.push_back({"--log", log, false});
+    if (command == "iterate")
+        for (const auto& [flag, folder] : {std::pair{"--base", w.base}, std::pair{"--model", w.model}, std::pair{"--work", w.batches.folder}})
+            files.push_back({flag, folder, true});
     if (auto apart = examples::keep_apart(files); !apart) return examples::complain("tlm", apart.error(), examples::misuse);
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;

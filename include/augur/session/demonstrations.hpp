@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -56,7 +57,8 @@ struct log_demonstrations {
         std::vector<std::pair<double, decision_vector>> points;
     };
     log_demonstrations out;
-    std::map<std::string, std::optional<tuned_kernel>> kernels; // by prompt; none: without a space
+    std::map<std::string, std::optional<loopnest::kernel_task>> tasks; // by workload key; none: of another compiler
+    std::map<std::string, std::optional<tuned_kernel>> kernels;        // by prompt; none: without a space
     for (const auto& path : logs) {
         auto reader = log_reader::open(path);
         if (!reader) return reader.error();
@@ -65,13 +67,18 @@ struct log_demonstrations {
             if (!more) return more.error();
             if (!*more) break;
             ++out.records;
-            const auto k = kernel::from_workload_key(r.task.workload_key);
-            auto task = k ? loopnest::kernel_task::create(*k, {}) : result<loopnest::kernel_task>(k.error());
+            const auto [known, first_record] = tasks.try_emplace(r.task.workload_key);
+            auto& task = known->second;
+            if (first_record)
+                if (const auto k = kernel::from_workload_key(r.task.workload_key)) {
+                    auto made = loopnest::kernel_task::create(*k, {});
+                    if (made) task.emplace(*std::move(made));
+                }
             if (!task) {
                 ++out.foreign;
                 continue;
             }
-            if (std::find(left_out.begin(), left_out.end(), *k) != left_out.end()) {
+            if (std::find(left_out.begin(), left_out.end(), task->workload()) != left_out.end()) {
                 ++out.left_out;
                 continue;
             }
@@ -93,9 +100,12 @@ struct log_demonstrations {
     for (auto& [prompt, kernel] : kernels) {
         if (!kernel) continue;
         std::sort(kernel->points.begin(), kernel->points.end());
-        for (std::size_t i = 0; i < (std::min)(best, kernel->points.size()); ++i)
-            if (auto added = tlm::add_sentence(to, source, prompt, kernel->space, kernel->points[i].second, kernel->points[i].first); !added)
-                return added.error();
+        std::set<decision_vector> taken; // a schedule may have several records
+        for (const auto& [seconds, point] : kernel->points) {
+            if (taken.size() == best) break;
+            if (!taken.insert(point).second) continue;
+            if (auto added = tlm::add_sentence(to, source, prompt, kernel->space, point, seconds); !added) return added.error();
+        }
     }
     out.sentences = std::move(to).finish();
     if (out.sentences.size() == 0) return error{errc::not_found, "the logs have no schedule of the search spaces here: " + out.text()};

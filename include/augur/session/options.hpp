@@ -35,8 +35,9 @@ inline constexpr std::array<std::string_view, 6> session_models{"none", "tlp", "
 /// One search over all kernels of a session.
 struct session_search {
     std::string model = "tlp"; ///< one of `session_models`, or the path of the weights with which TLP begins
-    std::string
-        language; ///< folder of a language model (`tlm::save`): it writes the candidates, the model chooses the best of them; `none`: it alone
+    /// Folder of a language model (`tlm::save`) that writes the candidates. The model chooses the best of them; with the model "none" all are measured.
+    /// Without effect then: `population`, `evolve_transfers`. Empty: the candidates are evolved.
+    std::string language;
     bool language_learns = true; ///< it is fine-tuned on what is measured
     std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
     std::size_t trials = 64; ///< of each kernel, on average
@@ -69,18 +70,19 @@ struct session_options {
     bool take_over = true;               ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
     std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
     std::string known;                   ///< log of other kernels on this machine, for the model `nest`; empty: those of `transfer_from`
-    std::vector<std::string> demonstrations; ///< logs of other kernels, also of other machines, that the language model is fine-tuned on first
-    std::size_t demonstrations_best = 10;    ///< schedules of each kernel that it learns from, its fastest ones, of these logs and of its own search
-    std::vector<std::string> transfer_from;  ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
+    std::vector<std::string>
+        demonstrations; ///< logs that the language model is fine-tuned on first, also of other machines; without the session's kernels
+    std::size_t demonstrations_best = 10;   ///< schedules of each kernel that it learns from, its fastest ones, of these logs and of its own search
+    std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
     class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6
     std::size_t transfer_best = 1;                        ///< schedules of each kernel of these logs that may be transferred, its best ones
 };
 
 /// What a session does at the moment.
 struct session_progress {
-    std::string stage;       ///< "baselines", the name of the search, "checking the best"
+    std::string stage;       ///< "baselines", the name of the search, "fine-tuning", "checking the best"
     std::string kernel;      ///< label of the kernel
-    std::size_t done = 0;    ///< kernels, or trials of all kernels during a search
+    std::size_t done = 0;    ///< kernels, trials of all kernels during a search, or steps of a fine-tuning
     std::size_t total = 0;   ///< of the same unit
     bool searching = false;  ///< the members below have values
     double best_latency = 0; ///< of the kernel, seconds; infinity before the first success
@@ -92,7 +94,8 @@ struct session_progress {
 struct session_hooks {
     std::function<void(const session_progress&)> progress{};
     std::function<void(const std::string&)> note{}; ///< what was taken from a log and what was not, before the search; also in the report
-    std::function<bool()> stop{}; ///< called between measurements; true ends the search after the running batch, which is finished and written
+    /// Called between measurements and in fine-tuning; true ends the search after the running batch, which is finished and written.
+    std::function<bool()> stop{};
 };
 
 } // namespace augur::inline v0

@@ -5,6 +5,7 @@
 /// @file
 /// A search strategy whose points a language model writes (Zhai et al. 2024, section 5).
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,10 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/space/walk.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/generate/generator.hpp>
 #include <augur/tlm/generate/next_token.hpp>
@@ -50,6 +53,7 @@ private:
 struct generative_search_options {
     generation_options sampling; ///< `count` and `seed` are of each proposal; `sample` is true
     bool likely_first = true;    ///< the first point of all is the most likely one (greedy), not a sample
+    double explored = 0.25; ///< share of the other points that are drawn from the space, as the model's corpus was: it may be sure of what is wrong
 };
 
 /// Proposes points that a language model writes for one kernel. The scorer is not asked: with one, `draft_then_verify` ranks what this search drafts.
@@ -70,28 +74,30 @@ struct generative_search_options {
 template <class Language, decision_tree P>
 class generative_search {
 public:
+    /// pre: options.explored within 0 and 1
     generative_search(Language& language, std::string prompt, const P& space, generative_search_options options = {})
-        : language_(&language), prompt_(std::move(prompt)), space_(&space), options_(options), greedy_(options.likely_first) {}
+        : language_(&language), prompt_(std::move(prompt)), space_(&space), options_(options), greedy_(options.likely_first) {
+        AUGUR_ASSERT(options.explored >= 0 && options.explored <= 1, "generative_search: options");
+    }
 
-    /// See `search_strategy`. Errors: those of `generator`.   pre: the space is that of the search
+    /// See `search_strategy`. Points that the vocabulary cannot tell are drawn when no other is left.   Errors: those of `generator`
+    /// pre: the space is that of the search
     template <point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const P&, F&, std::size_t n, random_engine& rng) {
-        if (auto ready = refresh(); !ready) return ready.error();
-        auto wanted = options_.sampling;
-        wanted.sample = !std::exchange(greedy_, false);
         std::vector<decision_vector> out;
-        while (out.size() < n) {
-            wanted.count = wanted.sample ? n - out.size() : 1;
-            wanted.seed = rng();
-            auto written = generator_->generate(wanted);
-            if (!written) return written.error();
-            for (auto& point : *written) {
-                seen_.insert(point.decisions);
-                out.push_back(std::move(point.decisions));
-            }
-            if (wanted.sample) break;
-            wanted.sample = true;
+        if (n == 0) return out;
+        if (auto ready = refresh(); !ready) return ready.error();
+        if (greedy_) {
+            if (auto written = write(1, false, rng(), out); !written) return written.error();
+            greedy_ = false;
         }
+        const auto drawn = static_cast<std::size_t>(std::lround(options_.explored * static_cast<double>(n - out.size())));
+        if (auto written = write(n - out.size() - drawn, true, rng(), out); !written) return written.error();
+        draw(n, 16 * drawn, rng, out);
+        if (out.size() == n) return out;
+        if (auto told = exclude_others(); !told) return told.error(); // what drawing did not find of a small space
+        if (auto written = write(n - out.size(), true, rng(), out); !written) return written.error();
+        draw(n, 256 * (n - out.size()), rng, out);
         return out;
     }
 
@@ -116,23 +122,51 @@ private:
     std::shared_ptr<const model_type> model_; ///< of `generator_`
     std::optional<generator<model_type, P>> generator_;
     std::set<decision_vector> seen_;      ///< proposed or observed
-    std::vector<decision_vector> others_; ///< observed, not yet known to the generator
+    std::vector<decision_vector> others_; ///< drawn or observed, not yet known to the generator
+
+    /// Appends `count` points, fewer if the space has no more.
+    result<void> write(std::size_t count, bool sample, std::uint64_t seed, std::vector<decision_vector>& out) {
+        auto wanted = options_.sampling;
+        wanted.count = count;
+        wanted.sample = sample;
+        wanted.seed = seed;
+        auto written = generator_->generate(wanted);
+        if (!written) return written.error();
+        for (auto& point : *written) {
+            seen_.insert(point.decisions);
+            out.push_back(std::move(point.decisions));
+        }
+        return {};
+    }
+
+    /// Appends points of the space that were not seen, until there are `n`.
+    void draw(std::size_t n, std::size_t tries, random_engine& rng, std::vector<decision_vector>& out) {
+        for (; out.size() < n && tries > 0; --tries) {
+            auto point = sample_path(*space_, rng).values;
+            if (!seen_.insert(point).second) continue;
+            others_.push_back(point);
+            out.push_back(std::move(point));
+        }
+    }
+
+    result<void> exclude_others() {
+        for (const auto& point : others_)
+            if (auto out = generator_->exclude(point); !out) return out;
+        others_.clear();
+        return {};
+    }
 
     /// Makes a generator of the model as it is now, and tells it what is not to come again.
     result<void> refresh() {
         auto now = language_->current();
-        if (generator_ && now == model_) {
-            for (const auto& point : others_)
-                if (auto out = generator_->exclude(point); !out) return out;
-        } else {
-            auto made = generator<model_type, P>::create(*now, language_->words(), language_->form(), prompt_, *space_);
-            if (!made) return made.error();
-            for (const auto& point : seen_)
-                if (auto out = made->exclude(point); !out) return out;
-            generator_.reset(); // before its model
-            model_ = std::move(now);
-            generator_.emplace(*std::move(made));
-        }
+        if (generator_ && now == model_) return exclude_others();
+        auto made = generator<model_type, P>::create(*now, language_->words(), language_->form(), prompt_, *space_);
+        if (!made) return made.error();
+        for (const auto& point : seen_)
+            if (auto out = made->exclude(point); !out) return out;
+        generator_.reset(); // before its model
+        model_ = std::move(now);
+        generator_.emplace(*std::move(made));
         others_.clear();
         return {};
     }

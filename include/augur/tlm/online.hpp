@@ -9,11 +9,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +52,7 @@ namespace augur::inline v0::tlm {
 struct online_options {
     training_options fit = fine_tuning(); ///< without checkpoint and without `records`
     std::size_t best = 10;                ///< points of a kernel that it learns from, its fastest ones; the authors': 1
+    double within = 1.5;                  ///< of the least latency of a kernel: slower points are not learned, however few remain
     std::size_t first_update = 64;        ///< measured points at the first fine-tuning; 0: it never learns
     double growth = 2;                    ///< fine-tuning after first_update * growth^k points; at least `least_retraining_growth`
     std::function<bool(const training_progress&)> progress{}; ///< of a fine-tuning; false ends it, and the model stays as it is
@@ -57,9 +61,10 @@ struct online_options {
     [[nodiscard]] result<void> check() const {
         if (!fit.checkpoint.empty() || !fit.records.empty())
             return error{errc::invalid_argument, "tlm online: expected a training without checkpoint and without records"};
-        if (best > 0 && growth >= least_retraining_growth) return {};
-        return error{errc::invalid_argument, "tlm online: expected at least one point of a kernel and a growth of at least 1.01, got " +
-                                                 std::to_string(best) + " and " + std::to_string(growth)};
+        if (best > 0 && within >= 1 && growth >= least_retraining_growth) return {};
+        return error{errc::invalid_argument, "tlm online: expected at least one point of a kernel, within a factor of at least 1, and a growth of at "
+                                             "least 1.01, got " +
+                                                 std::to_string(best) + ", " + std::to_string(within) + " and " + std::to_string(growth)};
     }
 };
 
@@ -86,15 +91,18 @@ public:
         before_.emplace(std::move(sentences));
         return fine_tune(0);
     }
-    /// A measured point of a kernel. The space must outlive the model.
+    /// A measured point of a kernel: seconds, or infinity for one that failed. One that was observed before is passed over. The space must outlive the
+    /// model.
     template <decision_tree P>
     void observe(std::string_view prompt, const P& space, std::span<const std::uint64_t> decisions, double seconds) {
-        const auto [at, is_new] = kernels_.try_emplace(std::string(prompt));
+        const auto [at, is_new] = places_.try_emplace({std::string(prompt), &space}, kernels_.size());
         if (is_new)
-            at->second = [&space](dataset_builder& to, std::uint32_t source, std::string_view text, const demonstration& d) {
-                return add_sentence(to, source, text, space, d.decisions, d.seconds);
-            };
-        observed_.push_back({at, {decisions.begin(), decisions.end()}, seconds});
+            kernels_.push_back(
+                {std::string(prompt), {}, [&space](dataset_builder& to, std::uint32_t source, std::string_view text, const demonstration& d) {
+                     return add_sentence(to, source, text, space, *d.decisions, d.seconds);
+                 }});
+        const auto [point, first_time] = kernels_[at->second].points.emplace(decisions.begin(), decisions.end());
+        if (first_time) observed_.push_back({at->second, &*point, std::isnan(seconds) ? std::numeric_limits<double>::infinity() : seconds});
     }
     /// The model, after a fine-tuning if one is due. A fine-tuning that fails leaves the model as it is: see `failed`.
     [[nodiscard]] std::shared_ptr<const frozen_gpt2> current() {
@@ -108,21 +116,24 @@ public:
 
     [[nodiscard]] const vocabulary& words() const noexcept { return base_.words; }
     [[nodiscard]] sentence_form form() const noexcept { return base_.form; }
-    [[nodiscard]] std::size_t observed() const noexcept { return observed_.size(); } ///< points
+    [[nodiscard]] std::size_t observed() const noexcept { return observed_.size(); } ///< different points, those that failed as well
     [[nodiscard]] std::size_t fine_tunings() const noexcept { return fine_tunings_; }
     /// Words of the last demonstrations that the vocabulary does not have: it learns their sentences with an unknown word in that place.
     [[nodiscard]] std::span<const std::string> unknown() const noexcept { return unknown_; }
+    /// Sentences of the last demonstrations that are longer than the context, and so not learned.
+    [[nodiscard]] std::size_t left_out() const noexcept { return left_out_; }
     [[nodiscard]] const std::optional<error>& failed() const noexcept { return failed_; } ///< the first fine-tuning that failed, while it searched
 
 private:
-    struct demonstration;
-    /// By prompt: how sentences of the kernel are written.
-    using writers =
-        std::map<std::string, std::function<result<void>(dataset_builder&, std::uint32_t, std::string_view, const demonstration&)>, std::less<>>;
     struct demonstration {
-        typename writers::const_iterator kernel;
-        decision_vector decisions;
+        std::size_t kernel;
+        const decision_vector* decisions;
         double seconds;
+    };
+    struct observed_kernel {
+        std::string prompt;
+        std::set<decision_vector> points; ///< whose addresses are stable
+        std::function<result<void>(dataset_builder&, std::uint32_t, std::string_view, const demonstration&)> write;
     };
 
     language_model base_;
@@ -130,10 +141,12 @@ private:
     online_options options_;
     std::shared_ptr<const frozen_gpt2> current_;
     std::optional<dataset> before_;
-    writers kernels_;
+    std::map<std::pair<std::string, const void*>, std::size_t> places_; ///< of kernels in `kernels_`: prompts may be equal
+    std::deque<observed_kernel> kernels_;
     std::vector<demonstration> observed_;
     std::size_t tried_ = 0, fine_tunings_ = 0;
     std::vector<std::string> unknown_;
+    std::size_t left_out_ = 0;
     std::optional<error> failed_;
 
     /// The demonstrations among the first `count` points, and those from before.
@@ -159,19 +172,41 @@ private:
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
             const auto &x = observed_[a], &y = observed_[b];
-            if (x.kernel != y.kernel) return x.kernel->first < y.kernel->first;
+            if (x.kernel != y.kernel) return x.kernel < y.kernel;
             return x.seconds != y.seconds ? x.seconds < y.seconds : a < b;
         });
         const auto source = to.source("measured");
         std::size_t taken = 0;
+        double least = 0; // of the kernel
         for (std::size_t i = 0; i < count; ++i) {
             const auto& d = observed_[order[i]];
-            if (i == 0 || observed_[order[i - 1]].kernel != d.kernel) taken = 0;
-            if (taken == options_.best || !std::isfinite(d.seconds)) continue;
-            if (auto added = d.kernel->second(to, source, d.kernel->first, d); !added) return added.error();
+            if (i == 0 || observed_[order[i - 1]].kernel != d.kernel) {
+                taken = 0;
+                least = d.seconds;
+            }
+            if (taken == options_.best || !(d.seconds <= options_.within * least) || !std::isfinite(d.seconds)) continue;
+            if (auto added = kernels_[d.kernel].write(to, source, kernels_[d.kernel].prompt, d); !added) return added.error();
             ++taken;
         }
         return std::move(to).finish();
+    }
+
+    /// The sentences that fit into the context.
+    std::vector<std::uint32_t> fitting(const dataset& corpus, const corpus_tokens& tokens) const {
+        std::vector<std::uint32_t> out;
+        std::vector<token> ids;
+        std::vector<std::uint8_t> learned;
+        for (std::size_t t = 0; t < corpus.tasks(); ++t) {
+            const auto task = corpus.task(t);
+            for (auto r = task.first; r < task.last; ++r) {
+                ids.clear();
+                learned.clear();
+                tokens.append(r, base_.form, ids, learned);
+                if (tokens.prompt(t).size() + ids.size() - 1 <= static_cast<std::size_t>(base_.net.places.W.rows()))
+                    out.push_back(static_cast<std::uint32_t>(r));
+            }
+        }
+        return out;
     }
 
     result<void> fine_tune(std::size_t count) {
@@ -180,9 +215,13 @@ private:
         if (corpus->size() == 0) return {}; // all have failed
         const corpus_tokens tokens(*corpus, base_.words);
         unknown_.assign(tokens.unknown().begin(), tokens.unknown().end());
+        auto options = options_.fit;
+        options.records = fitting(*corpus, tokens);
+        left_out_ = corpus->size() - options.records.size();
+        if (options.records.empty()) return error{errc::limit, "tlm online: all sentences are longer than the context"};
         auto net = base_.net;
         const auto go_on = [&](const training_progress& p) { return !options_.progress || options_.progress(p); };
-        if (auto trained = train(net, *corpus, tokens, base_.form, options_.fit, *threads_, go_on); !trained) return trained;
+        if (auto trained = train(net, *corpus, tokens, base_.form, options, *threads_, go_on); !trained) return trained;
         current_ = std::make_shared<const frozen_gpt2>(std::move(net));
         ++fine_tunings_;
         return {};

@@ -35,6 +35,7 @@
 #ifdef AUGUR_HAS_TLM
 #include <augur/dataset/dataset.hpp>
 #include <augur/session/demonstrations.hpp>
+#include <augur/workload/kernel.hpp>
 #include <augur/tlm/weights_file.hpp>
 #endif
 #ifdef AUGUR_HAS_XGBOOST
@@ -135,6 +136,9 @@ struct session_models_state {
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
         if (!s.draft.empty() && !s.language.empty())
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected it or a language model to draft, both came"};
+        if (s.only_transfers && (s.model != "none" || !s.language.empty()))
+            return error{errc::invalid_argument, "session: only transfers, so expected the model 'none' and no language model, '" + s.model +
+                                                     "' and '" + s.language + "' came"};
         if (auto there = check_components(s); !there) return there;
         if (scores_with_crop(s) && !crop_machine)
             return error{errc::invalid_argument, "model '" + asked_models(s) + "': expected a machine (session_options::machine), none came"};
@@ -164,12 +168,14 @@ struct session_models_state {
 
     /// Reads what a language model is fine-tuned on before the search.
     result<void> load_demonstrations([[maybe_unused]] const session_options& o) {
+        if (o.demonstrations_best == 0) return error{errc::invalid_argument, "session: expected at least one demonstration of a kernel, 0 came"};
         if (o.demonstrations.empty()) return {};
         if (o.search.language.empty())
             return error{errc::invalid_argument, "session: demonstrations are for a language model (session_search::language), none came"};
-        if (o.demonstrations_best == 0) return error{errc::invalid_argument, "session: expected at least one demonstration of a kernel, 0 came"};
 #ifdef AUGUR_HAS_TLM
-        auto read = read_demonstrations(o.demonstrations, o.demonstrations_best);
+        std::vector<kernel> own; // a log that the session itself writes would teach it more each time it is resumed
+        for (const auto& k : o.work.kernels) own.push_back(k.workload);
+        auto read = read_demonstrations(o.demonstrations, o.demonstrations_best, own);
         if (!read) return read.error();
         notes.push_back("demonstrations: " + read->text());
         demonstrations.emplace(std::move(read->sentences));

@@ -292,6 +292,8 @@ result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
     if (o.compare_random && !o.collect && !detail::stops(hooks)) {
         session_search random = o.search;
         random.model = "none";
+        random.draft.clear();
+        random.language.clear();
         searches.push_back(search("random", random, false, hooks));
     }
     const auto name = detail::search_name(o.search);

@@ -260,7 +260,8 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
         language.emplace(*models_->language, threads, learning);
         if (models_->demonstrations)
             if (auto learned = language->demonstrate(*models_->demonstrations); !learned) {
-                out.failed = learned.error();
+                if (learned.error().code == errc::interrupted) out.summary.emplace().interrupted = true;
+                else out.failed = learned.error();
                 return;
             }
     }
@@ -290,7 +291,6 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
             if (auto point = here.spaces[k].decide(untuned); point && !alone) first.push_back(*std::move(point));
             if (draft) drafts.emplace_back(here.spaces[k], here.tasks[k], *draft, threads);
             typename detail::guided_search<E>::scorer ranks(here.spaces[k], here.tasks[k], model, threads);
-            evolutionary<E> evolving(evolution, threads);
             auto fitting = add_transfers(here, k, draft ? drafts.back() : ranks, settings, out, first);
 #ifdef AUGUR_HAS_TLM
             if (language) {
@@ -299,6 +299,7 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
                 continue;
             }
 #endif
+            evolutionary<E> evolving(evolution, threads);
             if (settings.evolve_transfers) evolving.begin_with(std::move(fitting));
             if (draft) strategies.emplace_back(detail::guided_search<E>(std::move(evolving), drafts.back()), std::move(first));
             else strategies.emplace_back(detail::guided_search<E>(std::move(evolving)), std::move(first));
@@ -365,12 +366,15 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
 #endif
 #ifdef AUGUR_HAS_TLM
     if (language) {
-        out.notes.push_back("language model: fine-tuned " + std::to_string(language->fine_tunings()) + " times, on " +
-                            std::to_string(language->observed()) + " points");
+        out.notes.push_back("language model: fine-tuned " + std::to_string(language->fine_tunings()) + " times, " +
+                            std::to_string(language->observed()) + " points were measured");
         if (!language->unknown().empty())
             out.notes.push_back("language model: " + std::to_string(language->unknown().size()) +
                                 " words of the schedules are not in its vocabulary, " + language->unknown().front() + " among them");
-        if (language->failed()) out.notes.push_back("language model: " + language->failed()->detail);
+        if (language->left_out() > 0)
+            out.notes.push_back("language model: " + std::to_string(language->left_out()) +
+                                " sentences are longer than its context and are left out");
+        if (language->failed() && language->failed()->code != errc::interrupted) out.notes.push_back("language model: " + language->failed()->detail);
     }
 #endif
 }

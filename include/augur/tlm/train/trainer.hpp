@@ -114,7 +114,7 @@ private:
     std::size_t sentences_ = 0, groups_ = 0;
 };
 
-/// Hash of all that decides the outcome of a training: corpus, options and the weights that it starts from.
+/// Hash of what decides the outcome of a training but the vocabulary: corpus, options and the weights that it starts from.
 [[nodiscard]] inline std::uint64_t training_hash(const gpt2<float>& net, const dataset& corpus, sentence_form form, const training_options& o) {
     const auto bytes = []<class T>(std::span<const T> values) {
         return std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes());
