@@ -87,14 +87,14 @@ std::set<augur::decision_vector> all_points(const toy::described_space& s) {
     return out;
 }
 
-/// A model that is sure of sketch 1, the token behind the prompt, and knows nothing else.
+/// A model that is sure of one token behind the prompt, the sketch, and knows nothing else.
 struct one_sketch {
-    std::size_t n = 0;
+    std::size_t n = 0, prompt = 0;
     tlm::token sketch = 0;
     [[nodiscard]] std::size_t words() const { return n; }
-    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token>, std::span<float> out) const {
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> tokens, std::span<float> out) const {
         std::fill(out.begin(), out.end(), 0.0F);
-        out[sketch] = 60;
+        if (tokens.size() == prompt) out[sketch] = 60;
         return {};
     }
 };
@@ -182,7 +182,7 @@ TEST_CASE("generative search: the first point is the most likely one, the others
 
 TEST_CASE("generative search: a share of the points is drawn from the space, also where the model is sure of something else") {
     const kernels_that_learn all;
-    const one_sketch model{all.base.words.size(), all.base.words.find("1")};
+    const one_sketch model{all.base.words.size(), 4, *all.base.words.find("1")}; // [CLS] toy 36 PPT
     tlm::fixed_model language(model, all.base.words, all.base.form);
     const auto other_sketch = [&](double explored) {
         tlm::generative_search search(language, all.prompts[0], all.spaces[0], {.explored = explored});

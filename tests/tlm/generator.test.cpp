@@ -194,6 +194,30 @@ TEST_CASE("generator: pairs without replacement are as likely as drawing again u
     CHECK(chi < n + 5 * std::sqrt(2 * n));
 }
 
+TEST_CASE("generator: points that the vocabulary cannot tell are excluded without harm") {
+    toy::described_space space, strange;
+    strange.extent = 35; // tiles of 5 and 7, of which a vocabulary of 36 has no words
+    const auto words = vocabulary_of(space);
+    const hashed model{words.size()};
+    auto g = *tlm::generator<hashed, toy::described_space>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", strange);
+    std::vector<augur::decision_vector> pending{{}};
+    std::size_t points = 0;
+    while (!pending.empty()) {
+        const auto p = pending.back();
+        pending.pop_back();
+        const auto open = strange.next(p);
+        for (std::uint64_t v = 0; open && v < open->options; ++v) {
+            pending.push_back(p);
+            pending.back().push_back(v);
+        }
+        if (open) continue;
+        REQUIRE(g.exclude(p));
+        ++points;
+    }
+    CHECK(points > 20);
+    CHECK(g.generate({})->empty()); // all that can be told are out
+}
+
 TEST_CASE("generator: what is excluded does not come; the same seed gives the same, whatever the batch of the session holds") {
     const toy::described_space space;
     const auto words = vocabulary_of(space);

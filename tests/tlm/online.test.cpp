@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/tlm/online.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +39,12 @@ struct measured_toys {
         augur::random_engine rng(7);
         augur::dataset_builder to;
         const auto source = to.source("toys");
-        for (std::size_t i = 0; i < 100; ++i) points.push_back({i % 2, augur::sample_path(spaces[i % 2], rng).values, rng.uniform(1, 2)});
+        std::set<std::pair<std::size_t, augur::decision_vector>> seen;
+        while (points.size() < 100) {
+            const std::size_t k = points.size() % 2;
+            const auto p = augur::sample_path(spaces[k], rng).values;
+            if (seen.insert({k, p}).second) points.push_back({k, p, rng.uniform(1, 2)});
+        }
         for (std::size_t k = 0; k < 2; ++k) REQUIRE(tlm::sample_sentences(to, source, prompts[k], spaces[k], 100, rng.stream(k)));
         auto words = *tlm::count_words(std::move(to).finish()).build();
         const tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 32, 2, 32, 2, 64};
@@ -117,7 +124,7 @@ TEST_CASE("online model: a point counts once, kernels may have one prompt, and w
     CHECK(!equal_prompts.failed());
 
     auto short_context = toys.base;
-    const tlm::gpt2_config config{static_cast<augur::nn::index>(short_context.words.size()), 7, 1, 8, 2, 8};
+    const tlm::gpt2_config config{static_cast<augur::nn::index>(short_context.words.size()), 6, 1, 8, 2, 8};
     short_context.net = tlm::gpt2<float>::random_init(config, augur::random_engine(1));
     tlm::online_model too_short(short_context, serial, options);
     toys.tell(too_short, 0, 8);
@@ -187,7 +194,7 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     toys.tell(few, 0, 32);
     augur::dataset_builder to;
     const auto source = to.source("x");
-    for (std::size_t i = 0; i < 4; ++i)
+    for (const std::size_t i : {2U, 0U, 3U, 1U})
         REQUIRE(tlm::add_sentence(to, source, toys.prompts[i % 2], toys.spaces[i % 2], toys.points[i].decisions, toys.points[i].seconds));
     const auto corpus = std::move(to).finish();
     auto net = toys.base.net;

@@ -51,7 +51,7 @@ private:
 };
 
 struct generative_search_options {
-    generation_options sampling; ///< `count` and `seed` are of each proposal; `sample` is true
+    generation_options sampling{}; ///< `count` and `seed` are of each proposal; `sample` is true
     bool likely_first = true;    ///< the first point of all is the most likely one (greedy), not a sample
     double explored = 0.25; ///< share of the other points that are drawn from the space, as the model's corpus was: it may be sure of what is wrong
 };

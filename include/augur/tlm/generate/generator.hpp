@@ -100,6 +100,8 @@ public:
         std::vector<token> passed;
         std::uint64_t node = seen_points::root;
         while (walk.advance(passed)) {
+            // where no other choice can be told, the walk has taken one that the point may not have
+            if (!std::equal(walk.decisions().begin(), walk.decisions().end(), decisions.begin())) return {};
             const auto t = walk.towards(decisions[walk.decisions().size()]);
             if (!t) return {}; // it cannot be told, so it cannot come
             path.push_back({node, walk.choices().size(), *t});
