@@ -126,7 +126,7 @@ TEST_CASE("tlm: the fastest schedules of a log become sentences") {
     REQUIRE(wait_for(
                 start(folder, AUGUR_TUNE_PROGRAM, {"--kernel", "dense:m=16,n=64,k=32,bias", "--collect", "4", "--log", log, "--threads", "1"})) == 0);
     REQUIRE(run_tlm(folder, {"sentences", "--out", corpus, "--log", log, "--best", "3"}) == 0);
-    CHECK(contains(contents(folder / "out"), "3 sentences of 1 kernels; of 4 records 0 of other compilers, 0 no points"));
+    CHECK(contains(contents(folder / "out"), "3 sentences of 1 kernels; of 4 records 0 of other compilers, 0 left out, 0 no points"));
     CHECK(run_tlm(folder, {"sentences", "--out", corpus}) == 2);
     CHECK(run_tlm(folder, {"sentences", "--out", log, "--log", log}) == 2); // nothing is written over a log that is read
     CHECK(run_tlm(folder, {"train", "--corpus", corpus, "--checkpoint", corpus, "--model", folder / "m"}) == 2);
