@@ -727,6 +727,14 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     CHECK(begun < 16);
     const auto resumed = tune("stopped.jsonl", 1000);
     CHECK(resumed.summary->recorded == begun);
+    CHECK(records(o.log).size() == 16);
+    { // the first ten records, behind the header: what is learned of eight of them decides the others, which nothing is learned of
+        std::ifstream from(folder / "whole.jsonl");
+        std::ofstream to(folder / "ten.jsonl");
+        std::string line;
+        for (int i = 0; i < 1 + 2 * 10 && std::getline(from, line); ++i) to << line << '\n';
+    }
+    CHECK(tune("ten.jsonl", 1000).summary->recorded == 10);
     const auto all = records(o.log);
     REQUIRE(all.size() == 16);
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].task.workload_key + to_json(all[i].schedule) == schedules[i]);
