@@ -45,6 +45,7 @@ M normalised(const nn::layer_norm<double>& norm, const M& x) {
 }
 M attended(const nn::attention<double>& a, const M& x, bool causal) {
     const nn::index d = x.cols(), head = d / a.heads, t = x.rows();
+    if (t == 0) return x; // Eigen would take columns of no memory
     const M qkv = (x * a.in_proj.W).rowwise() + a.in_proj.b;
     M context(t, d);
     for (nn::index h = 0; h < a.heads; ++h) {

@@ -211,10 +211,9 @@ struct avx512_bf16_panel {
         }                                                                                                                                            \
         AUGUR_UNROLL                                                                                                                                 \
         for (int r = 0; r < R; ++r) {                                                                                                                \
-            P::number* const y = t.y + r * t.y_row;                                                                                                  \
             AUGUR_UNROLL                                                                                                                             \
             for (int v = 0; v < (End == panel_end::fold ? V / 2 : V); ++v) {                                                                         \
-                [[maybe_unused]] P::number* const to = y + v * P::lanes;                                                                             \
+                [[maybe_unused]] P::number* const to = End == panel_end::sums ? nullptr : t.y + r * t.y_row + v * P::lanes;                          \
                 if constexpr (End == panel_end::linear) P::store(to, sum[r][v]);                                                                     \
                 else if constexpr (End == panel_end::sums) P::store(t.sums + r * t.sums_row + v * P::lanes, sum[r][v]);                              \
                 else if constexpr (End == panel_end::relu) P::store(to, P::relu(sum[r][v]));                                                         \
