@@ -196,14 +196,8 @@ int main(int argc, char** argv) {
     wishes w;
     examples::flag_set flags;
     bool help = false;
-    const auto files = [](std::vector<std::string>& to) {
-        return [&to](std::string_view text) -> result<void> {
-            to.emplace_back(text);
-            return {};
-        };
-    };
-    flags.add("autotvm", "LOG", "AutoTVM log; its name begins with the device, up to a dot; may be given again", files(w.autotvm), true);
-    flags.add("archive", "FILE", "Kernel Tuner cache or T4 file of a kernel on a device; give at least two devices", files(w.archives), true);
+    flags.add_texts("autotvm", "LOG", "AutoTVM log; its name begins with the device, up to a dot; may be given again", w.autotvm);
+    flags.add_texts("archive", "FILE", "Kernel Tuner cache or T4 file of a kernel on a device; give at least two devices", w.archives);
     flags.add_number("epochs", "N", "of a training; default 8", w.epochs, 1, 1000);
     flags.add_number("seeds", "N", "trainings; default 3", w.seeds, 1, 100);
     flags.add_number("leave-out", "N", "one AutoTVM task in so many; default 4", w.left_out, 2, 100);

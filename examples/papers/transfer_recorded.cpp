@@ -249,14 +249,8 @@ int main(int argc, char** argv) {
     std::vector<std::string> autotvm, archives;
     examples::flag_set flags;
     bool help = false;
-    const auto files = [](std::vector<std::string>& to) {
-        return [&to](std::string_view text) -> result<void> {
-            to.emplace_back(text);
-            return {};
-        };
-    };
-    flags.add("autotvm", "LOG", "AutoTVM log; its name begins with the device, up to a dot; may be given again", files(autotvm), true);
-    flags.add("archive", "FILE", "Kernel Tuner cache or T4 file of a kernel on a device; may be given again", files(archives), true);
+    flags.add_texts("autotvm", "LOG", "AutoTVM log; its name begins with the device, up to a dot; may be given again", autotvm);
+    flags.add_texts("archive", "FILE", "Kernel Tuner cache or T4 file of a kernel on a device; may be given again", archives);
     flags.add_switch("help", "print this", help);
     const auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
     if (!read) return examples::complain("transfer_recorded", read.error(), examples::misuse);

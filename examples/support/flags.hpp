@@ -89,6 +89,15 @@ public:
             return {};
         });
     }
+    /// Texts that are not empty, such as paths: the flag may be given again.
+    void add_texts(std::string name, std::string value, std::string help, std::vector<std::string>& to) {
+        const auto take = [&to](std::string_view text) -> augur::result<void> {
+            if (text.empty()) return augur::error{augur::errc::invalid_argument, "expected a value, got none"};
+            to.emplace_back(text);
+            return {};
+        };
+        add(std::move(name), std::move(value), std::move(help), take, true);
+    }
 
     /// Reads all arguments (without the program's name).
     [[nodiscard]] augur::result<void> parse(std::span<char* const> arguments) {

@@ -34,13 +34,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "log of other kernels (--collect writes one), for --model nest; records of other machines, threads,\ncompilers or flags are skipped",
         s.known);
     flags.add_choice("draft", {"crop"}, "Crop chooses many candidates and the model the best of them; needs --machine", s.search.draft);
-    flags.add(
-        "transfer", "LOG", "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
-        [&](std::string_view text) -> augur::result<void> {
-            s.transfer_from.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("transfer", "LOG",
+                    "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
+                    s.transfer_from);
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random", "tlm"},
@@ -48,13 +44,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_text("language", "FOLDER",
                    "language model (`tlm train`), for --search tlm; with --model it drafts and the model chooses,\nelse it alone decides",
                    s.search.language);
-    flags.add(
-        "demonstrations", "LOG", "log of other kernels, of any machine, that the language model is fine-tuned on first; may be repeated",
-        [&](std::string_view text) -> augur::result<void> {
-            s.demonstrations.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("demonstrations", "LOG", "log of other kernels, of any machine, that the language model is fine-tuned on first; may be repeated",
+                    s.demonstrations);
     flags.add_switch("fixed-language", "the language model does not learn from what is measured", fixed_language);
     flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
                      scheduler);

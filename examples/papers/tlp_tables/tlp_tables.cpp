@@ -68,21 +68,9 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         },
         true);
-    flags.add(
-        "cells", "TEXT", "only rows whose name has TEXT in it; may be given again",
-        [&](std::string_view text) -> result<void> {
-            w.rows.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("cells", "TEXT", "only rows whose name has TEXT in it; may be given again", w.rows);
     flags.add_text("data", "FOLDER", "has ansor-x86-24core/ and ansor-gpu/; default: the variable AUGUR_DATA, else ../shared/data", w.from.data);
-    flags.add(
-        "own", "FILE", "a log of another CPU, e.g. of tune --collect; may be given again",
-        [&](std::string_view text) -> result<void> {
-            w.from.own.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("own", "FILE", "a log of another CPU, e.g. of tune --collect; may be given again", w.from.own);
     flags.add("test-networks", "NAME,NAME...", "logs by name whose tasks are the test; default resnet_50,mobilenet_v2,resnext_50",
               [&](std::string_view text) -> result<void> {
                   w.from.test_networks.clear();

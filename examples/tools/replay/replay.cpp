@@ -31,14 +31,7 @@ struct wishes {
 
 augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
-    flags.add(
-        "log", "FILE", "Kernel Tuner cache or T4 results, plain, .gz or .zst; may be given again: one table each",
-        [&](std::string_view text) -> augur::result<void> {
-            if (text.empty()) return error{errc::invalid_argument, "expected a file, got none"};
-            w.logs.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("log", "FILE", "Kernel Tuner cache or T4 results, plain, .gz or .zst; may be given again: one table each", w.logs);
     const auto known = search_names();
     std::string list;
     for (const auto& name : known) list += (list.empty() ? "" : "|") + name;

@@ -349,13 +349,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("sentences", "N", "sentences of a kernel; default 100", w.sentences, 1, 1000000);
     } else if (command == "sentences") {
         flags.add_text("out", "FILE", "the corpus, a data-set file", w.corpus);
-        flags.add(
-            "log", "LOG", "log of `tune`; may be given again",
-            [&](std::string_view text) -> augur::result<void> {
-                w.logs.emplace_back(text);
-                return {};
-            },
-            true);
+        flags.add_texts("log", "LOG", "log of `tune`; may be given again", w.logs);
         flags.add_number("best", "N", "schedules of a kernel, the fastest ones; default 10", w.best, 1, 1000000);
         w.left_out.clear();
         add_list(flags, "left-out", "networks none of whose kernels is taken; default none", w.left_out);

@@ -36,13 +36,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     bool help = false;
     std::string names, level(to_string(s.transfer_level));
     for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
-    flags.add(
-        "from", "LOG", "log of kernels that were tuned on this machine; may be given again",
-        [&](std::string_view text) -> augur::result<void> {
-            s.transfer_from.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("from", "LOG", "log of kernels that were tuned on this machine; may be given again", s.transfer_from);
     examples::add_work_flags(flags, "to", s.work);
     flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
               [&](std::string_view text) -> augur::result<void> {
@@ -65,13 +59,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("log", "FILE", "write each record as soon as it is measured; `tune --log FILE --resume` goes on with it", s.log);
     flags.add_switch("resume", "go on with the log", s.resume);
     flags.add_text("results", "FILE", "write what was found, a line for each kernel and chooser", w.results);
-    flags.add(
-        "summary", "FILE", "only print the table of such files, the mean over all of their kernels; may be given again",
-        [&](std::string_view text) -> augur::result<void> {
-            w.summary.emplace_back(text);
-            return {};
-        },
-        true);
+    flags.add_texts("summary", "FILE", "only print the table of such files, the mean over all of their kernels; may be given again", w.summary);
     examples::add_run_flags(flags, s);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
