@@ -7,7 +7,7 @@
 
 namespace {
 // two buffers, far apart; their first lines have these numbers
-constexpr std::uint64_t a = 1'000'000, b = 2'000'000;
+constexpr std::uint64_t base_a = 1'000'000, base_b = 2'000'000;
 
 void bytes(std::vector<std::uint64_t>& lines, std::uint64_t buffer, std::uint64_t from, std::uint64_t n) {
     for (auto line = from / 64; line <= (from + n - 1) / 64; ++line) lines.push_back(buffer + line);
@@ -16,26 +16,26 @@ void bytes(std::vector<std::uint64_t>& lines, std::uint64_t buffer, std::uint64_
 
 TEST_CASE("ir: every form of an access is traced, line by line") {
     std::vector<std::uint64_t> lines;
-    bytes(lines, a, 0, 64);
-    bytes(lines, a, 100, 64);
-    bytes(lines, a, 256, 128);
-    bytes(lines, a, 420, 128);
-    bytes(lines, a, 1024, 12);
-    bytes(lines, b, 0, 512);
-    bytes(lines, b, 0, 512);
+    bytes(lines, base_a, 0, 64);
+    bytes(lines, base_a, 100, 64);
+    bytes(lines, base_a, 256, 128);
+    bytes(lines, base_a, 420, 128);
+    bytes(lines, base_a, 1024, 12);
+    bytes(lines, base_b, 0, 512);
+    bytes(lines, base_b, 0, 512);
     // three = 3: lanes 5 to 9 are on, bytes 2080 + 20 to 2080 + 39
-    bytes(lines, a, 2100, 20);
-    for (const std::uint64_t i : std::initializer_list<std::uint64_t>{0, 1000, 2000, 3000}) bytes(lines, b, 4 * i, 4); // gather
+    bytes(lines, base_a, 2100, 20);
+    for (const std::uint64_t i : std::initializer_list<std::uint64_t>{0, 1000, 2000, 3000}) bytes(lines, base_b, 4 * i, 4); // gather
     for (const std::uint64_t i : std::initializer_list<std::uint64_t>{1000, 2000})
-        bytes(lines, b, 4 * i, 4); // scatter: lanes 4, 5, 6, 10 of the mask
+        bytes(lines, base_b, 4 * i, 4); // scatter: lanes 4, 5, 6, 10 of the mask
     std::vector<std::uint64_t> in, out;
-    bytes(in, a, 4100, 200);
-    bytes(out, b, 8190, 200);
+    bytes(in, base_a, 4100, 200);
+    bytes(out, base_b, 8190, 200);
     for (std::size_t i = 0; i < (std::max)(in.size(), out.size()); ++i) {
         if (i < in.size()) lines.push_back(in[i]);
         if (i < out.size()) lines.push_back(out[i]);
     }
-    bytes(lines, a, 4100, 150);
+    bytes(lines, base_a, 4100, 150);
     augur::ir_options o;
     o.arguments = {augur::ir_buffer{8192, {}}, augur::ir_buffer{16384, {}}, std::int64_t{3}};
     o.trace.warm = false;

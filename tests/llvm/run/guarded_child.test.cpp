@@ -15,12 +15,12 @@ namespace {
 
 std::atomic<int> late_kills{0}; // signals to a group whose first process is no child of ours any more: it may be anybody's group
 
-result<std::string> guarded(result<std::string> (*child)(const detail::child_report&)) {
-    return detail::run_guarded({.seconds = 60}, child, [](std::string_view) {});
+result<std::string> guarded(result<std::string> (*child)(const augur::detail::child_report&)) {
+    return augur::detail::run_guarded({.seconds = 60}, child, [](std::string_view) {});
 }
 
 /// "null" when the standard streams of this process are no file at all.
-result<std::string> streams(const detail::child_report&) {
+result<std::string> streams(const augur::detail::child_report&) {
     struct stat null{}, s{};
     if (::stat("/dev/null", &null) != 0) return std::string("no /dev/null");
     for (int fd = 0; fd < 3; ++fd)
@@ -39,15 +39,15 @@ extern "C" int kill(pid_t to, int signal) noexcept {
 
 TEST_CASE("guarded child: its group is killed only while its number is that of a child not waited for") {
     late_kills = 0;
-    const auto r = guarded([](const detail::child_report&) { return result<std::string>(std::string("said")); });
+    const auto r = guarded([](const augur::detail::child_report&) { return result<std::string>(std::string("said")); });
     REQUIRE(r);
     CHECK(*r == "said");
-    CHECK_FALSE(guarded([](const detail::child_report&) -> result<std::string> { std::abort(); }));
+    CHECK_FALSE(guarded([](const augur::detail::child_report&) -> result<std::string> { std::abort(); }));
     CHECK(late_kills == 0);
 }
 
 TEST_CASE("guarded child: one that is stopped goes on") {
-    const auto r = guarded([](const detail::child_report&) {
+    const auto r = guarded([](const augur::detail::child_report&) {
         ::raise(SIGSTOP);
         return result<std::string>(std::string("on"));
     });
