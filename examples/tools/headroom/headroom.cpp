@@ -38,6 +38,7 @@ struct wishes {
     std::size_t most = 256; ///< trials of a guide
     std::size_t share = 1;  ///< of the trials of a guide, one in so many
     bool tables_only = false;
+    bool only_recorded = false;                 ///< no kernel is measured that has no record yet
     std::vector<std::size_t> searches{0, 1, 2}; ///< the guides that are measured
 
     [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
@@ -53,28 +54,28 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
-    flags.add("guides", "NAME,...",
-              "searches to measure of each kernel: random, tlp, known, crop, crop+tlp, tlm, tlm+known; default random,tlp,known",
+    flags.add("guides", "NAME,...", "searches to measure of each kernel, of: " + guide_names() + ";\ndefault random,tlp,known",
               [&](std::string_view text) -> augur::result<void> {
                   w.searches.clear();
                   for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
                       end = (std::min)(text.find(',', at), text.size());
                       const auto g = find_guide(text.substr(at, end - at));
                       if (g == guides.size())
-                          return error{errc::invalid_argument, "expected random, tlp, known, crop, crop+tlp, tlm or tlm+known, got '" +
-                                                                   examples::shown(text.substr(at, end - at)) + "'"};
+                          return error{errc::invalid_argument,
+                                       "expected one of " + guide_names() + ", got '" + examples::shown(text.substr(at, end - at)) + "'"};
                       if (std::find(w.searches.begin(), w.searches.end(), g) != w.searches.end())
                           return error{errc::invalid_argument, "'" + std::string(guides[g].name) + "' twice"};
                       w.searches.push_back(g);
                   }
                   return {};
               });
-    flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides tlm and tlm+known", w.language);
+    flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides with tlm", w.language);
     flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 64 of the others", w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("quick", "one kernel of each network and an eighth of the trials: shows that it works, in five minutes", quick);
+    flags.add_switch("recorded", "only kernels that the folder has records of: adds searches to them", w.only_recorded);
     flags.add_switch("tables", "measure nothing; make tables and chart of what is there", w.tables_only);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
@@ -93,7 +94,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         w.known_trials = 16;
     }
     for (const auto g : w.searches)
-        if (s.machine.empty() && (guides[g].model == "crop" || guides[g].draft == "crop"))
+        if (s.machine.empty() && (guides[g].model == "crop" || guides[g].model == "hybrid" || guides[g].draft == "crop"))
             return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --machine"};
     for (const auto g : w.searches)
         if (w.language.empty() && guides[g].draft == "tlm")
@@ -150,9 +151,13 @@ augur::result<std::vector<double>> measure_picks([[maybe_unused]] augur::session
     return out;
 }
 
-bool uses_known(std::span<const std::size_t> searches) {
-    return std::any_of(searches.begin(), searches.end(), [](std::size_t g) { return guides[g].model == "nest"; });
+bool any_of_guides(std::span<const std::size_t> searches, bool (*wanted)(const guide&)) {
+    return std::any_of(searches.begin(), searches.end(), [&](std::size_t g) { return wanted(guides[g]); });
 }
+bool has_nest(const guide& g) { return g.model == "nest"; }
+bool has_transfers(const guide& g) { return g.transfers; }
+bool has_language(const guide& g) { return g.draft == "tlm"; }
+bool uses_known(std::span<const std::size_t> searches) { return any_of_guides(searches, has_nest) || any_of_guides(searches, has_transfers); }
 
 /// Measures some searches of one kernel; none if it was interrupted.
 /// @param others  the kernel's record with its other searches; null: there is none.   Errors: version_mismatch: it is of another machine
@@ -165,11 +170,12 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
     auto o = w.options;
     o.work.name = k.text();
     o.work.add(k);
-    if (uses_known(searches)) {
-        o.search.model = "nest"; // what it needs is read now
+    if (any_of_guides(searches, has_nest)) { // what they need is read now
+        o.search.model = "nest";
         o.known = w.known();
     }
-    if (std::any_of(searches.begin(), searches.end(), [](std::size_t g) { return guides[g].draft == "tlm"; })) o.search.language = w.language;
+    if (any_of_guides(searches, has_transfers)) o.transfer_from = {w.known()};
+    if (any_of_guides(searches, has_language)) o.search.language = w.language;
     o.log = log_of(guides[searches[0]]);
     auto s = augur::session::create(std::move(o));
     if (!s) return s.error();
@@ -193,6 +199,10 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
         settings.model = guides[g].model;
         if (guides[g].draft == "tlm") settings.language = w.language;
         else settings.draft = guides[g].draft;
+        if (!guides[g].transfers) {
+            settings.transfers = 0;
+            settings.evolve_transfers = false;
+        }
         settings.trials = w.trials(guides[g]);
         settings.round = (std::min)(settings.trials, std::size_t{16});
         auto searched = s->search(std::string(guides[g].name), settings, true, hooks);
@@ -242,6 +252,7 @@ int run(const wishes& w) {
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
         const auto& [network, k] = kernels[i];
         const auto old = std::find_if(records.begin(), records.end(), [text = k.text()](const auto& r) { return r.kernel == text; });
+        if (w.only_recorded && old == records.end()) continue;
         std::vector<std::size_t> missing;
         for (const auto g : w.searches)
             if (old == records.end() || old->searches[g].latencies.empty()) missing.push_back(g);

@@ -20,16 +20,28 @@
 #include <augur/workload/networks.hpp>
 
 /// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model (Crop or a language model),
-/// its trials, and its curve.
+/// its trials, its curve, and whether it begins with the schedules of the known kernels of its class.
 struct guide {
     std::string_view name, model, draft;
     std::size_t trials;
     const char* colour;
+    bool transfers = false;
 };
-inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"},     guide{"tlp", "tlp", "", 256, "#0b62a4"},
-                                   guide{"known", "nest", "", 64, "#d9822b"},       guide{"crop", "crop", "", 64, "#2b8a3e"},
-                                   guide{"crop+tlp", "tlp", "crop", 64, "#a43b8f"}, guide{"tlm", "none", "tlm", 64, "#c92a2a"},
-                                   guide{"tlm+known", "nest", "tlm", 64, "#5f3dc4"}};
+inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"},
+                                   guide{"tlp", "tlp", "", 256, "#0b62a4"},
+                                   guide{"known", "nest", "", 64, "#d9822b"},
+                                   guide{"crop", "crop", "", 64, "#2b8a3e"},
+                                   guide{"crop+tlp", "tlp", "crop", 64, "#a43b8f"},
+                                   guide{"tlm", "none", "tlm", 64, "#c92a2a"},
+                                   guide{"tlm+known", "nest", "tlm", 64, "#5f3dc4"},
+                                   guide{"trees", "trees", "", 64, "#0ca678"},
+                                   guide{"hybrid", "hybrid", "", 64, "#74b816"},
+                                   guide{"tlm+trees", "trees", "tlm", 64, "#e64980"},
+                                   guide{"transfer", "none", "", 64, "#f08c00", true},
+                                   guide{"transfer+known", "nest", "", 64, "#1098ad", true},
+                                   guide{"transfer+tlm+known", "nest", "tlm", 64, "#862e9c", true}};
+/// The names of all guides.
+[[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.
 [[nodiscard]] std::size_t find_guide(std::string_view name);
 

@@ -55,6 +55,12 @@ bool read_searches(augur::json_reader& in, kernel_record& r) {
 
 } // namespace
 
+std::string guide_names() {
+    std::string out;
+    for (const auto& g : guides) out.append(out.empty() ? "" : ", ").append(g.name);
+    return out;
+}
+
 std::size_t find_guide(std::string_view name) {
     return static_cast<std::size_t>(std::find_if(guides.begin(), guides.end(), [&](const guide& g) { return g.name == name; }) - guides.begin());
 }
