@@ -49,6 +49,7 @@ augur::result<void> keep_apart(const job& j) {
     with_weights.push_back({"--save-model", j.save_model, true});
     if (auto apart = keep_apart(with_weights); !apart) return apart;
     with_model.push_back({"--model", j.options.search.model, false});
+    with_model.push_back({"--weights", j.options.search.weights, false});
     return keep_apart(with_model);
 }
 

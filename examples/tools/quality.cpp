@@ -184,6 +184,7 @@ int run(augur::session_options options, int rounds, bool strict) {
 
 int main(int argc, char** argv) {
     augur::session_options s;
+    s.search.model = "tlp";
     s.work.name = "quality";
     s.search.trials = 128;
     int rounds = 15;

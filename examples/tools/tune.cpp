@@ -24,25 +24,27 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     examples::add_work_flags(flags, "network", s.work);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
-        "model", "none|tlp|crop|trees|hybrid|nest|FILE",
+        "model", "auto|none|tlp|crop|trees|hybrid|nest|FILE",
         "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
-        "other kernels and learn on, or TLP learning from\nweights; default tlp",
+        "other kernels and learn on, or TLP learning from\nweights; default auto: what the other flags give decides",
         model);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text(
         "known", "FILE",
-        "log of other kernels (--collect writes one), for --model nest; records of other machines, threads,\ncompilers or flags are skipped",
+        "log of other kernels (--collect writes one), for the models nest and auto; records of other machines,\nthreads, compilers or flags are "
+        "skipped",
         s.known);
     flags.add_choice("draft", {"crop"}, "Crop chooses many candidates and the model the best of them; needs --machine", s.search.draft);
     flags.add_texts("transfer", "LOG",
                     "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
                     s.transfer_from);
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
+    flags.add_text("weights", "FILE", "weights of TLP, for --model auto", s.search.weights);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice("search", {"evolutionary", "random", "tlm"},
                      "tlm: a language model writes the candidates; default: evolutionary with a model, random without", search);
     flags.add_text("language", "FOLDER",
-                   "language model (`tlm train`), for --search tlm; with --model it drafts and the model chooses,\nelse it alone decides",
+                   "language model (`tlm train`), for --search tlm: it drafts and the model chooses; with --model none it\nalone decides",
                    s.search.language);
     flags.add_texts("demonstrations", "LOG", "log of other kernels, of any machine, that the language model is fine-tuned on first; may be repeated",
                     s.demonstrations);
@@ -85,7 +87,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         return wrong("--search tlm and --language FOLDER go together: `tlm train --model FOLDER` writes such a folder");
     if ((fixed_language || !s.demonstrations.empty()) && search != "tlm")
         return wrong("--demonstrations and --fixed-language are for a language model: they need --language FOLDER");
-    if (search == "tlm" && !flags.given("model")) model = "none";
+    if (!out.save_model.empty() && !flags.given("model")) model = "tlp"; // whose weights they are
     s.search.language_learns = !fixed_language;
     if (search == "tlm" && !s.search.draft.empty()) return wrong("--draft is for the evolutionary search: it does not go with --search tlm");
     if (search == "random" && flags.given("model") && model != "none")
@@ -96,11 +98,15 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if ((model == "crop" || model == "hybrid") && s.machine.empty())
         return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
     if (!s.search.draft.empty() && s.machine.empty()) return wrong("--draft crop needs --machine: `machine --out FILE` writes one");
-    if (!s.search.draft.empty() && (model == "none" || model == "crop" || search == "random"))
+    if (!s.search.draft.empty() && !flags.given("model")) model = "tlp";
+    if (!s.search.draft.empty() && (model == "none" || model == "crop" || model == "auto" || search == "random"))
         return wrong("--draft needs a model that verifies it: it does not go with --model " + model +
                      (search == "random" ? " and --search random" : ""));
     if (flags.given("transfers") && s.transfer_from.empty()) return wrong("--transfers needs --transfer LOG");
-    if ((model == "nest") != !s.known.empty()) return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
+    if (model != "auto" && (model == "nest") != !s.known.empty())
+        return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
+    if (!s.search.weights.empty() && model != "auto")
+        return wrong("--weights is for --model auto: `--model FILE` begins with weights whatever is known");
     if (!out.save_model.empty() && !weights && model != "tlp") return wrong("--save-model writes the weights of TLP, not of --model " + model);
     if (search == "random") model = "none";
     s.search.even = s.search.even || scheduler == "even";

@@ -178,7 +178,7 @@ TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed
         all.insert(all.end(), more.begin(), more.end());
         return wait_for(start(folder, AUGUR_TUNE_PROGRAM, all));
     };
-    REQUIRE(tune({"--language", base, "--demonstrations", folder / "work_killed/batch1.jsonl"}) == 0);
+    REQUIRE(tune({"--language", base, "--model", "none", "--demonstrations", folder / "work_killed/batch1.jsonl"}) == 0);
     CHECK(contains(contents(folder / "out"), "tlm: 4 trials"));
     CHECK(tune({"--search", "tlm"}) == 2);
     CHECK(tune({"--search", "random", "--language", base}) == 2);

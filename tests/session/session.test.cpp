@@ -115,7 +115,7 @@ TEST_CASE("session: wrong options are refused before anything is measured") {
 #ifdef AUGUR_HAS_TLP
     o = good;
     o.search.model = "treees";
-    CHECK(contains(error_of(o), "model 'treees': expected none, tlp, crop, trees, hybrid, nest or a weights file"));
+    CHECK(contains(error_of(o), "model 'treees': expected auto, none, tlp, crop, trees, hybrid, nest or a weights file"));
 #endif
 #ifdef AUGUR_HAS_CROP
     o = good;
@@ -493,6 +493,62 @@ TEST_CASE("session: every model of this build guides a search") {
         CHECK(found.summary->trials == 8);
         for (std::size_t k = 0; k < 2; ++k) CHECK(std::isfinite(found.best_latency[k]));
     }
+}
+
+TEST_CASE("session: the model auto takes what is known, and says what it took") {
+    const scratch folder;
+    auto known = two_kernels();
+    known.search.trials = 8;
+    known.log = folder / "others.jsonl";
+    {
+        auto s = augur::session::create(known);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    (void)move_records(known.log, folder / "elsewhere.jsonl", [](const auto&) { return true; });
+    augur::session_options o;
+    o.work.add(*augur::kernel::parse("dense:m=16,n=24,k=16"));
+    o.threads = 1;
+    o.search.trials = 4;
+    o.search.population = 32;
+    REQUIRE(o.search.model == "auto");
+    {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        const auto report = s->tune();
+        REQUIRE(report);
+#ifdef AUGUR_HAS_TLP
+        CHECK(report->searches[0].name == "tlp");
+        CHECK(contains(joined(report->searches[0].notes), "model auto: evolution under TLP that learns from what is measured"));
+#endif
+    }
+    o.known = folder / "elsewhere.jsonl"; // another machine's records decide nothing, and are told
+    {
+        const auto s = augur::session::create(o);
+        REQUIRE(s);
+#ifdef AUGUR_HAS_TLP
+        CHECK(s->options().search.model == "tlp");
+#endif
+    }
+#ifdef AUGUR_HAS_XGBOOST
+    for (const bool transferred : {false, true}) {
+        o.known = transferred ? "" : folder / "others.jsonl";
+        o.transfer_from = {folder / (transferred ? "others.jsonl" : "elsewhere.jsonl")};
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        CHECK(s->options().search.model == "nest");
+        const auto report = s->tune();
+        REQUIRE(report);
+        CHECK(report->searches[0].name == "nest");
+        const auto notes = joined(report->searches[0].notes);
+        CAPTURE(notes);
+        CHECK(contains(notes, "model auto: evolution under trees that know 18 records of other kernels"));
+        CHECK(contains(notes, "2 schedules of 2 kernels may be transferred"));
+        CHECK(contains(notes, "18 records are of other machines") != transferred);
+    }
+    o.known = folder / "none.jsonl";
+    CHECK(contains(error_of(o), "none.jsonl"));
+#endif
 }
 
 TEST_CASE("session: schedules of other kernels come first, and the kernel's own are not taken") {

@@ -30,11 +30,13 @@ namespace augur::inline v0 {
 /// | `trees`  | boosted trees on features of the loops that learn from what is measured                          | xgboost            |
 /// | `hybrid` | Crop's prediction, corrected by such trees; needs `session_options::machine`                     | crop, xgboost      |
 /// | `nest`   | such trees, pre-trained on the records of other kernels; needs `known` or `transfer_from`        | xgboost            |
-inline constexpr std::array<std::string_view, 6> session_models{"none", "tlp", "crop", "trees", "hybrid", "nest"};
+/// | `auto`   | one of these, chosen by what is known (`choose_search`)                                          |                    |
+inline constexpr std::array<std::string_view, 7> session_models{"none", "tlp", "crop", "trees", "hybrid", "nest", "auto"};
 
 /// One search over all kernels of a session.
 struct session_search {
-    std::string model = "tlp"; ///< one of `session_models`, or the path of the weights with which TLP begins
+    std::string model = "auto"; ///< one of `session_models`, or the path of the weights with which TLP begins
+    std::string weights;        ///< path of weights of TLP that the model "auto" may choose; empty: none
     /// Folder of a language model (`tlm::save`) that writes the candidates. The model chooses the best of them; with the model "none" all are measured.
     /// Without effect then: `population`, `evolve_transfers`. Empty: the candidates are evolved.
     std::string language;
@@ -69,9 +71,11 @@ struct session_options {
     bool resume = false;                 ///< continue with the records of `log`; without it a log that has records is refused
     bool take_over = true;               ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
     std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
-    std::string known;                   ///< log of other kernels on this machine, for the model `nest`; empty: those of `transfer_from`
+    std::string
+        known; ///< log of kernels on this machine, for the model `nest`; empty: those of `transfer_from`. For `auto` it is one of these as well
     std::vector<std::string>
-        demonstrations; ///< logs that the language model is fine-tuned on first, also of other machines; without the session's kernels
+        demonstrations; ///< logs that the language model is fine-tuned on first, also of other machines; without the session's kernels. With the
+                        ///< model `auto` and none given, those of `transfer_from`
     std::size_t demonstrations_best = 10;   ///< schedules of each kernel that it learns from, its fastest ones, of these logs and of its own search
     std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
     class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6

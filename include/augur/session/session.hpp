@@ -45,7 +45,6 @@ struct session_models_state;
 /// augur::session_options options;
 /// options.work = *augur::find_network("resnet_18");
 /// options.search.trials = 64;          // of each kernel, on average
-/// options.search.model = "tlp";
 /// options.log = "resnet_18.jsonl";
 /// options.resume = true;
 /// auto session = augur::session::create(options);
@@ -54,6 +53,9 @@ struct session_models_state;
 /// if (!report) return report.error();
 /// std::printf("%g ms\n", 1e3 * report->network_latency(report->searches.size() - 1));
 /// ```
+///
+/// What guides the search follows from what is known (`choose_search`): here nothing, with `options.transfer_from = {"resnet_50.jsonl"}` the records of
+/// other kernels.
 ///
 /// `tune` is the whole run. Its parts are public for programs that compare several searches: `measure_baselines`, `search`, `measure_best`.
 ///

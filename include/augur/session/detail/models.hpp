@@ -21,6 +21,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/ir/task.hpp>
+#include <augur/session/auto_search.hpp>
 #include <augur/session/detail/transfer_pool.hpp>
 #include <augur/session/options.hpp>
 #include <augur/target/find_machine.hpp>
@@ -88,7 +89,8 @@ inline result<void> check_components(const session_search& s) {
     };
     if (!s.language.empty() && !has_tlm)
         return error{errc::unsupported, "a language model needs the component augur::tlm, which this program is built without"};
-    if (model == "none") return {};
+    if (model == "auto" && !s.weights.empty() && !has_tlp) return absent("tlp");
+    if (model == "none" || model == "auto") return {};
     if ((model == "tlp" || !is_model_name(model)) && !has_tlp) return absent("tlp");
     if (scores_with_crop(s) && !has_crop) return absent("crop");
     if ((model == "trees" || model == "hybrid" || model == "nest") && !has_xgboost) return absent("xgboost");
@@ -132,7 +134,7 @@ struct session_models_state {
     result<void> load(const session_search& s) {
         if (s.trials == 0) return error{errc::invalid_argument, "session: expected at least one trial per kernel, 0 came"};
         if (!s.draft.empty() && s.draft != "crop") return error{errc::invalid_argument, "draft '" + s.draft + "': expected crop"};
-        if (!s.draft.empty() && (s.model == "none" || s.model == "crop"))
+        if (!s.draft.empty() && (s.model == "none" || s.model == "crop" || s.model == "auto"))
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
         if (!s.draft.empty() && !s.language.empty())
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected it or a language model to draft, both came"};
@@ -152,15 +154,16 @@ struct session_models_state {
 #endif
 #ifdef AUGUR_HAS_TLP
         if (s.model == "tlp") initial.reset();
-        if (!is_model_name(s.model) && !(initial && weights_path == s.model)) {
+        const std::string& weights = s.model == "auto" ? s.weights : s.model;
+        if (!weights.empty() && !is_model_name(weights) && !(initial && weights_path == weights)) {
             std::error_code unknown;
-            auto loaded = tlp::load(s.model);
-            if (!loaded && !std::filesystem::exists(s.model, unknown))
-                return error{errc::not_found,
-                             "model '" + s.model + "': expected none, tlp, crop, trees, hybrid, nest or a weights file; " + loaded.error().detail};
+            auto loaded = tlp::load(weights);
+            if (!loaded && !std::filesystem::exists(weights, unknown))
+                return error{errc::not_found, "model '" + weights + "': expected auto, none, tlp, crop, trees, hybrid, nest or a weights file; " +
+                                                  loaded.error().detail};
             if (!loaded) return loaded.error();
             initial = std::make_shared<const tlp::trained_model>(*std::move(loaded));
-            weights_path = s.model;
+            weights_path = weights;
         }
 #endif
         return {};
@@ -176,6 +179,10 @@ struct session_models_state {
         std::vector<kernel> own; // a log that the session itself writes would teach it more each time it is resumed
         for (const auto& k : o.work.kernels) own.push_back(k.workload);
         auto read = read_demonstrations(o.demonstrations, o.demonstrations_best, own);
+        if (!read && read.error().code == errc::not_found && o.search.model == "auto") {
+            notes.push_back("demonstrations: " + read.error().detail);
+            return {};
+        }
         if (!read) return read.error();
         notes.push_back("demonstrations: " + read->text());
         demonstrations.emplace(std::move(read->sentences));
@@ -183,19 +190,26 @@ struct session_models_state {
         return {};
     }
 
-    /// Reads the records of other kernels, for the model `nest`; from the logs of a transfer none of the session's own kernels.
+    /// Reads the records of other kernels, for the models `nest` and `auto`; from the logs of a transfer none of the session's own kernels.
     result<void> load_known([[maybe_unused]] const session_options& o, [[maybe_unused]] std::span<const loopnest::kernel_task> own,
                             [[maybe_unused]] const hardware_params& hardware, [[maybe_unused]] const toolchain& made_with,
                             [[maybe_unused]] const machine& host, [[maybe_unused]] int threads) {
 #ifdef AUGUR_HAS_XGBOOST
-        const bool trees = o.search.model == "nest" || !o.known.empty();
-        const auto logs = o.known.empty() ? o.transfer_from : std::vector<std::string>{o.known};
+        const bool decides = o.search.model == "auto", trees = decides || o.search.model == "nest" || !o.known.empty();
+        std::vector<std::string> logs;
+        if (!o.known.empty()) logs.push_back(o.known);
+        for (const auto& log : o.transfer_from)
+            if (log != o.known && (decides || o.known.empty())) logs.push_back(log);
         if (!trees || logs.empty()) return {};
         const loopnest::nest_row row_of(loopnest::nest_target::make(host, threads));
         task_normalised_samples all(row_of.columns());
         for (const auto& log : logs) {
             auto read =
-                read_known(log, hardware, made_with, row_of, all, o.compiler.isa, o.known.empty() ? own : std::span<const loopnest::kernel_task>());
+                read_known(log, hardware, made_with, row_of, all, o.compiler.isa, log == o.known ? std::span<const loopnest::kernel_task>() : own);
+            if (!read && decides && read.error().code == errc::not_found) { // what else is known decides
+                notes.push_back(read.error().detail);
+                continue;
+            }
             if (!read) return read.error();
             notes.push_back(log + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
             if (read->passed_over > 0)
@@ -206,6 +220,7 @@ struct session_models_state {
                                 ") and are passed over");
             if (!read->first_bad.empty()) notes.push_back(log + ": damaged lines are passed over; the first: " + read->first_bad);
         }
+        if (all.size() == 0 && decides) return {};
         if (all.size() == 0) return no_known(); // all records are of the session's own kernels, or have failed
         known = std::make_shared<const task_normalised_samples>(std::move(all));
 #endif
@@ -220,6 +235,20 @@ struct session_models_state {
         for (const auto& log : o.transfer_from)
             if (auto added = add_log(pool, log, hardware, made_with, space, o.compiler.isa, o.transfer_best, notes); !added) return added;
         return {};
+    }
+
+    /// What `choose_search` asks.
+    [[nodiscard]] search_knowledge knowledge() const {
+        search_knowledge out;
+#ifdef AUGUR_HAS_XGBOOST
+        if (known) out.records = known->size();
+#endif
+        out.schedules = pool.schedules().size();
+        out.machine = crop_machine.has_value();
+        out.tlp = has_tlp;
+        out.crop = has_crop;
+        out.xgboost = has_xgboost;
+        return out;
     }
 
     /// Is there what the model `nest` begins with?   Errors: invalid_argument

@@ -84,7 +84,7 @@ result<basic_session<E>> basic_session<E>::create(session_options options) {
 
 template <bulk_executor E>
 result<void> basic_session<E>::prepare() {
-    const session_options& o = report_.options;
+    session_options& o = report_.options;
     if (o.work.kernels.empty()) return error{errc::invalid_argument, "session: expected at least one kernel, none came"};
     if (o.collect && o.log.empty()) return error{errc::invalid_argument, "session: collecting records expects a log, none came"};
     auto host = detect_machine(o.compiler.isa);
@@ -104,6 +104,11 @@ result<void> basic_session<E>::prepare() {
         tasks_.push_back(*std::move(t));
         spaces_.push_back(*std::move(p));
     }
+    if (o.search.model == "auto") { // every log serves everything that learns from it
+        if (!o.known.empty() && std::find(o.transfer_from.begin(), o.transfer_from.end(), o.known) == o.transfer_from.end())
+            o.transfer_from.push_back(o.known);
+        if (!o.search.language.empty() && o.demonstrations.empty()) o.demonstrations = o.transfer_from;
+    }
     auto models = detail::session_models_state::create(o);
     if (!models) return models.error();
     models_ = std::make_unique<detail::session_models_state>(*std::move(models));
@@ -120,6 +125,11 @@ result<void> basic_session<E>::prepare() {
     runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::c_options::of(report_.host));
     if (auto read = models_->load_pool(o, hardware, report_.made_with, space); !read) return read;
     if (auto read = models_->load_known(o, tasks_, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
+    if (o.search.model == "auto") {
+        auto chosen = choose_search(o.search, models_->knowledge());
+        o.search = std::move(chosen.search);
+        models_->notes.push_back(std::move(chosen.why));
+    }
     return o.log.empty() ? result<void>{} : open_log(o.log, o.resume); // last: what is refused leaves no log behind
 }
 

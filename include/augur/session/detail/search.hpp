@@ -192,8 +192,11 @@ std::vector<decision_vector> basic_session<E>::add_transfers(const searched& her
 }
 
 template <bulk_executor E>
-search_report basic_session<E>::search(const std::string& name, const session_search& settings, bool logged, const session_hooks& hooks) {
+search_report basic_session<E>::search(const std::string& name, const session_search& asked, bool logged, const session_hooks& hooks) {
     search_report out(name, tasks_.size());
+    const auto chosen = choose_search(asked, models_->knowledge());
+    const session_search& settings = chosen.search;
+    if (asked.model == "auto") out.notes.push_back(chosen.why);
     auto ready = models_->load(settings);
     if (ready && settings.model == "nest") ready = models_->check_known();
     if (!ready) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/session/auto_search.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace {
+
+struct known_case {
+    std::size_t records;
+    bool weights, language, machine, tlp, crop, xgboost;
+    std::string_view model;
+};
+
+} // namespace
+
+TEST_CASE("model auto: what is known decides, as far as the components are there") {
+    constexpr bool y = true, n = false;
+    constexpr std::array cases{
+        // records, weights, language, machine | tlp, crop, xgboost
+        known_case{0, n, n, n, y, y, y, "tlp"},     known_case{0, n, n, n, n, n, y, "trees"},   known_case{0, n, n, n, n, y, n, "none"},
+        known_case{9, n, n, n, y, y, y, "nest"},    known_case{9, y, y, y, y, y, y, "nest"},    known_case{9, n, n, n, y, y, n, "tlp"},
+        known_case{0, y, n, n, y, y, y, "weights"}, known_case{9, y, n, n, y, n, n, "weights"}, known_case{0, y, n, n, n, n, y, "trees"},
+        known_case{0, n, y, n, y, y, y, "trees"},   known_case{0, n, y, y, y, y, n, "none"},    known_case{0, y, y, n, y, y, y, "weights"},
+        known_case{0, n, n, y, y, y, y, "hybrid"},  known_case{0, n, n, y, y, n, y, "tlp"},     known_case{0, n, n, y, y, y, n, "tlp"},
+        known_case{0, n, y, y, y, y, y, "trees"},
+    };
+    for (const auto& c : cases) {
+        augur::session_search asked;
+        asked.trials = 17;
+        asked.weights = c.weights ? "weights" : "";
+        asked.language = c.language ? "folder" : "";
+        const auto chosen = augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost});
+        CAPTURE(chosen.why);
+        CHECK(chosen.search.model == c.model);
+        CHECK(chosen.search.language == asked.language); // a language model that is there writes
+        CHECK(chosen.search.trials == 17);
+        CHECK(chosen.why.starts_with("model auto: "));
+        CHECK((chosen.why.find("language model") != std::string::npos) == c.language);
+
+        asked.model = "crop";
+        CHECK(augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost}).search == asked);
+    }
+}
