@@ -83,9 +83,12 @@ public:
     /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        for (const decision_vector& d : observed_)
+        std::vector<decision_vector> waiting; // points of another space, until the space has them
+        for (decision_vector& d : observed_) {
             if (trace_path(space, d)) seen_.insert(fingerprint_decisions(space, d));
-        observed_.clear();
+            else waiting.push_back(std::move(d));
+        }
+        observed_ = std::move(waiting);
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -208,7 +211,7 @@ private:
     annealing_options options_;
     detail::executor_ref<E> executor_;
     seen_points seen_;                      ///< proposed or observed points
-    std::vector<decision_vector> observed_; ///< since the last proposal
+    std::vector<decision_vector> observed_; ///< since the last proposal, or of another space
     std::vector<decision_vector> walkers_;  ///< where those of the last proposal ended
     detail::score_cache scores_;            ///< of this proposal
 };

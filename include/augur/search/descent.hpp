@@ -197,10 +197,15 @@ private:
         bool open; ///< may have neighbours to propose
     };
 
+    /// Points of another space wait until the space has them.
     template <class Space>
     void take_observed(const Space& space) {
+        std::vector<measured_decisions> waiting;
         for (measured_decisions& p : observed_) {
-            if (!trace_path(space, p.decisions)) continue;
+            if (!trace_path(space, p.decisions)) {
+                waiting.push_back(std::move(p));
+                continue;
+            }
             const std::uint64_t fingerprint = fingerprint_decisions(space, p.decisions);
             seen_.insert(fingerprint);
             if (!std::isfinite(p.latency)) continue;
@@ -208,7 +213,7 @@ private:
             if (added) points_.push_back({std::move(p.decisions), p.latency, true});
             else points_[at->second].latency = (std::min)(points_[at->second].latency, p.latency);
         }
-        observed_.clear();
+        observed_ = std::move(waiting);
     }
 
     /// The open points, the best first; but the base remains the first until another one is better by the margin.
@@ -247,7 +252,7 @@ private:
 
     descent_options options_;
     seen_points seen_;                                     ///< proposed or observed points
-    std::vector<measured_decisions> observed_;             ///< since the last proposal
+    std::vector<measured_decisions> observed_;             ///< since the last proposal, or of another space
     std::vector<known_point> points_;                      ///< observed with a latency
     std::unordered_map<std::uint64_t, std::size_t> known_; ///< the index of a point by its fingerprint; no result depends on its order
     std::size_t base_ = 0;                                 ///< index of the point whose neighbours are proposed first
