@@ -242,7 +242,7 @@ TEST_CASE("simulated_annealing: better than random search, on a grid and on reco
                           : 0U;
     }
     CHECK(on_grid == 24);
-    CHECK(on_records >= 22); // by chance 22 of 24: p < 2e-5
+    CHECK(on_records >= 22); // by chance: p < 2e-5
 }
 
 TEST_CASE("simulated_annealing: the number of threads changes nothing") {

@@ -257,10 +257,9 @@ TEST_CASE("descent: better than random search on recorded points, alone and behi
         wins["behind random"] += best(augur::then_descend(augur::random_search(), 32)) < random ? 1U : 0U;
         wins["behind annealing"] += best(augur::then_descend(augur::simulated_annealing<>(), 32)) < random ? 1U : 0U;
     }
-    for (const auto& [name, count] : wins) {
-        CAPTURE(name);
-        CAPTURE(count);
-        CHECK(count >= 20); // by chance 20 of 24: p < 0.001
+    for (const auto& won : wins) {
+        CAPTURE(won.first);
+        CHECK(won.second >= 20); // by chance 20 of 24: p < 0.001
     }
 }
 
