@@ -28,11 +28,12 @@ namespace augur::inline v0 {
 
 /// What a temperature of 1 is.
 enum class temperature_unit : std::uint8_t {
-    /// An eighth of the distance from the median to the best of uniform samples, which are scored anew in every proposal: at first a walker goes from the
-    /// best to the median in e^-8 of the cases. Adding a constant to all scores, or multiplying them by a positive one, changes nothing, so it suits models
-    /// trained with a ranking loss, whose scores have no origin and no scale.
+    /// An eighth of the distance from the median to the best of uniform samples, which are scored anew in every proposal: at first a walker goes
+    /// from the best to the median in e^-8 of the cases. Adding a constant to all scores, or multiplying them by a positive one, changes nothing, so
+    /// it suits models trained with a ranking loss, whose scores have no origin and no scale.
     spread,
-    /// A score of 1, as in AutoTVM, whose models predict throughputs as fractions of the best one. Scores of another scale make the search greedy or blind.
+    /// A score of 1, as in AutoTVM, whose models predict throughputs as fractions of the best one. Scores of another scale make the search greedy
+    /// or blind.
     score,
 };
 
@@ -61,11 +62,11 @@ struct annealing_options {
 
 /// Walks through the space with falling temperature, and proposes the best points passed that were not proposed before, plus some random points.
 ///
-/// All walkers take a step before the scorer is called, once an iteration. A step is a mutation: one decision changes, those after it keep their values
-/// where they are legal. AutoTVM drops points with negative scores from its plan, so that a model with a ranking loss loses points at random; here the
-/// sign of a score means nothing. A point with score -infinity or NaN is left at once and is proposed only if no other point is left. If all scores are
-/// equal, as with an untrained model, the result is a random search. Walkers that the space does not have any more, because it has changed since the last
-/// proposal, begin anew.
+/// All walkers take a step before the scorer is called, once an iteration. A step is a mutation: one decision changes, those after it keep their
+/// values where they are legal. AutoTVM drops points with negative scores from its plan, good ones if the model has a ranking loss; here the sign of
+/// a score means nothing. A point with score -infinity or NaN is left at once and is proposed only if no other point is left. If all scores are
+/// equal, as with an untrained model, the result is a random search. Walkers that the space does not have any more, because it has changed since
+/// the last proposal, begin anew.
 /// Source: Chen et al., Learning to Optimize Tensor Programs (NeurIPS 2018), section 3.3; the code of AutoTVM.
 ///
 /// Cost     of a proposal: (iterations + 2) * walkers scores at most, and a few for random points

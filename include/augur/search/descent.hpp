@@ -41,8 +41,8 @@ inline std::vector<std::int64_t> loop_lengths(std::span<const schedule_item> wor
     return out;
 }
 
-/// The values of the open decision that move a factor from one loop to another: for each pair of loops, the outermost one included, the value with the
-/// nearest ratio. A value that changes one length moves a factor from or to the outermost loop, whose length is not among the words.
+/// The values of the open decision that move a factor from one loop to another: for each pair of loops, the outermost one included, the value with
+/// the nearest ratio. A value that changes one length moves a factor from or to the outermost loop, whose length is not among the words.
 template <describing_cursor C>
 [[nodiscard]] std::vector<std::uint64_t> near_factorisations(const C& cursor, std::uint64_t options, std::uint64_t value) {
     recording_sink words;
@@ -100,8 +100,8 @@ template <describing_cursor C>
 
 } // namespace detail
 
-/// The points next to a point along one decision: of an ordinal scale the value on each side, of a factorisation those that move a factor from one loop to
-/// another, of a categorical scale all other values. The other decisions keep their words, or take the nearest legal ones (`adapt_point`).
+/// The points next to a point along one decision: of an ordinal scale the value on each side, of a factorisation those that move a factor from one
+/// loop to another, of a categorical scale all other values. The other decisions keep their words, or take the nearest legal ones (`adapt_point`).
 ///
 /// Cost    a walk per point; of a factorisation the words of all its values
 /// Errors  illegal_schedule, as `trace_path`
@@ -133,8 +133,8 @@ template <described_space P>
 
 /// Parameters of the descent.
 struct descent_options {
-    /// A point is left for another one whose latency is lower by this fraction at least: differences below are noise. Droplet Search compares the repeats
-    /// of a measurement with a t-test; a strategy observes one latency a point.
+    /// A point is left for another one whose latency is lower by this fraction at least: differences below are noise. Droplet Search compares the
+    /// repeats of a measurement with a t-test; a strategy observes one latency a point.
     double margin = 0.01;
     /// Where no neighbour is better: true, the search begins anew from random points; false, it goes on with the neighbours of the next best point.
     bool restart = false;
@@ -142,12 +142,13 @@ struct descent_options {
 
 /// Proposes the unseen neighbours of the best observed point, and moves on to a neighbour that is better.
 ///
-/// The neighbours (`coordinate_neighbours`) are proposed in the order of their scores, equal ones at random; a neighbour with score -infinity or NaN is
-/// left out. What a proposal has places for beyond them is speculation on the next best points, whose neighbours fill it. If no observed point has an unseen
-/// neighbour, the points are random: so it begins, unless something was observed before (`initial_points` with `told` gives it a start). Failed points, and points that the space does not have, are never
-/// a base. Of a point observed twice the lower latency counts, as noise only makes kernels slower.
-/// Source: Droplet Search (Canesche et al., The Droplet Search Algorithm for Kernel Scheduling, ACM TACO 2024; TVM's droplet_tuner.py), which takes
-/// all decisions for ordinal and steps along several at once.
+/// The neighbours (`coordinate_neighbours`) are proposed in the order of their scores, equal ones at random; a neighbour with score -infinity or
+/// NaN is left out. If they are too few for a proposal, the neighbours of the next best points fill it. If no observed point has an unseen
+/// neighbour, the points are random. So the search begins, unless something was observed before; `initial_points` with `told` gives it a start.
+/// Failed points, and points that the space does not have, have no neighbours proposed. Of a point observed twice the lower latency counts, as
+/// noise only makes kernels slower.
+/// Source: Droplet Search (Canesche et al., The Droplet Search Algorithm for Kernel Scheduling, ACM TACO 2024; TVM's droplet_tuner.py), which
+/// takes all decisions for ordinal and steps along several at once.
 ///
 /// Cost     of a proposal: the neighbours of one point and their scores, while they are enough
 /// Threads  one thread per object
