@@ -57,7 +57,8 @@ inline augur::autotvm_space number_grid(std::size_t levels, std::int64_t width) 
     return *augur::autotvm_space::make(std::move(knobs));
 }
 
-/// The recorded points of a matrix product on a GPU, as tuners of such kernels leave them: the threads of a block are limited, and so is what a thread does.
+/// The recorded points of a matrix product on a GPU, as tuners of such kernels leave them: the threads of a block are limited, and so is what a
+/// thread does.
 inline std::vector<augur::configuration> product_records() {
     std::vector<augur::configuration> out;
     for (const std::int64_t x : {1, 2, 4, 8, 16, 32, 64})

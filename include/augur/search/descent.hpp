@@ -66,7 +66,7 @@ template <describing_cursor C>
             if (other[i] == own[i]) continue;
             const double r = static_cast<double>(other[i]) / static_cast<double>(own[i]);
             (r > 1 ? longer : shorter) = i;
-            ratio = (std::max)(ratio, (std::max)(r, 1 / r));
+            ratio = (std::max)({ratio, r, 1 / r});
             product *= r;
             ++changed;
         }

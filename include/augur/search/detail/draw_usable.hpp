@@ -19,8 +19,8 @@
 
 namespace augur::inline v0::detail {
 
-/// Appends up to `n` uniform samples that are not in `seen`, and adds them to `seen`. Samples with score -infinity or NaN come last: only if the space
-/// has no other unseen points, or 127 n samples do not give enough of them.
+/// Appends up to `n` uniform samples that are not in `seen`, and adds them to `seen`. Samples with score -infinity or NaN come last: only if the
+/// space has no other unseen points, or 127 n samples do not give enough of them.
 ///
 /// Returns fewer than `n` points only where `draw_unseen` does.   Errors: those of the scorer
 template <class Space, class F>
