@@ -244,6 +244,21 @@ TEST_CASE("then_descend: the strategy first, then the neighbours of the best poi
     CHECK(std::find(points.begin(), points.end(), decision_vector(4, 6)) != points.end());
 }
 
+TEST_CASE("then_descend: what the strategy proposed comes not again, observed or not") {
+    const auto space = toy::number_grid(2, 4);
+    augur::then_descend search(augur::random_search(), 1);
+    augur::random_engine rng(1);
+    const auto first = search.propose(space, flat, 8, rng);
+    REQUIRE(first);
+    search.observe(std::vector<measured_decisions>{{first->front(), 1.0}}); // the others were never measured
+    const auto rest = search.propose(space, flat, 16, rng);
+    REQUIRE(rest);
+    CHECK(rest->size() == 8);
+    auto all = set_of(*first);
+    all.insert(rest->begin(), rest->end());
+    CHECK(all.size() == 16);
+}
+
 TEST_CASE("descent: better than random search on recorded points, alone and behind other searches") {
     const auto records = toy::product_records();
     const auto space = *augur::recorded_space::build(records);
