@@ -196,7 +196,7 @@ TEST_CASE("bad input: of a point with two latencies the lower one counts, failur
     CHECK(near({{{20}, 5.0}, {{80}, 2.0}, {{20}, 1.0}, {{20}, toy::never}, {{20}, 4.0}}, 2) == std::set<decision_vector>{{19}, {21}});
     const auto failed = near({{{500}, std::nan("")}, {{20}, 1.0}, {{700}, toy::never}, {{300}, -toy::never}}, 8);
     CHECK(failed.count({19}) + failed.count({21}) == 2);
-    for (const std::uint64_t at : {299, 301, 499, 501, 699, 701}) CHECK(failed.count({at}) == 0); // by chance: 4 %
+    for (const std::uint64_t at : {299U, 301U, 499U, 501U, 699U, 701U}) CHECK(failed.count({at}) == 0); // by chance: 4 %
 }
 
 TEST_CASE_TEMPLATE("bad input: a space that changes between two calls", T, STRATEGIES) {
