@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the search itself costs, without model and schedules: walks, mutants and proposals a second on the tile space of a 3x3 convolution.
+// What the searches themselves cost, without model and schedules: walks, mutants and proposals a second on the tile space of a 3x3 convolution.
 #include <benchmark/benchmark.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include <augur/search/annealing.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/space/factorisation.hpp>
@@ -74,6 +76,33 @@ void propose(benchmark::State& state) {
 }
 BENCHMARK(propose<constant>)->Unit(benchmark::kMillisecond);
 BENCHMARK(propose<some_order>)->Unit(benchmark::kMillisecond);
+
+// Simulated annealing beside the evolutionary search: as many scores in a proposal of 64 points. items = points scored.
+constexpr std::size_t most_scores = 2048 * 5;
+template <class Strategy>
+void propose_64(benchmark::State& state, Strategy search) {
+    const convolution space;
+    augur::random_engine rng(1);
+    std::int64_t scored = 0;
+    auto scorer = [&](std::span<const augur::decision_vector> points, std::span<float> scores) {
+        scored += static_cast<std::int64_t>(points.size());
+        return some_order(points, scores);
+    };
+    for (auto _ : state) {
+        auto points = search.propose(space, scorer, 64, rng);
+        benchmark::DoNotOptimize(points);
+    }
+    state.SetItemsProcessed(scored);
+    state.counters["scores"] = benchmark::Counter(static_cast<double>(scored), benchmark::Counter::kAvgIterations);
+}
+augur::annealing_options as_many_scores() {
+    augur::annealing_options o;
+    o.iterations = o.patience = most_scores / o.walkers - 2; // the samples, and the walkers of the proposal before
+    return o;
+}
+BENCHMARK_CAPTURE(propose_64, sa, augur::simulated_annealing(as_many_scores()))->Name("sa/propose/n64")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(propose_64, evolutionary, augur::evolutionary())->Name("evolutionary/propose/n64")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(propose_64, sa, augur::simulated_annealing())->Name("sa/propose/n64/autotvm")->Unit(benchmark::kMillisecond);
 
 void propose_random(benchmark::State& state) {
     const convolution space;

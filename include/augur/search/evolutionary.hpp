@@ -12,7 +12,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,6 +19,8 @@
 #include <augur/core/executor.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
+#include <augur/search/detail/best_points.hpp>
+#include <augur/search/detail/score_cache.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/describe.hpp>
 #include <augur/space/mutate.hpp>
@@ -87,28 +88,33 @@ public:
         std::vector<decision_vector> samples(current.points.begin(), current.points.end());
         if (auto ok = add_known(space, scorer, current); !ok) return ok.error();
 
-        best_points best{options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept, {}, {}};
-        best.take(current, seen_);
+        detail::best_points best(options_.best_kept <= std::numeric_limits<std::size_t>::max() / n ? n * options_.best_kept : options_.best_kept,
+                                 seen_);
+        const auto offer = [&](const population& p) {
+            for (std::size_t i = 0; i < p.points.size(); ++i) best.offer(p.scores[i], p.fingerprints[i], p.points[i]);
+        };
+        offer(current);
         if (!flat(current.scores)) {
             for (std::size_t g = 0; g < options_.generations; ++g) {
                 population next = breed(space, current, rng);
                 if (auto ok = score(space, scorer, next); !ok) return ok.error();
                 current = std::move(next);
-                best.take(current, seen_);
+                offer(current);
             }
         }
 
-        const std::size_t random_points = random_share(n);
+        const std::size_t random_points = detail::random_points(options_.eps_greedy, n, options_.truncate_eps);
+        std::vector<decision_vector> kept = best.release();
         auto take = [&](decision_vector& point) {
             if (seen_.insert(fingerprint_decisions(space, point))) out.push_back(std::move(point));
         };
         std::size_t at = 0;
-        for (; at < best.kept.size() && out.size() < n - random_points; ++at) take(best.kept[at].point);
+        for (; at < kept.size() && out.size() < n - random_points; ++at) take(kept[at]);
         std::vector<std::size_t> order(sampled);
         std::iota(order.begin(), order.end(), std::size_t{0});
         rng.shuffle(std::span<std::size_t>(order));
         for (std::size_t i = 0; i < sampled && out.size() < n; ++i) take(samples[order[i]]);
-        for (; at < best.kept.size() && out.size() < n; ++at) take(best.kept[at].point);
+        for (; at < kept.size() && out.size() < n; ++at) take(kept[at]);
         if (out.size() < n) draw_unseen(space, seen_, n - out.size(), rng, out);
         return out;
     }
@@ -126,8 +132,6 @@ private:
         return cross_paths(space, a, b, rng);
     }
 
-    static constexpr float unusable = -std::numeric_limits<float>::infinity();
-
     struct population {
         std::vector<decision_vector> points;
         std::vector<std::vector<decision>> decisions; ///< the decisions of each point
@@ -144,59 +148,13 @@ private:
         [[nodiscard]] decision_path_view path(std::size_t i) const { return {points[i], decisions[i]}; }
     };
 
-    /// The best unseen points of all generations. Of equal scores the earlier point wins.
-    struct best_points {
-        struct item {
-            float score;
-            std::size_t order; ///< insertion order, breaks ties
-            decision_vector point;
-        };
-        std::size_t capacity;
-        std::vector<item> kept; ///< best first
-        seen_points considered;
-
-        void take(const population& from, const seen_points& seen) {
-            for (std::size_t i = 0; i < from.points.size(); ++i) {
-                if (from.scores[i] == unusable || seen.contains(from.fingerprints[i]) || !considered.insert(from.fingerprints[i])) continue;
-                kept.push_back({from.scores[i], considered.size(), from.points[i]});
-            }
-            std::sort(kept.begin(), kept.end(),
-                      [](const item& a, const item& b) { return a.score > b.score || (a.score == b.score && a.order < b.order); });
-            if (kept.size() > capacity) kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(capacity), kept.end());
-        }
-    };
-
-    [[nodiscard]] std::size_t random_share(std::size_t n) const {
-        const double share = options_.eps_greedy * static_cast<double>(n);
-        if (!(share > 0)) return 0;
-        if (share >= static_cast<double>(n)) return n;
-        if (options_.truncate_eps) return static_cast<std::size_t>(share);
-        const auto rounded = static_cast<std::size_t>(std::lround(share));
-        return n >= 10 ? (std::max)(std::size_t{1}, rounded) : rounded;
-    }
-
     [[nodiscard]] static bool flat(std::span<const float> scores) {
         return std::adjacent_find(scores.begin(), scores.end(), [](float a, float b) { return a != b; }) == scores.end();
     }
 
-    /// Scores the points that this proposal has not scored yet; NaN becomes -infinity.
     template <class Space, class F>
     result<void> score(const Space& space, F& scorer, population& p) {
-        executor_.bulk(p.points.size(), [&](std::size_t i) { p.fingerprints[i] = fingerprint_decisions(space, p.points[i]); });
-        std::vector<std::size_t> unscored;
-        for (std::size_t i = 0; i < p.points.size(); ++i)
-            if (scores_.try_emplace(p.fingerprints[i], unusable).second) unscored.push_back(i);
-        std::vector<decision_vector> points;
-        points.reserve(unscored.size());
-        for (const std::size_t i : unscored) points.push_back(std::move(p.points[i]));
-        std::vector<float> scores(unscored.size(), 0.0F);
-        auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores));
-        for (std::size_t k = 0; k < unscored.size(); ++k) {
-            p.points[unscored[k]] = std::move(points[k]);
-            scores_[p.fingerprints[unscored[k]]] = std::isnan(scores[k]) ? unusable : scores[k];
-        }
-        for (std::size_t i = 0; i < p.points.size(); ++i) p.scores[i] = scores_[p.fingerprints[i]];
-        return ok;
+        return scores_.score(space, scorer, executor_, p.points, p.fingerprints, p.scores);
     }
 
     /// Draws distinct uniform samples with a usable score: one batch, then more batches while there are fewer than min_population_.
@@ -216,7 +174,7 @@ private:
             if (auto ok = score(space, scorer, drawn); !ok) return ok;
             const std::size_t old_size = out.points.size();
             for (std::size_t i = 0; i < drawn.points.size(); ++i)
-                if (drawn.scores[i] != unusable && drawn_before.insert(drawn.fingerprints[i])) out.append(drawn, i);
+                if (drawn.scores[i] != detail::unusable_score && drawn_before.insert(drawn.fingerprints[i])) out.append(drawn, i);
             if (out.points.size() > old_size) {
                 fruitless = 0;
             } else if (++fruitless >= options_.fruitless_batches) { // permanently, as in Ansor: later proposals in a small space save these batches
@@ -271,7 +229,7 @@ private:
                 std::size_t end = i;
                 while (end < n && scores[order[end]] == scores[order[i]]) ++end;
                 const double share = static_cast<double>(i + end) / static_cast<double>(2 * n); // mean rank of the tie
-                for (; i < end; ++i) sums[order[i]] = scores[order[i]] == unusable ? 0.0 : std::pow(share, options_.pressure);
+                for (; i < end; ++i) sums[order[i]] = scores[order[i]] == detail::unusable_score ? 0.0 : std::pow(share, options_.pressure);
             }
         }
         std::partial_sum(sums.begin(), sums.end(), sums.begin());
@@ -309,8 +267,8 @@ private:
     seen_points seen_;                   ///< proposed or observed points
     std::vector<decision_vector> given_; ///< by the caller, before the search
     std::vector<measured_decisions> observed_;
-    std::size_t observed_in_seen_ = 0;                ///< number of observed points already in seen_
-    std::unordered_map<std::uint64_t, float> scores_; ///< scores of this proposal, by fingerprint
+    std::size_t observed_in_seen_ = 0; ///< number of observed points already in seen_
+    detail::score_cache scores_;       ///< of this proposal
 };
 
 } // namespace augur::inline v0
