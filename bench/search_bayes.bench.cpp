@@ -123,7 +123,9 @@ void propose(benchmark::State& state, augur::acquisition by, bool failures) {
     state.counters["candidates"] = static_cast<double>(report.candidates);
     state.counters["dimensions"] = static_cast<double>(report.dimensions);
 }
-BENCHMARK_CAPTURE(propose, log_ei, augur::acquisition::log_expected_improvement, false)->Name("bo/propose/n1000_c10000_q64")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(propose, log_ei, augur::acquisition::log_expected_improvement, false)
+    ->Name("bo/propose/n1000_c10000_q64")
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(propose, log_ei_failures, augur::acquisition::log_expected_improvement, true)
     ->Name("bo/propose/n1000_c10000_q64/failures")
     ->Unit(benchmark::kMillisecond);

@@ -85,8 +85,8 @@ TEST_CASE("acquisition: qEI by the given samples, and by many") {
     REQUIRE(many);
     CHECK(std::abs(*many - r.qei_many) < 5 * r.qei_error * std::sqrt(10.0 + 1)); // ten times fewer samples
     // Of one point it is EI.
-    const auto one = augur::monte_carlo_expected_improvement(mean.head(1), covariance.topLeftCorner(1, 1), r.best - 1,
-                                                             augur::standard_normals(1, 1000000, rng));
+    const auto one =
+        augur::monte_carlo_expected_improvement(mean.head(1), covariance.topLeftCorner(1, 1), r.best - 1, augur::standard_normals(1, 1000000, rng));
     REQUIRE(one);
     CHECK(*one == doctest::Approx(augur::expected_improvement(mean[0], std::sqrt(covariance(0, 0)), r.best - 1)).epsilon(0.01));
     // Of one point twice, too: a singular covariance.

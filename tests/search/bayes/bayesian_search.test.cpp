@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/space/count.hpp>
 #include <augur/space/recorded_space.hpp>
@@ -236,7 +235,8 @@ TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point 
     augur::for_each_leaf(space, 100000, [&](std::span<const std::uint64_t> p) { return all.emplace_back(p.begin(), p.end()), true; });
     augur::random_engine rng(1);
     std::vector<measured_decisions> known;
-    for (std::size_t i = 0; i < all.size(); i += 9) known.push_back({all[i], 1 + 0.1 * static_cast<double>(all[i][1] * all[i][1]) + 0.3 * static_cast<double>(all[i][0])});
+    for (std::size_t i = 0; i < all.size(); i += 9)
+        known.push_back({all[i], 1 + 0.1 * static_cast<double>(all[i][1] * all[i][1]) + 0.3 * static_cast<double>(all[i][0])});
     for (const auto by : {acquisition::log_expected_improvement, acquisition::upper_confidence_bound}) {
         bayesian_options o = small(by);
         o.candidates = 20000; // every leaf that is left, but for the decision that sampling leaves at its rule
@@ -379,7 +379,8 @@ TEST_CASE("bayesian_search: learns which points fail, where 40 % do") {
     CHECK(wins >= 17);
 }
 
-TEST_CASE("bayesian_search: a prior mean that knows helps, one that is wrong, equal or NaN does not matter, -infinity is left out, an error comes back") {
+TEST_CASE(
+    "bayesian_search: a prior mean that knows helps, one that is wrong, equal or NaN does not matter, -infinity is left out, an error comes back") {
     const tiles space;
     const auto latency = [&](const decision_vector& p) { return space.latency(p); };
     bayesian_options o = small();
@@ -408,7 +409,9 @@ TEST_CASE("bayesian_search: a prior mean that knows helps, one that is wrong, eq
     const auto reference = decisions_of(run(plain, space, 4, 8, 1, latency));
     for (int k = 0; k < 3; ++k) {
         bayesian_search<> search(o);
-        const auto points = k == 0 ? run(search, space, 4, 8, 1, latency, wrong) : k == 1 ? run(search, space, 4, 8, 1, latency, nothing) : run(search, space, 4, 8, 1, latency, none);
+        const auto points = k == 0   ? run(search, space, 4, 8, 1, latency, wrong)
+                            : k == 1 ? run(search, space, 4, 8, 1, latency, nothing)
+                                     : run(search, space, 4, 8, 1, latency, none);
         CHECK(decisions_of(points) == reference);
         CHECK(search.report().prior_slope == 0);
     }
@@ -433,4 +436,58 @@ TEST_CASE("bayesian_search: of many points the model has the best half and the m
     CHECK(run(search, space, 8, 10, 1, [&](const decision_vector& p) { return p[3] == 0 ? infinity : space.latency(p); }).size() == 80);
     CHECK(search.report().points == 30);
     CHECK(search.report().failures <= 30);
+}
+
+TEST_CASE("bayesian_search: in the tuner, stopped anywhere and resumed, it ends with the same trials, though the runner gives NaN and failures") {
+    std::vector<augur::configuration> points;
+    for (std::int64_t x = 0; x < 16; ++x)
+        for (std::int64_t y = 0; y < 12; ++y) points.push_back({{{"x", x}, {"y", y}, {"layout", std::string(x % 3 == 0 ? "row" : "column")}}});
+    const auto space = augur::recorded_space::build(points);
+    REQUIRE(space);
+    struct recorded_runner {
+        std::size_t measured = 0;
+        std::vector<augur::measurement> measure(const toy::task&, std::span<const augur::configuration> batch) {
+            std::vector<augur::measurement> out(batch.size());
+            for (std::size_t i = 0; i < batch.size(); ++i, ++measured) {
+                const auto x = std::get<std::int64_t>(batch[i].parameters[0].value), y = std::get<std::int64_t>(batch[i].parameters[1].value);
+                out[i].status = y == 3 ? augur::outcome::run_crash : augur::outcome::ok;
+                if (out[i].ok())
+                    out[i].seconds = {x == 5 ? std::numeric_limits<double>::quiet_NaN()
+                                             : 1e-3 * static_cast<double>(1 + (x - 9) * (x - 9) + (y - 7) * (y - 7))};
+            }
+            return out;
+        }
+    };
+    const std::vector<toy::task> tasks{{"recorded"}};
+    const auto tune = [&](std::size_t stop_at, std::vector<augur::logged_trial<augur::configuration>> records, std::size_t& measured) {
+        std::vector<bayesian_search<>> searches(1, bayesian_search<>(small()));
+        augur::tuning_options o;
+        o.trials = 48;
+        o.round = o.batch = 8;
+        augur::tuner t(std::span<const toy::task>(tasks), std::span<const augur::recorded_space>(&*space, 1), std::span<bayesian_search<>>(searches),
+                       o);
+        t.resume(std::move(records));
+        recorded_runner runner;
+        augur::tuning_hooks<augur::configuration, toy::task> hooks;
+        hooks.stop = [&] { return runner.measured >= stop_at; };
+        REQUIRE(t.run(runner, hooks));
+        measured = runner.measured;
+        std::vector<augur::logged_trial<augur::configuration>> out;
+        for (const auto& trial : t.trials()) out.push_back({augur::task_identity(tasks[trial.task]), trial.schedule, trial.outcome});
+        return out;
+    };
+    std::size_t n = 0;
+    const auto whole = tune(1000, {}, n);
+    REQUIRE(n == 48);
+    double best = infinity;
+    for (const auto& trial : whole)
+        if (trial.outcome.ok()) best = (std::min)(best, trial.outcome.latency());
+    CHECK(best <= 2e-3); // within a step of the best of 192 points
+    for (const std::size_t stop : {8U, 24U, 40U}) {
+        const auto begun = tune(stop, {}, n);
+        const auto resumed = tune(1000, begun, n);
+        CHECK(n + begun.size() == 48);
+        REQUIRE(resumed.size() == whole.size());
+        for (std::size_t i = 0; i < whole.size(); ++i) CHECK(resumed[i].schedule == whole[i].schedule);
+    }
 }

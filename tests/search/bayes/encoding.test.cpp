@@ -43,12 +43,12 @@ TEST_CASE("encoding: factors by logarithm, numbers by rank, words as dimensions,
     CHECK(encoded.merged_words == 0);
     Eigen::MatrixXd expected(6, 5);
     const auto share = [](double length) { return std::log(length) / std::log(36.0); };
-    expected << 1, 1, 1, 0, 0,                                    // sketch 0
-        share(1), share(4), share(6), share(9), share(18),        // tile
-        share(1), share(3), share(2), 0, 0,                       // second
-        0, 1, 0.5, 0, 0,                                          // unroll 0, 3, 1: ranks
-        0, 0, 0, 1, 0,                                            // location 2, 1
-        0, 0, 0, 0, 1;                                            // parallel 0, 2
+    expected << 1, 1, 1, 0, 0,                             // sketch 0
+        share(1), share(4), share(6), share(9), share(18), // tile
+        share(1), share(3), share(2), 0, 0,                // second
+        0, 1, 0.5, 0, 0,                                   // unroll 0, 3, 1: ranks
+        0, 0, 0, 1, 0,                                     // location 2, 1
+        0, 0, 0, 0, 1;                                     // parallel 0, 2
     CHECK((encoded.points - expected).cwiseAbs().maxCoeff() < 1e-15);
 }
 
@@ -67,7 +67,10 @@ TEST_CASE("encoding: within the unit cube, and as many different vectors as poin
 TEST_CASE("encoding: options of one value are left out, numbers count by rank over all prefixes, many words share a dimension") {
     std::vector<augur::configuration> records;
     for (std::int64_t i = 0; i < 60; ++i)
-        records.push_back({{{"block", std::int64_t{1} << (i % 6)}, {"fixed", std::int64_t{7}}, {"variant", "v" + std::to_string(i)}, {"scale", 0.5 * static_cast<double>(i % 3)}}});
+        records.push_back({{{"block", std::int64_t{1} << (i % 6)},
+                            {"fixed", std::int64_t{7}},
+                            {"variant", "v" + std::to_string(i)},
+                            {"scale", 0.5 * static_cast<double>(i % 3)}}});
     const auto space = augur::recorded_space::build(records);
     REQUIRE(space);
     std::vector<decision_vector> points;
@@ -86,5 +89,6 @@ TEST_CASE("encoding: nothing differs, no point, values that are no point of the 
     const toy::described_space space;
     CHECK(encode(features_of(space, {{0, 0, 0, 0}, {0, 0, 0, 0}})).points.rows() == 0);
     CHECK(encode({}).points.size() == 0);
-    for (const decision_vector& wrong : {decision_vector{}, {0, 0, 0}, {0, 0, 0, 0, 0}, {2, 0, 0, 0}, {0, 99, 0, 0}}) CHECK(!augur::features_of_words(space, wrong));
+    for (const decision_vector& wrong : {decision_vector{}, {0, 0, 0}, {0, 0, 0, 0, 0}, {2, 0, 0, 0}, {0, 99, 0, 0}})
+        CHECK(!augur::features_of_words(space, wrong));
 }

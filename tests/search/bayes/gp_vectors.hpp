@@ -27,7 +27,9 @@ inline std::vector<double> read_numbers(augur::json_reader& in) {
     while (in.next_element()) in.read(out.emplace_back());
     return out;
 }
-inline Eigen::VectorXd vector_of(const std::vector<double>& v) { return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size())); }
+inline Eigen::VectorXd vector_of(const std::vector<double>& v) {
+    return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
+}
 
 /// Rows of the file as columns.
 inline Eigen::MatrixXd read_matrix(augur::json_reader& in) {

@@ -67,7 +67,7 @@ namespace detail {
 /// @param mean  (q)      @param covariance  (q, q)      @param normals  (q, samples) standard normal numbers
 /// Errors  `shape_mismatch`; `invalid_argument`: the covariance is no covariance
 [[nodiscard]] inline result<double> monte_carlo_expected_improvement(const Eigen::VectorXd& mean, const Eigen::MatrixXd& covariance, double best,
-                                                                    const Eigen::MatrixXd& normals) {
+                                                                     const Eigen::MatrixXd& normals) {
     if (covariance.rows() != mean.size() || covariance.cols() != mean.size() || normals.rows() != mean.size() || normals.size() == 0)
         return error{errc::shape_mismatch, "qEI: expected a mean, a row of covariances and a row of samples for each point"};
     Eigen::MatrixXd factor(covariance.rows(), covariance.cols());

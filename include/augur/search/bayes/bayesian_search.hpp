@@ -148,9 +148,9 @@ private:
     std::vector<word_features> words_; ///< of `known_`
 
     void check() const {
-        AUGUR_ASSERT(options_.initial >= 1 && options_.candidates >= 1 && options_.parents >= 1 && options_.samples >= 1 && options_.max_points >= 2 &&
-                         options_.fit_points >= 2 && options_.mutated >= 0 && options_.mutated <= 1 && options_.least_chance > 0 &&
-                         options_.least_chance <= 1 && options_.beta >= 0,
+        AUGUR_ASSERT(options_.initial >= 1 && options_.candidates >= 1 && options_.parents >= 1 && options_.samples >= 1 &&
+                         options_.max_points >= 2 && options_.fit_points >= 2 && options_.mutated >= 0 && options_.mutated <= 1 &&
+                         options_.least_chance > 0 && options_.least_chance <= 1 && options_.beta >= 0,
                      "bayesian_search: options");
     }
 
@@ -180,9 +180,7 @@ private:
         return points;
     }
     /// Minus the latency; -infinity: it failed.
-    [[nodiscard]] double worth(std::size_t known) const {
-        return succeeded(known) ? -latency(known) : -std::numeric_limits<double>::infinity();
-    }
+    [[nodiscard]] double worth(std::size_t known) const { return succeeded(known) ? -latency(known) : -std::numeric_limits<double>::infinity(); }
 
     /// Distinct points that were not seen, in the order in which they were drawn.
     template <class Space>
@@ -227,7 +225,8 @@ private:
     /// Fits a model; nullopt: no jitter mends its kernel matrix.
     ///
     /// @param points  (d, n)    @param fitted  the columns from which hyper-parameters are fitted
-    [[nodiscard]] std::optional<model> fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& labels, const std::vector<Eigen::Index>& fitted) const {
+    [[nodiscard]] std::optional<model> fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& labels,
+                                           const std::vector<Eigen::Index>& fitted) const {
         const double shift = labels.mean(), deviation = std::sqrt((labels.array() - shift).square().mean());
         const bool constant = !(deviation > 1e-12 * (1 + std::abs(shift)));
         const double scale = constant ? 1 : deviation;
@@ -257,7 +256,8 @@ private:
         for (std::size_t i = 0; i < known_.size(); ++i) (succeeded(i) ? successes : failures).push_back(i);
         candidate_set candidates = draw(space, successes, rng);
         successes = select(std::move(successes), options_.max_points);
-        if (failures.size() > options_.max_points) failures.erase(failures.begin(), failures.end() - static_cast<std::ptrdiff_t>(options_.max_points));
+        if (failures.size() > options_.max_points)
+            failures.erase(failures.begin(), failures.end() - static_cast<std::ptrdiff_t>(options_.max_points));
 
         std::vector<double> known_prior(successes.size(), 0), prior(candidates.points.size(), 0);
         if (options_.prior_mean)

@@ -91,11 +91,11 @@ template <described_space P>
 
 /// Points as columns of a matrix, and what was left out.
 struct encoded_points {
-    Eigen::MatrixXd points;            ///< (d, n), within 0 and 1; 0 where a point does not have the decision
+    Eigen::MatrixXd points;             ///< (d, n), within 0 and 1; 0 where a point does not have the decision
     std::vector<std::uint64_t> columns; ///< (d) which column of `word_features` each dimension is
-    std::size_t constant = 0;          ///< columns left out because all points have the same value
-    std::size_t repeated = 0;          ///< columns left out because another one, or one minus it, has their values
-    std::size_t merged_words = 0;      ///< words of categorical decisions beyond `most_words`, which share one dimension a decision
+    std::size_t constant = 0;           ///< columns left out because all points have the same value
+    std::size_t repeated = 0;           ///< columns left out because another one, or one minus it, has their values
+    std::size_t merged_words = 0;       ///< words of categorical decisions beyond `most_words`, which share one dimension a decision
 };
 
 /// Makes a matrix of points. A column is there if the points differ in it; columns are in the order in which the points bring them up.
@@ -157,7 +157,8 @@ struct encoded_points {
             continue;
         }
         const bool again = std::any_of(kept.begin(), kept.end(), [&](Eigen::Index k) {
-            return !differ([&](Eigen::Index i) { return all(i, c) != all(i, k); }) || !differ([&](Eigen::Index i) { return all(i, c) != 1 - all(i, k); });
+            return !differ([&](Eigen::Index i) { return all(i, c) != all(i, k); }) ||
+                   !differ([&](Eigen::Index i) { return all(i, c) != 1 - all(i, k); });
         });
         if (again) ++out.repeated;
         else kept.push_back(c);

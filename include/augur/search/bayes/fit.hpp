@@ -83,7 +83,8 @@ public:
         const Eigen::Index n = labels_.size(), d = points_.rows();
         AUGUR_ASSERT(h.lengthscales.size() == d, "gp_likelihood: a lengthscale a dimension");
         const Eigen::MatrixXd scaled = detail::scaled_points(points_, h.lengthscales);
-        const auto jitter = detail::factorise(lower_, h.signal_variance, [&](Eigen::Ref<Eigen::MatrixXd>, double extra) { covariances(scaled, h, extra); });
+        const auto jitter =
+            detail::factorise(lower_, h.signal_variance, [&](Eigen::Ref<Eigen::MatrixXd>, double extra) { covariances(scaled, h, extra); });
         if (!jitter) return std::nullopt;
         const Eigen::VectorXd residual = labels_.array() - h.mean;
         Eigen::VectorXd weights = lower_.triangularView<Eigen::Lower>().solve(residual);
@@ -184,7 +185,8 @@ struct gp_fit {
 [[nodiscard]] inline result<gp_fit> fit_hyperparameters(const Eigen::MatrixXd& points, const Eigen::VectorXd& labels, const gp_priors& priors,
                                                         const gp_fit_options& options = {}) {
     AUGUR_ASSERT(points.cols() == labels.size() && labels.size() > 0, "fit_hyperparameters: a label a point");
-    if (!points.allFinite() || !labels.allFinite()) return error{errc::invalid_argument, "gaussian process: expected finite points and labels, got others"};
+    if (!points.allFinite() || !labels.allFinite())
+        return error{errc::invalid_argument, "gaussian process: expected finite points and labels, got others"};
     const Eigen::Index d = points.rows(), size = d + 3;
     gp_likelihood likelihood(points, labels);
     gp_fit best;
@@ -223,7 +225,9 @@ struct gp_fit {
         Eigen::VectorXd gradient, next_gradient;
         double value = evaluate(x, gradient);
         if (!std::isfinite(value)) continue;
-        const auto first_scale = [&] { return Eigen::MatrixXd(Eigen::MatrixXd::Identity(size, size) / (std::max)(1.0, gradient.cwiseAbs().maxCoeff())); };
+        const auto first_scale = [&] {
+            return Eigen::MatrixXd(Eigen::MatrixXd::Identity(size, size) / (std::max)(1.0, gradient.cwiseAbs().maxCoeff()));
+        };
         Eigen::MatrixXd inverse_hessian = first_scale();
         for (std::size_t i = 0; i < options.iterations; ++i) {
             Eigen::VectorXd step = -inverse_hessian * gradient;

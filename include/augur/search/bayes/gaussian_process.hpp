@@ -78,7 +78,8 @@ template <class Fill>
 struct gp_posterior {
     Eigen::VectorXd mean;     ///< (m) of the function, without the noise of a label
     Eigen::VectorXd variance; ///< (m) of the function; not negative
-    Eigen::MatrixXd whitened; ///< (n, m) inverse factor times the covariances with the n known points: cov(a, b) = k(a, b) - whitened(a) . whitened(b)
+    Eigen::MatrixXd
+        whitened; ///< (n, m) inverse factor times the covariances with the n known points: cov(a, b) = k(a, b) - whitened(a) . whitened(b)
 };
 
 /// A Gaussian process conditioned on labelled points, in double precision.
@@ -118,7 +119,8 @@ public:
     ///
     /// @param point  (d)      Errors: as `create`
     [[nodiscard]] result<void> add(const Eigen::VectorXd& point, double label) {
-        if (point.size() != scaled_.rows()) return error{errc::shape_mismatch, "gaussian process: expected a point of as many dimensions as the others"};
+        if (point.size() != scaled_.rows())
+            return error{errc::shape_mismatch, "gaussian process: expected a point of as many dimensions as the others"};
         if (!point.allFinite() || !std::isfinite(label)) return error{errc::invalid_argument, "gaussian process: expected a finite point and label"};
         const Eigen::Index n = size();
         const Eigen::VectorXd scaled = point.cwiseQuotient(parameters_.lengthscales);
@@ -182,7 +184,7 @@ private:
     gp_hyperparameters parameters_;
     Eigen::MatrixXd scaled_; ///< (d, n) points in units of the lengthscales
     Eigen::VectorXd labels_;
-    Eigen::MatrixXd storage_; ///< its first (n, n), the lower half, is the factor; the others are room for rows
+    Eigen::MatrixXd storage_;  ///< its first (n, n), the lower half, is the factor; the others are room for rows
     Eigen::VectorXd residual_; ///< (n) inverse factor times (labels - mean)
     double jitter_ = 0;
 
@@ -199,7 +201,8 @@ private:
             lower = detail::cross_covariance(scaled_, scaled_, parameters_.signal_variance);
             lower.diagonal().setConstant(parameters_.signal_variance + parameters_.noise_variance + extra);
         });
-        if (!jitter) return error{errc::invalid_argument, "gaussian process: a kernel matrix of " + std::to_string(size()) + " points stays singular"};
+        if (!jitter)
+            return error{errc::invalid_argument, "gaussian process: a kernel matrix of " + std::to_string(size()) + " points stays singular"};
         jitter_ = *jitter;
         whiten();
         return {};
