@@ -52,7 +52,7 @@ struct bayesian_options {
     std::size_t candidates = 10000; ///< points among which a proposal chooses
     double mutated = 0.5;           ///< share of the candidates that are mutants of the best measured points; the others are uniform samples
     std::size_t parents = 16;       ///< measured points that have mutants
-    std::size_t max_points = 1000;  ///< of a model; of more measured points the best half and the most recent others
+    std::size_t max_points = 1000;  ///< of the model; of more measured points the best half and the most recent others, and as many recent failures
     std::size_t fit_points = 256;   ///< points from which hyper-parameters are fitted, chosen alike
     double beta = 2;                ///< of `upper_confidence_bound`, in standard deviations
     std::size_t samples = 128;      ///< of `monte_carlo_improvement`
@@ -94,7 +94,8 @@ struct bayesian_report {
 /// have. A point that was measured twice is two observations. Equal labels have the default hyper-parameters.
 ///
 /// Source   Snoek et al. 2012; Desautels et al. 2014; Ament et al. 2023; Hellsten et al. 2023 (BaCO, hidden constraints)
-/// Cost     of a proposal: the factorisation of the n points of the model, n^2 multiplications a candidate, about a hundred likelihoods of `fit_points`
+/// Cost     of a proposal: two walks and n^2 multiplications a candidate, for n points of the model; a factorisation; about a hundred likelihoods of
+///          `fit_points`
 /// Memory   8 n bytes a candidate; a hash of each point seen, and each observed point with its words
 /// Threads  one thread per object; work is distributed over the executor. The result does not depend on the number of threads.
 template <bulk_executor E = serial_executor>
