@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 

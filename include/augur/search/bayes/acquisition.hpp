@@ -61,8 +61,8 @@ namespace detail {
     return out;
 }
 
-/// qEI: E max(max_j f_j - best, 0) for jointly normal f, as the mean over given samples (Wang et al. 2016). A covariance that is singular gets the least
-/// jitter that mends it.
+/// qEI: E max(max_j f_j - best, 0) for jointly normal f, as the mean over given samples (Wang et al. 2016). A covariance that is singular gets the
+/// least jitter that mends it.
 ///
 /// @param mean  (q)      @param covariance  (q, q)      @param normals  (q, samples) standard normal numbers
 /// Errors  `shape_mismatch`; `invalid_argument`: the covariance is no covariance

@@ -18,8 +18,8 @@
 
 namespace augur::inline v0 {
 
-/// The posterior of candidates, given the known points and those candidates that were chosen. A label equal to the mean changes no mean, and variances only
-/// shrink: to choose a point is a row of the factor, which each candidate follows when it is asked for.
+/// The posterior of candidates, given the known points and those candidates that were chosen. A label equal to the mean changes no mean, and
+/// variances only shrink: to choose a point is a row of the factor, which each candidate follows when it is asked for.
 ///
 /// Source   GP-BUCB: Desautels, Krause, Burdick 2014, section 4
 /// Memory   8 (n + batch) bytes a candidate, for n known points
@@ -53,8 +53,9 @@ public:
     /// Given the chosen points that the candidate has followed.
     [[nodiscard]] double deviation(std::size_t candidate) const { return std::sqrt(variance_[index(candidate)]); }
     [[nodiscard]] bool current(std::size_t candidate) const { return followed_[candidate] == chosen_.size(); }
-    /// The loadings of a candidate on the labels of the points chosen so far: its value is mean + loadings . z + deviation z', where the label of the k-th
-    /// point is its mean plus what its own loadings give plus pivot(k) z(k), and all z are independent standard normal numbers.   pre: current(candidate)
+    /// The loadings of a candidate on the labels of the points chosen so far: its value is mean + loadings . z + deviation z', where the label of the
+    /// k-th point is its mean plus what its own loadings give plus pivot(k) z(k), and all z are independent standard normal numbers.
+    /// pre: current(candidate)
     [[nodiscard]] auto loadings(std::size_t candidate) const { return rows_.col(index(candidate)).head(static_cast<Eigen::Index>(chosen_.size())); }
 
     /// Brings a candidate up to the points that were chosen.

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -40,8 +42,8 @@ namespace augur::inline v0 {
 enum class acquisition : std::uint8_t {
     log_expected_improvement, ///< over the best label, given hallucinated labels of the batch so far
     upper_confidence_bound,   ///< GP-BUCB: mean + beta deviations, given hallucinated labels
-    /// qEI: what the point adds to the expected improvement of the batch, by `samples` samples of the function. Where none improves, log EI over the mean
-    /// of what the batch reaches decides.
+    /// qEI: what the point adds to the expected improvement of the batch, by `samples` samples of the function. Where none improves, log EI over the
+    /// mean of what the batch reaches decides.
     monte_carlo_improvement,
 };
 
@@ -77,21 +79,21 @@ struct bayesian_report {
 
 /// Proposes what a Gaussian process of the logarithm of the latency (`gaussian_process`) expects most of.
 ///
-/// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. Hyper-parameters are fitted
-/// anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`). Hallucination
-/// only shrinks deviations, so what a candidate was worth before bounds what it is worth now, and only candidates on top are brought up to date: the choice
-/// of EI and GP-BUCB is that of a full pass; for qEI it is so but for the noise of the samples.
+/// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. Hyper-parameters are
+/// fitted anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`).
+/// Hallucination only shrinks deviations, so what a candidate was worth before bounds what it is worth now, and only candidates on top are brought up
+/// to date: the choice of EI and GP-BUCB is that of a full pass; for qEI it is so but for the noise of the samples.
 ///
-/// Failed points (a latency that is no positive finite number) have no label. A second process, of 1 for a success and 0 for a failure, gives the chance
-/// that a point is valid, cut to `least_chance` and 1, whose logarithm is added to that of the expected improvement, and to the bound (in standard
-/// deviations). As long as fewer than two points succeeded the bound of this chance alone chooses.
+/// Failed points (a latency that is no positive finite number) have no label. A second process, of 1 for a success and 0 for a failure, gives the
+/// chance that a point is valid, cut to `least_chance` and 1, whose logarithm is added to that of the expected improvement, and to the bound (in
+/// standard deviations). As long as fewer than two points succeeded the bound of this chance alone chooses.
 ///
-/// With `prior_mean` the scores of the scorer, a `cost_model` for example, are regressed on the labels of the measured points, and the process models what
-/// is left. A slope against the labels counts as 0. A score that is not finite counts as the mean of the others; a candidate with score -infinity, which
-/// cannot be realised, is left out as long as there are others.
+/// With `prior_mean` the scores of the scorer, a `cost_model` for example, are regressed on the labels of the measured points, and the process models
+/// what is left. A slope against the labels counts as 0. A score that is not finite counts as the mean of the others; a candidate with score
+/// -infinity, which cannot be realised, is left out as long as there are others.
 ///
-/// The state is what was proposed and observed, and the models depend on the observed points and their order alone, so a resumed search goes on as it would
-/// have. A point that was measured twice is two observations. Equal labels have the default hyper-parameters.
+/// The state is what was proposed and observed, and the models depend on the observed points and their order alone, so a resumed search goes on as it
+/// would have. A point that was measured twice is two observations. Equal labels have the default hyper-parameters.
 ///
 /// Source   Snoek et al. 2012; Desautels et al. 2014; Ament et al. 2023; Hellsten et al. 2023 (BaCO, hidden constraints)
 /// Cost     of a proposal: two walks and n^2 multiplications a candidate, for n points of the model; a factorisation; about a hundred likelihoods of
@@ -386,8 +388,8 @@ private:
         return (valid.shift + valid.scale * out.array()).max(options_.least_chance).min(1.0).log();
     }
 
-    /// Asks the scorer for the known points and the candidates, and removes candidates that cannot be realised. A score that is not finite becomes the
-    /// mean of those of the known points.
+    /// Asks the scorer for the known points and the candidates, and removes candidates that cannot be realised. A score that is not finite becomes
+    /// the mean of those of the known points.
     template <class F>
     result<void> score(F& scorer, const std::vector<std::size_t>& successes, candidate_set& candidates, std::vector<double>& known_prior,
                        std::vector<double>& prior) const {

@@ -62,8 +62,8 @@ inline void gram_of_lower(Eigen::Ref<Eigen::MatrixXd> m) {
 
 /// The log marginal likelihood of labelled points as a function of the hyper-parameters, with its gradient. Holds its workspace of 16 n^2 bytes.
 ///
-/// The gradient needs the inverse of the kernel matrix, twice the work of the factorisation. Beyond that a lengthscale costs a column of a product with a
-/// symmetric (n, n) matrix: with w(i,j) the derivatives by the squared distances, sum w(i,j) (z(i) - z(j))^2 = 2 sum z(i)^2 w(i,.) - 2 z^T w z.
+/// The gradient needs the inverse of the kernel matrix, twice the work of the factorisation. Beyond that a lengthscale costs a column of a product
+/// with a symmetric (n, n) matrix w, the derivatives by the squared distances: sum w(i,j) (z(i) - z(j))^2 = 2 sum z(i)^2 w(i,.) - 2 z^T w z.
 ///
 /// Source   Rasmussen, Williams 2006, equation 5.9
 /// Cost     n^3 multiplications with the gradient, n^3/3 without, and one exp for each pair of points
@@ -175,7 +175,8 @@ struct gp_fit {
     std::size_t evaluations = 0; ///< of the likelihood with its gradient
 };
 
-/// Maximises the marginal likelihood times the priors, from two starts: labels that are mostly signal, and labels that are mostly noise. Deterministic.
+/// Maximises the marginal likelihood times the priors, from two starts: labels that are mostly signal, and labels that are mostly noise.
+/// Deterministic.
 ///
 /// The method is BFGS on the logarithms, with steps cut at the bounds; there are few dimensions, so the inverse Hessian is dense.
 ///

@@ -43,8 +43,8 @@ void matern52(Array&& squared, double signal) {
     return lengthscales.cwiseInverse().asDiagonal() * points;
 }
 
-/// Covariances (n, m) of the function at scaled points (d, n) and (d, m). Distances are a product of matrices and two norms: where points coincide r is
-/// wrong by 1e-8, and the covariance, which is flat there, by 1e-16.
+/// Covariances (n, m) of the function at scaled points (d, n) and (d, m). Distances are a product of matrices and two norms: where points coincide r
+/// is wrong by 1e-8, and the covariance, which is flat there, by 1e-16.
 [[nodiscard]] inline Eigen::MatrixXd cross_covariance(const Eigen::MatrixXd& a, const Eigen::Ref<const Eigen::MatrixXd>& b, double signal) {
     Eigen::MatrixXd out(a.cols(), b.cols());
     out.noalias() = -2.0 * a.transpose() * b;
@@ -60,8 +60,8 @@ void matern52(Array&& squared, double signal) {
 /// The least jitter and the greatest one, and the variance of a row given those before that is no more than rounding; shares of the signal variance.
 inline constexpr double least_jitter = 1e-10, most_jitter = 1e-2, no_variance = 1e-12;
 
-/// Factorises the matrix whose lower half `fill(lower, jitter)` writes, with that added to the diagonal, in place; of jitters 0, 1e-10, 1e-9, ..., 1e-2 of
-/// `scale` with the first that makes it positive definite. Returns that jitter; nullopt: none did.
+/// Factorises the matrix whose lower half `fill(lower, jitter)` writes, with that added to the diagonal, in place; of jitters 0, 1e-10, 1e-9, ...,
+/// 1e-2 of `scale` with the first that makes it positive definite. Returns that jitter; nullopt: none did.
 template <class Fill>
 [[nodiscard]] std::optional<double> factorise(Eigen::Ref<Eigen::MatrixXd> lower, double scale, Fill&& fill) {
     for (double share = 0; share <= most_jitter * 1.5; share = share > 0 ? 10 * share : least_jitter) {
@@ -84,8 +84,8 @@ struct gp_posterior {
 
 /// A Gaussian process conditioned on labelled points, in double precision.
 ///
-/// A point may come twice, with two labels: they are two noisy observations. A kernel matrix that is singular in double precision gets the least `jitter`
-/// on its diagonal that mends it, as if labels were that much noisier.
+/// A point may come twice, with two labels: they are two noisy observations. A kernel matrix that is singular in double precision gets the least
+/// `jitter` on its diagonal that mends it, as if labels were that much noisier.
 ///
 /// Source   Rasmussen, Williams 2006, algorithm 2.1
 /// Cost     `create` n^3/3 multiplications for n points, `add` and `relabel` n^2, `posterior` n^2 a point
@@ -93,8 +93,8 @@ struct gp_posterior {
 class gaussian_process {
 public:
     /// @param points  (d, n), one a column      @param labels  (n)
-    /// Errors  `shape_mismatch`; `invalid_argument`: no point, a number that is not finite, a lengthscale or a variance outside its domain, a matrix that
-    ///         a jitter of 1e-2 signal variances does not mend
+    /// Errors  `shape_mismatch`; `invalid_argument`: no point, a number that is not finite, a lengthscale or a variance outside its domain, a matrix
+    ///         that a jitter of 1e-2 signal variances does not mend
     [[nodiscard]] static result<gaussian_process> create(Eigen::MatrixXd points, Eigen::VectorXd labels, gp_hyperparameters h) {
         if (points.cols() != labels.size() || points.rows() != h.lengthscales.size())
             return error{errc::shape_mismatch, "gaussian process: expected a label a point and a lengthscale a dimension, got " +
