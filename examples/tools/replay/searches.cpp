@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include <augur/search/bayes/bayesian_search.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/random.hpp>
 #include <augur/tune/tuner.hpp>
@@ -81,9 +82,9 @@ search_curve run_tuner(const recording& on, Strategy strategy, Model& model, con
 
 std::vector<std::string> search_names() {
 #ifdef AUGUR_HAS_XGBOOST
-    return {"random", "evolutionary+trees"};
+    return {"random", "bayesian", "evolutionary+trees"};
 #else
-    return {"random"};
+    return {"random", "bayesian"};
 #endif
 }
 
@@ -127,9 +128,8 @@ search_curve run_search(const recording& on, std::string_view name, const search
         augur::trees_online<configuration, tuning_archive, parameter_columns> model(parameter_columns(on.archive), trees);
         return run_tuner(on, augur::evolutionary<>(o), model, options, seed, trials);
     }
-#else
-    static_cast<void>(name);
 #endif
     augur::no_model none;
+    if (name == "bayesian") return run_tuner(on, augur::bayesian_search<>{}, none, options, seed, trials);
     return run_tuner(on, augur::random_search{}, none, options, seed, trials);
 }

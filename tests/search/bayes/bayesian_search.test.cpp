@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/search/bayes/bayesian_search.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/search/random.hpp>
+#include <augur/space/count.hpp>
+#include <augur/space/recorded_space.hpp>
+#include <augur/tune/tuner.hpp>
+
+#include "../../space/toy.hpp"
+#include "../threads.hpp"
+
+using augur::acquisition;
+using augur::bayesian_options;
+using augur::bayesian_search;
+using augur::decision_vector;
+using augur::measured_decisions;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr acquisition all_acquisitions[] = {acquisition::log_expected_improvement, acquisition::upper_confidence_bound,
+                                            acquisition::monte_carlo_improvement};
+
+/// Matrix product like tiles: three factorisations, an unroll depth and a variant, 10^8 points.
+struct tiles {
+    augur::factorisation axis{1024, 3};
+    class cursor_type {
+    public:
+        explicit cursor_type(const tiles& of) : of_(&of) {}
+        [[nodiscard]] std::optional<augur::decision> next() const {
+            if (at_ == 5) return std::nullopt;
+            return augur::decision{augur::decision_kind::tile_size, at_ < 3 ? of_->axis.count() : at_ == 3 ? 5U : 4U, 0, true};
+        }
+        void choose(std::uint64_t) { ++at_; }
+        void describe(auto& sink) const {
+            sink.primitive(at_ < 3 ? "tile" : at_ == 3 ? "unroll" : "variant");
+            sink.number(at_);
+        }
+        [[nodiscard]] augur::decision_scale scale() const {
+            using kind = augur::decision_scale::kind;
+            if (at_ < 3) return {kind::factorisation, 1024, 3, 1024};
+            return {at_ == 3 ? kind::ordinal : kind::categorical};
+        }
+        void words(std::uint64_t value, auto& sink) const {
+            if (at_ >= 3) return sink.number(at_ == 3 ? std::int64_t{1} << (2 * value) : static_cast<std::int64_t>(value));
+            std::int64_t lengths[3];
+            of_->axis.lengths_of(value, lengths);
+            for (const auto l : lengths) sink.number(l);
+        }
+        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const augur::schedule_item>) const { return std::nullopt; }
+
+    private:
+        const tiles* of_;
+        std::uint64_t at_ = 0;
+    };
+    [[nodiscard]] cursor_type cursor() const { return cursor_type(*this); }
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        cursor_type c(*this);
+        for (const auto v : p) c.choose(v);
+        return c.next();
+    }
+    /// Seconds: a bowl in the logarithms around a best tiling, dearer for three of the variants.
+    [[nodiscard]] double latency(const decision_vector& p) const {
+        double sum = 0;
+        for (std::size_t a = 0; a < 3; ++a) {
+            std::int64_t lengths[3];
+            axis.lengths_of(p[a], lengths);
+            for (std::size_t i = 0; i < 3; ++i) {
+                const double d = std::log2(static_cast<double>(lengths[i])) - static_cast<double>(1 + (a + 2 * i) % 4);
+                sum += 0.03 * static_cast<double>(1 + a) * d * d;
+            }
+        }
+        sum += 0.1 * std::abs(static_cast<double>(p[3]) - 3) + (p[4] == 2 ? 0 : 0.3);
+        return 1e-3 * std::exp(sum);
+    }
+};
+
+static_assert(augur::described_space<tiles>);
+static_assert(augur::search_strategy<bayesian_search<>, tiles>);
+static_assert(augur::search_strategy<bayesian_search<>, toy::described_space>);
+static_assert(augur::search_strategy<bayesian_search<>, augur::recorded_space>);
+
+bayesian_options small(acquisition by = acquisition::log_expected_improvement) {
+    bayesian_options o;
+    o.by = by;
+    o.candidates = 400;
+    o.initial = 8;
+    o.samples = 64;
+    return o;
+}
+
+augur::detail::constant_scorer flat;
+
+/// Proposes and observes; every proposal is checked against the law of a strategy.
+template <class Strategy, class Space, class Latency, class Scorer>
+std::vector<measured_decisions> run(Strategy& strategy, const Space& space, std::size_t rounds, std::size_t n, std::uint64_t seed, Latency latency,
+                                    Scorer& scorer) {
+    std::vector<measured_decisions> all;
+    std::set<decision_vector> seen;
+    for (std::size_t r = 0; r < rounds; ++r) {
+        auto rng = augur::random_engine(seed).stream(r);
+        const auto points = strategy.propose(space, scorer, n, rng);
+        REQUIRE(points);
+        REQUIRE(points->size() <= n);
+        std::vector<measured_decisions> back;
+        for (const auto& p : *points) {
+            REQUIRE(augur::trace_path(space, p));
+            REQUIRE(seen.insert(p).second);
+            back.push_back({p, latency(p)});
+        }
+        strategy.observe(back);
+        all.insert(all.end(), back.begin(), back.end());
+    }
+    return all;
+}
+template <class Strategy, class Space, class Latency>
+std::vector<measured_decisions> run(Strategy& strategy, const Space& space, std::size_t rounds, std::size_t n, std::uint64_t seed, Latency latency) {
+    return run(strategy, space, rounds, n, seed, latency, flat);
+}
+
+double best_of(const std::vector<measured_decisions>& points) {
+    double best = infinity;
+    for (const auto& p : points)
+        if (p.latency > 0) best = (std::min)(best, p.latency); // false for NaN
+    return best;
+}
+std::vector<decision_vector> decisions_of(const std::vector<measured_decisions>& points) {
+    std::vector<decision_vector> out;
+    for (const auto& p : points) out.push_back(p.decisions);
+    return out;
+}
+std::size_t size_of(const toy::described_space& space) {
+    std::size_t n = 0;
+    augur::for_each_leaf(space, 100000, [&](std::span<const std::uint64_t>) { return ++n, true; });
+    return n;
+}
+
+} // namespace
+
+TEST_CASE("bayesian_search: beats random search in a space of 10^8 points, by every acquisition") {
+    const tiles space;
+    const auto latency = [&](const decision_vector& p) { return space.latency(p); };
+    CHECK(std::pow(static_cast<double>(space.axis.count()), 3) * 20 > 1e8);
+    for (const auto by : all_acquisitions) {
+        double logs = 0;
+        int wins = 0;
+        const std::uint64_t seeds = 20;
+        for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+            bayesian_search<> search(small(by));
+            augur::random_search random;
+            const double ours = best_of(run(search, space, 5, 8, seed, latency)), theirs = best_of(run(random, space, 5, 8, seed, latency));
+            wins += ours < theirs ? 1 : 0;
+            logs += std::log(ours / theirs);
+        }
+        CHECK(wins >= 18); // of a fair coin with a chance of 2e-4
+        CHECK(std::exp(logs / static_cast<double>(seeds)) < 0.75);
+        MESSAGE("wins " << wins << ", ratio " << std::exp(logs / static_cast<double>(seeds)));
+    }
+}
+
+TEST_CASE("bayesian_search: beats random search on recorded points, whose options depend on the prefix") {
+    std::vector<augur::configuration> records;
+    for (std::int64_t x : {1, 2, 4, 8, 16, 32, 64, 128, 256})
+        for (std::int64_t y : {1, 2, 4, 8, 16, 32})
+            for (std::int64_t z : {0, 1, 2, 4, 8})
+                for (const char* layout : {"row", "column", "tiled"})
+                    if (x * y >= 16 && x * y <= 1024) records.push_back({{{"x", x}, {"y", y}, {"unroll", z}, {"layout", std::string(layout)}}});
+    const auto space = augur::recorded_space::build(records);
+    REQUIRE(space);
+    const auto latency = [&](const decision_vector& p) {
+        const auto c = space->realise(p);
+        const auto number = [&](std::size_t i) { return static_cast<double>(*std::get_if<std::int64_t>(&c->parameters[i].value)); };
+        const double x = std::log2(number(0)), y = std::log2(number(1));
+        const std::string& layout = *std::get_if<std::string>(&c->parameters[3].value);
+        return std::exp(0.2 * std::pow(x - 6, 2) + 0.3 * std::pow(y - 1, 2) + 0.1 * std::abs(number(2) - 4) + (layout == "tiled" ? 0 : 0.4));
+    };
+    double logs = 0;
+    int wins = 0, losses = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        bayesian_search<> search(small());
+        augur::random_search random;
+        const double ours = best_of(run(search, *space, 5, 8, seed, latency)), theirs = best_of(run(random, *space, 5, 8, seed, latency));
+        wins += ours < theirs ? 1 : 0;
+        losses += ours > theirs ? 1 : 0;
+        logs += std::log(ours / theirs);
+    }
+    MESSAGE("wins " << wins << ", losses " << losses << ", ratio " << std::exp(logs / 20));
+    CHECK(wins >= 15);
+    CHECK(losses <= 2);
+    CHECK(std::exp(logs / 20) < 0.85);
+}
+
+TEST_CASE("bayesian_search: the number of threads changes nothing") {
+    const tiles space;
+    const auto latency = [&](const decision_vector& p) { return p[3] == 4 ? infinity : space.latency(p); };
+    for (const auto by : all_acquisitions) {
+        bayesian_search<> one(small(by));
+        const auto reference = decisions_of(run(one, space, 3, 10, 3, latency));
+        for (const std::size_t n : {2U, 5U}) {
+            toy::threads pool{n};
+            bayesian_search<toy::threads> many(small(by), pool);
+            CHECK(decisions_of(run(many, space, 3, 10, 3, latency)) == reference);
+        }
+    }
+}
+
+TEST_CASE("bayesian_search: a search that only observes what another one did goes on as that one") {
+    const tiles space;
+    const auto latency = [&](const decision_vector& p) { return p[3] == 4 ? infinity : space.latency(p); };
+    bayesian_search<> whole(small()), resumed(small());
+    const auto before = run(whole, space, 4, 8, 5, latency);
+    for (const auto& p : before) resumed.observe(std::span(&p, 1));
+    auto a = augur::random_engine(77), b = a;
+    const auto next = whole.propose(space, flat, 8, a), same = resumed.propose(space, flat, 8, b);
+    REQUIRE(next);
+    REQUIRE(same);
+    CHECK(*next == *same);
+}
+
+TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point that of the highest acquisition") {
+    // Greedy choice by hand from the public parts, over the whole space as candidates.
+    const toy::described_space space;
+    std::vector<decision_vector> all;
+    augur::for_each_leaf(space, 100000, [&](std::span<const std::uint64_t> p) { return all.emplace_back(p.begin(), p.end()), true; });
+    augur::random_engine rng(1);
+    std::vector<measured_decisions> known;
+    for (std::size_t i = 0; i < all.size(); i += 9)
+        known.push_back({all[i], 1 + 0.1 * static_cast<double>(all[i][1] * all[i][1]) + 0.3 * static_cast<double>(all[i][0])});
+    for (const auto by : {acquisition::log_expected_improvement, acquisition::upper_confidence_bound}) {
+        bayesian_options o = small(by);
+        o.candidates = 20000; // every leaf that is left, but for the decision that sampling leaves at its rule
+        o.mutated = 0;
+        bayesian_search<> search(o);
+        search.observe(known);
+        const auto chosen = search.propose(space, flat, 6, rng);
+        REQUIRE(chosen);
+        REQUIRE(chosen->size() == 6);
+        CHECK(search.report().points == known.size());
+
+        std::vector<decision_vector> left;
+        for (const auto& p : all) {
+            const bool rule = p[0] == 0 || p[3] == p[2] % 2 + 1;
+            if (rule && std::none_of(known.begin(), known.end(), [&](const auto& k) { return k.decisions == p; })) left.push_back(p);
+        }
+        CHECK(search.report().candidates == left.size());
+        std::vector<augur::word_features> words;
+        for (const auto& k : known) words.push_back(*augur::features_of_words(space, k.decisions));
+        for (const auto& p : left) words.push_back(*augur::features_of_words(space, p));
+        const auto encoded = augur::encode(words);
+        const auto n = static_cast<Eigen::Index>(known.size());
+        Eigen::VectorXd y(n);
+        for (Eigen::Index i = 0; i < n; ++i) y[i] = -std::log(known[static_cast<std::size_t>(i)].latency);
+        y = (y.array() - y.mean()).eval();
+        y /= std::sqrt(y.squaredNorm() / static_cast<double>(n));
+        // The measured points bring up all columns, in the same order.
+        const auto fitted = augur::fit_hyperparameters(encoded.points.leftCols(n), y, augur::gp_priors::unit_cube(encoded.points.rows()));
+        REQUIRE(fitted);
+        auto process = augur::gaussian_process::create(encoded.points.leftCols(n), y, fitted->parameters);
+        REQUIRE(process);
+        const Eigen::MatrixXd inputs = encoded.points.rightCols(static_cast<Eigen::Index>(left.size()));
+        for (const auto& p : *chosen) {
+            const auto posterior = process->posterior(inputs);
+            double highest = -infinity, own = -infinity;
+            Eigen::Index at = -1;
+            for (std::size_t c = 0; c < left.size(); ++c) {
+                const auto i = static_cast<Eigen::Index>(c);
+                const double sd = std::sqrt(posterior.variance[i]);
+                const double value = by == acquisition::upper_confidence_bound ? augur::upper_confidence_bound(posterior.mean[i], sd, o.beta)
+                                                                               : augur::log_expected_improvement(posterior.mean[i], sd, y.maxCoeff());
+                const bool taken = std::find(chosen->begin(), chosen->end(), left[c]) < std::find(chosen->begin(), chosen->end(), p);
+                if (!taken) highest = (std::max)(highest, value);
+                if (left[c] == p) own = value, at = i;
+            }
+            REQUIRE(at >= 0);
+            CHECK(own >= highest - 1e-9);
+            REQUIRE(process->add(inputs.col(at), posterior.mean[at]));
+        }
+    }
+}
+
+TEST_CASE("bayesian_search: a batch by qEI is worth more than the points that are best alone") {
+    const toy::described_space space;
+    std::vector<decision_vector> all;
+    augur::for_each_leaf(space, 100000, [&](std::span<const std::uint64_t> p) { return all.emplace_back(p.begin(), p.end()), true; });
+    std::vector<measured_decisions> known;
+    for (std::size_t i = 0; i < all.size(); i += 13)
+        known.push_back({all[i], 1 + 0.1 * static_cast<double>(all[i][1] * all[i][1]) + 0.3 * static_cast<double>(all[i][0])});
+    bayesian_options o = small(acquisition::monte_carlo_improvement);
+    o.candidates = 5000;
+    o.mutated = 0;
+    o.samples = 2000;
+    bayesian_search<> search(o);
+    search.observe(known);
+    augur::random_engine rng(1);
+    const auto chosen = search.propose(space, flat, 4, rng);
+    REQUIRE(chosen);
+    REQUIRE(chosen->size() == 4);
+
+    std::vector<augur::word_features> words;
+    for (const auto& k : known) words.push_back(*augur::features_of_words(space, k.decisions));
+    std::vector<decision_vector> left = *chosen;
+    for (const auto& p : all)
+        if ((p[0] == 0 || p[3] == p[2] % 2 + 1) && std::none_of(known.begin(), known.end(), [&](const auto& k) { return k.decisions == p; }) &&
+            std::find(chosen->begin(), chosen->end(), p) == chosen->end())
+            left.push_back(p);
+    for (const auto& p : left) words.push_back(*augur::features_of_words(space, p));
+    const auto encoded = augur::encode(words);
+    const auto n = static_cast<Eigen::Index>(known.size());
+    Eigen::VectorXd y(n);
+    for (Eigen::Index i = 0; i < n; ++i) y[i] = -std::log(known[static_cast<std::size_t>(i)].latency);
+    y = (y.array() - y.mean()).eval();
+    y /= std::sqrt(y.squaredNorm() / static_cast<double>(n));
+    const auto process = augur::gaussian_process::create(encoded.points.leftCols(n), y, search.report().latency);
+    REQUIRE(process);
+    const Eigen::MatrixXd inputs = encoded.points.rightCols(static_cast<Eigen::Index>(left.size())); // the chosen ones first
+    const auto posterior = process->posterior(inputs);
+    std::vector<std::pair<double, Eigen::Index>> alone;
+    for (Eigen::Index i = 0; i < inputs.cols(); ++i)
+        alone.emplace_back(augur::expected_improvement(posterior.mean[i], std::sqrt(posterior.variance[i]), y.maxCoeff()), i);
+    std::sort(alone.rbegin(), alone.rend());
+    const Eigen::MatrixXd normals = augur::standard_normals(4, 100000, rng); // others than the search had
+    const auto worth = [&](const std::vector<Eigen::Index>& batch) {
+        const auto value =
+            augur::monte_carlo_expected_improvement(posterior.mean(batch), process->covariance(inputs(Eigen::all, batch)), y.maxCoeff(), normals);
+        REQUIRE(value);
+        return *value;
+    };
+    const double ours = worth({0, 1, 2, 3}), best_alone = worth({alone[0].second, alone[1].second, alone[2].second, alone[3].second});
+    CHECK(ours > 1.3 * best_alone);
+    double best_random = 0;
+    for (int i = 0; i < 200; ++i) {
+        std::vector<Eigen::Index> batch;
+        while (batch.size() < 4) batch.push_back(alone[static_cast<std::size_t>(rng.below(40))].second);
+        best_random = (std::max)(best_random, worth(batch));
+    }
+    MESSAGE("qEI " << ours << ", best alone " << best_alone << ", best of 200 drawn from the best 40 " << best_random);
+    CHECK(ours > best_random);
+}
+
+TEST_CASE("bayesian_search: a space that is used up, smaller than the batch, or of one point") {
+    const toy::described_space space{{12, 6}};
+    const std::size_t all = size_of(space);
+    for (const auto by : all_acquisitions) {
+        bayesian_search<> search(small(by));
+        const auto points = run(search, space, all / 7 + 8, 7, 1, [](const decision_vector& p) { return 1.0 + static_cast<double>(p[1]); });
+        CHECK(points.size() == all);
+        auto rng = augur::random_engine(1);
+        CHECK(search.propose(space, flat, 7, rng)->empty());
+        bayesian_search<> at_once(small(by));
+        CHECK(run(at_once, space, 1, 10000, 1, [](const decision_vector&) { return 1.0; }).size() == all);
+        bayesian_search<> two(small(by)); // initial points, then more than are left
+        run(two, space, 1, 10, 1, [](const decision_vector& p) { return 1.0 + static_cast<double>(p[1]); });
+        CHECK(two.propose(space, flat, 10000, rng)->size() == all - 10);
+    }
+    const std::vector<augur::configuration> record{{{{"only", std::int64_t{1}}}}};
+    const auto one = augur::recorded_space::build(record);
+    REQUIRE(one);
+    bayesian_options o = small();
+    o.initial = 1;
+    bayesian_search<> search(o);
+    CHECK(run(search, *one, 3, 4, 1, [](const decision_vector&) { return 1.0; }).size() == 1);
+    auto rng = augur::random_engine(1);
+    CHECK(search.propose(*one, flat, 0, rng)->empty());
+}
+
+TEST_CASE("bayesian_search: equal latencies, only failures, NaN, 0 and negative latencies, one success") {
+    const tiles space;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const auto by : all_acquisitions)
+        for (const double latency : {1.0, infinity, nan, 0.0, -1.0}) {
+            bayesian_search<> search(small(by));
+            const auto points = run(search, space, 4, 8, 2, [&](const decision_vector&) { return latency; });
+            CHECK(points.size() == 32);
+            CHECK(search.report().points == (latency == 1 ? 24U : 0U));
+            CHECK(search.report().failures == (latency == 1 ? 0U : 24U));
+        }
+    bayesian_search<> search(small());
+    std::size_t calls = 0;
+    CHECK(run(search, space, 4, 8, 2, [&](const decision_vector&) { return ++calls == 3 ? 1.0 : infinity; }).size() == 32);
+    CHECK(search.report().failures == 23);
+}
+
+TEST_CASE("bayesian_search: one point twice with two timings, once with a failure, and points of another space") {
+    const tiles space;
+    bayesian_search<> search(small());
+    std::vector<measured_decisions> known;
+    augur::random_engine rng(4);
+    for (int i = 0; i < 20; ++i) {
+        const auto p = augur::sample_path(space, rng).values;
+        known.push_back({p, space.latency(p)});
+        known.push_back({p, 1.1 * space.latency(p)});
+        if (i % 5 == 0) known.push_back({p, infinity});
+    }
+    known.push_back({{1, 2, 3}, 1e-9});
+    known.push_back({{0, 0, 0, 0, 99}, 1e-9});
+    search.observe(known);
+    const auto points = search.propose(space, flat, 8, rng);
+    REQUIRE(points);
+    CHECK(points->size() == 8);
+    for (const auto& p : *points) CHECK(std::none_of(known.begin(), known.end(), [&](const auto& k) { return k.decisions == p; }));
+    CHECK(search.report().points == 40);
+    CHECK(search.report().failures == 4);
+    CHECK(search.report().foreign == 2);
+}
+
+TEST_CASE("bayesian_search: learns which points fail, where 40 % do") {
+    const tiles space;
+    // Hidden: a tile that is too large in all, two of five unroll depths.
+    const auto fails = [](const decision_vector& p) { return p[3] <= 1; };
+    const auto latency = [&](const decision_vector& p) { return fails(p) ? infinity : space.latency(p); };
+    double failed = 0, total = 0, logs = 0;
+    int wins = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        bayesian_search<> search(small());
+        augur::random_search random;
+        const auto points = run(search, space, 5, 8, seed, latency);
+        for (std::size_t i = 16; i < points.size(); ++i) {
+            failed += fails(points[i].decisions) ? 1 : 0;
+            ++total;
+        }
+        const double ours = best_of(points), theirs = best_of(run(random, space, 5, 8, seed, latency));
+        wins += ours < theirs ? 1 : 0;
+        logs += std::log(ours / theirs);
+    }
+    MESSAGE("failed " << failed / total << ", wins " << wins << ", ratio " << std::exp(logs / 20));
+    CHECK(failed / total < 0.2);
+    CHECK(wins >= 17);
+}
+
+TEST_CASE(
+    "bayesian_search: a prior mean that knows helps, one that is wrong, equal or NaN does not matter, -infinity is left out, an error comes back") {
+    const tiles space;
+    const auto latency = [&](const decision_vector& p) { return space.latency(p); };
+    bayesian_options o = small();
+    o.prior_mean = true;
+    const auto scored = [&](auto f) {
+        return [f](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+            for (std::size_t i = 0; i < points.size(); ++i) scores[i] = static_cast<float>(f(points[i]));
+            return {};
+        };
+    };
+    auto knows = scored([&](const decision_vector& p) { return 3 - 0.5 * std::log(space.latency(p)); });
+    auto wrong = scored([&](const decision_vector& p) { return std::log(space.latency(p)); });
+    auto nothing = scored([&](const decision_vector&) { return std::numeric_limits<double>::quiet_NaN(); });
+    auto half = scored([&](const decision_vector& p) { return p[4] < 2 ? -infinity : p[3] == 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0; });
+    auto none = scored([&](const decision_vector&) { return -infinity; });
+    double with = 0, without = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        bayesian_search<> a(o), b(small());
+        with += std::log(best_of(run(a, space, 2, 8, seed, latency, knows)));
+        without += std::log(best_of(run(b, space, 2, 8, seed, latency)));
+        CHECK(a.report().prior_slope == doctest::Approx(2).epsilon(1e-3));
+    }
+    CHECK(with < without - 20 * 0.2);
+    // What says nothing leaves the search as it is without.
+    bayesian_search<> plain(small());
+    const auto reference = decisions_of(run(plain, space, 4, 8, 1, latency));
+    for (int k = 0; k < 3; ++k) {
+        bayesian_search<> search(o);
+        const auto points = k == 0   ? run(search, space, 4, 8, 1, latency, wrong)
+                            : k == 1 ? run(search, space, 4, 8, 1, latency, nothing)
+                                     : run(search, space, 4, 8, 1, latency, none);
+        CHECK(decisions_of(points) == reference);
+        CHECK(search.report().prior_slope == 0);
+    }
+    bayesian_search<> search(o);
+    const auto points = run(search, space, 3, 8, 1, latency, half);
+    for (std::size_t i = 8; i < points.size(); ++i) CHECK(points[i].decisions[4] >= 2);
+    auto broken = [](std::span<const decision_vector>, std::span<float>) -> augur::result<void> {
+        return augur::error{augur::errc::shape_mismatch, "no such task"};
+    };
+    auto rng = augur::random_engine(1);
+    const auto failed = search.propose(space, broken, 4, rng);
+    REQUIRE(!failed);
+    CHECK(failed.error().detail == "no such task");
+}
+
+TEST_CASE("bayesian_search: of many points the model has the best half and the most recent others") {
+    const tiles space;
+    bayesian_options o = small();
+    o.max_points = 30;
+    o.fit_points = 16;
+    bayesian_search<> search(o);
+    CHECK(run(search, space, 8, 10, 1, [&](const decision_vector& p) { return p[3] == 0 ? infinity : space.latency(p); }).size() == 80);
+    CHECK(search.report().points == 30);
+    CHECK(search.report().failures <= 30);
+}
+
+TEST_CASE("bayesian_search: in the tuner, stopped anywhere and resumed, it ends with the same trials, though the runner gives NaN and failures") {
+    std::vector<augur::configuration> points;
+    for (std::int64_t x = 0; x < 16; ++x)
+        for (std::int64_t y = 0; y < 12; ++y) points.push_back({{{"x", x}, {"y", y}, {"layout", std::string(x % 3 == 0 ? "row" : "column")}}});
+    const auto space = augur::recorded_space::build(points);
+    REQUIRE(space);
+    struct recorded_runner {
+        std::size_t measured = 0;
+        std::vector<augur::measurement> measure(const toy::task&, std::span<const augur::configuration> batch) {
+            std::vector<augur::measurement> out(batch.size());
+            for (std::size_t i = 0; i < batch.size(); ++i, ++measured) {
+                const auto x = std::get<std::int64_t>(batch[i].parameters[0].value), y = std::get<std::int64_t>(batch[i].parameters[1].value);
+                out[i].status = y == 3 ? augur::outcome::run_crash : augur::outcome::ok;
+                if (out[i].ok())
+                    out[i].seconds = {x == 5 ? std::numeric_limits<double>::quiet_NaN()
+                                             : 1e-3 * static_cast<double>(1 + (x - 9) * (x - 9) + (y - 7) * (y - 7))};
+            }
+            return out;
+        }
+    };
+    const std::vector<toy::task> tasks{{"recorded"}};
+    const auto tune = [&](std::size_t stop_at, std::vector<augur::logged_trial<augur::configuration>> records, std::size_t& measured) {
+        std::vector<bayesian_search<>> searches(1, bayesian_search<>(small()));
+        augur::tuning_options o;
+        o.trials = 48;
+        o.round = o.batch = 8;
+        augur::tuner t(std::span<const toy::task>(tasks), std::span<const augur::recorded_space>(&*space, 1), std::span<bayesian_search<>>(searches),
+                       o);
+        t.resume(std::move(records));
+        recorded_runner runner;
+        augur::tuning_hooks<augur::configuration, toy::task> hooks;
+        hooks.stop = [&] { return runner.measured >= stop_at; };
+        REQUIRE(t.run(runner, hooks));
+        measured = runner.measured;
+        std::vector<augur::logged_trial<augur::configuration>> out;
+        for (const auto& trial : t.trials()) out.push_back({augur::task_identity(tasks[trial.task]), trial.schedule, trial.outcome});
+        return out;
+    };
+    std::size_t n = 0;
+    const auto whole = tune(1000, {}, n);
+    REQUIRE(n == 48);
+    double best = infinity;
+    for (const auto& trial : whole)
+        if (trial.outcome.ok()) best = (std::min)(best, trial.outcome.latency());
+    CHECK(best <= 2e-3); // within a step of the best of 192 points
+    for (const std::size_t stop : {8U, 24U, 40U}) {
+        const auto begun = tune(stop, {}, n);
+        const auto resumed = tune(1000, begun, n);
+        CHECK(n + begun.size() == 48);
+        REQUIRE(resumed.size() == whole.size());
+        for (std::size_t i = 0; i < whole.size(); ++i) CHECK(resumed[i].schedule == whole[i].schedule);
+    }
+}
