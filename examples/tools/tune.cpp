@@ -41,8 +41,13 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
     flags.add_text("weights", "FILE", "weights of TLP, for --model auto", s.search.weights);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
-    flags.add_choice("search", {"evolutionary", "random", "tlm"},
-                     "tlm: a language model writes the candidates; default: evolutionary with a model, random without", search);
+    flags.add_choice(
+        "search", {"evolutionary", "random", "sa", "descent", "bo", "tlm"},
+        "what proposes candidates: evolution, chance, simulated annealing, coordinate descent, Bayesian\noptimisation, a language model; "
+        "default: evolutionary with a model, random without",
+        search);
+    flags.add_number("descend-after", "N", "after N trials of a kernel propose only neighbours of its fastest schedule", s.search.descend_after, 1,
+                     1'000'000);
     flags.add_text("language", "FOLDER",
                    "language model (`tlm train`), for --search tlm: it drafts and the model chooses; with --model none it\nalone decides",
                    s.search.language);
@@ -74,7 +79,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
     if (collect > 0) {
-        for (const char* name : {"trials", "model", "draft", "search", "language", "scheduler", "transfer"})
+        for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer"})
             if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);
         if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
         s.search.trials = collect;
@@ -92,6 +97,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (search == "tlm" && !s.search.draft.empty()) return wrong("--draft is for the evolutionary search: it does not go with --search tlm");
     if (search == "random" && flags.given("model") && model != "none")
         return wrong("--search random asks no model: it does not go with --model " + examples::shown(model));
+    if (search == "sa") s.search.strategy = "annealing";
+    if (search == "bo") s.search.strategy = "bayes";
+    if (search == "descent" || search == "evolutionary") s.search.strategy = search;
+    if ((search == "bo" || search == "descent") && !flags.given("model")) model = "none"; // they need none
+    if (search == "sa" && model == "none") return wrong("--search sa needs a model: it does not go with --model none");
     if (search == "evolutionary" && model == "none") return wrong("--search evolutionary needs a model: it does not go with --model none");
     if (!out.save_model.empty() && (model == "none" || search == "random")) return wrong("--save-model needs a search with a model");
     const bool weights = std::find(augur::session_models.begin(), augur::session_models.end(), model) == augur::session_models.end();
@@ -99,16 +109,18 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         return wrong("--model " + model + " needs --machine: `machine --out FILE` writes one");
     if (!s.search.draft.empty() && s.machine.empty()) return wrong("--draft crop needs --machine: `machine --out FILE` writes one");
     if (!s.search.draft.empty() && !flags.given("model")) model = "tlp";
+    if (!s.search.draft.empty() && (search == "sa" || search == "descent" || search == "bo"))
+        return wrong("--draft is for the evolutionary search: it does not go with --search " + search);
     if (!s.search.draft.empty() && (model == "none" || model == "crop" || model == "auto" || search == "random"))
         return wrong("--draft needs a model that verifies it: it does not go with --model " + model +
                      (search == "random" ? " and --search random" : ""));
+    if (search == "random") model = "none";
     if (flags.given("transfers") && s.transfer_from.empty()) return wrong("--transfers needs --transfer LOG");
     if (model != "auto" && (model == "nest") != !s.known.empty())
         return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
     if (!s.search.weights.empty() && model != "auto")
         return wrong("--weights is for --model auto: `--model FILE` begins with weights whatever is known");
     if (!out.save_model.empty() && !weights && model != "tlp") return wrong("--save-model writes the weights of TLP, not of --model " + model);
-    if (search == "random") model = "none";
     s.search.even = s.search.even || scheduler == "even";
     return true;
 }

@@ -42,6 +42,12 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
         CHECK(chosen.why.starts_with("model auto: "));
         CHECK((chosen.why.find("language model") != std::string::npos) == c.language);
 
+        asked.strategy = "bayes"; // needs no model
+        if (!c.language) {
+            const auto itself = augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost});
+            CHECK(itself.search.model == ((c.records > 0 && c.xgboost) || (c.weights && c.tlp) ? c.model : "none"));
+        }
+        asked.strategy.clear();
         asked.model = "crop";
         CHECK(augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost}).search == asked);
     }

@@ -495,6 +495,47 @@ TEST_CASE("session: every model of this build guides a search") {
     }
 }
 
+TEST_CASE("session: every strategy of this build proposes, and descends in the end") {
+    struct kind {
+        const char *strategy, *model, *name;
+        std::size_t descend_after;
+    };
+    auto o = two_kernels();
+    o.search.trials = 12;
+    o.search.population = 32;
+    auto s = augur::session::create(o);
+    REQUIRE(s);
+    std::vector<kind> kinds{{"descent", "none", "descent", 0}, {"", "none", "random+descent", 8}};
+#ifdef AUGUR_HAS_SEARCH_BAYES
+    kinds.push_back({"bayes", "none", "bayes", 0});
+#endif
+#ifdef AUGUR_HAS_XGBOOST
+    kinds.push_back({"annealing", "trees", "annealing+trees", 0});
+    kinds.push_back({"evolutionary", "trees", "trees+descent", 8});
+#endif
+    for (const auto& k : kinds) {
+        CAPTURE(k.name);
+        auto settings = o.search;
+        settings.strategy = k.strategy;
+        settings.model = k.model;
+        settings.descend_after = k.descend_after;
+        CHECK(augur::detail::search_name(settings) == k.name);
+        const auto found = s->search(k.name, settings, false);
+        REQUIRE_FALSE(found.failed);
+        REQUIRE(found.summary);
+        CHECK(found.summary->trials == 24);
+        CHECK(found.summary->model_errors == 0);
+        for (std::size_t i = 0; i < 2; ++i) CHECK(std::isfinite(found.best_latency[i]));
+    }
+    o.search.strategy = "none";
+    CHECK(contains(error_of(o), "strategy 'none': expected evolutionary, annealing, descent or bayes"));
+    o.search.strategy = "annealing";
+    CHECK(contains(error_of(o), "strategy 'annealing': expected a model that guides it"));
+    o.search.strategy = "descent";
+    o.search.only_transfers = true;
+    CHECK(contains(error_of(o), "which propose everything"));
+}
+
 TEST_CASE("session: the model auto takes what is known, and says what it took") {
     const scratch folder;
     auto known = two_kernels();

@@ -203,6 +203,10 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
             settings.transfers = 0;
             settings.evolve_transfers = false;
         }
+        settings.strategy = guides[g].strategy;
+        settings.descend_after = guides[g].descend_after;
+        settings.language_trials = guides[g].language_trials;
+        if (settings.language_trials > 0) settings.transfers = 0; // they join the population of the evolution that follows
         settings.trials = w.trials(guides[g]);
         settings.round = (std::min)(settings.trials, std::size_t{16});
         auto searched = s->search(std::string(guides[g].name), settings, true, hooks);

@@ -20,12 +20,16 @@
 #include <augur/workload/networks.hpp>
 
 /// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model (Crop or a language model),
-/// its trials, its curve, and whether it begins with the schedules of the known kernels of its class.
+/// its trials, its curve, whether it begins with the schedules of the known kernels of its class, what proposes (`augur::session_strategies`), and after
+/// how many trials it descends.
 struct guide {
     std::string_view name, model, draft;
     std::size_t trials;
     const char* colour;
     bool transfers = false;
+    std::string_view strategy{};
+    std::size_t descend_after = 0;
+    std::size_t language_trials = 0; ///< that the language model drafts; 0: all
 };
 inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"},
                                    guide{"tlp", "tlp", "", 256, "#0b62a4"},
@@ -39,7 +43,14 @@ inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"},
                                    guide{"tlm+trees", "trees", "tlm", 64, "#e64980"},
                                    guide{"transfer", "none", "", 64, "#f08c00", true},
                                    guide{"transfer+known", "nest", "", 64, "#1098ad", true},
-                                   guide{"transfer+tlm+known", "nest", "tlm", 64, "#862e9c", true}};
+                                   guide{"transfer+tlm+known", "nest", "tlm", 64, "#862e9c", true},
+                                   guide{"sa+trees", "trees", "", 64, "#5c940d", false, "annealing"},
+                                   guide{"descent", "none", "", 64, "#a61e4d", false, "descent"},
+                                   guide{"bo", "none", "", 64, "#364fc7", false, "bayes"},
+                                   guide{"bo+known", "nest", "", 64, "#087f5b", false, "bayes"},
+                                   guide{"known+descent", "nest", "", 64, "#d9480f", false, "", 32},
+                                   guide{"tlm16+known", "nest", "tlm", 64, "#0b7285", false, "", 0, 16},
+                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, "#c2255c", true, "", 0, 16}};
 /// The names of all guides.
 [[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.

@@ -23,6 +23,7 @@
 #include <augur/search/concepts.hpp>
 #include <augur/search/detail/draw_usable.hpp>
 #include <augur/search/detail/score_cache.hpp>
+#include <augur/search/in_turn.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/describe.hpp>
 #include <augur/space/walk.hpp>
@@ -260,40 +261,12 @@ private:
 };
 
 /// Lets another strategy search first, and descends from the best point that was observed then.
-///
-/// Cost     of a proposal: that of the strategy, or of the descent
-/// Threads  one thread per object
 template <class Strategy>
-class then_descend {
+class then_descend : public in_turn<Strategy, coordinate_descent> {
 public:
     /// @param points  the strategy proposes until so many points were observed, the descent all others
     then_descend(Strategy strategy, std::size_t points, descent_options options = {})
-        : strategy_(std::move(strategy)), descent_(options), points_(points) {}
-
-    /// See `search_strategy`. Errors: those of the strategy and of the scorer.
-    template <described_space Space, point_scorer F>
-        requires search_strategy<Strategy, Space>
-    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        if (observed_ >= points_) return descent_.propose(space, scorer, n, rng);
-        auto out = strategy_.propose(space, scorer, n, rng);
-        if (!out) return out;
-        std::vector<measured_decisions> proposed; // failed until they are observed, so that the descent does not propose them again
-        for (const decision_vector& p : *out) proposed.push_back({p, std::numeric_limits<double>::infinity()});
-        descent_.observe(proposed);
-        return out;
-    }
-
-    void observe(std::span<const measured_decisions> points) {
-        observed_ += points.size();
-        strategy_.observe(points);
-        descent_.observe(points);
-    }
-
-private:
-    Strategy strategy_;
-    coordinate_descent descent_;
-    std::size_t points_;
-    std::size_t observed_ = 0;
+        : in_turn<Strategy, coordinate_descent>(std::move(strategy), points, coordinate_descent(options)) {}
 };
 
 } // namespace augur::inline v0

@@ -39,7 +39,8 @@ struct chosen_search {
 /// | a machine of Crop                        | evolution                                  | `hybrid`                              |
 /// | nothing                                  | evolution                                  | `tlp`, else `trees`; else random      |
 ///
-/// A search of another model comes back as it is. The measurements behind the order: docs/results/auto.md.
+/// The strategies that need no model get one only if there are records or weights. A search of another model comes back as it is. The measurements behind
+/// the order: docs/results/auto.md.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
     const bool writes = !s.language.empty();
@@ -54,6 +55,8 @@ struct chosen_search {
     } else if (writes) {
         s.model = k.xgboost ? "trees" : "none";
         guide = k.xgboost ? trees : "";
+    } else if (s.strategy == "descent" || s.strategy == "bayes") {
+        s.model = "none"; // they need none
     } else if (k.machine && k.crop && k.xgboost) {
         s.model = "hybrid";
         guide = "Crop and trees that correct it";
@@ -64,9 +67,11 @@ struct chosen_search {
         s.model = k.xgboost ? "trees" : "none";
         guide = k.xgboost ? trees : "";
     }
-    std::string why = std::string("model auto: ") + (writes          ? "a language model writes the candidates"
-                                                     : guide.empty() ? "random search"
-                                                                     : "evolution");
+    const std::string proposes = writes                ? "a language model writes the candidates"
+                                 : !s.strategy.empty() ? s.strategy
+                                 : guide.empty()       ? "random search"
+                                                       : "evolution";
+    std::string why = "model auto: " + proposes;
     if (!guide.empty()) why += (writes ? ", ranked by " : " under ") + guide;
     return {std::move(s), std::move(why)};
 }

@@ -33,14 +33,29 @@ namespace augur::inline v0 {
 /// | `auto`   | one of these, chosen by what is known (`choose_search`)                                          |                    |
 inline constexpr std::array<std::string_view, 7> session_models{"none", "tlp", "crop", "trees", "hybrid", "nest", "auto"};
 
+/// The names of the strategies that propose the candidates of a search.
+///
+/// | name           | proposes                                                                                     | component     |
+/// |----------------|----------------------------------------------------------------------------------------------|---------------|
+/// | `evolutionary` | what evolves under the model's scores (`evolutionary`)                                       |               |
+/// | `annealing`    | what AutoTVM's simulated annealing finds under the model's scores (`simulated_annealing`)    |               |
+/// | `descent`      | neighbours of the fastest schedule so far (`coordinate_descent`); needs no model             |               |
+/// | `bayes`        | what a Gaussian process expects most of (`bayesian_search`); needs no model, one that is     | search_bayes  |
+/// |                | there is its prior mean                                                                      |               |
+inline constexpr std::array<std::string_view, 4> session_strategies{"evolutionary", "annealing", "descent", "bayes"};
+
 /// One search over all kernels of a session.
 struct session_search {
-    std::string model = "auto"; ///< one of `session_models`, or the path of the weights with which TLP begins
-    std::string weights;        ///< path of weights of TLP that the model "auto" may choose; empty: none
+    std::string model = "auto";    ///< one of `session_models`, or the path of the weights with which TLP begins
+    std::string weights;           ///< path of weights of TLP that the model "auto" may choose; empty: none
+    std::string strategy;          ///< one of `session_strategies`; empty: `evolutionary`, without a model random search
+    std::size_t descend_after = 0; ///< trials of a kernel after which its candidates are those of `descent`, whatever proposed before; 0: never
     /// Folder of a language model (`tlm::save`) that writes the candidates. The model chooses the best of them; with the model "none" all are measured.
-    /// Without effect then: `population`, `evolve_transfers`. Empty: the candidates are evolved.
+    /// Empty: the candidates are evolved.
     std::string language;
     bool language_learns = true; ///< it is fine-tuned on what is measured
+    /// Trials of a kernel that the language model drafts; after them the candidates are evolved. 0: all. Without effect with the model "none".
+    std::size_t language_trials = 0;
     std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
     std::size_t trials = 64; ///< of each kernel, on average
     std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64

@@ -5,7 +5,7 @@
 /// @file
 /// The models of a session: checks of their names, what is loaded for them before the search, and what is kept of them after it.
 ///
-/// A component that a build has defines a macro: AUGUR_HAS_TLP, AUGUR_HAS_CROP, AUGUR_HAS_XGBOOST.
+/// A component that a build has defines a macro: AUGUR_HAS_TLP, AUGUR_HAS_TLM, AUGUR_HAS_CROP, AUGUR_HAS_XGBOOST, AUGUR_HAS_SEARCH_BAYES.
 
 #include <algorithm>
 #include <cstddef>
@@ -56,6 +56,11 @@ inline constexpr bool has_tlm = true;
 #else
 inline constexpr bool has_tlm = false;
 #endif
+#ifdef AUGUR_HAS_SEARCH_BAYES
+inline constexpr bool has_bayes = true;
+#else
+inline constexpr bool has_bayes = false;
+#endif
 #ifdef AUGUR_HAS_CROP
 inline constexpr bool has_crop = true;
 #else
@@ -68,11 +73,14 @@ inline constexpr bool has_xgboost = false;
 #endif
 
 inline bool is_model_name(std::string_view model) { return std::find(session_models.begin(), session_models.end(), model) != session_models.end(); }
-/// The name of the kind of model, for weights are TLP's, behind that of the drafts' if there is one: "random", "tlp", "crop+tlp", "tlm", "tlm+trees".
+/// Does the strategy of a search need no model?
+inline bool guides_itself(const session_search& s) { return s.strategy == "descent" || s.strategy == "bayes"; }
+/// The kind of model, for weights are TLP's, behind what drafts or proposes if that is not evolution: "random", "tlp", "crop+tlp", "tlm", "tlm+trees",
+/// "annealing+trees", "bayes", "tlp+descent".
 inline std::string search_name(const session_search& s) {
-    const std::string kind = s.model == "none" ? (s.language.empty() ? "random" : "") : is_model_name(s.model) ? s.model : "tlp";
-    const std::string drafts = s.language.empty() ? s.draft : "tlm";
-    return drafts + (drafts.empty() || kind.empty() ? "" : "+") + kind;
+    const std::string proposes = !s.language.empty() ? "tlm" : s.strategy == "evolutionary" || s.strategy.empty() ? s.draft : s.strategy;
+    const std::string model = s.model == "none" ? (proposes.empty() ? "random" : "") : is_model_name(s.model) ? s.model : "tlp";
+    return proposes + (proposes.empty() || model.empty() ? "" : "+") + model + (s.descend_after > 0 ? "+descent" : "");
 }
 
 /// The models of a search as they were asked for, for messages.
@@ -130,6 +138,22 @@ struct session_models_state {
         return out;
     }
 
+    /// Errors: invalid_argument; unsupported
+    static result<void> check_strategy(const session_search& s) {
+        const auto refused = [&](std::string text) {
+            return error{errc::invalid_argument, "strategy '" + s.strategy + "': expected " + std::move(text)};
+        };
+        if (s.strategy.empty()) return {};
+        if (std::find(session_strategies.begin(), session_strategies.end(), s.strategy) == session_strategies.end())
+            return refused("evolutionary, annealing, descent or bayes");
+        if (!s.language.empty() || s.only_transfers) return refused("none beside a language model or transfers alone, which propose everything");
+        if (!s.draft.empty() && s.strategy != "evolutionary") return refused("evolutionary, whose drafts Crop chooses");
+        if (s.model == "none" && !guides_itself(s)) return refused("a model that guides it, none came");
+        if (s.strategy == "bayes" && !has_bayes)
+            return error{errc::unsupported, "strategy 'bayes' needs the component augur::search_bayes, which this program is built without"};
+        return {};
+    }
+
     /// Checks the model of a search and loads its weights.
     result<void> load(const session_search& s) {
         if (s.trials == 0) return error{errc::invalid_argument, "session: expected at least one trial per kernel, 0 came"};
@@ -138,6 +162,7 @@ struct session_models_state {
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
         if (!s.draft.empty() && !s.language.empty())
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected it or a language model to draft, both came"};
+        if (auto fits = check_strategy(s); !fits) return fits;
         if (s.only_transfers && (s.model != "none" || !s.language.empty()))
             return error{errc::invalid_argument, "session: only transfers, so expected the model 'none' and no language model, '" + s.model +
                                                      "' and '" + s.language + "' came"};

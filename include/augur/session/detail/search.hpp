@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/schedule/untuned_schedule.hpp>
+#include <augur/search/descent.hpp>
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
@@ -52,19 +54,6 @@ E make_executor(int threads) {
     if constexpr (std::constructible_from<E, std::size_t>) return E(static_cast<std::size_t>(threads));
     else return E();
 }
-
-/// The search behind the transferred schedules where no model guides.
-struct random_or_nothing {
-    random_search search;
-    bool nothing = false;
-
-    template <class Space, point_scorer F>
-    [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        if (nothing) return std::vector<decision_vector>{};
-        return search.propose(space, scorer, n, rng);
-    }
-    void observe(std::span<const measured_decisions> points) { search.observe(points); }
-};
 
 /// The transferred schedule that a schedule is; null: none.
 template <class Transfers>
@@ -220,26 +209,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
         return out;
     }
     out.notes.insert(out.notes.begin(), models_->notes.begin(), models_->notes.end());
-    if (settings.model == "none" && settings.language.empty()) {
-        std::vector<initial_points<detail::random_or_nothing>> strategies;
-        auto unranked = [](std::span<const decision_vector>, std::span<float> scores) -> result<void> {
-            std::fill(scores.begin(), scores.end(), 0.0F);
-            return {};
-        };
-        std::size_t most = 1;
-        for (std::size_t k = 0; k < here.tasks.size(); ++k) {
-            std::vector<decision_vector> first;
-            add_transfers(here, k, unranked, settings, out, first);
-            most = (std::max)(most, first.size());
-            strategies.emplace_back(detail::random_or_nothing{{}, settings.only_transfers}, std::move(first));
-        }
-        if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
-        if (settings.only_transfers) options.trials = options.round = most; // none of a kernel waits for the next round
-        tuner t(here.tasks, here.spaces, strategies, options);
-        run(t, here.kernels, out, logged, hooks);
-    } else {
-        search_by_model(here, settings, options, out, logged, hooks);
-    }
+    search_by_model(here, settings, options, out, logged, hooks);
     choose_result(out);
     return out;
 }
@@ -248,7 +218,8 @@ template <bulk_executor E>
 void basic_session<E>::search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out,
                                        bool logged, const session_hooks& hooks) {
     E threads = detail::make_executor<E>(report_.threads);
-    const bool alone = settings.model == "none"; // a language model without another one
+    const bool unranked = settings.model == "none";
+    const bool guides_itself = detail::guides_itself(settings);
 #ifdef AUGUR_HAS_TLM
     std::optional<tlm::online_model<E>> language;
     if (!settings.language.empty()) {
@@ -287,40 +258,73 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
         evolution.eps_greedy = random_share;
         std::vector<typename detail::guided_search<E>::scorer> drafts;
         drafts.reserve(here.tasks.size()); // the strategies refer to them
-        std::vector<initial_points<detail::guided_search<E>>> strategies;
+        constexpr auto always = std::numeric_limits<std::size_t>::max();
+        using first_points = initial_points<detail::guided_search<E>>;
+        std::vector<then_descend<first_points>> strategies;
+        const auto add = [&](detail::guided_search<E> strategy, std::vector<decision_vector> first, bool told) {
+            strategies.emplace_back(first_points(std::move(strategy), std::move(first), told),
+                                    settings.descend_after > 0 ? settings.descend_after : always);
+        };
+        auto rounds = options;
+        if (settings.only_transfers) rounds.trials = 1;
         for (std::size_t k = 0; k < here.tasks.size(); ++k) {
             std::vector<decision_vector> first;
             const auto untuned = loopnest::untuned_schedule(*here.tasks[k].dag(), report_.threads);
-            if (auto point = here.spaces[k].decide(untuned); point && !alone) first.push_back(*std::move(point));
+            if (auto point = here.spaces[k].decide(untuned); point && (!unranked || guides_itself)) first.push_back(*std::move(point));
             if (draft) drafts.emplace_back(here.spaces[k], here.tasks[k], *draft, threads);
             typename detail::guided_search<E>::scorer ranks(here.spaces[k], here.tasks[k], model, threads);
             auto fitting = add_transfers(here, k, draft ? drafts.back() : ranks, settings, out, first);
+            const auto evolving = [&] {
+                evolutionary<E> made(evolution, threads);
+                if (settings.evolve_transfers) made.begin_with(fitting);
+                return made;
+            };
+            if (settings.only_transfers)
+                rounds.trials = rounds.round = (std::max)(rounds.trials, first.size()); // none of a kernel waits for the next round
 #ifdef AUGUR_HAS_TLM
             if (language) {
                 detail::language_search<E> writing(*language, tlm::prompt_text(here.tasks[k], report_.made_with.machine), here.spaces[k]);
-                strategies.emplace_back(detail::guided_search<E>(std::move(writing), alone), std::move(first), true);
+                if (unranked) add(detail::guided_search<E>(std::move(writing)), std::move(first), true);
+                else
+                    add(detail::guided_search<E>(std::move(writing), settings.language_trials > 0 ? settings.language_trials : always, evolving()),
+                        std::move(first), true);
                 continue;
             }
 #endif
-            evolutionary<E> evolving(evolution, threads);
-            if (settings.evolve_transfers) evolving.begin_with(std::move(fitting));
-            if (draft) strategies.emplace_back(detail::guided_search<E>(std::move(evolving), drafts.back()), std::move(first));
-            else strategies.emplace_back(detail::guided_search<E>(std::move(evolving)), std::move(first));
+            if (settings.only_transfers) {
+                add(detail::guided_search<E>(detail::no_search()), std::move(first), false);
+            } else if (unranked && !guides_itself) {
+                add(detail::guided_search<E>(random_search()), std::move(first), false);
+            } else if (settings.strategy == "annealing") {
+                annealing_options annealing;
+                annealing.eps_greedy = random_share;
+                add(detail::guided_search<E>(simulated_annealing<E>(annealing, threads)), std::move(first), true);
+            } else if (settings.strategy == "descent") {
+                add(detail::guided_search<E>(coordinate_descent()), std::move(first), true);
+#ifdef AUGUR_HAS_SEARCH_BAYES
+            } else if (settings.strategy == "bayes") {
+                bayesian_options bayes;
+                bayes.initial = (std::min)(bayes.initial, options.round);
+                bayes.prior_mean = !unranked;
+                add(detail::guided_search<E>(bayesian_search<E>(bayes, threads)), std::move(first), true);
+#endif
+            } else {
+                if (draft) add(detail::guided_search<E>(evolving(), drafts.back()), std::move(first), false);
+                else add(detail::guided_search<E>(evolving()), std::move(first), false);
+            }
         }
         if (!out.transfers.empty()) out.notes.push_back(detail::transfer_account(out.transfers));
-        tuner t(here.tasks, here.spaces, strategies, model, threads, options);
+        tuner t(here.tasks, here.spaces, strategies, model, threads, rounds);
         run(t, here.kernels, out, logged, hooks);
     };
     const double usual_share = evolution.eps_greedy, wide_share = 0.25;
     // Crop and trees give confident scores from the first round on; random candidates must show where they are wrong.
     [[maybe_unused]] const auto search_widely = [&](auto& model) { search_by(detail::any_model(model), wide_share); };
     [[maybe_unused]] const auto search_with = [&](auto& model) { search_by(detail::any_model(model), draft ? wide_share : usual_share); };
-#ifdef AUGUR_HAS_TLM
-    if (alone) {
+    if (unranked) {
         detail::ranks_nothing nobody;
         search_by(detail::any_model(nobody), usual_share);
     }
-#endif
 #ifdef AUGUR_HAS_TLP
     if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
         tlp::online_options o;

@@ -6,6 +6,7 @@
 /// Model and strategy of a session's search, whatever the model's type is: the tuner is compiled for them once, not once for each model.
 
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <span>
 #include <utility>
@@ -18,9 +19,17 @@
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/model/concepts.hpp>
 #include <augur/schedule/steps.hpp>
+#include <augur/search/annealing.hpp>
 #include <augur/search/bound_scorer.hpp>
+#include <augur/search/descent.hpp>
 #include <augur/search/draft_verify.hpp>
 #include <augur/search/evolutionary.hpp>
+#include <augur/search/in_turn.hpp>
+#include <augur/search/random.hpp>
+
+#ifdef AUGUR_HAS_SEARCH_BAYES
+#include <augur/search/bayes/bayesian_search.hpp>
+#endif
 
 #ifdef AUGUR_HAS_TLM
 #include <augur/tlm/generative_search.hpp>
@@ -67,21 +76,31 @@ template <class E>
 using language_search = tlm::generative_search<tlm::online_model<E>, loopnest::ansor_space>;
 #endif
 
-/// A search under the scores of the model: the evolutionary one, or one of its drafts or those of a language model.
+/// Proposes nothing.
+struct no_search {
+    template <class Space, point_scorer F>
+    [[nodiscard]] static result<std::vector<decision_vector>> propose(const Space&, F&, std::size_t, random_engine&) {
+        return std::vector<decision_vector>{};
+    }
+    static void observe(std::span<const measured_decisions>) noexcept {}
+};
+
+/// A search of a session: any of the strategies, alone or as the drafts of a model.
 template <class E>
 class guided_search {
 public:
     using scorer = bound_scorer<step_list, loopnest::ansor_space, any_model, loopnest::kernel_task, E>;
 
+    template <class Strategy>
+        requires(!std::same_as<Strategy, guided_search>)
+    explicit guided_search(Strategy search) : search_(std::move(search)) {}
     /// `draft` scores the drafts.   pre: it outlives the strategy
-    guided_search(evolutionary<E> search, scorer& draft) : search_(std::in_place_index<1>, std::move(search), draft) {}
-    explicit guided_search(evolutionary<E> search) : search_(std::in_place_index<0>, std::move(search)) {}
+    guided_search(evolutionary<E> search, scorer& draft) : search_(draft_then_verify<evolutionary<E>, scorer>(std::move(search), draft)) {}
 #ifdef AUGUR_HAS_TLM
-    /// `alone`: the model is not asked.
-    guided_search(language_search<E> search, bool alone) : search_(std::in_place_index<2>, std::move(search)) {
-        if (!alone)
-            search_ = draft_then_verify<language_search<E>, const constant_scorer>(std::get<2>(std::move(search_)), unranked, {.draft_share = 0});
-    }
+    /// The model ranks what the language model drafts, for `drafted` trials of a kernel, and then what evolves.
+    guided_search(language_search<E> search, std::size_t drafted, evolutionary<E> then)
+        : search_(in_turn<language_drafts, evolutionary<E>>(language_drafts(std::move(search), unranked, {.draft_share = 0}), drafted,
+                                                            std::move(then))) {}
 #endif
 
     template <point_scorer F>
@@ -93,10 +112,17 @@ public:
     }
 
 private:
-    std::variant<evolutionary<E>, draft_then_verify<evolutionary<E>, scorer>
+#ifdef AUGUR_HAS_TLM
+    using language_drafts = draft_then_verify<language_search<E>, const constant_scorer>;
+#endif
+    std::variant<evolutionary<E>, draft_then_verify<evolutionary<E>, scorer>, simulated_annealing<E>, coordinate_descent, random_search, no_search
+#ifdef AUGUR_HAS_SEARCH_BAYES
+                 ,
+                 bayesian_search<E>
+#endif
 #ifdef AUGUR_HAS_TLM
                  ,
-                 language_search<E>, draft_then_verify<language_search<E>, const constant_scorer>
+                 language_search<E>, in_turn<language_drafts, evolutionary<E>>
 #endif
                  >
         search_;
