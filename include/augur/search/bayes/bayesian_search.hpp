@@ -176,7 +176,7 @@ private:
     [[nodiscard]] std::vector<std::size_t> select(std::vector<std::size_t> points, std::size_t most) const {
         if (points.size() <= most) return points;
         const auto half = static_cast<std::ptrdiff_t>(most / 2);
-        std::stable_sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) { return worth(a) > worth(b); });
+        std::sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) { return before(a, b); });
         std::sort(points.begin() + half, points.end(), std::greater<>());
         points.resize(most);
         std::sort(points.begin(), points.end());
@@ -185,11 +185,14 @@ private:
     /// Minus the latency; -infinity: it failed.
     [[nodiscard]] double worth(std::size_t known) const { return succeeded(known) ? -latency(known) : -std::numeric_limits<double>::infinity(); }
 
+    /// Is one known point faster than another, or as fast and earlier?
+    [[nodiscard]] bool before(std::size_t a, std::size_t b) const { return worth(a) != worth(b) ? worth(a) > worth(b) : a < b; }
+
     /// Distinct points that were not seen, in the order in which they were drawn.
     template <class Space>
     [[nodiscard]] candidate_set draw(const Space& space, std::vector<std::size_t> best, random_engine& rng) const {
         std::vector<decision_path> parents;
-        std::stable_sort(best.begin(), best.end(), [&](std::size_t a, std::size_t b) { return worth(a) > worth(b); });
+        std::sort(best.begin(), best.end(), [&](std::size_t a, std::size_t b) { return before(a, b); });
         for (const std::size_t i : best) {
             if (parents.size() == options_.parents) break;
             if (auto path = trace_path(space, observed_[known_[i]].decisions)) parents.push_back(*std::move(path));
@@ -346,10 +349,10 @@ private:
         return {points.end() - n, points.end()};
     }
 
-    /// Moves n candidates to `out`, each time the one whose `value` is highest, of equal ones the first. `before(c)` sees each before it is
+    /// Moves n candidates to `out`, each time the one whose `value` is highest, of equal ones the first. `chosen(c)` sees each before it is
     /// hallucinated.   pre: n <= posterior.size()
-    template <class Value, class Before>
-    void take(batch_posterior& posterior, candidate_set& candidates, std::size_t n, const Value& value, const Before& before,
+    template <class Value, class Chosen>
+    void take(batch_posterior& posterior, candidate_set& candidates, std::size_t n, const Value& value, const Chosen& chosen,
               std::vector<decision_vector>& out) {
         struct bid {
             double value;
@@ -370,7 +373,7 @@ private:
                 offer(c);
                 continue;
             }
-            before(c);
+            chosen(c);
             posterior.choose(c);
             seen_.insert(candidates.fingerprints[c]);
             out.push_back(std::move(candidates.points[c]));
