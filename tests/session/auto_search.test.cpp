@@ -22,12 +22,12 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
     constexpr bool y = true, n = false;
     constexpr std::array cases{
         // records, weights, language, machine | tlp, crop, xgboost
-        known_case{0, n, n, n, y, y, y, "tlp"},     known_case{0, n, n, n, n, n, y, "trees"},   known_case{0, n, n, n, n, y, n, "none"},
+        known_case{0, n, n, n, y, y, y, "trees"},   known_case{0, n, n, n, y, y, n, "tlp"},     known_case{0, n, n, n, n, y, n, "none"},
         known_case{9, n, n, n, y, y, y, "nest"},    known_case{9, y, y, y, y, y, y, "nest"},    known_case{9, n, n, n, y, y, n, "tlp"},
         known_case{0, y, n, n, y, y, y, "weights"}, known_case{9, y, n, n, y, n, n, "weights"}, known_case{0, y, n, n, n, n, y, "trees"},
-        known_case{0, n, y, n, y, y, y, "trees"},   known_case{0, n, y, y, y, y, n, "none"},    known_case{0, y, y, n, y, y, y, "weights"},
-        known_case{0, n, n, y, y, y, y, "hybrid"},  known_case{0, n, n, y, y, n, y, "tlp"},     known_case{0, n, n, y, y, y, n, "tlp"},
-        known_case{0, n, y, y, y, y, y, "trees"},
+        known_case{0, n, y, n, y, y, y, "trees"},   known_case{0, n, y, y, y, y, n, "tlp"},     known_case{0, n, y, n, n, n, n, "none"},
+        known_case{0, y, y, n, y, y, y, "weights"}, known_case{0, n, n, y, y, y, y, "hybrid"},  known_case{0, n, n, y, y, n, y, "trees"},
+        known_case{0, n, n, y, y, y, n, "tlp"},     known_case{0, n, y, y, y, y, y, "trees"},
     };
     for (const auto& c : cases) {
         augur::session_search asked;
@@ -41,6 +41,7 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
         CHECK(chosen.search.trials == 17);
         CHECK(chosen.why.starts_with("model auto: "));
         CHECK((chosen.why.find("language model") != std::string::npos) == c.language);
+        CHECK((chosen.search.language_trials == augur::drafted_trials) == (c.language && c.model != "none")); // then evolution
 
         asked.strategy = "bayes"; // needs no model
         if (!c.language) {

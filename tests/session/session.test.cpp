@@ -558,17 +558,17 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
         REQUIRE(s);
         const auto report = s->tune();
         REQUIRE(report);
-#ifdef AUGUR_HAS_TLP
-        CHECK(report->searches[0].name == "tlp");
-        CHECK(contains(joined(report->searches[0].notes), "model auto: evolution under TLP that learns from what is measured"));
+#ifdef AUGUR_HAS_XGBOOST
+        CHECK(report->searches[0].name == "trees");
+        CHECK(contains(joined(report->searches[0].notes), "model auto: evolution, ranked by trees that learn from what is measured"));
 #endif
     }
     o.known = folder / "elsewhere.jsonl"; // another machine's records decide nothing, and are told
     {
         const auto s = augur::session::create(o);
         REQUIRE(s);
-#ifdef AUGUR_HAS_TLP
-        CHECK(s->options().search.model == "tlp");
+#ifdef AUGUR_HAS_XGBOOST
+        CHECK(s->options().search.model == "trees");
 #endif
     }
 #ifdef AUGUR_HAS_XGBOOST
@@ -583,7 +583,7 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
         CHECK(report->searches[0].name == "nest");
         const auto notes = joined(report->searches[0].notes);
         CAPTURE(notes);
-        CHECK(contains(notes, "model auto: evolution under trees that know 18 records of other kernels"));
+        CHECK(contains(notes, "model auto: evolution, ranked by trees that know 18 records of other kernels"));
         CHECK(contains(notes, "2 schedules of 2 kernels may be transferred"));
         CHECK(contains(notes, "18 records are of other machines") != transferred);
     }

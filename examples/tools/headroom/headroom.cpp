@@ -170,6 +170,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
     auto o = w.options;
     o.work.name = k.text();
     o.work.add(k);
+    o.search.model = "none";
     if (any_of_guides(searches, has_nest)) { // what they need is read now
         o.search.model = "nest";
         o.known = w.known();

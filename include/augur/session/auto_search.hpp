@@ -29,50 +29,54 @@ struct chosen_search {
     std::string why; ///< a sentence
 };
 
+/// The trials of a kernel that a language model drafts before candidates are evolved: it finds good schedules early, evolution better ones late.
+inline constexpr std::size_t drafted_trials = 16;
+
 /// Replaces the model "auto" by the first of these whose components are there:
 ///
-/// | known                                    | proposes                                   | ranks and learns                      |
-/// |------------------------------------------|--------------------------------------------|---------------------------------------|
-/// | records of other kernels                 | the language model, or else evolution      | trees that know the records, `nest`   |
-/// | weights of TLP                           | the language model, or else evolution      | TLP, from the weights                 |
-/// | a language model                         | the language model                         | `trees`                               |
-/// | a machine of Crop                        | evolution                                  | `hybrid`                              |
-/// | nothing                                  | evolution                                  | `tlp`, else `trees`; else random      |
+/// | known                                    | ranks and learns                      |
+/// |------------------------------------------|---------------------------------------|
+/// | records of other kernels                 | trees that know the records (`nest`)  |
+/// | weights of TLP                           | TLP, from the weights                 |
+/// | a machine of Crop, without a draft model | `hybrid`                              |
+/// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
-/// The strategies that need no model get one only if there are records or weights. A search of another model comes back as it is. The measurements behind
-/// the order: docs/results/auto.md.
+/// Candidates are evolved, beginning with the schedules of the kernel's class; a language model, where there is one, drafts the first `drafted_trials`,
+/// and schedules of other kernels are no trials of their own then. The strategies that need no model get one only if there are records or weights. A
+/// search of another model comes back as it is. The measurements behind this: docs/results/auto.md.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
-    const bool writes = !s.language.empty();
+    const bool writes = !s.language.empty(), guides_itself = s.strategy == "descent" || s.strategy == "bayes";
     std::string guide; // empty: none
-    const std::string trees = "trees that learn from what is measured";
     if (k.records > 0 && k.xgboost) {
         s.model = "nest";
         guide = "trees that know " + std::to_string(k.records) + " records of other kernels";
     } else if (!s.weights.empty() && k.tlp) {
         s.model = s.weights;
         guide = "TLP with the given weights";
-    } else if (writes) {
-        s.model = k.xgboost ? "trees" : "none";
-        guide = k.xgboost ? trees : "";
-    } else if (s.strategy == "descent" || s.strategy == "bayes") {
-        s.model = "none"; // they need none
-    } else if (k.machine && k.crop && k.xgboost) {
+    } else if (guides_itself) {
+        s.model = "none";
+    } else if (k.machine && k.crop && k.xgboost && !writes) {
         s.model = "hybrid";
         guide = "Crop and trees that correct it";
+    } else if (k.xgboost) {
+        s.model = "trees";
+        guide = "trees that learn from what is measured";
     } else if (k.tlp) {
         s.model = "tlp";
         guide = "TLP that learns from what is measured";
     } else {
-        s.model = k.xgboost ? "trees" : "none";
-        guide = k.xgboost ? trees : "";
+        s.model = "none";
     }
-    const std::string proposes = writes                ? "a language model writes the candidates"
-                                 : !s.strategy.empty() ? s.strategy
-                                 : guide.empty()       ? "random search"
-                                                       : "evolution";
-    std::string why = "model auto: " + proposes;
-    if (!guide.empty()) why += (writes ? ", ranked by " : " under ") + guide;
+    std::string why = "model auto: ";
+    if (writes && s.model != "none") {
+        s.language_trials = drafted_trials;
+        s.transfers = 0;
+        why += "a language model drafts " + std::to_string(drafted_trials) + " trials of a kernel, then evolution";
+    } else {
+        why += writes ? "a language model writes the candidates" : !s.strategy.empty() ? s.strategy : guide.empty() ? "random search" : "evolution";
+    }
+    if (!guide.empty()) why += ", ranked by " + guide;
     return {std::move(s), std::move(why)};
 }
 
