@@ -12,7 +12,7 @@ namespace {
 
 struct known_case {
     std::size_t records;
-    bool weights, language, machine, tlp, crop, xgboost;
+    bool weights, language, tlp, xgboost;
     std::string_view model;
 };
 
@@ -21,20 +21,19 @@ struct known_case {
 TEST_CASE("model auto: what is known decides, as far as the components are there") {
     constexpr bool y = true, n = false;
     constexpr std::array cases{
-        // records, weights, language, machine | tlp, crop, xgboost
-        known_case{0, n, n, n, y, y, y, "trees"},   known_case{0, n, n, n, y, y, n, "tlp"},     known_case{0, n, n, n, n, y, n, "none"},
-        known_case{9, n, n, n, y, y, y, "nest"},    known_case{9, y, y, y, y, y, y, "nest"},    known_case{9, n, n, n, y, y, n, "tlp"},
-        known_case{0, y, n, n, y, y, y, "weights"}, known_case{9, y, n, n, y, n, n, "weights"}, known_case{0, y, n, n, n, n, y, "trees"},
-        known_case{0, n, y, n, y, y, y, "trees"},   known_case{0, n, y, y, y, y, n, "tlp"},     known_case{0, n, y, n, n, n, n, "none"},
-        known_case{0, y, y, n, y, y, y, "weights"}, known_case{0, n, n, y, y, y, y, "hybrid"},  known_case{0, n, n, y, y, n, y, "trees"},
-        known_case{0, n, n, y, y, y, n, "tlp"},     known_case{0, n, y, y, y, y, y, "trees"},
+        // records, weights, language | tlp, xgboost
+        known_case{0, n, n, y, y, "trees"},   known_case{0, n, n, y, n, "tlp"},     known_case{0, n, n, n, n, "none"},
+        known_case{9, n, n, y, y, "nest"},    known_case{9, y, y, y, y, "nest"},    known_case{9, n, n, y, n, "tlp"},
+        known_case{0, y, n, y, y, "weights"}, known_case{9, y, n, y, n, "weights"}, known_case{0, y, n, n, y, "trees"},
+        known_case{0, n, y, y, y, "trees"},   known_case{0, n, y, y, n, "tlp"},     known_case{0, n, y, n, n, "none"},
+        known_case{0, y, y, y, y, "weights"},
     };
     for (const auto& c : cases) {
         augur::session_search asked;
         asked.trials = 17;
         asked.weights = c.weights ? "weights" : "";
         asked.language = c.language ? "folder" : "";
-        const auto chosen = augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost});
+        const auto chosen = augur::choose_search(asked, {c.records, c.records, c.tlp, c.xgboost});
         CAPTURE(chosen.why);
         CHECK(chosen.search.model == c.model);
         CHECK(chosen.search.language == asked.language); // a language model that is there writes
@@ -45,11 +44,11 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
 
         asked.strategy = "bayes"; // needs no model
         if (!c.language) {
-            const auto itself = augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost});
+            const auto itself = augur::choose_search(asked, {c.records, c.records, c.tlp, c.xgboost});
             CHECK(itself.search.model == ((c.records > 0 && c.xgboost) || (c.weights && c.tlp) ? c.model : "none"));
         }
         asked.strategy.clear();
         asked.model = "crop";
-        CHECK(augur::choose_search(asked, {c.records, c.records, c.machine, c.tlp, c.crop, c.xgboost}).search == asked);
+        CHECK(augur::choose_search(asked, {c.records, c.records, c.tlp, c.xgboost}).search == asked);
     }
 }

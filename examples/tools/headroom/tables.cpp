@@ -23,14 +23,23 @@ double median(std::vector<double> values) {
     return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/// The share of a guide after a number of trials. That of random search is the mean over any order. Where the untuned schedule is the first trial, its
-/// second measurement counts if it is faster: it is the same schedule in all of them, and one trial in thirty has noise of a factor of two.
+bool begins_untuned(const guide& g) { return g.model != "none" || !g.strategy.empty(); }
+
+/// The least latency of the untuned schedule, which is the first trial of many searches.
+double least_untuned(const kernel_record& r) {
+    double least = r.untuned > 0 ? r.untuned : std::numeric_limits<double>::infinity();
+    for (std::size_t g = 0; g < guides.size(); ++g)
+        if (begins_untuned(guides[g]) && !r.searches[g].latencies.empty()) least = (std::min)(least, r.searches[g].latencies[0]);
+    return least;
+}
+
+/// The share of a guide after a number of trials. That of random search is the mean over any order. Where the untuned schedule is the first trial, its least
+/// measurement counts: it is the same schedule in all of them, and one trial in thirty has noise of a factor of two.
 double share_of(const kernel_record& r, std::size_t g, std::size_t trials) {
     const auto& latencies = r.searches[g].latencies;
     if (g == 0) return expected_share_after(latencies, r.best(), trials);
-    const bool begins_untuned = guides[g].model != "none" || !guides[g].strategy.empty();
     const double share = share_after(latencies, r.best(), trials);
-    return begins_untuned && r.untuned > 0 && trials > 0 ? (std::max)(share, r.best() / r.untuned) : share;
+    return begins_untuned(guides[g]) && trials > 0 && !latencies.empty() ? (std::max)(share, r.best() / least_untuned(r)) : share;
 }
 
 /// The guides that all records have.

@@ -17,10 +17,8 @@ namespace augur::inline v0 {
 struct search_knowledge {
     std::size_t records = 0;   ///< of other kernels, measured on this machine, with this compiler and its flags
     std::size_t schedules = 0; ///< of other kernels that may be transferred
-    bool machine = false;      ///< a machine that Crop predicts
-    bool tlp = false;          ///< this and the next two: the component is there
-    bool crop = false;
-    bool xgboost = false;
+    bool tlp = false;          ///< the component is there
+    bool xgboost = false;      ///< the same
 };
 
 /// A search, and why it is this one.
@@ -38,7 +36,6 @@ inline constexpr std::size_t drafted_trials = 16;
 /// |------------------------------------------|---------------------------------------|
 /// | records of other kernels                 | trees that know the records (`nest`)  |
 /// | weights of TLP                           | TLP, from the weights                 |
-/// | a machine of Crop, without a draft model | `hybrid`                              |
 /// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
 /// Candidates are evolved, beginning with the schedules of the kernel's class; a language model, where there is one, drafts the first `drafted_trials`,
@@ -56,9 +53,6 @@ inline constexpr std::size_t drafted_trials = 16;
         guide = "TLP with the given weights";
     } else if (guides_itself) {
         s.model = "none";
-    } else if (k.machine && k.crop && k.xgboost && !writes) {
-        s.model = "hybrid";
-        guide = "Crop and trees that correct it";
     } else if (k.xgboost) {
         s.model = "trees";
         guide = "trees that learn from what is measured";

@@ -269,9 +269,7 @@ struct session_models_state {
         if (known) out.records = known->size();
 #endif
         out.schedules = pool.schedules().size();
-        out.machine = crop_machine.has_value();
         out.tlp = has_tlp;
-        out.crop = has_crop;
         out.xgboost = has_xgboost;
         return out;
     }
