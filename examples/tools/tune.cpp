@@ -100,7 +100,6 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (search == "sa") s.search.strategy = "annealing";
     if (search == "bo") s.search.strategy = "bayes";
     if (search == "descent" || search == "evolutionary") s.search.strategy = search;
-    if ((search == "bo" || search == "descent") && !flags.given("model")) model = "none"; // they need none
     if (search == "sa" && model == "none") return wrong("--search sa needs a model: it does not go with --model none");
     if (search == "evolutionary" && model == "none") return wrong("--search evolutionary needs a model: it does not go with --model none");
     if (!out.save_model.empty() && (model == "none" || search == "random")) return wrong("--save-model needs a search with a model");
@@ -114,8 +113,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (!s.search.draft.empty() && (model == "none" || model == "crop" || model == "auto" || search == "random"))
         return wrong("--draft needs a model that verifies it: it does not go with --model " + model +
                      (search == "random" ? " and --search random" : ""));
+    if (search == "random" && !s.known.empty()) return wrong("--search random learns nothing: it does not go with --known");
     if (search == "random") model = "none";
-    if (flags.given("transfers") && s.transfer_from.empty()) return wrong("--transfers needs --transfer LOG");
+    if (flags.given("transfers") && s.transfer_from.empty() && (model != "auto" || s.known.empty())) return wrong("--transfers needs --transfer LOG");
+    if (flags.given("transfers") && model == "auto" && !s.search.language.empty())
+        return wrong("--transfers: behind a language model --model auto measures no transferred schedule by itself; name a model");
     if (model != "auto" && (model == "nest") != !s.known.empty())
         return wrong("--model nest and --known go together: `tune --collect N --log FILE` writes such a log");
     if (!s.search.weights.empty() && model != "auto")

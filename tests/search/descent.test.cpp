@@ -246,7 +246,7 @@ TEST_CASE("then_descend: the strategy first, then the neighbours of the best poi
 
 TEST_CASE("then_descend: what the strategy proposed comes not again, observed or not") {
     const auto space = toy::number_grid(2, 4);
-    augur::then_descend search(augur::random_search(), 1);
+    augur::then_descend search(augur::random_search(), 8);
     augur::random_engine rng(1);
     const auto first = search.propose(space, flat, 8, rng);
     REQUIRE(first);
@@ -257,6 +257,23 @@ TEST_CASE("then_descend: what the strategy proposed comes not again, observed or
     auto all = set_of(*first);
     all.insert(rest->begin(), rest->end());
     CHECK(all.size() == 16);
+}
+
+TEST_CASE("in_turn: a proposal is filled by the second strategy when the first has no points left") {
+    const auto space = toy::number_grid(2, 8);
+    augur::in_turn search(augur::random_search(), 5, coordinate_descent());
+    augur::random_search alone;
+    augur::random_engine rng(1), same(1);
+    search.observe(std::vector<measured_decisions>{{{4, 4}, 1.0}, {{0, 0}, 9.0}}); // two of the five
+    const auto out = search.propose(space, flat, 6, rng);
+    const auto first = alone.propose(space, flat, 3, same);
+    REQUIRE(out);
+    REQUIRE(first);
+    REQUIRE(out->size() == 6);
+    CHECK(std::equal(first->begin(), first->end(), out->begin()));
+    const auto near = set_of(*augur::coordinate_neighbours(space, decision_vector{4, 4}));
+    CHECK(std::all_of(out->begin() + 3, out->end(), [&](const auto& p) { return near.count(p) == 1; }));
+    CHECK(set_of(*out).size() == 6);
 }
 
 TEST_CASE("descent: better than random search on recorded points, alone and behind other searches") {

@@ -33,7 +33,7 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
         asked.trials = 17;
         asked.weights = c.weights ? "weights" : "";
         asked.language = c.language ? "folder" : "";
-        const auto chosen = augur::choose_search(asked, {c.records, c.records, c.tlp, c.xgboost});
+        const auto chosen = augur::choose_search(asked, {c.records, c.tlp, c.xgboost});
         CAPTURE(chosen.why);
         CHECK(chosen.search.model == c.model);
         CHECK(chosen.search.language == asked.language); // a language model that is there writes
@@ -44,11 +44,11 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
 
         asked.strategy = "bayes"; // needs no model
         if (!c.language) {
-            const auto itself = augur::choose_search(asked, {c.records, c.records, c.tlp, c.xgboost});
+            const auto itself = augur::choose_search(asked, {c.records, c.tlp, c.xgboost});
             CHECK(itself.search.model == ((c.records > 0 && c.xgboost) || (c.weights && c.tlp) ? c.model : "none"));
         }
         asked.strategy.clear();
         asked.model = "crop";
-        CHECK(augur::choose_search(asked, {c.records, c.records, c.tlp, c.xgboost}).search == asked);
+        CHECK(augur::choose_search(asked, {c.records, c.tlp, c.xgboost}).search == asked);
     }
 }

@@ -114,6 +114,9 @@ TEST_CASE("session: wrong options are refused before anything is measured") {
     CHECK(contains(error_of(o), "no-such-machine"));
 #ifdef AUGUR_HAS_TLP
     o = good;
+    o.search.weights = "trees";
+    CHECK(contains(error_of(o), "weights 'trees': expected a file"));
+    o = good;
     o.search.model = "treees";
     CHECK(contains(error_of(o), "model 'treees': expected auto, none, tlp, crop, trees, hybrid, nest or a weights file"));
 #endif
@@ -501,17 +504,17 @@ TEST_CASE("session: every strategy of this build proposes, and descends in the e
         std::size_t descend_after;
     };
     auto o = two_kernels();
-    o.search.trials = 12;
+    o.search.trials = 8;
     o.search.population = 32;
     auto s = augur::session::create(o);
     REQUIRE(s);
-    std::vector<kind> kinds{{"descent", "none", "descent", 0}, {"", "none", "random+descent", 8}};
+    std::vector<kind> kinds{{"descent", "none", "descent", 0}, {"", "none", "random+descent", 5}};
 #ifdef AUGUR_HAS_SEARCH_BAYES
     kinds.push_back({"bayes", "none", "bayes", 0});
 #endif
 #ifdef AUGUR_HAS_XGBOOST
     kinds.push_back({"annealing", "trees", "annealing+trees", 0});
-    kinds.push_back({"evolutionary", "trees", "trees+descent", 8});
+    kinds.push_back({"evolutionary", "trees", "trees+descent", 5});
 #endif
     for (const auto& k : kinds) {
         CAPTURE(k.name);
@@ -523,10 +526,26 @@ TEST_CASE("session: every strategy of this build proposes, and descends in the e
         const auto found = s->search(k.name, settings, false);
         REQUIRE_FALSE(found.failed);
         REQUIRE(found.summary);
-        CHECK(found.summary->trials == 24);
+        CHECK(found.summary->trials == 16);
         CHECK(found.summary->model_errors == 0);
         for (std::size_t i = 0; i < 2; ++i) CHECK(std::isfinite(found.best_latency[i]));
     }
+    o.search.trials = 4;
+    o.search.strategy = "descent";
+    o.search.descend_after = 2;
+    o.compare_random = true; // stays at random
+    {
+        auto both = augur::session::create(o);
+        REQUIRE(both);
+        const auto report = both->tune();
+        REQUIRE(report);
+        REQUIRE(report->searches.size() == 2);
+        CHECK(report->searches[0].name == "random");
+        CHECK_FALSE(report->searches[0].failed);
+        CHECK(report->searches[0].summary->trials == 8);
+        CHECK(report->searches[1].name == "descent+descent");
+    }
+    o.search.descend_after = 0;
     o.search.strategy = "none";
     CHECK(contains(error_of(o), "strategy 'none': expected evolutionary, annealing, descent or bayes"));
     o.search.strategy = "annealing";
@@ -534,6 +553,9 @@ TEST_CASE("session: every strategy of this build proposes, and descends in the e
     o.search.strategy = "descent";
     o.search.only_transfers = true;
     CHECK(contains(error_of(o), "which propose everything"));
+    o.search.strategy.clear();
+    o.search.descend_after = 2;
+    CHECK(contains(error_of(o), "expected no descent after them"));
 }
 
 TEST_CASE("session: the model auto takes what is known, and says what it took") {

@@ -264,7 +264,7 @@ private:
 template <class Strategy>
 class then_descend : public in_turn<Strategy, coordinate_descent> {
 public:
-    /// @param points  the strategy proposes until so many points were observed, the descent all others
+    /// @param points  of the strategy; the descent proposes all others
     then_descend(Strategy strategy, std::size_t points, descent_options options = {})
         : in_turn<Strategy, coordinate_descent>(std::move(strategy), points, coordinate_descent(options)) {}
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,31 +18,34 @@
 
 namespace augur::inline v0 {
 
-/// Lets one strategy propose until so many points were observed, and then another one. Both observe all points.
+/// Lets one strategy propose the first points, and another one all others. Both observe all points.
 ///
-/// The second one never proposes what the first one did. The first may overshoot by a proposal, as a proposal comes from one of them.
+/// A proposal of more points than the first strategy has left is filled by the second, which never proposes what the first did.
 ///
-/// Cost     of a proposal: that of the strategy
+/// Cost     of a proposal: that of the strategies
 /// Threads  as the strategies
 template <class First, class Second>
 class in_turn {
 public:
-    /// @param points  the first strategy proposes until so many points were observed
+    /// @param points  of the first strategy; points that were observed without being proposed count as well
     in_turn(First first, std::size_t points, Second second) : first_(std::move(first)), second_(std::move(second)), points_(points) {}
 
     /// See `search_strategy`. Errors: those of the strategies.
     template <class Space, point_scorer F>
         requires search_strategy<First, Space> && search_strategy<Second, Space>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        if (observed_ < points_) {
-            auto out = first_.propose(space, scorer, n, rng);
-            if (out) pending_.insert(pending_.end(), out->begin(), out->end());
-            return out;
+        const auto given = static_cast<std::ptrdiff_t>((std::min)(n, held_.size()));
+        std::vector<decision_vector> out(held_.begin(), held_.begin() + given);
+        held_.erase(held_.begin(), held_.begin() + given);
+        if (const std::size_t used = observed_ + pending_.size(); used < points_ && out.size() < n) {
+            auto proposed = first_.propose(space, scorer, (std::min)(n - out.size(), points_ - used), rng);
+            if (!proposed) return failed(proposed.error(), std::move(out));
+            pending_.insert(pending_.end(), proposed->begin(), proposed->end());
+            out.insert(out.end(), proposed->begin(), proposed->end());
         }
-        std::vector<decision_vector> out;
         while (out.size() < n) {
             auto more = second_.propose(space, scorer, n - out.size(), rng);
-            if (!more) return more.error();
+            if (!more) return failed(more.error(), std::move(out));
             if (more->empty()) break;
             for (auto& point : *more)
                 if (std::find(pending_.begin(), pending_.end(), point) == pending_.end()) out.push_back(std::move(point));
@@ -58,10 +62,16 @@ public:
     }
 
 private:
+    error failed(error why, std::vector<decision_vector> proposed) {
+        held_.insert(held_.begin(), std::make_move_iterator(proposed.begin()), std::make_move_iterator(proposed.end()));
+        return why;
+    }
+
     First first_;
     Second second_;
     std::size_t points_;
     std::size_t observed_ = 0;
+    std::vector<decision_vector> held_;    ///< proposed before an error, for the next proposal
     std::vector<decision_vector> pending_; ///< proposed by the first and not observed yet, so not known to the second
 };
 

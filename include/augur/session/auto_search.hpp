@@ -15,10 +15,9 @@ namespace augur::inline v0 {
 
 /// What is known before a search, beside what `session_search` names.
 struct search_knowledge {
-    std::size_t records = 0;   ///< of other kernels, measured on this machine, with this compiler and its flags
-    std::size_t schedules = 0; ///< of other kernels that may be transferred
-    bool tlp = false;          ///< the component is there
-    bool xgboost = false;      ///< the same
+    std::size_t records = 0; ///< of other kernels, measured on this machine, with this compiler and its flags
+    bool tlp = false;        ///< the component is there
+    bool xgboost = false;    ///< the same
 };
 
 /// A search, and why it is this one.
@@ -38,9 +37,9 @@ inline constexpr std::size_t drafted_trials = 16;
 /// | weights of TLP                           | TLP, from the weights                 |
 /// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
-/// Candidates are evolved, beginning with the schedules of the kernel's class; a language model, where there is one, drafts the first `drafted_trials`,
-/// and schedules of other kernels are no trials of their own then. The strategies that need no model get one only if there are records or weights. A
-/// search of another model comes back as it is. The measurements behind this: docs/results/auto.md.
+/// Candidates are evolved, beginning with the schedules of the kernel's class; a language model, where there is one and a model that ranks, drafts the
+/// first `drafted_trials` unless `language_trials` is set, and schedules of other kernels are no trials of their own then (`transfers` is 0). The strategies that need no model get one only if there are records or weights. A
+/// search of another model comes back as it is. The measurements behind this: docs/results/auto.md, which has none for weights.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
     const bool writes = !s.language.empty(), guides_itself = s.strategy == "descent" || s.strategy == "bayes";
@@ -64,9 +63,10 @@ inline constexpr std::size_t drafted_trials = 16;
     }
     std::string why = "model auto: ";
     if (writes && s.model != "none") {
-        s.language_trials = drafted_trials;
+        if (s.language_trials == 0) s.language_trials = drafted_trials;
         s.transfers = 0;
-        why += "a language model drafts " + std::to_string(drafted_trials) + " trials of a kernel, then evolution";
+        why += "a language model drafts " + std::to_string(s.language_trials) +
+               " trials of a kernel, then evolution from what was measured and transferred";
     } else {
         why += writes ? "a language model writes the candidates" : !s.strategy.empty() ? s.strategy : guide.empty() ? "random search" : "evolution";
     }

@@ -160,6 +160,9 @@ struct session_models_state {
         if (!s.draft.empty() && s.draft != "crop") return error{errc::invalid_argument, "draft '" + s.draft + "': expected crop"};
         if (!s.draft.empty() && (s.model == "none" || s.model == "crop" || s.model == "auto"))
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected a model that verifies it, '" + s.model + "' came"};
+        if (is_model_name(s.weights)) return error{errc::invalid_argument, "weights '" + s.weights + "': expected a file, got the name of a model"};
+        if (s.only_transfers && s.descend_after > 0)
+            return error{errc::invalid_argument, "session: only transfers, so expected no descent after them"};
         if (!s.draft.empty() && !s.language.empty())
             return error{errc::invalid_argument, "draft '" + s.draft + "': expected it or a language model to draft, both came"};
         if (auto fits = check_strategy(s); !fits) return fits;
@@ -197,14 +200,16 @@ struct session_models_state {
     /// Reads what a language model is fine-tuned on before the search.
     result<void> load_demonstrations([[maybe_unused]] const session_options& o) {
         if (o.demonstrations_best == 0) return error{errc::invalid_argument, "session: expected at least one demonstration of a kernel, 0 came"};
-        if (o.demonstrations.empty()) return {};
+        const bool own_logs = o.demonstrations.empty() && o.search.model == "auto" && !o.search.language.empty();
+        const auto& logs = own_logs ? o.transfer_from : o.demonstrations;
+        if (logs.empty()) return {};
         if (o.search.language.empty())
             return error{errc::invalid_argument, "session: demonstrations are for a language model (session_search::language), none came"};
 #ifdef AUGUR_HAS_TLM
         std::vector<kernel> own; // a log that the session itself writes would teach it more each time it is resumed
         for (const auto& k : o.work.kernels) own.push_back(k.workload);
-        auto read = read_demonstrations(o.demonstrations, o.demonstrations_best, own);
-        if (!read && read.error().code == errc::not_found && o.search.model == "auto") {
+        auto read = read_demonstrations(logs, o.demonstrations_best, own);
+        if (!read && own_logs && read.error().code == errc::not_found) { // they were not given as demonstrations
             notes.push_back("demonstrations: " + read.error().detail);
             return {};
         }
@@ -268,7 +273,6 @@ struct session_models_state {
 #ifdef AUGUR_HAS_XGBOOST
         if (known) out.records = known->size();
 #endif
-        out.schedules = pool.schedules().size();
         out.tlp = has_tlp;
         out.xgboost = has_xgboost;
         return out;

@@ -107,7 +107,6 @@ result<void> basic_session<E>::prepare() {
     if (o.search.model == "auto") { // every log serves everything that learns from it
         if (!o.known.empty() && std::find(o.transfer_from.begin(), o.transfer_from.end(), o.known) == o.transfer_from.end())
             o.transfer_from.push_back(o.known);
-        if (!o.search.language.empty() && o.demonstrations.empty()) o.demonstrations = o.transfer_from;
     }
     auto models = detail::session_models_state::create(o);
     if (!models) return models.error();
@@ -128,6 +127,7 @@ result<void> basic_session<E>::prepare() {
     if (o.search.model == "auto") {
         auto chosen = choose_search(o.search, models_->knowledge());
         o.search = std::move(chosen.search);
+        if (auto fits = detail::session_models_state::check_strategy(o.search); !fits) return fits;
         models_->notes.push_back(std::move(chosen.why));
     }
     return o.log.empty() ? result<void>{} : open_log(o.log, o.resume); // last: what is refused leaves no log behind
@@ -304,6 +304,8 @@ result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
         random.model = "none";
         random.draft.clear();
         random.language.clear();
+        random.strategy.clear();
+        random.descend_after = 0;
         searches.push_back(search("random", random, false, hooks));
     }
     const auto name = detail::search_name(o.search);
