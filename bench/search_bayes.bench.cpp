@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
+#include <initializer_list>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <Eigen/Cholesky>
@@ -17,7 +18,7 @@
 #include <augur/search/bayes/fit.hpp>
 #include <augur/search/bayes/gaussian_process.hpp>
 #include <augur/search/concepts.hpp>
-#include <augur/space/factorisation.hpp>
+#include <augur/space/autotvm_space.hpp>
 #include <augur/space/walk.hpp>
 
 namespace {
@@ -53,63 +54,49 @@ void likelihood(benchmark::State& state) {
 }
 BENCHMARK(likelihood)->Name("gp/likelihood/n1000")->Unit(benchmark::kMillisecond);
 
-// Three tiled axes and an unroll depth: 10 dimensions, 10^8 points.
-struct tiles {
-    augur::factorisation axis{1024, 3};
-    class cursor_type {
-    public:
-        explicit cursor_type(const tiles& of) : of_(&of) {}
-        [[nodiscard]] std::optional<augur::decision> next() const {
-            if (at_ == 4) return std::nullopt;
-            return augur::decision{augur::decision_kind::tile_size, at_ < 3 ? of_->axis.count() : 6, 0, true};
-        }
-        void choose(std::uint64_t) { ++at_; }
-        void describe(auto& sink) const {
-            sink.primitive("tile");
-            sink.number(at_);
-        }
-        [[nodiscard]] augur::decision_scale scale() const {
-            if (at_ < 3) return {augur::decision_scale::kind::factorisation, 1024, 3, 1024};
-            return {augur::decision_scale::kind::ordinal};
-        }
-        void words(std::uint64_t value, auto& sink) const {
-            if (at_ == 3) return sink.number(value);
-            std::int64_t lengths[3];
-            of_->axis.lengths_of(value, lengths);
-            for (const auto l : lengths) sink.number(l);
-        }
-        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const augur::schedule_item>) const { return std::nullopt; }
-
-    private:
-        const tiles* of_;
-        std::uint64_t at_ = 0;
+// AutoTVM's space of a 3x3 convolution of VGG-16 (MetaTune, table 1): 451 584 000 points.
+augur::autotvm_space convolution() {
+    using augur::autotvm_split_knob;
+    using values = std::vector<std::vector<augur::autotvm_value>>;
+    const auto numbers = [](std::initializer_list<std::int64_t> all) {
+        values out;
+        for (const auto n : all) out.push_back({n});
+        return out;
     };
-    [[nodiscard]] cursor_type cursor() const { return cursor_type(*this); }
-    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
-        cursor_type c(*this);
-        for (const auto v : p) c.choose(v);
-        return c.next();
-    }
-};
+    auto space = augur::autotvm_space::make({autotvm_split_knob("tile_f", 128, 4),
+                                             autotvm_split_knob("tile_y", 112, 4),
+                                             autotvm_split_knob("tile_x", 112, 4),
+                                             autotvm_split_knob("tile_rc", 128, 2),
+                                             autotvm_split_knob("tile_ry", 3, 2),
+                                             autotvm_split_knob("tile_rx", 3, 2),
+                                             {"auto_unroll_max_step", augur::autotvm_knob_kind::other, numbers({0, 512, 1500})},
+                                             {"unroll_explicit", augur::autotvm_knob_kind::other, numbers({0, 1})}});
+    return *std::move(space);
+}
+
+// Seconds, made up: each length of a split should be 4, with noise.
+double latency_of(const augur::autotvm_space& space, const augur::decision_vector& p, double noise) {
+    double sum = 0.1 * noise + 0.1 * static_cast<double>(p[6]);
+    for (std::size_t k = 0; k < 6; ++k)
+        for (const auto& length : space.knobs()[k].options[p[k]])
+            if (const auto* n = std::get_if<std::int64_t>(&length); n != nullptr && *n > 0)
+                sum += 0.05 * std::pow(std::log2(static_cast<double>(*n)) - 2, 2);
+    return std::exp(sum);
+}
 
 // A whole proposal: candidates, their words, hyper-parameters, posterior, batch. With failures: the chance to be valid as well.
 void propose(benchmark::State& state, augur::acquisition by, bool failures) {
-    const tiles space;
+    const auto space = convolution();
     augur::random_engine rng(1);
     std::vector<augur::measured_decisions> known;
     for (Eigen::Index i = 0; i < points; ++i) {
         auto p = augur::sample_path(space, rng).values;
-        double sum = 0.1 * rng.uniform() + 0.1 * static_cast<double>(p[3]);
-        for (std::size_t a = 0; a < 3; ++a) {
-            std::int64_t lengths[3];
-            space.axis.lengths_of(p[a], lengths);
-            for (const auto l : lengths) sum += 0.05 * std::pow(std::log2(static_cast<double>(l)) - 2, 2);
-        }
-        known.push_back({std::move(p), failures && i % 5 == 0 ? INFINITY : std::exp(sum)});
+        const double latency = latency_of(space, p, rng.uniform());
+        known.push_back({std::move(p), failures && i % 5 == 0 ? INFINITY : latency});
     }
     augur::bayesian_options options;
     options.by = by;
-    options.candidates = 10950; // some mutants come twice: 10000 are distinct
+    options.candidates = 12000; // some mutants come twice: about 10000 are distinct
     augur::detail::constant_scorer scorer;
     augur::bayesian_report report;
     for (auto _ : state) {

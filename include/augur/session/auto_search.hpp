@@ -37,9 +37,10 @@ inline constexpr std::size_t drafted_trials = 16;
 /// | weights of TLP                           | TLP, from the weights                 |
 /// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
-/// Candidates are evolved, beginning with the schedules of the kernel's class; a language model, where there is one and a model that ranks, drafts the
-/// first `drafted_trials` unless `language_trials` is set, and schedules of other kernels are no trials of their own then (`transfers` is 0). The strategies that need no model get one only if there are records or weights. A
-/// search of another model comes back as it is. The measurements behind this: docs/results/auto.md, which has none for weights.
+/// Candidates are evolved, beginning with the schedules of the kernel's class. A language model, where there is one and a model that ranks, drafts the
+/// first `drafted_trials`, or `language_trials` if that is set; schedules of other kernels are no trials of their own then (`transfers` is 0). The
+/// strategies that need no model get one only if there are records or weights. A search of another model comes back as it is. The measurements behind
+/// this: docs/results/auto.md, which has none for weights.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
     const bool writes = !s.language.empty(), guides_itself = s.strategy == "descent" || s.strategy == "bayes";

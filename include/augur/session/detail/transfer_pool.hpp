@@ -85,16 +85,18 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
 
 /// What the kernels of a search take from the pool, in a sentence.
 inline std::string transfer_account(const std::vector<kernel_transfers>& kernels) {
-    std::size_t with_class = 0, points = 0, exact = 0;
+    std::size_t with_class = 0, points = 0, exact = 0, fitting = 0;
     std::array<std::size_t, transfer::refusal_names.size()> refused{};
     for (const auto& k : kernels) {
         with_class += k.proposed.empty() ? 0 : 1;
         points += k.proposed.size();
+        fitting += k.adapted;
         for (const auto& p : k.proposed) exact += p.changed + p.unnamed == 0 ? 1 : 0;
         for (std::size_t r = 0; r < refused.size(); ++r) refused[r] += k.refused[r];
     }
     std::string out = "transfer: " + std::to_string(with_class) + " of " + std::to_string(kernels.size()) + " kernels begin with " +
-                      std::to_string(points) + " schedules of others, " + std::to_string(exact) + " of them unchanged; refused:";
+                      std::to_string(points) + " schedules of others, " + std::to_string(exact) + " of them unchanged; " + std::to_string(fitting) +
+                      " fit; refused:";
     for (std::size_t r = 0; r < refused.size(); ++r)
         out.append(r == 0 ? " " : ", ").append(std::to_string(refused[r])).append(" ").append(transfer::refusal_names[r]);
     return out;
