@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -27,8 +28,9 @@ augur::session_hooks hooks_on(progress_line& line) {
         const bool important = p.done == p.total || p.done >= shown + 8 || p.done < shown;
         if (important) shown = p.done;
         line.show(p.done, p.total,
-                  p.stage + "  " + p.kernel + "  best " + milliseconds(p.best_latency) + " ms  " + std::to_string(p.failed) + " failed  " +
-                      clock_text(p.seconds_left) + " left",
+                  p.stage + "  " + p.kernel + "  best " + milliseconds(p.best_latency) + " ms  " +
+                      (std::isfinite(p.expected_latency) ? "expected " + milliseconds(p.expected_latency) + " ms  " : "") + std::to_string(p.failed) +
+                      " failed  " + clock_text(p.seconds_left) + " left",
                   important);
         if (p.done == p.total) line.clear();
     };

@@ -13,6 +13,7 @@
 #include <augur/io/tuning_archive.hpp>
 
 #include "../io/archives.hpp"
+#include "../record/autotvm_lines.hpp"
 #include "child_program.hpp"
 
 namespace {
@@ -36,8 +37,11 @@ TEST_CASE("replay: every wrong argument is one sentence and exit code 2") {
     const scratch folder("replay-test");
     std::ofstream(folder / "failed.json") << archives::cache_of({archives::entries[1]});
     std::ofstream(folder / "empty.json") << archives::head;
+    std::ofstream(folder / "none.jsonl") << "no record\n";
     const std::vector<std::pair<strings, std::string>> rows{
-        {{}, "--log is needed"},
+        {{}, "--log or --autotvm is needed"},
+        {{"--autotvm", "/no/such"}, "/no/such"},
+        {{"--autotvm", folder / "none.jsonl"}, "expected records of AutoTVM, found none"},
         {{"--log", "/no/such"}, "/no/such"},
         {{"--log", folder / "failed.json"}, "all 1 failed"},
         {{"--log", folder / "empty.json"}, "empty.json:9:1: expected a value, got the end"},
@@ -89,6 +93,21 @@ TEST_CASE("replay: of a cache that ends early the entries before its end are use
     CHECK(contains(contents(folder / "out"), ": 2 points, the best has 3.000 ms"));
     CHECK(contains(contents(folder / "err"), "cut.json:11:41: expected"));
     CHECK(contains(contents(folder / "err"), "the file ends early"));
+}
+
+TEST_CASE("replay: an AutoTVM log has a table for each task that had a success") {
+    const scratch folder("replay-test");
+    const std::string log = folder / "log.jsonl";
+    std::ofstream out(log);
+    for (int i = 0; i < 60; ++i) {
+        const std::string config = R"({"index": 1, "code_hash": null, "entity": [["tile_f", "sp", [-1, )" + std::to_string(i) + R"(]]]})";
+        out << autotvm_lines::line(autotvm_lines::gpu_input, config, "[[" + std::to_string(2 + i) + "e-3], 0, 1.5, 1680907291.0]") << '\n';
+        out << autotvm_lines::line(autotvm_lines::cpu_input, config, autotvm_lines::failed_result) << '\n';
+    }
+    out.close();
+    REQUIRE(run(folder, {"--autotvm", log, "--trials", "60", "--seeds", "2", "--search", "random"}) == 0);
+    CHECK(contains(contents(folder / "out"), "60 points, the best has 2.000 ms"));
+    CHECK(contains(contents(folder / "err"), "all 60 failed"));
 }
 
 #endif

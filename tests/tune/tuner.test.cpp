@@ -663,6 +663,37 @@ TEST_CASE("tuner: training after 64, 128, 256 records, and the time it takes by 
     CHECK(seen.back().best_latency == summary->tasks[0].best_latency);
 }
 
+namespace {
+struct knowing { // the scores are any line of the logarithm of the latency
+    static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
+    double slope;
+    augur::result<void> score(const task& t, std::span<const schedule> batch, std::span<float> scores) const {
+        for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = static_cast<float>(5 + slope * std::log(latency(t, batch[i])));
+        return {};
+    }
+};
+} // namespace
+
+TEST_CASE("tuner: the progress has what the model expects of the best candidate that is not measured yet") {
+    const std::vector<task> tasks{{"conv"}};
+    const std::vector<toy::grid> spaces(1);
+    for (const double slope : {-3.0, 2.0, 0.0}) {
+        std::vector<augur::random_search> strategies(1);
+        knowing model{slope};
+        augur::tuner t(tasks, spaces, strategies, model, budget(64, 16, 1));
+        std::vector<augur::tuning_progress> seen;
+        augur::function_runner runner(measure_toy);
+        REQUIRE(t.run(runner, {.progress = [&](const augur::tuning_progress& p) { seen.push_back(p); }}));
+        REQUIRE(seen.size() == 64);
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            double best = inf; // of the rest of the round, whether it will fail or not
+            for (std::size_t k = i + 1; k < (i / 16 + 1) * 16; ++k) best = (std::min)(best, latency(tasks[0], t.trials()[k].schedule));
+            if (slope < 0 && i >= 16) CHECK(seen[i].expected_latency == doctest::Approx(best).epsilon(1e-4));
+            else CHECK(seen[i].expected_latency == inf); // nothing measured yet, or scores that mean nothing
+        }
+    }
+}
+
 TEST_CASE("tuner: a task that only fails does not take the budget of the others") {
     const auto tasks = two_tasks();
     const std::vector<toy::grid> spaces(2);

@@ -250,3 +250,54 @@ TEST_CASE("boosted trees: bad input is an error in words") {
     REQUIRE(trees->predict(odd, std::span(out).first(1)));
     CHECK(std::isfinite(out[0]));
 }
+
+TEST_CASE("boosted_trees: trees on a margin are those on the labels minus the margin") {
+    const table t(400, 5, product);
+    std::vector<float> margins, rest;
+    for (std::size_t i = 0; i < t.y.size(); ++i) {
+        margins.push_back(static_cast<float>(i % 7) * 0.125F); // exact differences
+        rest.push_back(t.y[i] - margins.back());
+    }
+    auto o = small();
+    for (const double start : {0.0, 0.5}) {
+        o.start = start;
+        const auto on_margin = boosted_trees::train({t.x, 3, t.y, {}, margins}, o), on_rest = boosted_trees::train({t.x, 3, rest, {}}, o);
+        REQUIRE(on_margin);
+        REQUIRE(on_rest);
+        const auto a = predict(*on_margin, t.x), b = predict(*on_rest, t.x);
+        for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+    }
+    CHECK(refusal(boosted_trees::train({t.x, 3, t.y, {}, std::span(margins).first(3)}, o)) == errc::shape_mismatch);
+    margins[2] = nan_value;
+    CHECK(refusal(boosted_trees::train({t.x, 3, t.y, {}, margins}, o)) == errc::invalid_argument);
+}
+
+TEST_CASE("boosted_trees: training stops when the recall has not risen for so many rounds") {
+    const table t(200, 9, product);
+    auto o = small();
+    o.rounds = 400;
+    o.stop_recall = 16;
+    o.patience = 10;
+    const auto stopped = boosted_trees::train(t.samples(), o);
+    REQUIRE(stopped);
+    // the same by hand: trees of 1, 2, 3, ... rounds, until ten in a row were not better
+    o.stop_recall = 0;
+    double best = -1;
+    std::uint32_t best_rounds = 0;
+    for (o.rounds = 1; o.rounds <= 400; ++o.rounds) {
+        const auto trees = boosted_trees::train(t.samples(), o);
+        REQUIRE(trees);
+        const auto p = predict(*trees, t.x);
+        if (const double recall = average_recall(p, t.y, 16); recall > best) {
+            best = recall;
+            best_rounds = o.rounds;
+        } else if (o.rounds - best_rounds >= 10) {
+            CHECK(p == predict(*stopped, t.x));
+            break;
+        }
+    }
+    CHECK(o.rounds < 200);
+    o.stop_recall = 4;
+    o.patience = 0;
+    CHECK(refusal(boosted_trees::train(t.samples(), o)) == errc::invalid_argument);
+}

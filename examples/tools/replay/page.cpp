@@ -9,12 +9,6 @@
 
 using examples::text_of;
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return n % 2 == 1 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
-}
-
 namespace {
 
 template <class F>

@@ -13,6 +13,7 @@
 #include "program.hpp"
 
 #include <augur/core/steady_seconds.hpp>
+#include <augur/io/autotvm_archive.hpp>
 #include <augur/record/replace_file.hpp>
 
 namespace {
@@ -21,17 +22,23 @@ using augur::errc;
 using augur::error;
 
 struct wishes {
-    std::vector<std::string> logs, searches;
-    search_options search;
+    std::vector<std::string> logs, autotvm, searches;
+    augur::tuning_options search;
     std::size_t seeds = 20, threads = 0;
-    std::uint64_t seed = 1;
     std::string report, t4;
     bool help = false;
+
+    wishes() {
+        search.trials = 200;
+        search.round = 16;
+        search.seed = 1;
+    }
 };
 
 augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
     flags.add_texts("log", "FILE", "Kernel Tuner cache or T4 results, plain, .gz or .zst; may be given again: one table each", w.logs);
+    flags.add_texts("autotvm", "FILE", "AutoTVM log; may be given again: one table for each of its tasks", w.autotvm);
     const auto known = search_names();
     std::string list;
     for (const auto& name : known) list += (list.empty() ? "" : "|") + name;
@@ -47,16 +54,25 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("trials", "N", "trials of a search; default 200", w.search.trials, 1, 1'000'000);
     flags.add_number("round", "N", "trials between two trainings of the model; default 16", w.search.round, 1, 1'000'000);
     flags.add_number("seeds", "N", "runs of each search, with different seeds; default 20", w.seeds, 1, 100'000);
-    flags.add_number("seed", "N", "the first seed; default 1", w.seed, 0, 1'000'000'000'000);
+    flags.add_number("seed", "N", "the first seed; default 1", w.search.seed, 0, 1'000'000'000'000);
     flags.add_number("threads", "N", "threads; the result is the same for any number; default: all processors", w.threads, 1, 1024);
     flags.add_text("report", "FILE", "write an HTML page with the curves", w.report);
     flags.add_text("t4", "FILE", "write the trials of the last search with the first seed on the last log as T4", w.t4);
     flags.add_switch("help", "print this", w.help);
     if (auto read = flags.parse(arguments); !read) return read;
     if (w.help) std::printf("usage: replay --log FILE [flags]\n\n%s", flags.help().c_str());
-    else if (w.logs.empty()) return error{errc::invalid_argument, "--log is needed; try --help"};
+    else if (w.logs.empty() && w.autotvm.empty()) return error{errc::invalid_argument, "--log or --autotvm is needed; try --help"};
     if (w.searches.empty()) w.searches = known;
     if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());
+    return {};
+}
+
+augur::result<void> add(std::vector<recording>& to, const std::string& path, augur::tuning_archive archive) {
+    if (archive.bad > 0) std::fprintf(stderr, "replay: %s: %zu bad entries are left out\n", path.c_str(), archive.bad);
+    std::string name = path + ": " + archive.workload + (archive.device.empty() ? "" : " on " + archive.device);
+    auto made = examples::make_recording(std::move(name), std::move(archive));
+    if (!made) return error{made.error().code, path + ": " + made.error().detail};
+    to.push_back(*std::move(made));
     return {};
 }
 
@@ -66,11 +82,21 @@ augur::result<std::vector<recording>> read_logs(const wishes& w, examples::execu
     for (auto& file : augur::read_tuning_archives(w.logs, executor)) {
         if (file.failed && (file.archive.records.empty() || file.failed->code != errc::parse)) return *file.failed;
         if (file.failed) std::fprintf(stderr, "replay: %s\n", file.failed->detail.c_str());
-        if (file.archive.bad > 0) std::fprintf(stderr, "replay: %s: %zu bad entries are left out\n", file.path.c_str(), file.archive.bad);
-        auto made = make_recording(file.path, std::move(file.archive));
-        if (!made) return error{made.error().code, file.path + ": " + made.error().detail};
-        out.push_back(*std::move(made));
+        if (auto ok = add(out, file.path, std::move(file.archive)); !ok) return ok.error();
     }
+    auto files = augur::read_autotvm_archives(w.autotvm, executor);
+    if (!files) return files.error();
+    for (auto& file : *files) {
+        const auto& path = file.report.path;
+        if (file.tasks.empty()) return error{errc::not_found, path + ": expected records of AutoTVM, found none"};
+        if (file.report.summary.bad > 0) std::fprintf(stderr, "replay: %s: %zu bad lines are left out\n", path.c_str(), file.report.summary.bad);
+        for (auto& task : file.tasks)
+            if (auto ok = add(out, path, std::move(task.records)); !ok) {
+                if (ok.error().code != errc::not_found) return ok.error();
+                std::fprintf(stderr, "replay: %s\n", ok.error().detail.c_str()); // a task that failed altogether
+            }
+    }
+    if (out.empty()) return error{errc::not_found, "expected a task with a configuration that succeeded, found none"};
     return out;
 }
 
@@ -91,7 +117,9 @@ int run(const wishes& w) {
     executor.bulk(all.size() * per_log, [&](std::size_t i) {
         const std::size_t log = i / per_log, search = i % per_log / w.seeds, seed = i % w.seeds;
         const bool written = !w.t4.empty() && log + 1 == all.size() && search + 1 == w.searches.size() && seed == 0;
-        all[log].curves[search][seed] = run_search(*all[log].on, w.searches[search], w.search, w.seed + seed, written ? &trials : nullptr);
+        augur::tuning_options options = w.search;
+        options.seed += seed;
+        all[log].curves[search][seed] = run_search(*all[log].on, w.searches[search], options, written ? &trials : nullptr);
     });
     for (const auto& r : all)
         for (const auto& seeds : r.curves)

@@ -99,14 +99,15 @@ struct session_options {
 
 /// What a session does at the moment.
 struct session_progress {
-    std::string stage;       ///< "baselines", the name of the search, "fine-tuning", "checking the best"
-    std::string kernel;      ///< label of the kernel
-    std::size_t done = 0;    ///< kernels, trials of all kernels during a search, or steps of a fine-tuning
-    std::size_t total = 0;   ///< of the same unit
-    bool searching = false;  ///< the members below have values
-    double best_latency = 0; ///< of the kernel, seconds; infinity before the first success
-    std::size_t failed = 0;  ///< trials
-    double seconds_left = 0; ///< estimated
+    std::string stage;           ///< "baselines", the name of the search, "fine-tuning", "checking the best"
+    std::string kernel;          ///< label of the kernel
+    std::size_t done = 0;        ///< kernels, trials of all kernels during a search, or steps of a fine-tuning
+    std::size_t total = 0;       ///< of the same unit
+    bool searching = false;      ///< the members below have values
+    double best_latency = 0;     ///< of the kernel, seconds; infinity before the first success
+    double expected_latency = 0; ///< of the best candidate that is not measured yet; see `tuning_progress`
+    std::size_t failed = 0;      ///< trials
+    double seconds_left = 0;     ///< estimated
 };
 
 /// Callbacks of a session; each may be left out.

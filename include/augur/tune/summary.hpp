@@ -31,7 +31,10 @@ struct tuning_progress {
     std::size_t trials_total = 0; ///< the budget
     double last_latency = 0;      ///< of the last trial, seconds; infinity if it failed
     double best_latency = 0;      ///< best of the task, seconds; infinity before the first success
-    double objective = 0;         ///< weighted sum of the best latencies so far, seconds
+    /// What the model expects of the best candidate of this round that is not measured yet, seconds: a line of the logarithm of the latency over the
+    /// score, through the latest 512 trials of the task. Infinity: none is left, there is no model, or its scores and the latencies disagree.
+    double expected_latency = std::numeric_limits<double>::infinity();
+    double objective = 0; ///< weighted sum of the best latencies so far, seconds
     outcome_counts counts{};
     double seconds = 0;      ///< wall time since the run began
     double seconds_left = 0; ///< estimated remaining wall time

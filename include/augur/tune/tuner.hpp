@@ -6,6 +6,7 @@
 /// The tuning loop: distributes a budget of trials over tasks, and proposes, measures and records candidate schedules.
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include <augur/search/task_scheduler.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tune/concepts.hpp>
+#include <augur/tune/detail/latency_of_score.hpp>
 #include <augur/tune/detail/trial_book.hpp>
 #include <augur/tune/detail/tuner_arguments.hpp>
 #include <augur/tune/detail/validate_measurements.hpp>
@@ -113,12 +115,13 @@ public:
         if (auto ok = options_.check(tasks_.size()); !ok) return ok.error();
         if (auto ok = book_.check(); !ok) return ok.error();
         if (!hooks.sink) hooks.sink = [](const Task&, const S&, const measurement&) { return result<void>(); };
-        if (!hooks.progress) hooks.progress = [](const tuning_progress&) {};
+        const bool shown = static_cast<bool>(hooks.progress);
+        if (!shown) hooks.progress = [](const tuning_progress&) {};
         if (!hooks.stop) hooks.stop = [] { return false; };
         if (!hooks.clock) hooks.clock = steady_seconds;
         const std::size_t round = (std::min)(options_.round, options_.trials);
         const double begin = hooks.clock();
-        run_context<R> t{runner, hooks, begin, round};
+        run_context<R> t{runner, hooks, begin, round, shown};
         if (!options_.replay) take_all(t);
         while (book_.trials.size() < budget()) {
             book_.summary.interrupted = hooks.stop();
@@ -163,6 +166,7 @@ private:
         tuning_hooks<S, Task>& hooks;
         double begin;
         std::size_t round;
+        bool shown; ///< somebody sees the progress
     };
 
     struct references {};
@@ -268,9 +272,38 @@ private:
         return {};
     }
 
+    /// For each candidate the latency that the model expects of the best one after it; empty if the model has no opinion. See `tuning_progress`.
+    [[nodiscard]] std::vector<double> expect(std::size_t task, std::span<const candidate> all) {
+        std::vector<double> out;
+        if constexpr (!std::same_as<Model, no_model>) {
+            constexpr std::size_t most = 512; // trials, so that the cost of a round does not grow with the run
+            std::vector<S> batch;
+            std::vector<double> latencies;
+            for (std::size_t i = book_.trials.size(); i-- > 0 && batch.size() < most;)
+                if (book_.trials[i].task == task) {
+                    batch.push_back(book_.trials[i].schedule);
+                    latencies.push_back(book_.trials[i].outcome.latency());
+                }
+            if (batch.size() < detail::latency_of_score::least || all.empty()) return out;
+            for (const candidate& c : all) batch.push_back(c.schedule);
+            std::vector<float> scores(batch.size());
+            if (!model_->score(tasks_[task], std::span<const S>(batch), std::span<float>(scores))) return out; // the next proposal reports the error
+            const auto line = detail::latency_of_score::fit(std::span(scores).first(latencies.size()), latencies);
+            if (!line) return out;
+            out.resize(all.size());
+            double best = infinity;
+            for (std::size_t i = all.size(); i-- > 0;) {
+                out[i] = best;
+                if (const float score = scores[latencies.size() + i]; std::isfinite(score)) best = (std::min)(best, (*line)(score));
+            }
+        }
+        return out;
+    }
+
     /// Measures candidates in batches and writes their records. Stops between batches if the stop flag is set or the budget is used up.
     template <class Context>
     [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
+        const std::vector<double> expected = t.shown ? expect(task, all) : std::vector<double>();
         for (std::size_t from = 0; from < all.size() && book_.trials.size() < budget();) {
             book_.summary.interrupted = t.hooks.stop();
             if (book_.summary.interrupted) return {};
@@ -292,7 +325,7 @@ private:
                 if (written && !kept) written = std::move(done);
                 points.push_back({std::move(c.decisions), m.latency()});
                 book_.add(task, c.hash, std::move(batch[i]), std::move(m), false);
-                if (kept) report_progress(task, t);
+                if (kept) report_progress(task, t, from + i < expected.size() ? expected[from + i] : infinity);
             }
             if (!written) return written;
             if (received > n)
@@ -351,8 +384,10 @@ private:
     }
 
     template <class Context>
-    void report_progress(std::size_t task, Context& t) {
-        t.hooks.progress(book_.progress(task, budget(), t.hooks.clock() - t.begin));
+    void report_progress(std::size_t task, Context& t, double expected = infinity) {
+        tuning_progress p = book_.progress(task, budget(), t.hooks.clock() - t.begin);
+        p.expected_latency = expected;
+        t.hooks.progress(p);
     }
 
     std::span<const Task> tasks_;

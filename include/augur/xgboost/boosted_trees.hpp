@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,10 @@ struct boosted_trees_options {
     bool weigh_by_label = false; ///< squared error: the weight of a sample is its label, so that fast programs have the largest weights
     std::uint32_t bins = 256;    ///< split candidates per column, by quantiles (hist); 0: all values (exact, slower)
     std::uint64_t seed = 0;      ///< seed of the sampling; only the lowest 31 bits are used
+    /// Early stopping: training ends when the average recall of the best 1 to this many training samples (`average_recall`) has not risen for
+    /// `patience` rounds. The trees of these rounds are kept, as AutoTVM does. 0: all `rounds`.
+    std::uint32_t stop_recall = 0;
+    std::uint32_t patience = 20; ///< of `stop_recall`, at least 1
     /// Number of threads. Ranking is trained on one thread, because XGBoost's sampling of pairs depends on the number of threads. XGBoost's threads
     /// spin while they wait: on a busy machine one thread is much faster than several.
     std::uint32_t threads = 1;
@@ -60,6 +65,7 @@ struct boosted_trees_options {
             return wrong("a finite least loss and weight of at least 0");
         if (!std::isfinite(start)) return wrong("a finite start");
         if (bins == 1 || bins > 65536) return wrong("0 or 2 to 65536 bins, got " + std::to_string(bins));
+        if (stop_recall > 0 && patience < 1) return wrong("a patience of at least 1, got 0");
         if (threads < 1 || threads > 4096) return wrong("1 to 4096 threads, got " + std::to_string(threads));
         return {};
     }
@@ -71,7 +77,35 @@ struct tree_samples {
     std::size_t columns = 0;               ///< C
     std::span<const float> labels;         ///< (N) higher is better
     std::span<const std::uint32_t> groups; ///< (N) non-decreasing; empty: one group. Only the ranking objective reads the groups
+    /// (N) a prediction that the trees are to correct (XGBoost's base margin); empty: 0. `boosted_trees::predict` gives what to add to it.
+    std::span<const float> margins{};
 };
+
+/// The mean, over n from 1 to `top`, of the share of the n best samples by score that are among the n best by label; 1 for a perfect order. Of
+/// equal numbers the first is better. With fewer samples than `top`, the sum over all of them divided by `top`.
+/// Source: AutoTVM, xgb_average_recalln_curve_score (python/tvm/autotvm/tuner/metric.py).   pre: as many scores as labels, top >= 1
+[[nodiscard]] inline double average_recall(std::span<const float> scores, std::span<const float> labels, std::size_t top) {
+    const auto descending = [](std::span<const float> by) {
+        std::vector<std::uint32_t> order(by.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return by[a] != by[b] ? by[a] > by[b] : a < b; });
+        return order;
+    };
+    std::vector<std::size_t> rank(labels.size());
+    std::size_t next = 0;
+    for (const auto i : descending(labels)) rank[i] = next++;
+    const auto chosen = descending(scores);
+    std::vector<std::size_t> begin(top, 0); // [n]: samples that count from n + 1 on: those of both lists
+    for (std::size_t k = 0; k < chosen.size(); ++k)
+        if (const std::size_t from = (std::max)(k, rank[chosen[k]]); from < top) ++begin[from];
+    double sum = 0;
+    std::size_t both = 0;
+    for (std::size_t n = 0; n < (std::min)(top, chosen.size()); ++n) {
+        both += begin[n];
+        sum += static_cast<double>(both) / static_cast<double>(n + 1);
+    }
+    return sum / static_cast<double>(top);
+}
 
 namespace detail {
 
@@ -105,7 +139,7 @@ public:
     /// Trains trees.
     ///
     /// Equal samples and options give equal trees on one machine with one version of XGBoost, for any number of threads.
-    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label that is not finite, decreasing
+    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label or margin that is not finite, decreasing
     /// groups; errors of XGBoost, e.g. for infinite features, with its message).
     /// Cost: peak memory of 12 bytes per feature value in addition to the samples; O(rounds * depth * N * C) time.
     [[nodiscard]] static result<boosted_trees> train(const tree_samples& samples, const boosted_trees_options& options = {}) {
@@ -126,6 +160,11 @@ public:
         if (ranks) {
             const std::vector<unsigned> sizes = group_sizes(samples);
             if (XGDMatrixSetUIntInfo(raw, "group", sizes.data(), sizes.size()) != 0) return refused("groups");
+        }
+        if (!samples.margins.empty()) {
+            std::vector<float> margins(samples.margins.begin(), samples.margins.end());
+            for (float& m : margins) m += static_cast<float>(options.start); // XGBoost takes a margin instead of the start
+            if (XGDMatrixSetFloatInfo(raw, "base_margin", margins.data(), count) != 0) return refused("margins");
         }
 
         BoosterHandle handle = nullptr;
@@ -154,8 +193,22 @@ public:
         };
         for (const auto& [name, value] : parameters)
             if (auto done = detail::xgb_set(handle, name, value); !done) return done.error();
-        for (std::uint32_t round = 0; round < options.rounds; ++round)
+        double best = -1;
+        for (std::uint32_t round = 0, best_round = 0; round < options.rounds; ++round) {
             if (XGBoosterUpdateOneIter(handle, static_cast<int>(round), raw) != 0) return refused("round " + std::to_string(round));
+            if (options.stop_recall == 0) continue;
+            const bst_ulong* shape = nullptr;
+            bst_ulong dimensions = 0;
+            const float* scores = nullptr; // of the training samples; XGBoost keeps them from round to round
+            constexpr const char* margin = R"({"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})";
+            if (XGBoosterPredictFromDMatrix(handle, raw, margin, &shape, &dimensions, &scores) != 0) return refused("recall");
+            if (const double recall = average_recall({scores, count}, samples.labels, options.stop_recall); recall > best) {
+                best = recall;
+                best_round = round;
+            } else if (round - best_round >= options.patience) {
+                break;
+            }
+        }
 
         bst_ulong length = 0;
         const char* bytes = nullptr;
@@ -224,9 +277,12 @@ private:
         if (!s.groups.empty() && s.groups.size() != s.labels.size())
             return error{errc::shape_mismatch,
                          "boosted trees: " + std::to_string(s.groups.size()) + " groups for " + std::to_string(s.labels.size()) + " samples"};
+        if (!s.margins.empty() && s.margins.size() != s.labels.size())
+            return error{errc::shape_mismatch,
+                         "boosted trees: " + std::to_string(s.margins.size()) + " margins for " + std::to_string(s.labels.size()) + " samples"};
         for (std::size_t i = 0; i < s.labels.size(); ++i)
-            if (!std::isfinite(s.labels[i]))
-                return error{errc::invalid_argument, "boosted trees: the label of sample " + std::to_string(i) + " is not finite"};
+            if (!std::isfinite(s.labels[i]) || (!s.margins.empty() && !std::isfinite(s.margins[i])))
+                return error{errc::invalid_argument, "boosted trees: the label or margin of sample " + std::to_string(i) + " is not finite"};
         if (const auto at = std::is_sorted_until(s.groups.begin(), s.groups.end()); at != s.groups.end())
             return error{errc::invalid_argument, "boosted trees: the group of sample " + std::to_string(at - s.groups.begin()) +
                                                      " is below the previous one; expected samples sorted by group"};

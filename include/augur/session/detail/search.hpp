@@ -132,6 +132,7 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
             s.total = p.trials_total;
             s.searching = true;
             s.best_latency = p.best_latency;
+            s.expected_latency = p.expected_latency;
             s.failed = p.trials - p.counts[static_cast<std::size_t>(outcome::ok)];
             s.seconds_left = p.seconds_left;
             hooks.progress(s);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "search_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/io/autotvm_archive.hpp>
+#include <augur/io/tuning_archive.hpp>
+#include <augur/schedule/hash.hpp>
+
+namespace {
+
+using augur::result;
+
+constexpr std::int64_t gap = 600; // seconds
+constexpr std::size_t least_common = 20, least_points = 200;
+constexpr double slow = 1.15;
+
+/// The session of each record: records in the order of their time stamps, cut where nothing was measured for `gap`.
+std::vector<std::size_t> sessions_of(const augur::tuning_archive& archive, std::size_t& count) {
+    const auto& records = archive.records;
+    std::vector<std::size_t> order(records.size()), out(records.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const auto stamp = [&](std::size_t i) { return records[i].measured.timestamp; };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return stamp(a) != stamp(b) ? stamp(a) < stamp(b) : a < b; });
+    count = 0;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        if (k == 0 || stamp(order[k]) - stamp(order[k - 1]) > gap) ++count;
+        out[order[k]] = count - 1;
+    }
+    return out;
+}
+
+void drop_copies(augur::tuning_archive& archive, std::vector<augur::autotvm_config>& configs, cleaning& told) {
+    std::map<std::vector<double>, std::uint64_t> first; // configuration that had these latencies first
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < archive.records.size(); ++i) {
+        const auto& r = archive.records[i];
+        if (r.measured.ok()) {
+            const auto [at, fresh] = first.try_emplace(r.measured.seconds, augur::hash_schedule(r.point));
+            if (!fresh && at->second != augur::hash_schedule(r.point)) {
+                ++told.copied;
+                continue;
+            }
+        }
+        if (kept != i) {
+            archive.records[kept] = std::move(archive.records[i]);
+            configs[kept] = std::move(configs[i]);
+        }
+        ++kept;
+    }
+    archive.records.resize(kept);
+    configs.resize(kept);
+}
+
+void scale_sessions(augur::tuning_archive& archive, cleaning& told) {
+    std::size_t count = 0;
+    const auto session = sessions_of(archive, count);
+    if (count < 2) return;
+    std::unordered_map<std::uint64_t, std::vector<double>> least; // by configuration, then session
+    std::vector<std::uint64_t> hash(archive.records.size());
+    for (std::size_t i = 0; i < hash.size(); ++i) {
+        const auto& r = archive.records[i];
+        hash[i] = augur::hash_schedule(r.point);
+        if (!r.measured.ok()) continue;
+        auto& of = least[hash[i]];
+        of.resize(count, std::numeric_limits<double>::infinity());
+        of[session[i]] = (std::min)(of[session[i]], r.measured.latency());
+    }
+    for (std::size_t s = 0; s < count; ++s) {
+        double sum = 0;
+        std::size_t common = 0;
+        for (const auto& [configuration, of] : least) {
+            double others = std::numeric_limits<double>::infinity();
+            for (std::size_t k = 0; k < count; ++k)
+                if (k != s) others = (std::min)(others, of[k]);
+            if (!std::isfinite(of[s]) || !std::isfinite(others)) continue;
+            sum += std::log(of[s] / others);
+            ++common;
+        }
+        const double slowness = common < least_common ? 1 : std::exp(sum / static_cast<double>(common));
+        if (slowness <= slow) continue;
+        ++told.slow_sessions;
+        for (std::size_t i = 0; i < hash.size(); ++i) {
+            if (session[i] != s || !archive.records[i].measured.ok()) continue;
+            for (double& seconds : archive.records[i].measured.seconds) seconds /= slowness;
+            ++told.scaled;
+        }
+    }
+}
+
+/// The tasks of a device in one list, the same for every order of the files.
+result<void> add_logs(device_records& device, const std::vector<std::string>& paths, std::size_t tasks, std::uint64_t seed,
+                      examples::executor& threads) {
+    auto files = augur::read_autotvm_archives(paths, threads);
+    if (!files) return files.error();
+    std::vector<augur::autotvm_archive> all;
+    for (auto& f : *files)
+        for (auto& a : f.tasks) {
+            device.cleaned.records += a.configs.size();
+            device.cleaned.bad += a.records.bad;
+            all.push_back(std::move(a));
+        }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.records.workload < b.records.workload; });
+    device.all_tasks = all.size();
+    augur::random_engine rng(seed);
+    rng.shuffle(std::span(all));
+    for (auto& a : all) {
+        if (device.tasks.size() == tasks) break;
+        const cleaning told = clean(a.records, a.configs);
+        std::string name = a.records.workload;
+        auto made = examples::make_recording(std::move(name), std::move(a.records));
+        if (!made || made->space.size() < least_points) continue; // a task where all failed, or of too few points, teaches nothing
+        device.cleaned.copied += told.copied;
+        device.cleaned.scaled += told.scaled;
+        device.cleaned.slow_sessions += told.slow_sessions;
+        device.tasks.push_back(*std::move(made));
+        device.configs.push_back(std::move(a.configs));
+    }
+    return {};
+}
+
+} // namespace
+
+cleaning clean(augur::tuning_archive& archive, std::vector<augur::autotvm_config>& configs) {
+    cleaning told;
+    drop_copies(archive, configs, told);
+    scale_sessions(archive, told);
+    return told;
+}
+
+result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
+                                                 std::uint64_t seed, examples::executor& threads) {
+    namespace fs = std::filesystem;
+    std::map<std::string, std::vector<std::string>> logs, archives; // by device: the name of the file up to the first dot
+    for (const auto& [folder, into] : {std::pair{"autotvm", &logs}, {"kernel-tuner", &archives}}) {
+        std::error_code code;
+        for (const auto& entry : fs::directory_iterator(fs::path(data) / folder, code)) {
+            const auto name = entry.path().filename().string();
+            const auto device = name.substr(0, name.find('.'));
+            if (name.find(".json") == std::string::npos) continue;
+            if (devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end())
+                (*into)[device].push_back(entry.path().string());
+        }
+    }
+    std::vector<device_records> out;
+    for (auto& [device, paths] : logs) {
+        std::sort(paths.begin(), paths.end());
+        device_records d{device, false, {}, {}, {}, 0};
+        if (auto read = add_logs(d, paths, tasks, seed, threads); !read) return read.error();
+        out.push_back(std::move(d));
+    }
+    for (auto& [device, paths] : archives) {
+        device_records d{device, true, {}, {}, {}, paths.size()};
+        for (const auto& path : paths) {
+            augur::tuning_archive archive;
+            if (auto read = augur::read_tuning_archive(path, archive); !read) return read.error();
+            d.cleaned.records += archive.records.size();
+            d.cleaned.bad += archive.bad;
+            auto made = examples::make_recording(archive.workload, std::move(archive));
+            if (!made) return made.error();
+            d.tasks.push_back(*std::move(made));
+            d.configs.emplace_back();
+        }
+        out.push_back(std::move(d));
+    }
+    if (out.empty())
+        return augur::error{augur::errc::not_found, data + ": expected autotvm/DEVICE.*.jsonl.gz or kernel-tuner/DEVICE.json.gz, found none"};
+    return out;
+}
+
+device_records made_up_device() {
+    device_records out{"made up", true, {}, {}, {}, 2};
+    for (const int best : {3, 5}) {
+        augur::tuning_archive archive;
+        archive.workload = "tiles, best at 2^" + std::to_string(best);
+        for (std::int64_t x = 0; x < 8; ++x)
+            for (std::int64_t y = 0; y < 8; ++y)
+                for (std::int64_t unroll = 0; unroll < 4; ++unroll) {
+                    augur::measured_configuration r;
+                    r.point.parameters = {{"tile_x", std::int64_t{1} << x}, {"tile_y", std::int64_t{1} << y}, {"unroll", unroll}};
+                    const double far = std::pow(static_cast<double>(x - best), 2) + std::pow(static_cast<double>(y - 2), 2);
+                    if (x + y > 11) {
+                        r.measured.status = augur::outcome::compile_error;
+                    } else {
+                        r.measured.status = augur::outcome::ok;
+                        r.measured.seconds = {1e-3 * (1 + 0.2 * far + 0.1 * static_cast<double>(unroll == 2 ? 0 : 1))};
+                    }
+                    r.measured.total_seconds = 1;
+                    archive.records.push_back(std::move(r));
+                }
+        std::string name = archive.workload;
+        out.tasks.push_back(*examples::make_recording(std::move(name), std::move(archive)));
+        out.configs.emplace_back();
+    }
+    return out;
+}

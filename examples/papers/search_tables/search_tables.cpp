@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Searches on recorded measurements of AutoTVM and Kernel Tuner, and their tables: search_tables --help, docs/results/search.md.
+#include "search_tables.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "console.hpp"
+#include "executor.hpp"
+#include "flags.hpp"
+#include "program.hpp"
+
+#include <augur/core/steady_seconds.hpp>
+
+namespace {
+
+using augur::errc;
+using augur::error;
+
+struct wishes {
+    std::string data, work;
+    std::vector<std::string> searches, devices;
+    std::size_t trials = 128, seeds = 10, tasks = 6, threads = 0;
+    std::uint64_t draw = 1;
+    bool quick = false, help = false;
+};
+
+augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
+    examples::flag_set flags;
+    const auto known = search_names();
+    std::string list;
+    for (const auto& name : known) list += (list.empty() ? "" : "|") + name;
+    flags.add_text("work", "FOLDER", "where the results are; the same command goes on from them", w.work);
+    flags.add_text("data", "FOLDER", "has autotvm/ and kernel-tuner/; default: the variable AUGUR_DATA, else ../shared/data", w.data);
+    flags.add_texts("device", "NAME", "only this device, a log's name up to the first dot; may be given again", w.devices);
+    flags.add(
+        "search", list, "a search to run; may be given again; default: all",
+        [&](std::string_view text) -> augur::result<void> {
+            if (std::find(known.begin(), known.end(), text) == known.end())
+                return error{errc::invalid_argument, "expected " + list + ", got '" + examples::shown(text) + "'"};
+            w.searches.emplace_back(text);
+            return {};
+        },
+        true);
+    flags.add_number("tasks", "N", "tasks of a device with AutoTVM logs; default 6", w.tasks, 1, 1000);
+    flags.add_number("draw", "N", "seed of the draw of these tasks; default 1", w.draw, 0, 1'000'000'000'000);
+    flags.add_number("trials", "N", "trials of a search; default 128", w.trials, 16, 100'000);
+    flags.add_number("seeds", "N", "searches of each kind on each task; default 10", w.seeds, 1, 10'000);
+    flags.add_number("threads", "N", "searches at the same time; the tables are the same; default: all processors", w.threads, 1, 1024);
+    flags.add_switch("quick", "a made-up device instead of data, two seeds", w.quick);
+    flags.add_switch("help", "print this", w.help);
+    if (auto read = flags.parse(arguments); !read) return read;
+    if (w.help) std::printf("usage: search_tables --work FOLDER [flags]\n\n%s", flags.help().c_str());
+    else if (w.work.empty()) return error{errc::invalid_argument, "--work is needed; try --help"};
+    if (w.searches.empty()) w.searches = known;
+    if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());
+    if (w.quick) w.seeds = (std::min)(w.seeds, std::size_t{2});
+    if (w.data.empty()) {
+        const char* const set = std::getenv("AUGUR_DATA");
+        w.data = set != nullptr && *set != '\0' ? set : "../shared/data";
+    }
+    return {};
+}
+
+struct job {
+    std::size_t device, task;
+    std::string search;
+    std::uint64_t seed;
+};
+
+int run(const wishes& w) {
+    std::error_code code;
+    std::filesystem::create_directories(w.work, code);
+    auto results = result_file::open(w.work + "/results.jsonl");
+    if (!results) return examples::complain("search_tables", results.error(), examples::misuse);
+    auto threads = examples::make_executor(w.threads);
+    std::vector<device_records> devices;
+    if (w.quick) {
+        devices.push_back(made_up_device());
+    } else {
+        auto read = read_devices(w.data, w.devices, w.tasks, w.draw, threads);
+        if (!read) return examples::complain("search_tables", read.error(), examples::misuse);
+        devices = *std::move(read);
+    }
+    std::vector<std::string> replayed, exhaustive;
+    text_table sources{{"device", "records", "tasks", "replayed", "copied, left out", "slow sessions", "records scaled", "unreadable"}};
+    for (const auto& d : devices) {
+        (d.exhaustive ? exhaustive : replayed).push_back(d.device);
+        const cleaning& c = d.cleaned;
+        std::vector<std::string> row{d.device};
+        for (const std::size_t n : {c.records, d.all_tasks, d.tasks.size(), c.copied, c.slow_sessions, c.scaled, c.bad})
+            row.push_back(std::to_string(n));
+        sources.push_back(std::move(row));
+    }
+    std::printf("%s\n", examples::table_text(sources).c_str());
+
+    std::vector<job> jobs;
+    for (std::size_t d = 0; d < devices.size(); ++d)
+        for (std::size_t t = 0; t < devices[d].tasks.size(); ++t)
+            for (const auto& search : w.searches)
+                for (std::uint64_t seed = 1; seed <= w.seeds; ++seed)
+                    if (!results->has({devices[d].device, devices[d].tasks[t].name, search, seed})) jobs.push_back({d, t, search, seed});
+    examples::catch_signals();
+    std::mutex one_at_a_time;
+    std::optional<error> failed;
+    std::size_t done = 0;
+    const double begin = augur::steady_seconds();
+    threads.bulk(jobs.size(), [&](std::size_t i) {
+        if (examples::stop_requested()) return;
+        const auto& [d, t, search, seed] = jobs[i];
+        const auto& task = devices[d].tasks[t];
+        auto curve = run_search(devices[d], t, search, w.trials, seed);
+        const std::scoped_lock<std::mutex> lock(one_at_a_time);
+        if (curve.failed) {
+            if (!failed) failed = error{curve.failed->code, devices[d].device + ", " + task.name + ", " + search + ": " + curve.failed->detail};
+            examples::stop_requested() = true;
+            return;
+        }
+        if (auto added = results->add({devices[d].device, task.name, search, seed, task.optimum, curve.proposing, std::move(curve.best)}); !added) {
+            failed = added.error();
+            examples::stop_requested() = true;
+        }
+        if (++done % 20 == 0) {
+            const double seconds = augur::steady_seconds() - begin;
+            const double left = seconds / static_cast<double>(done) * static_cast<double>(jobs.size() - done);
+            std::fprintf(stderr, "%zu/%zu searches, %s left\n", done, jobs.size(), examples::clock_text(left).c_str());
+        }
+    });
+    if (failed) return examples::complain("search_tables", *failed, examples::failed);
+    if (examples::stop_requested()) {
+        std::fprintf(stderr, "stopped after %zu of %zu searches; the same command goes on\n", done, jobs.size());
+        return examples::failed;
+    }
+    std::printf(
+        "Share of the best recorded speed, geometric mean over the tasks of the geometric mean over %zu seeds; the mean trials to 0.95 of it (a "
+        "search that did not get there counts %zu), the share that did not, and the seconds of strategy and model in a search.\n\n",
+        w.seeds, w.trials);
+    for (const auto* group : {&replayed, &exhaustive}) {
+        if (group->empty()) continue;
+        std::printf("%s\n", group == &replayed ? "AutoTVM logs" : "All points of the space recorded");
+        std::printf("%s\n", examples::table_text(share_table(results->all(), *group, w.searches, w.trials)).c_str());
+        std::printf("%s\n", examples::table_text(ratio_table(results->all(), *group, w.searches, w.trials)).c_str());
+    }
+    return examples::done;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    wishes w;
+    if (auto read = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w); !read)
+        return examples::complain("search_tables", read.error(), examples::misuse);
+    return w.help ? examples::done : run(w);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_PAPERS_SEARCH_TABLES_HPP
+#define AUGUR_EXAMPLES_PAPERS_SEARCH_TABLES_HPP
+
+/// @file
+/// Searches compared on recorded measurements: what is replayed, the searches, the results, the tables.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/schedule/autotvm_config.hpp>
+
+#include "executor.hpp"
+#include "recorded.hpp"
+
+// ---- recordings.cpp
+
+/// What was left out of the logs of a device, or changed.
+struct cleaning {
+    std::size_t records = 0, copied = 0, scaled = 0, slow_sessions = 0, bad = 0;
+};
+
+/// Tasks of one device whose records are replayed.
+struct device_records {
+    std::string device;
+    bool exhaustive = false; ///< every point of the space is recorded
+    std::vector<examples::recording> tasks;
+    std::vector<std::vector<augur::autotvm_config>> configs; ///< by task, then as its records; empty for Kernel Tuner
+    cleaning cleaned;
+    std::size_t all_tasks = 0; ///< in the logs
+};
+
+/// Leaves out the records whose timings are a copy of another configuration's, and scales the records of slow sessions.
+///
+/// A copy is a record whose list of latencies is equal to the last digit to that of an earlier record of another configuration. A session is a run of
+/// records without a gap of ten minutes. Its slowness is the geometric mean, over its configurations that other sessions have too, of its latency over
+/// the least of the others; a session with 20 such configurations and a slowness above 1.15 is divided by it.
+cleaning clean(augur::tuning_archive& archive, std::vector<augur::autotvm_config>& configs);
+
+/// The devices of a data folder (`autotvm/`, `kernel-tuner/`). `tasks` of each device are drawn by `seed` among those with 200 points or more.
+/// Errors: those of the readers; not_found (nothing is there).
+augur::result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
+                                                        std::uint64_t seed, examples::executor& threads);
+
+/// A made-up device with two tasks, for `--quick`.
+device_records made_up_device();
+
+// ---- searches.cpp
+
+std::vector<std::string> search_names();
+/// Runs a search on task `t` of a device. The other tasks of the device are the history of the searches that know one.
+examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed);
+
+// ---- results.cpp
+
+/// A search of a task with one seed.
+struct search_result {
+    std::string device, task, search;
+    std::uint64_t seed = 0;
+    double optimum = 0, proposing = 0; ///< seconds
+    std::vector<double> best;          ///< after each trial
+};
+using result_key = std::tuple<std::string, std::string, std::string, std::uint64_t>;
+
+/// The results of a work folder: a file with one line each. A line that was cut off by a kill is left out and said.
+class result_file {
+public:
+    /// Errors: io; parse (a line that is no result).
+    static augur::result<result_file> open(const std::string& path);
+    [[nodiscard]] bool has(const result_key& key) const { return results_.contains(key); }
+    augur::result<void> add(search_result r);
+    [[nodiscard]] const std::map<result_key, search_result>& all() const { return results_; }
+
+private:
+    std::string path_;
+    std::map<result_key, search_result> results_;
+};
+
+// ---- tables.cpp
+
+/// The geometric mean of positive numbers, with a 95 % interval over them (Student's t of the logarithms).
+struct mean_interval {
+    double mean = 0, low = 0, high = 0;
+    std::size_t count = 0;
+};
+mean_interval geometric(std::span<const double> values);
+
+using text_table = std::vector<std::vector<std::string>>;
+/// By device and search: the share of the best after 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks of the
+/// mean over the seeds; a search that did not get there counts `trials`, and the share of those is told.
+text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                       const std::vector<std::string>& searches, std::size_t trials);
+/// How much better `search` is than `other`, with intervals over all tasks of all given devices.
+text_table ratio_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                       const std::vector<std::string>& searches, std::size_t trials);
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "search_tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "console.hpp"
+
+using examples::text_of;
+
+namespace {
+
+constexpr std::array<std::size_t, 4> marks{16, 32, 64, 128};
+
+/// What one search has on one task: means over the seeds.
+struct task_summary {
+    std::array<double, marks.size()> share{}; ///< geometric
+    double trials = 0;                        ///< to 0.95
+    double reached = 0;                       ///< share of the seeds that got there
+    double proposing = 0;                     ///< seconds of a search
+    std::size_t seeds = 0;
+};
+
+using summaries = std::map<std::string, task_summary>; ///< by device and task
+
+summaries summarise(const std::map<result_key, search_result>& results, const std::string& device, const std::string& search, std::size_t trials) {
+    summaries out;
+    for (const auto& [key, r] : results) {
+        if (r.device != device || r.search != search || r.best.empty()) continue;
+        task_summary& s = out[device + '\n' + r.task];
+        examples::search_curve curve;
+        curve.best = r.best;
+        for (std::size_t m = 0; m < marks.size(); ++m)
+            s.share[m] += std::log((std::max)(curve.share(r.optimum, (std::min)(marks[m], trials)), 1e-3)); // no success yet: a thousandth
+        const double to = curve.trials_to(r.optimum, 0.95);
+        s.reached += std::isfinite(to) ? 1 : 0;
+        s.trials += std::isfinite(to) ? to : static_cast<double>(trials);
+        s.proposing += r.proposing;
+        ++s.seeds;
+    }
+    for (auto& [task, s] : out) {
+        const auto n = static_cast<double>(s.seeds);
+        for (double& share : s.share) share = std::exp(share / n);
+        s.trials /= n;
+        s.reached /= n;
+        s.proposing /= n;
+    }
+    return out;
+}
+
+/// Two-sided 97.5 % quantile of Student's t, by Cornish and Fisher's expansion; within 0.3 % from 3 degrees of freedom on.
+double student(std::size_t degrees) {
+    static constexpr std::array<double, 4> few{12.706, 4.303, 3.182, 2.776};
+    if (degrees == 0) return std::numeric_limits<double>::infinity();
+    if (degrees <= few.size()) return few[degrees - 1];
+    const double z = 1.959964, d = static_cast<double>(degrees);
+    return z + (std::pow(z, 3) + z) / (4 * d) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * d * d);
+}
+
+std::string with_interval(const mean_interval& m, int digits) {
+    if (m.count < 2) return m.count == 0 ? "-" : text_of("%.*f", digits, m.mean);
+    return text_of("%.*f (%.*f to %.*f)", digits, m.mean, digits, m.low, digits, m.high);
+}
+
+} // namespace
+
+mean_interval geometric(std::span<const double> values) {
+    mean_interval out;
+    out.count = values.size();
+    if (values.empty()) return out;
+    const auto n = static_cast<double>(values.size());
+    double mean = 0, spread = 0;
+    for (const double v : values) mean += std::log(v) / n;
+    for (const double v : values) spread += std::pow(std::log(v) - mean, 2);
+    out.mean = out.low = out.high = std::exp(mean);
+    if (values.size() < 2) return out;
+    const double half = student(values.size() - 1) * std::sqrt(spread / (n - 1) / n);
+    out.low = std::exp(mean - half);
+    out.high = std::exp(mean + half);
+    return out;
+}
+
+text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                       const std::vector<std::string>& searches, std::size_t trials) {
+    text_table out{{"device", "search"}};
+    for (const auto m : marks)
+        if (m <= trials) out[0].push_back(text_of("%zu", m));
+    for (const char* title : {"trials to 0.95", "not reached", "s proposing"}) out[0].emplace_back(title);
+    for (const auto& device : devices)
+        for (const auto& search : searches) {
+            const auto by_task = summarise(results, device, search, trials);
+            if (by_task.empty()) continue;
+            auto& row = out.emplace_back(std::vector<std::string>{device, search});
+            const auto mean_of = [&](auto&& of) {
+                std::vector<double> values;
+                for (const auto& [task, s] : by_task) values.push_back(of(s));
+                return geometric(values).mean;
+            };
+            for (std::size_t m = 0; m < marks.size(); ++m)
+                if (marks[m] <= trials) row.push_back(text_of("%.3f", mean_of([&](const task_summary& s) { return s.share[m]; })));
+            row.push_back(text_of("%.1f", mean_of([](const task_summary& s) { return s.trials; })));
+            double reached = 0, proposing = 0;
+            for (const auto& [task, s] : by_task) {
+                reached += s.reached / static_cast<double>(by_task.size());
+                proposing += s.proposing / static_cast<double>(by_task.size());
+            }
+            row.push_back(text_of("%.2f", 1 - reached));
+            row.push_back(text_of("%.2f", proposing));
+        }
+    return out;
+}
+
+text_table ratio_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                       const std::vector<std::string>& searches, std::size_t trials) {
+    text_table out{{"search over another"}};
+    for (const auto m : marks)
+        if (m <= trials) out[0].push_back(text_of("best, %zu", m));
+    out[0].emplace_back("trials to 0.95");
+    for (const auto& search : searches)
+        for (const auto& other : searches) {
+            if (search == other || !(other == searches.front() || search == searches.back())) continue; // over the first, and the last over all
+            std::array<std::vector<double>, marks.size()> ratios;
+            std::vector<double> trial_ratios;
+            for (const auto& device : devices) {
+                const auto a = summarise(results, device, search, trials), b = summarise(results, device, other, trials);
+                for (const auto& [task, s] : a) {
+                    const auto at = b.find(task);
+                    if (at == b.end()) continue;
+                    for (std::size_t m = 0; m < marks.size(); ++m) ratios[m].push_back(s.share[m] / at->second.share[m]);
+                    trial_ratios.push_back(s.trials / at->second.trials);
+                }
+            }
+            if (trial_ratios.empty()) continue;
+            std::string title = search + " over ";
+            title += other;
+            auto& row = out.emplace_back(std::vector<std::string>{std::move(title)});
+            for (std::size_t m = 0; m < marks.size(); ++m)
+                if (marks[m] <= trials) row.push_back(with_interval(geometric(ratios[m]), 3));
+            row.push_back(with_interval(geometric(trial_ratios), 2));
+        }
+    return out;
+}

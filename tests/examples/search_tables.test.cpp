@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The program `search_tables` from outside, on its made-up device; and the parts of it that numbers can be checked of.
+#include <doctest/doctest.h>
+
+#ifdef AUGUR_SEARCH_TABLES_PROGRAM // else there is no Eigen
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../examples/papers/search_tables/search_tables.hpp"
+#include "child_program.hpp"
+
+namespace {
+
+int run_tables(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_SEARCH_TABLES_PROGRAM, std::move(arguments))); }
+/// The output without the seconds of the strategies, which are the last column of the first table.
+std::string without_seconds(const std::string& said) {
+    std::string out;
+    for (std::size_t at = 0; at < said.size();) {
+        const auto end = said.find('\n', at);
+        std::string line = said.substr(at, end - at);
+        if (line.starts_with("made up ")) line.erase(line.find_last_of(' '));
+        out += line + '\n';
+        at = end + 1;
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("search_tables: every wrong argument is one sentence and exit code 2") {
+    const scratch folder("search-tables-test");
+    std::ofstream(folder / "results.jsonl") << "{\"device\": 1}\n";
+    const std::vector<std::pair<strings, std::string>> rows{
+        {{}, "--work is needed"},
+        {{"--work", folder / "a", "--search", "magic"}, "--search: expected random"},
+        {{"--work", folder / "a", "--trials", "3"}, "--trials: expected a whole number"},
+        {{"--work", folder / "a", "--data", "/no/such"}, "/no/such: expected autotvm/"},
+        {{"--work", folder / "", "--quick"}, "results.jsonl:1:"},
+    };
+    check_refusals(folder, AUGUR_SEARCH_TABLES_PROGRAM, rows);
+}
+
+TEST_CASE("search_tables: the same tables for any number of threads, and after a kill") {
+    const scratch folder("search-tables-test");
+    const strings common{"--quick", "--trials", "64", "--seeds", "2"};
+    const auto with = [&](const std::string& work, const char* threads) {
+        strings out = common;
+        out.insert(out.end(), {"--work", folder / work, "--threads", threads});
+        return out;
+    };
+    REQUIRE(run_tables(folder, with("one", "1")) == 0);
+    const auto said = contents(folder / "out");
+    CAPTURE(said);
+    CHECK(contains(said, "bo over random"));
+    CHECK(lines_in(folder / "one/results.jsonl") == 2 * 2 * search_names().size());
+    REQUIRE(run_tables(folder, with("four", "4")) == 0);
+    CHECK(without_seconds(contents(folder / "out")) == without_seconds(said));
+
+    REQUIRE(
+        kill_when(start(folder, AUGUR_SEARCH_TABLES_PROGRAM, with("killed", "1")), [&] { return lines_in(folder / "killed/results.jsonl") >= 3; }));
+    std::ofstream(folder / "killed/results.jsonl", std::ios::app) << "{\"device\":\"ma"; // the line that was being written
+    REQUIRE(run_tables(folder, with("killed", "2")) == 0);
+    CHECK(contains(contents(folder / "err"), "the last line is cut off"));
+    CHECK(without_seconds(contents(folder / "out")) == without_seconds(said));
+    CHECK(lines_in(folder / "killed/results.jsonl") == 2 * 2 * search_names().size());
+}
+
+TEST_CASE("search_tables: geometric mean and interval") {
+    // logarithms 0, 1, 2: mean 1, standard error 1 / sqrt(3), t of two degrees of freedom 4.303
+    const std::vector<double> values{1, std::exp(1.0), std::exp(2.0)};
+    const auto m = geometric(values);
+    CHECK(m.mean == doctest::Approx(std::exp(1.0)));
+    CHECK(m.low == doctest::Approx(std::exp(1 - 4.303 / std::sqrt(3.0))));
+    CHECK(m.high == doctest::Approx(std::exp(1 + 4.303 / std::sqrt(3.0))));
+    std::vector<double> many; // 60 values, +- 1: standard error sqrt(60 / 59 / 60), t of 59 degrees 2.00100
+    for (int i = 0; i < 60; ++i) many.push_back(std::exp(i % 2 == 0 ? 1.0 : -1.0));
+    CHECK(std::log(geometric(many).high) == doctest::Approx(2.00100 / std::sqrt(59.0)).epsilon(1e-4));
+    CHECK(geometric({}).count == 0);
+}
+
+TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled") {
+    augur::tuning_archive archive;
+    std::vector<augur::autotvm_config> configs;
+    const auto add = [&](std::int64_t tile, double seconds, std::int64_t when) {
+        augur::measured_configuration r;
+        r.point.parameters = {{"tile", tile}};
+        r.measured.status = augur::outcome::ok;
+        r.measured.seconds = {seconds, seconds * 1.01};
+        r.measured.timestamp = when;
+        archive.records.push_back(std::move(r));
+        configs.emplace_back();
+    };
+    for (std::int64_t i = 0; i < 30; ++i) add(i, 1e-3 + 1e-5 * static_cast<double>(i), i);
+    add(100, archive.records[4].measured.seconds[0], 40);                                                 // a copy
+    add(4, archive.records[4].measured.seconds[0], 41);                                                   // the same configuration: no copy
+    for (std::int64_t i = 0; i < 30; ++i) add(i, 1.3 * (1e-3 + 1e-5 * static_cast<double>(i)), 5000 + i); // a slow session
+    add(200, 1.3e-3, 5040);
+    const cleaning told = clean(archive, configs);
+    CHECK(told.copied == 1);
+    CHECK(told.slow_sessions == 1);
+    CHECK(told.scaled == 31);
+    REQUIRE(archive.records.size() == 62);
+    CHECK(configs.size() == 62);
+    CHECK(archive.records.back().measured.seconds[0] == doctest::Approx(1e-3).epsilon(1e-6));
+    CHECK(archive.records[31].measured.seconds[0] == doctest::Approx(1e-3).epsilon(1e-6)); // tile 0, again
+    CHECK(archive.records[0].measured.seconds[0] == 1e-3);
+}
+
+#endif
