@@ -88,7 +88,7 @@ inline result<autotvm_value> autotvm_option(const autotvm_config& config, std::s
 /// - where lengths do not divide a height or width (x86), the last iterations are skipped by the `share` of the statements, and copies that pad read
 ///   elements of the border from beside the image.
 ///
-/// A value. Threads: concurrent visits are allowed. Cost: about 2 us for a visit
+/// A value. Threads: concurrent visits are allowed. Cost: about 3 us for a visit
 class autotvm_nest {
 public:
     /// Errors: not_found, a knob is missing; invalid_argument, one of another kind, or with other lengths than 1 to the extent; shape_mismatch, lengths

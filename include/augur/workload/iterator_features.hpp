@@ -182,6 +182,7 @@ private:
             const bool known = level > 0 && unit[level].count > 0;
             t.thread_count = known ? t.count / unit[level].count : 0;
             t.thread_reuse = known ? t.reuse / unit[level].reuse : 0;
+            if (loop.touches.empty()) loop.touches.reserve(8);
             loop.touches.push_back(t);
             loop.bottomup = (std::max)(loop.bottomup, t.count * t.reuse);
             if (i > 0 && parallel_level(out_.loops[open_[i - 1]].annotation) == level + 1) unit[level + 1] = t;
