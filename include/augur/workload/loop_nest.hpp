@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +25,15 @@ enum class nest_annotation : std::uint8_t {
     parallel,   ///< the iterations are distributed over threads
     vectorized, ///< the iterations become vector lanes
     unrolled,   ///< fully unrolled
+    block_x,    ///< the iterations are bound to an index of a GPU's grid of blocks
+    block_y,
+    block_z,
+    thread_x, ///< bound to an index of the threads of a block
+    thread_y,
+    thread_z,
+    virtual_thread, ///< the iterations belong to one thread, interleaved as though they were threads
 };
+inline constexpr std::size_t nest_annotations = 11;
 
 /// One term of an index: (i / divide % modulo) * stride, where i is the iteration number of a loop. A plain loop has divide 1 and modulo 0, which
 /// means no modulo operation. The original axes of a fused loop are quotients and remainders of its iteration number.
@@ -112,9 +122,18 @@ struct null_nest_sink {
 };
 } // namespace detail
 
+/// Names the buffer or the loop that the next call of a sink adds; does nothing if the sink has no member `name(std::string_view, std::uint32_t)`. The
+/// name of a buffer is its role, for example `kernel`. The name of a loop is the axis that it iterates over; `level` counts the loops into which the axis
+/// is split, from the outermost.
+template <class Sink>
+constexpr void name_next(Sink& sink, std::string_view name, std::uint32_t level = 0) {
+    if constexpr (requires { sink.name(name, level); }) sink.name(name, level);
+}
+
 /// A program as loops around statements.
 ///
-/// Syntax      `loop_nest_traits<N>::visit(const N&, Sink&)` calls the sink's `buffer`, `begin_loop`, `end_loop`, `statement`, in program order
+/// Syntax      `loop_nest_traits<N>::visit(const N&, Sink&)` calls the sink's `buffer`, `begin_loop`, `end_loop`, `statement`, in program order;
+///             it may call `name_next` before a buffer or a loop
 /// Semantics   (the compiler cannot check these; `features_of_nest` returns an error for a nest that violates them)
 ///   nested    every begin_loop has an end_loop; extents are at least 1
 ///   known     buffers are numbered in the order of their calls; digits refer to loops around the statement, operands to earlier operations
@@ -147,35 +166,49 @@ public:
         nest_annotation annotation = nest_annotation::serial;
         std::uint32_t statement = nest_operation::none; ///< index of the statement; none: the node is a loop
         std::vector<std::uint32_t> children;
+        std::string axis; ///< empty: the loop has no name
+        std::uint32_t level = 0;
 
         [[nodiscard]] bool is_loop() const noexcept { return statement == nest_operation::none; }
         friend bool operator==(const node&, const node&) = default;
     };
 
+    /// Names the buffer or the loop of the next call, see `name_next`.
+    void name(std::string_view name, std::uint32_t level = 0) {
+        next_name_ = name;
+        next_level_ = level;
+    }
     /// Adds a buffer and returns its number.
     std::uint32_t buffer(std::int64_t bytes) {
         buffers_.push_back(bytes);
+        buffer_names_.push_back(std::exchange(next_name_, {}));
         return static_cast<std::uint32_t>(buffers_.size()) - 1;
     }
-    void begin_loop(std::int64_t extent, nest_annotation annotation) { open_ = add({open_, extent, annotation, nest_operation::none, {}}); }
+    void begin_loop(std::int64_t extent, nest_annotation annotation) {
+        open_ = add({open_, extent, annotation, nest_operation::none, {}, std::exchange(next_name_, {}), std::exchange(next_level_, 0U)});
+    }
     void end_loop() {
         if (open_ == 0) unbalanced_ = true;
         open_ = nodes_[open_].parent;
     }
     void statement(nest_statement s) {
         statements_.push_back(std::move(s));
-        add({open_, 1, nest_annotation::serial, static_cast<std::uint32_t>(statements_.size()) - 1, {}});
+        add({open_, 1, nest_annotation::serial, static_cast<std::uint32_t>(statements_.size()) - 1, {}, {}, 0});
     }
 
     [[nodiscard]] const std::vector<node>& nodes() const noexcept { return nodes_; }
     [[nodiscard]] const std::vector<nest_statement>& statements() const noexcept { return statements_; }
     [[nodiscard]] const std::vector<std::int64_t>& buffers() const noexcept { return buffers_; }
+    [[nodiscard]] const std::vector<std::string>& buffer_names() const noexcept { return buffer_names_; } ///< empty: the buffer has no name
     /// Whether every begin_loop had its end_loop.
     [[nodiscard]] bool balanced() const noexcept { return open_ == 0 && !unbalanced_; }
 
     template <class Sink>
     void visit(Sink& sink) const {
-        for (const auto b : buffers_) sink.buffer(b);
+        for (std::size_t b = 0; b < buffers_.size(); ++b) {
+            if (!buffer_names_[b].empty()) name_next(sink, buffer_names_[b]);
+            sink.buffer(buffers_[b]);
+        }
         for (const auto c : nodes_[0].children) visit(c, sink);
         if (!balanced()) sink.end_loop(); // an unmatched call, so that the sink sees an unbalanced nest too
     }
@@ -185,8 +218,11 @@ private:
     std::vector<node> nodes_{node{}};
     std::vector<nest_statement> statements_;
     std::vector<std::int64_t> buffers_;
+    std::vector<std::string> buffer_names_;
     std::uint32_t open_ = 0;
     bool unbalanced_ = false;
+    std::string next_name_;
+    std::uint32_t next_level_ = 0;
 
     std::uint32_t add(node n) {
         nodes_.push_back(std::move(n));
@@ -197,6 +233,7 @@ private:
     void visit(std::uint32_t at, Sink& sink) const {
         const auto& n = nodes_[at];
         if (!n.is_loop()) return sink.statement(statements_[n.statement]);
+        if (!n.axis.empty()) name_next(sink, n.axis, n.level);
         sink.begin_loop(n.extent, n.annotation);
         for (const auto c : n.children) visit(c, sink);
         sink.end_loop();
