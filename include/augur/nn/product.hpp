@@ -5,8 +5,8 @@
 /// @file
 /// Matrix products of the layers: A B, A B^T and A^T B.
 ///
-/// float uses nn/kernels/gemm.hpp. A product of `dual<T>` is products of T: three times the work, or twice if the tangents of the first operand are 0, as
-/// those of data are; it allocates the parts. Other scalars use Eigen.
+/// float uses nn/kernels/gemm.hpp. A product of `dual<T>` is products of T: three times the work, or twice if the tangents of the first operand are
+/// 0, as those of data are; it allocates the parts. Other scalars use Eigen.
 
 #include <augur/nn/dual.hpp>
 #include <augur/nn/kernels/gemm.hpp>

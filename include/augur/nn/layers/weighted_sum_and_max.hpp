@@ -27,8 +27,8 @@ struct weighted_sum_and_max_activation {
 ///
 ///     h (N, M)    gate: a (M, 1), c (1)    y (G, 2M)    nodes of graph g: [begin[g], begin[g + 1])
 ///
-/// The gradient of a maximum goes to the first node that has it. The row of a graph without nodes is 0. Nodes can be masked: they count neither in the
-/// sum nor in the maximum, and the gradient by them is 0, e.g. those slots of MetaTune's super-graph that a program does not have.
+/// The gradient of a maximum goes to the first node that has it. The row of a graph without nodes is 0. Masked nodes, e.g. the null nodes of
+/// MetaTune's super-graph, count neither in the sum nor in the maximum, and the gradient by them is 0.
 ///
 /// As dgl-lifesci's `WeightedSumAndMax`, whose parameter names it has. A value, as every layer.
 template <scalar S>

@@ -65,11 +65,12 @@ struct meta_task {
 /// The meta-objective  sum over tasks of loss(adapted(theta, support), query)  and its gradient by theta. `adapted` is `inner_steps` steps of SGD,
 /// theta_j+1 = theta_j - inner_rate dL/dtheta_j. It is MetaTune's Algorithm 1, lines 9 to 13; the outer step is an optimiser's, e.g. `adam`.
 ///
-/// The exact gradient goes backward over the steps, v <- v - inner_rate H(theta_j) v from v = dL(query)/d(adapted). The Hessian times v is the tangent of
-/// the gradient at the dual numbers theta_j + v e. So it takes one more evaluation of the loss per step, in duals, about three times as dear as in S.
+/// The exact gradient goes backward over the steps, v <- v - inner_rate H(theta_j) v from v = dL(query)/d(adapted). The Hessian times v is the
+/// tangent of the gradient at the dual numbers theta_j + v e. So each step takes one more evaluation of the loss, in duals, about three times as dear
+/// as in S.
 ///
-/// Memory: inner_steps + 6 models per thread, and one for each of the up to 16 parts of the tasks. After the first call with as many tasks, it allocates
-/// only what the loss does.
+/// Memory: inner_steps + 6 models per thread, and one for each of the up to 16 parts of the tasks. After the first call with as many tasks, it
+/// allocates only what the loss does.
 /// Threads: one object per calling thread; the executor's threads share it safely.
 template <scalar S, class L>
     requires differentiable_loss<L, S> && differentiable_loss<L, dual<S>>
