@@ -3,8 +3,12 @@
 #define AUGUR_NN_PRODUCT_HPP
 
 /// @file
-/// Matrix products of the layers: A B, A B^T and A^T B; float uses nn/kernels/gemm.hpp, other scalars use Eigen.
+/// Matrix products of the layers: A B, A B^T and A^T B.
+///
+/// float uses nn/kernels/gemm.hpp. A product of `dual<T>` is products of T: three times the work, or twice if the tangents of the first operand are
+/// 0, as those of data are; it allocates the parts. Other scalars use Eigen.
 
+#include <augur/nn/dual.hpp>
 #include <augur/nn/kernels/gemm.hpp>
 #include <augur/nn/types.hpp>
 

@@ -16,6 +16,18 @@
 namespace augur::inline v0 {
 namespace nn {
 
+namespace detail {
+/// sums <- sums + rows of x, added in order.   x (T, O)    sums (O)
+template <scalar S>
+void add_rows(in<S> x, row_vector<S>& sums) {
+    if constexpr (std::same_as<S, float>) return kernels::add_rows(x.data(), x.outerStride(), x.rows(), x.cols(), sums.data());
+    for (index t = 0; t < x.rows(); ++t) {
+        const S* const row = x.data() + t * x.outerStride();
+        for (index o = 0; o < x.cols(); ++o) sums[o] += row[o];
+    }
+}
+} // namespace detail
+
 template <scalar S>
 void packed_weights<S>::pack(const linear<S>& layer) {
     if constexpr (std::same_as<S, float>) {
@@ -46,11 +58,7 @@ template <scalar S>
 void linear<S>::backward(in<S> x, in<S> dy, linear& grad) const {
     AUGUR_ASSERT(x.cols() == W.rows() && dy.rows() == x.rows() && dy.cols() == W.cols(), "linear: shape");
     multiply_outer<S>(x, dy, grad.W, true); // (I,T)(T,O)
-    if constexpr (std::same_as<S, float>) return kernels::add_rows(dy.data(), dy.outerStride(), dy.rows(), dy.cols(), grad.b.data());
-    for (index t = 0; t < dy.rows(); ++t) { // row by row: a fixed order of additions
-        const S* const row = dy.data() + t * dy.outerStride();
-        for (index o = 0; o < dy.cols(); ++o) grad.b[o] += row[o];
-    }
+    detail::add_rows<S>(dy, grad.b);
 }
 
 template <scalar S>

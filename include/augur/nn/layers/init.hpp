@@ -3,17 +3,20 @@
 #define AUGUR_NN_LAYERS_INIT_HPP
 
 /// @file
-/// Random initialisation of layers with torch's defaults.
+/// Random initialisation of layers with the defaults of torch, DGL and dgl-lifesci.
 
 #include <cmath>
 
 #include <augur/core/random_engine.hpp>
 #include <augur/nn/layers/attention.hpp>
 #include <augur/nn/layers/embedding.hpp>
+#include <augur/nn/layers/graph_convolution.hpp>
 #include <augur/nn/layers/layer_norm.hpp>
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/layers/lstm.hpp>
+#include <augur/nn/layers/mlp.hpp>
 #include <augur/nn/layers/transformer.hpp>
+#include <augur/nn/layers/weighted_sum_and_max.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -41,6 +44,25 @@ void init(linear<S>& layer, random_engine& rng) {
     const double bound = 1 / std::sqrt(static_cast<double>(layer.W.rows()));
     fill_uniform(layer.W, bound, rng);
     fill_uniform(layer.b, bound, rng);
+}
+
+/// Each layer as torch.nn.Linear.
+template <scalar S, class F>
+void init(mlp<S, F>& net, random_engine& rng) {
+    for (auto& layer : net.layers) init(layer, rng);
+}
+
+/// DGL's GraphConv: Xavier-uniform weight, bias 0.
+template <scalar S>
+void init(graph_convolution<S>& layer, random_engine& rng) {
+    fill_uniform(layer.W, std::sqrt(6 / static_cast<double>(layer.W.rows() + layer.W.cols())), rng);
+    layer.b.setZero();
+}
+
+/// dgl-lifesci: the gate as torch.nn.Linear.
+template <scalar S>
+void init(weighted_sum_and_max<S>& layer, random_engine& rng) {
+    init(layer.gate, rng);
 }
 
 template <scalar S>

@@ -3,7 +3,7 @@
 #define AUGUR_NN_TRAIN_LOSS_HPP
 
 /// @file
-/// Losses with gradients: mean squared error, LambdaRank as in TLP's training code, and expected regret.
+/// Losses with gradients: mean squared error, smooth L1, LambdaRank as in TLP's training code, and expected regret.
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +28,20 @@ S mse(std::span<const S> score, std::span<const S> label, std::span<S> gradient)
         const S off = score[i] - label[i];
         loss += off * off * share;
         gradient[i] = S(2) * off * share;
+    }
+    return loss;
+}
+
+/// mean(l(score - label)), l(d) = d^2 / 2 where |d| < 1, else |d| - 1/2 (torch's smooth_l1_loss); gradient <- its derivative.   All (N).
+template <class S>
+S smooth_l1(std::span<const S> score, std::span<const S> label, std::span<S> gradient) {
+    AUGUR_ASSERT(score.size() == label.size() && score.size() == gradient.size(), "smooth_l1: shape");
+    S loss(0);
+    const S share = score.empty() ? S(0) : S(1) / S(static_cast<double>(score.size()));
+    for (std::size_t i = 0; i < score.size(); ++i) {
+        const S off = score[i] - label[i], slope = off < S(-1) ? S(-1) : off > S(1) ? S(1) : off;
+        loss += slope * (off - S(0.5) * slope) * share;
+        gradient[i] = slope * share;
     }
     return loss;
 }
