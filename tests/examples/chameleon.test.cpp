@@ -292,6 +292,15 @@ TEST_CASE("k_means: a local optimum, of many the one of all ways to divide the p
     }
 }
 
+TEST_CASE("k_means: no cluster stays empty") {
+    augur::random_engine rng(6);
+    for (int round = 0; round < 2000; ++round) {
+        const auto found = examples::k_means(random_points(40, 12, rng), 14, rng);
+        const std::set<std::size_t> used(found.member.begin(), found.member.end());
+        REQUIRE(used.size() == 14);
+    }
+}
+
 TEST_CASE("adaptive_clusters: more as long as the loss falls") {
     augur::random_engine rng(5);
     // nine points in each of twelve groups far apart: the loss falls to the ninth part from 4 to 12 clusters and no more after
@@ -364,18 +373,20 @@ TEST_CASE("chameleon: legal, distinct, and all points of a space before it ends"
 
 TEST_CASE("chameleon: what was observed is not proposed, and what cannot be realised comes last") {
     const auto space = toy::number_grid(2, 8);
-    chameleon search(few());
-    std::vector<augur::measured_decisions> known{{{1, 2, 3}, 1.0}}; // and a point of another space
-    for (std::uint64_t a = 0; a < 8; ++a)
-        for (std::uint64_t b = 0; b < 4; ++b) known.push_back({{a, b}, 1.0});
-    search.observe(known);
     auto score = scorer_of([](const decision_vector& p) { return p[0] == p[1] ? -toy::never : static_cast<double>(p[0] + p[1]); });
-    augur::random_engine rng(1);
-    const auto points = search.propose(space, score, 28, rng);
-    REQUIRE(points);
-    CHECK(points->size() == 28);
-    for (const auto& p : *points) CHECK((p[1] >= 4 && p[0] != p[1]));
-    CHECK(search.propose(space, score, 28, rng)->size() == 4);
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+        chameleon search(few());
+        std::vector<augur::measured_decisions> known{{{1, 2, 3}, 1.0}}; // and a point of another space
+        for (std::uint64_t a = 0; a < 8; ++a)
+            for (std::uint64_t b = 0; b < 4; ++b) known.push_back({{a, b}, 1.0});
+        search.observe(known);
+        augur::random_engine rng(seed);
+        const auto points = search.propose(space, score, 28, rng);
+        REQUIRE(points);
+        CHECK(points->size() == 28);
+        for (const auto& p : *points) CHECK((p[1] >= 4 && p[0] != p[1]));
+        CHECK(search.propose(space, score, 28, rng)->size() == 4);
+    }
 }
 
 TEST_CASE("chameleon: with equal scores it is random search") {

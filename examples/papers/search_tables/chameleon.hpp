@@ -74,6 +74,8 @@ struct chameleon_options {
 /// Threads  one thread per object, as each walk depends on what was learned from the one before; a scorer may use more
 class chameleon {
 public:
+    using decision_vectors = std::vector<augur::decision_vector>;
+
     /// pre: options.walks, steps, clusters >= 1; plan >= clusters; threshold > 0
     explicit chameleon(chameleon_options options = {}) : options_(options) {
         AUGUR_ASSERT(options.walks >= 1 && options.steps >= 1 && options.clusters >= 1 && options.plan >= options.clusters && options.threshold > 0,
@@ -84,20 +86,19 @@ public:
 
     /// See `augur::search_strategy`. Errors: those of the scorer.
     template <augur::described_space Space, augur::point_scorer F>
-    [[nodiscard]] augur::result<std::vector<augur::decision_vector>> propose(const Space& space, F& scorer, std::size_t n,
-                                                                             augur::random_engine& rng) {
-        std::vector<augur::decision_vector> waiting; // points of another space, until the space has them
+    [[nodiscard]] augur::result<decision_vectors> propose(const Space& space, F& scorer, std::size_t n, augur::random_engine& rng) {
+        decision_vectors waiting; // points of another space, until the space has them
         for (augur::decision_vector& d : observed_) {
             if (augur::trace_path(space, d)) seen_.insert(augur::fingerprint_decisions(space, d));
             else waiting.push_back(std::move(d));
         }
         observed_ = std::move(waiting);
-        std::vector<augur::decision_vector> out;
+        decision_vectors out;
         if (n == 0) return out;
 
         augur::seen_points seen = seen_; // after an error nothing has been proposed
-        std::vector<augur::decision_vector> plan = plan_;
-        const auto take = [&](std::vector<augur::decision_vector>& from) {
+        decision_vectors plan = plan_;
+        const auto take = [&](decision_vectors& from) {
             std::size_t at = 0;
             for (; at < from.size() && out.size() < n; ++at)
                 if (augur::trace_path(space, from[at]) && seen.insert(augur::fingerprint_decisions(space, from[at])))
@@ -130,8 +131,8 @@ private:
 
     chameleon_options options_;
     augur::seen_points seen_;                              ///< proposed or observed points
-    std::vector<augur::decision_vector> observed_;         ///< since the last proposal, or of another space
-    std::vector<augur::decision_vector> plan_;             ///< what is left of it
+    decision_vectors observed_;                            ///< since the last proposal, or of another space
+    decision_vectors plan_;                                ///< what is left of it
     std::unordered_map<std::uint64_t, std::size_t> knobs_; ///< by slot
     std::optional<ppo_agent> agent_;
     augur::detail::score_cache scores_; ///< of this plan
@@ -144,10 +145,10 @@ private:
     /// Adaptive exploration. Returns the best points that are not in `seen`, best first, `plan` or `wanted` of them; none if the scores of the samples
     /// tell nothing.
     template <class Space, class F>
-    [[nodiscard]] augur::result<std::vector<augur::decision_vector>> explore(const Space& space, F& scorer, std::size_t wanted,
-                                                                             const augur::seen_points& seen, augur::random_engine& rng) {
+    [[nodiscard]] augur::result<decision_vectors> explore(const Space& space, F& scorer, std::size_t wanted, const augur::seen_points& seen,
+                                                          augur::random_engine& rng) {
         std::vector<choices> starts(options_.walks);
-        std::vector<augur::decision_vector> points;
+        decision_vectors points;
         for (choices& s : starts) {
             s = choose_all(space, [&](const augur::decision& d, const auto&, std::uint64_t) { return augur::detail::draw(d, rng); });
             points.push_back(values_of(s));
@@ -160,7 +161,7 @@ private:
         for (const float s : scores)
             if (std::isfinite(s)) finite.push_back(s);
         const auto range = std::minmax_element(finite.begin(), finite.end());
-        if (finite.empty() || *range.first == *range.second) return std::vector<augur::decision_vector>();
+        if (finite.empty() || *range.first == *range.second) return decision_vectors();
         double worst = static_cast<double>(*range.first);
         find_knobs(starts, rng); // there is one, as two points differ
 
@@ -182,8 +183,7 @@ private:
     }
 
     template <class Space, class F>
-    augur::result<void> score(const Space& space, F& scorer, std::vector<augur::decision_vector>& points, std::vector<float>& scores,
-                              augur::detail::best_points& best) {
+    augur::result<void> score(const Space& space, F& scorer, decision_vectors& points, std::vector<float>& scores, augur::detail::best_points& best) {
         std::vector<std::uint64_t> fingerprints(points.size());
         scores.resize(points.size());
         const augur::detail::executor_ref<augur::serial_executor> here;
@@ -227,10 +227,9 @@ private:
 
     /// Adaptive sampling: the plan for these points, some random ones at its end.
     template <class Space, class F>
-    [[nodiscard]] augur::result<std::vector<augur::decision_vector>> sample(const Space& space, F& scorer,
-                                                                            const std::vector<augur::decision_vector>& best,
-                                                                            const augur::seen_points& seen, augur::random_engine& rng) const {
-        std::vector<augur::decision_vector> out;
+    [[nodiscard]] augur::result<decision_vectors> sample(const Space& space, F& scorer, const decision_vectors& best, const augur::seen_points& seen,
+                                                         augur::random_engine& rng) const {
+        decision_vectors out;
         if (best.empty()) return out;
         std::vector<choices> points;
         for (const augur::decision_vector& values : best) {
@@ -261,12 +260,15 @@ private:
             }
         }
         std::vector<float> scores(out.size(), 0.0F);
-        if (auto ok = scorer(std::span<const augur::decision_vector>(out), std::span<float>(scores)); !ok) return ok.error();
+        if (!out.empty())
+            if (auto ok = scorer(std::span<const augur::decision_vector>(out), std::span<float>(scores)); !ok) return ok.error();
         std::size_t kept = 0;
         for (std::size_t i = 0; i < out.size(); ++i)
             if (scores[i] > augur::detail::unusable_score) std::swap(out[kept++], out[i]);
         const std::size_t random = augur::detail::random_points(options_.eps_greedy, options_.plan, true);
         out.resize(kept - (std::min)(kept, random));
+        taken = seen; // without what was left out
+        for (const augur::decision_vector& point : out) taken.insert(augur::fingerprint_decisions(space, point));
         if (auto ok = augur::detail::draw_usable(space, scorer, taken, random, rng, out); !ok) return ok.error();
         return out;
     }
