@@ -32,6 +32,7 @@
 #include <augur/search/bayes/gaussian_process.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/seen.hpp>
+#include <augur/space/count.hpp>
 #include <augur/space/describe.hpp>
 #include <augur/space/mutate.hpp>
 #include <augur/space/walk.hpp>
@@ -50,8 +51,8 @@ enum class acquisition : std::uint8_t {
 /// Parameters of a `bayesian_search`.
 struct bayesian_options {
     acquisition by = acquisition::log_expected_improvement;
-    std::size_t initial = 16;       ///< points that are drawn uniformly before the first model, at least 1
-    std::size_t candidates = 10000; ///< points among which a proposal chooses
+    std::size_t initial = 8;        ///< points that are drawn uniformly before the first model, at least 1
+    std::size_t candidates = 10000; ///< points among which a proposal chooses; all, if the space has no more
     double mutated = 0.5;           ///< share of the candidates that are mutants of the best measured points; the others are uniform samples
     std::size_t parents = 16;       ///< measured points that have mutants
     std::size_t max_points = 1000;  ///< of the model; of more measured points the best half and the most recent others, and as many recent failures
@@ -79,8 +80,9 @@ struct bayesian_report {
 
 /// Proposes what a Gaussian process of the logarithm of the latency (`gaussian_process`) expects most of.
 ///
-/// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. Hyper-parameters are
-/// fitted anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`).
+/// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. Labels below their
+/// median count as the median: how much slower the slow half is says little about the best, and in spaces where it is slower by an order of
+/// magnitude the process would spend itself on it. Hyper-parameters are fitted anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`).
 /// Hallucination only shrinks deviations, so what a candidate was worth before bounds what it is worth now, and only candidates on top are brought up
 /// to date: the choice of EI and GP-BUCB is that of a full pass; for qEI it is so but for the noise of the samples.
 ///
@@ -188,7 +190,7 @@ private:
     /// Is one known point faster than another, or as fast and earlier?
     [[nodiscard]] bool before(std::size_t a, std::size_t b) const { return worth(a) != worth(b) ? worth(a) > worth(b) : a < b; }
 
-    /// Distinct points that were not seen, in the order in which they were drawn.
+    /// Distinct points that were not seen: all of a small space, else mutants and samples in the order in which they were drawn.
     template <class Space>
     [[nodiscard]] candidate_set draw(const Space& space, std::vector<std::size_t> best, random_engine& rng) const {
         std::vector<decision_path> parents;
@@ -197,17 +199,22 @@ private:
             if (parents.size() == options_.parents) break;
             if (auto path = trace_path(space, observed_[known_[i]].decisions)) parents.push_back(*std::move(path));
         }
+        std::vector<decision_vector> points;
+        const bool all = for_each_leaf(space, 16 * options_.candidates, [&](std::span<const std::uint64_t> values) {
+            points.emplace_back(values.begin(), values.end());
+            return points.size() <= options_.candidates;
+        });
         const auto mutants = parents.empty() ? std::size_t{0} : static_cast<std::size_t>(options_.mutated * static_cast<double>(options_.candidates));
-        std::vector<decision_vector> points(options_.candidates);
+        if (!all) points.assign(options_.candidates, {});
         std::vector<std::uint64_t> fingerprints(points.size());
-        const random_engine all(rng());
+        const random_engine batch(rng());
         executor_.bulk(points.size(), [&](std::size_t i) {
-            random_engine own = all.stream(i);
-            if (i < mutants) {
+            random_engine own = batch.stream(i);
+            if (!all && i < mutants) {
                 decision_path path = mutate_path(space, parents[i % parents.size()], options_.weights, own);
                 while (own.below(2) == 1) path = mutate_path(space, path, options_.weights, own);
                 points[i] = std::move(path.values);
-            } else {
+            } else if (!all) {
                 points[i] = sample_path(space, own).values;
             }
             fingerprints[i] = fingerprint_decisions(space, points[i]);
@@ -304,6 +311,9 @@ private:
 
         Eigen::VectorXd labels(static_cast<Eigen::Index>(successes.size()));
         for (std::size_t i = 0; i < successes.size(); ++i) labels[static_cast<Eigen::Index>(i)] = -std::log(latency(successes[i]));
+        std::vector<double> ascending(labels.begin(), labels.end());
+        std::sort(ascending.begin(), ascending.end());
+        labels = labels.cwiseMax(ascending[(ascending.size() - 1) / 2]);
         report_.prior_slope = options_.prior_mean ? slope(labels, known_prior) : 0;
         Eigen::VectorXd left = labels;
         for (std::size_t i = 0; i < successes.size(); ++i) left[static_cast<Eigen::Index>(i)] -= report_.prior_slope * known_prior[i];
