@@ -21,7 +21,7 @@ function library(path) {
     return ""
 }
 BEGIN {
-    libraries["search_bayes"] = libraries["nn"] = libraries["tlp"] = libraries["tlm"] = "eigen"
+    libraries["search_bayes"] = libraries["nn"] = libraries["tlp"] = libraries["tlm"] = libraries["metatune"] = "eigen"
     libraries["program"] = libraries["crop"] = libraries["loopnest_crop"] = "boost"
     libraries["io"] = "zlib zstd"
     libraries["tbb"] = "tbb"

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_METATUNE_HPP
+#define AUGUR_METATUNE_HPP
+
+/// @file
+/// MetaTune (Ryu and Sung 2021): a graph network over the loops of a candidate, meta-trained to adapt to unseen kernels. All public headers of the
+/// component `augur::metatune`.
+
+#include <augur/metatune/loop_graph.hpp>
+#include <augur/metatune/loop_rows.hpp>
+#include <augur/metatune/super_graph.hpp>
+#include <augur/metatune/super_graph_text.hpp>
+
+#endif
