@@ -133,6 +133,7 @@ TEST_CASE("metatune network: the head alone has the loss and the gradient of the
 
 TEST_CASE("metatune network: candidates do not see each other, absent loops count unless masked, nesting is an option") {
     auto c = tiny_config();
+    c.head = {32, 16}; // wide enough not to be dead
     const auto net = mt::network<float>::random_init(c, augur::random_engine(1));
     augur::random_engine rng(2);
     std::vector<mt::loop_rows> loops;
