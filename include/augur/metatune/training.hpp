@@ -88,7 +88,7 @@ struct training_report {
 /// to 6). Failures have no speed and teach only the second output.
 ///
 /// Goes on behind `state.steps`: a training that is interrupted and continued gives the same bits as one that is not, with every executor.
-/// @param state     weights, changed in place; on an error those after the last sound step
+/// @param state     weights, changed in place, unless options or samples are refused; after `limit` they are of no use
 /// @param progress  `progress(const training_progress&) -> bool` after each step; false stops
 /// Errors: those of `pretraining_options::check` and `task_samples::check`; invalid_argument (no candidate), limit (the training diverged).
 template <bulk_executor Executor, class Progress>

@@ -30,26 +30,38 @@ template <class M>
     return nn::adam<M>(like, o);
 }
 
-/// Steps of Adam along the meta-gradient until `steps`.
+/// Parts of a network that a training changes.
+inline constexpr auto whole_network = [](network<float>& net) -> network<float>& { return net; };
+inline constexpr auto head_only = [](network<float>& net) -> nn::mlp<float>& { return net.head; };
+
+/// Steps of Adam along the meta-gradient until `steps`; `part` selects what they change.
 /// @param draw   `draw(step) -> std::span<const nn::meta_task<L::batch>>`
 /// @param scale  of the sum of the losses, in the reports
-template <class L, class M, class Draw, bulk_executor Executor, class Progress>
-result<training_report> descend(const L& loss, M& theta, nn::adam<M>& optimiser, nn::maml_options inner, std::size_t steps, double scale,
-                                const Draw& draw, Executor& executor, Progress&& progress) {
+template <class L, class Part, class Draw, bulk_executor Executor, class Progress>
+result<training_report> descend(const L& loss, training_state& state, const Part& part, double learning_rate, nn::maml_options inner,
+                                std::size_t steps, double scale, const Draw& draw, Executor& executor, Progress&& progress) {
+    auto& theta = part(state.net);
+    auto gradient = theta;
+    auto optimiser = plain_adam(theta, learning_rate);
+    optimiser.restore(std::move(part(state.first)), std::move(part(state.second)), state.steps);
     nn::maml<float, L> meta(loss, inner);
-    M gradient = theta;
     training_report report;
+    bool sound = true;
     while (optimiser.steps() < steps && !report.stopped) {
         const float sum = meta.gradient(theta, draw(optimiser.steps()), executor, gradient);
-        if (!std::isfinite(sum))
-            return error{errc::limit, "metatune: expected a finite loss, got " + std::to_string(sum) + " at step " +
-                                          std::to_string(optimiser.steps()) + ": lower the learning rate"};
+        sound = std::isfinite(sum);
+        if (!sound) break;
         optimiser.step(theta, gradient);
         report.last_loss = scale * static_cast<double>(sum);
         if (report.steps++ == 0) report.first_loss = report.last_loss;
         report.stopped = !progress(training_progress{optimiser.steps(), steps, report.last_loss}) && optimiser.steps() < steps;
     }
-    return report;
+    part(state.first) = optimiser.first();
+    part(state.second) = optimiser.second();
+    state.steps = optimiser.steps();
+    if (sound && state.net.not_finite().empty()) return report;
+    return error{errc::limit, "metatune: expected a finite loss and parameters, they are not after step " + std::to_string(state.steps) +
+                                  ": lower the learning rate"};
 }
 
 /// Swaps a random sample of `count` items to the front.   pre: count <= items.size()
@@ -165,14 +177,8 @@ result<training_report> pretrain(training_state& state, std::span<const task_sam
         }
         return std::span<const nn::meta_task<graph_samples>>(parts).first(used);
     };
-    auto optimiser = detail::plain_adam(state.net, options.learning_rate);
-    optimiser.restore(std::move(state.first), std::move(state.second), state.steps);
-    auto report = detail::descend(network_loss{shape}, state.net, optimiser, {0, 0, nn::meta_gradient::first_order}, options.epochs * steps_of_epoch,
-                                  1, draw, executor, progress);
-    state.first = optimiser.first();
-    state.second = optimiser.second();
-    state.steps = optimiser.steps();
-    return report;
+    return detail::descend(network_loss{shape}, state, detail::whole_network, options.learning_rate, {0, 0, nn::meta_gradient::first_order},
+                           options.epochs * steps_of_epoch, 1, draw, executor, progress);
 }
 
 template <bulk_executor Executor, class Progress>
@@ -210,13 +216,8 @@ result<training_report> meta_train(training_state& state, std::span<const task_s
             });
             return std::span<const nn::meta_task<graph_samples>>(drawn);
         };
-        auto optimiser = detail::plain_adam(state.net, options.learning_rate);
-        optimiser.restore(std::move(state.first), std::move(state.second), state.steps);
-        auto report = detail::descend(network_loss{shape}, state.net, optimiser, options.inner, options.steps, scale, draw, executor, progress);
-        state.first = optimiser.first();
-        state.second = optimiser.second();
-        state.steps = optimiser.steps();
-        return report;
+        return detail::descend(network_loss{shape}, state, detail::whole_network, options.learning_rate, options.inner, options.steps, scale, draw,
+                               executor, progress);
     }
 
     std::vector<nn::matrix<float>> embeddings(tasks.size());
@@ -236,13 +237,8 @@ result<training_report> meta_train(training_state& state, std::span<const task_s
         });
         return std::span<const nn::meta_task<embedded_samples>>(drawn);
     };
-    auto optimiser = detail::plain_adam(state.net.head, options.learning_rate);
-    optimiser.restore(std::move(state.first.head), std::move(state.second.head), state.steps);
-    auto report = detail::descend(head_loss{shape}, state.net.head, optimiser, options.inner, options.steps, scale, draw, executor, progress);
-    state.first.head = optimiser.first();
-    state.second.head = optimiser.second();
-    state.steps = optimiser.steps();
-    return report;
+    return detail::descend(head_loss{shape}, state, detail::head_only, options.learning_rate, options.inner, options.steps, scale, draw, executor,
+                           progress);
 }
 
 } // namespace metatune
