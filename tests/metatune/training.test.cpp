@@ -153,7 +153,7 @@ TEST_CASE("metatune training: meta-trained weights adapt to unseen tasks better 
         }
         CAPTURE(points);
         CHECK(better_than_random >= 36);
-        // a poor best of 5 makes the labels of better ones large, which no start foretells: measured 0.48 to 0.82 with 4 seeds; with 20 points 0.04 to 0.12
+        // a poor best of 5 makes the labels of better ones large: 0.48 to 0.82 over 4 seeds; with 20 points 0.04 to 0.12
         CHECK(by_meta < (points == 5 ? 0.9 : 0.3) * by_pretrained);
     }
 }
