@@ -189,3 +189,28 @@ TEST_CASE("expected_regret: sure of the best it is 0, sure of a failure the limi
     CHECK(gradient == std::vector<float>(3));
     CHECK(nn::expected_regret(std::span<const float>(), std::span<const float>(), std::span<float>()) == 0);
 }
+
+TEST_CASE("binary_cross_entropy: the definition, the derivative by central differences, large logits") {
+    const std::vector<double> logit{-3, -0.5, 0, 0.7, 4}, label{0, 1, 0.25, 1, 0};
+    std::vector<double> gradient(5), unused(5);
+    const auto loss_at = [&](std::vector<double> x, std::vector<double>& slope) {
+        return nn::binary_cross_entropy(std::span<const double>(x), std::span<const double>(label), std::span<double>(slope));
+    };
+    double expected = 0;
+    for (std::size_t i = 0; i < 5; ++i) {
+        const double p = 1 / (1 + std::exp(-logit[i]));
+        expected -= (label[i] * std::log(p) + (1 - label[i]) * std::log(1 - p)) / 5;
+    }
+    CHECK(loss_at(logit, gradient) == doctest::Approx(expected).epsilon(1e-12));
+    for (std::size_t i = 0; i < 5; ++i) {
+        auto up = logit, down = logit;
+        up[i] += 1e-5;
+        down[i] -= 1e-5;
+        CHECK(std::abs((loss_at(up, unused) - loss_at(down, unused)) / 2e-5 - gradient[i]) < 1e-9);
+    }
+    const std::vector<float> far{-1000, 1000}, wrong{1, 0};
+    std::vector<float> slope(2);
+    CHECK(nn::binary_cross_entropy(std::span<const float>(far), std::span<const float>(wrong), std::span<float>(slope)) == 1000);
+    CHECK(slope == std::vector<float>{-0.5F, 0.5F});
+    CHECK(nn::binary_cross_entropy(std::span<const float>(), std::span<const float>(), std::span<float>()) == 0);
+}

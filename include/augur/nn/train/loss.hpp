@@ -3,7 +3,7 @@
 #define AUGUR_NN_TRAIN_LOSS_HPP
 
 /// @file
-/// Losses with gradients: mean squared error, smooth L1, LambdaRank as in TLP's training code, and expected regret.
+/// Losses with gradients: mean squared error, smooth L1, binary cross-entropy, LambdaRank as in TLP's training code, and expected regret.
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/nn/kernels/lambda_rank.hpp>
+#include <augur/nn/layers/activation.hpp>
 
 namespace augur::inline v0 {
 namespace nn {
@@ -42,6 +43,22 @@ S smooth_l1(std::span<const S> score, std::span<const S> label, std::span<S> gra
         const S off = score[i] - label[i], slope = off < S(-1) ? S(-1) : off > S(1) ? S(1) : off;
         loss += slope * (off - S(0.5) * slope) * share;
         gradient[i] = slope * share;
+    }
+    return loss;
+}
+
+/// mean(-y ln(p) - (1 - y) ln(1 - p)), p = sigmoid(logit), y = label in [0, 1] (torch's binary_cross_entropy_with_logits);
+/// gradient <- its derivative by each logit, (p - y) / N.   All (N).
+template <class S>
+S binary_cross_entropy(std::span<const S> logit, std::span<const S> label, std::span<S> gradient) {
+    AUGUR_ASSERT(logit.size() == label.size() && logit.size() == gradient.size(), "binary_cross_entropy: shape");
+    using std::abs, std::exp, std::log;
+    S loss(0);
+    const S share = logit.empty() ? S(0) : S(1) / S(static_cast<double>(logit.size()));
+    for (std::size_t i = 0; i < logit.size(); ++i) {
+        // ln(1 + e^x) - y x, without overflow for large |x|
+        loss += ((logit[i] > S(0) ? logit[i] : S(0)) + log(S(1) + exp(-abs(logit[i]))) - label[i] * logit[i]) * share;
+        gradient[i] = (sigmoid<S>(logit[i]) - label[i]) * share;
     }
     return loss;
 }

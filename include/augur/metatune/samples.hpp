@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_METATUNE_SAMPLES_HPP
+#define AUGUR_METATUNE_SAMPLES_HPP
+
+/// @file
+/// Measured candidates of a task, and the batches that MetaTune's training makes of them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/metatune/loop_rows.hpp>
+#include <augur/metatune/loss.hpp>
+#include <augur/metatune/network.hpp>
+#include <augur/record/measurement.hpp>
+
+namespace augur::inline v0 {
+namespace metatune {
+
+/// Measured candidates of one task.
+struct task_samples {
+    std::vector<loop_rows> candidates;
+    std::vector<double> seconds; ///< latency of each; infinity: a failure
+
+    /// Least latency; infinity without a valid candidate.
+    [[nodiscard]] double least() const {
+        return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());
+    }
+    /// Errors: shape_mismatch, invalid_argument (a latency of 0 or less, a NaN; features that are not finite).
+    [[nodiscard]] result<void> check(const config& c) const {
+        if (candidates.size() != seconds.size())
+            return error{errc::shape_mismatch, "metatune: expected a latency for each of " + std::to_string(candidates.size()) + " candidates, got " +
+                                                   std::to_string(seconds.size())};
+        candidate_graphs scratch(c);
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+            if (!(seconds[i] > 0))
+                return error{errc::invalid_argument,
+                             "metatune: expected a latency above 0, got " + std::to_string(seconds[i]) + " of candidate " + std::to_string(i)};
+            scratch.clear();
+            if (auto fits = scratch.add(candidates[i]); !fits)
+                return error{fits.error().code, fits.error().detail + " (candidate " + std::to_string(i) + ")"};
+        }
+        return {};
+    }
+};
+
+namespace detail {
+
+/// Adds what a candidate teaches. The label is relative to `least`, the least latency of its task.
+inline void add_target(targets& to, double least, double seconds) {
+    to.valid.push_back(std::isfinite(seconds) ? 1 : 0);
+    to.speed.push_back(speed_label(least, seconds));
+}
+
+/// Embeddings of candidates that have been checked, some at a time.   (N, 2M)
+inline nn::matrix<float> embeddings_of(const network<float>& net, std::span<const loop_rows> candidates) {
+    constexpr std::size_t most = 128;
+    nn::matrix<float> all(static_cast<nn::index>(candidates.size()), net.config.embedding());
+    candidate_graphs graphs(net.config);
+    network_activation<float> kept;
+    for (std::size_t first = 0; first < candidates.size(); first += most) {
+        graphs.clear();
+        for (const loop_rows& one : candidates.subspan(first, (std::min)(most, candidates.size() - first))) {
+            [[maybe_unused]] const auto added = graphs.add(one);
+            AUGUR_ASSERT(added, "metatune: a candidate that was not checked");
+        }
+        net.embed(graphs, kept, all.middleRows(static_cast<nn::index>(first), graphs.size()));
+    }
+    return all;
+}
+
+} // namespace detail
+
+} // namespace metatune
+} // namespace augur::inline v0
+
+#endif

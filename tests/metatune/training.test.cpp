@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// MetaTune's training: what meta-training is for, the bits on one and two threads and after an interruption, failures, bad input.
+#include <augur/metatune/fine_tuning.hpp>
+#include <augur/metatune/training.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "data.hpp"
+
+namespace mt = augur::metatune;
+namespace nn = augur::nn;
+
+namespace {
+
+constexpr double failed = std::numeric_limits<double>::infinity();
+const auto go_on = [](const mt::training_progress&) { return true; };
+
+mt::config small_config(nn::index outputs) {
+    mt::config c;
+    c.features = 3;
+    c.convolutions = {24, 16};
+    c.head = {32, 32};
+    c.outputs = outputs;
+    return c;
+}
+
+/// Two loops whose best sizes differ from task to task: the logarithm of the latency is the squared distance from them. Of 100 candidates, `failures`
+/// fail, those with the largest first size.
+mt::task_samples bowl(int count, double failures, augur::random_engine& rng) {
+    const double best[] = {rng.uniform(-1, 1), rng.uniform(-1, 1)};
+    mt::task_samples task;
+    for (int i = 0; i < count; ++i) {
+        auto loops = metatune_data::random_loops(2, 3, rng, 1'000'000'000);
+        double squares = 0;
+        for (nn::index s = 0; s < 2; ++s) {
+            loops.features(s, 1) = s == 0 ? 1 : 0;
+            loops.features(s, 2) = s == 1 ? 1 : 0;
+            squares += std::pow(static_cast<double>(loops.features(s, 0)) - best[s], 2);
+        }
+        const bool broken = loops.features(0, 0) > 1 - 2 * failures / 100;
+        task.seconds.push_back(broken ? failed : 1e-3 * std::exp(squares));
+        task.candidates.push_back(std::move(loops));
+    }
+    return task;
+}
+
+std::vector<mt::task_samples> bowls(int tasks, int count, double failures, std::uint64_t seed) {
+    augur::random_engine rng(seed);
+    std::vector<mt::task_samples> all;
+    for (int t = 0; t < tasks; ++t) all.push_back(bowl(count, failures, rng));
+    return all;
+}
+
+mt::task_samples part_of(const mt::task_samples& task, std::size_t first, std::size_t last) {
+    mt::task_samples part;
+    for (std::size_t i = first; i < last; ++i) {
+        part.candidates.push_back(task.candidates[i]);
+        part.seconds.push_back(task.seconds[i]);
+    }
+    return part;
+}
+
+nn::matrix<float> predictions(const mt::network<float>& net, const mt::task_samples& task) {
+    mt::candidate_graphs graphs(net.config);
+    for (const auto& one : task.candidates) REQUIRE(graphs.add(one));
+    mt::network_activation<float> kept;
+    nn::matrix<float> y(graphs.size(), net.config.outputs);
+    net.forward(graphs, kept, y);
+    return y;
+}
+
+/// Mean squared error of the speeds relative to `least`.
+double speed_error(const mt::network<float>& net, const mt::task_samples& task, double least) {
+    const auto y = predictions(net, task);
+    double sum = 0;
+    for (nn::index i = 0; i < y.rows(); ++i)
+        sum += std::pow(static_cast<double>(y(i, 0)) - least / task.seconds[static_cast<std::size_t>(i)], 2) / static_cast<double>(y.rows());
+    return sum;
+}
+
+bool same_bits(const mt::network<float>& a, const mt::network<float>& b) {
+    bool same = true;
+    mt::network<float>::visit([&](const std::string&, const auto& p, const auto& q) { same = same && p == q; }, a, b);
+    return same;
+}
+
+mt::pretraining_options short_pretraining() {
+    mt::pretraining_options o;
+    o.epochs = 2;
+    o.batch = 30;
+    return o;
+}
+mt::meta_training_options short_meta_training(bool frozen) {
+    mt::meta_training_options o;
+    o.frozen = frozen;
+    o.ways = 2;
+    o.shots = 3;
+    o.queries = 4;
+    o.batch = 5;
+    o.steps = 6;
+    return o;
+}
+
+} // namespace
+
+TEST_CASE("metatune training: meta-trained weights adapt to unseen tasks better than random and pre-trained ones") {
+    const auto seen = bowls(64, 60, 0, 7), unseen = bowls(40, 120, 0, 8);
+    metatune_data::two_threads threads;
+    const auto random = mt::network<float>::random_init(small_config(1), augur::random_engine(1));
+    mt::training_state pretrained(random);
+    mt::pretraining_options first;
+    first.epochs = 10;
+    const auto report = mt::pretrain(pretrained, seen, threads, first, go_on);
+    REQUIRE(report);
+    CHECK(report->last_loss < 0.5 * report->first_loss);
+
+    mt::training_state meta(pretrained.net);
+    mt::meta_training_options second;
+    second.inner = {0.1, 3};
+    second.shots = 10;
+    second.batch = 16;
+    second.steps = 250;
+    second.learning_rate = 2e-3;
+    second.frozen = false;
+    REQUIRE(mt::meta_train(meta, seen, threads, second, go_on));
+
+    mt::fine_tuning_options options;
+    options.inner_rate = 0.1;
+    options.inner_steps = 3;
+    options.steps = 20;
+    options.frozen = false;
+    for (const std::size_t points : {5U, 20U}) {
+        double by_pretrained = 0, by_meta = 0;
+        int better_than_random = 0;
+        for (const auto& task : unseen) {
+            const auto support = part_of(task, 0, points), query = part_of(task, 20, 120);
+            const auto error_of = [&](mt::network<float> net) {
+                REQUIRE(mt::fine_tune(net, support, options));
+                return speed_error(net, query, support.least());
+            };
+            const double adapted = error_of(meta.net);
+            better_than_random += adapted < error_of(random) ? 1 : 0;
+            by_meta += adapted;
+            by_pretrained += error_of(pretrained.net);
+        }
+        CAPTURE(points);
+        CHECK(better_than_random >= 36);
+        // a poor best of 5 makes the labels of better ones large: 0.48 to 0.82 over 4 seeds; with 20 points 0.04 to 0.12
+        CHECK(by_meta < (points == 5 ? 0.9 : 0.3) * by_pretrained);
+    }
+}
+
+TEST_CASE("metatune training: equal bits on one and two threads, and after an interruption") {
+    const auto tasks = bowls(6, 20, 20, 3);
+    augur::serial_executor one;
+    metatune_data::two_threads two;
+    const auto start = mt::network<float>::random_init(small_config(2), augur::random_engine(1));
+    const auto train = [&](int phase, auto& executor, mt::training_state& state, const auto& progress) {
+        if (phase == 0) return mt::pretrain(state, tasks, executor, short_pretraining(), progress);
+        return mt::meta_train(state, tasks, executor, short_meta_training(phase == 1), progress);
+    };
+    for (int phase = 0; phase < 3; ++phase) {
+        CAPTURE(phase);
+        mt::training_state by_one(start), by_two(start), in_parts(start);
+        const auto report = train(phase, one, by_one, go_on);
+        REQUIRE(report);
+        REQUIRE(train(phase, two, by_two, go_on));
+        CHECK(same_bits(by_one.net, by_two.net));
+        CHECK_FALSE(same_bits(by_one.net, start));
+        CHECK(by_one.steps == report->steps);
+        CHECK_FALSE(report->stopped);
+
+        std::size_t calls = 0;
+        const auto stop_at_each_third = [&](const mt::training_progress& p) {
+            CHECK(p.steps == report->steps);
+            return ++calls % 3 != 0;
+        };
+        auto part = train(phase, two, in_parts, stop_at_each_third);
+        REQUIRE(part);
+        CHECK(part->stopped);
+        CHECK(in_parts.steps == 3);
+        auto copy = in_parts; // as from a file
+        while (copy.steps < report->steps) REQUIRE(train(phase, one, copy, stop_at_each_third));
+        CHECK(same_bits(copy.net, by_one.net));
+        CHECK(same_bits(copy.first, by_one.first));
+        CHECK(same_bits(copy.second, by_one.second));
+        const auto nothing = train(phase, one, copy, go_on);
+        REQUIRE(nothing);
+        CHECK(nothing->steps == 0);
+    }
+}
+
+TEST_CASE("metatune training: frozen convolutions do not move; the kinds of meta-gradient and the seeds differ") {
+    const auto tasks = bowls(6, 20, 20, 3);
+    augur::serial_executor serial;
+    const auto start = mt::network<float>::random_init(small_config(2), augur::random_engine(1));
+    std::vector<mt::network<float>> trained;
+    auto options = short_meta_training(true);
+    options.inner = {0.1, 2};
+    for (const auto kind : {nn::meta_gradient::second_order, nn::meta_gradient::first_order, nn::meta_gradient::reptile}) {
+        options.inner.gradient = kind;
+        trained.push_back(start);
+        mt::training_state state(start);
+        REQUIRE(mt::meta_train(state, tasks, serial, options, go_on));
+        trained.back() = state.net;
+        mt::network<float>::visit(
+            [](const std::string& name, const auto& before, const auto& after) { CHECK((before == after) == !name.starts_with("predict.")); }, start,
+            state.net);
+    }
+    ++options.seed;
+    mt::training_state state(start);
+    REQUIRE(mt::meta_train(state, tasks, serial, options, go_on));
+    trained.push_back(state.net);
+    for (std::size_t a = 0; a < trained.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b) CHECK_FALSE(same_bits(trained[a], trained[b]));
+}
+
+TEST_CASE("metatune training: the second output learns which candidates fail, and failures have no speed") {
+    const auto tasks = bowls(16, 60, 40, 5);
+    augur::serial_executor serial;
+    mt::training_state state(mt::network<float>::random_init(small_config(2), augur::random_engine(1)));
+    mt::pretraining_options options;
+    options.epochs = 20;
+    options.validity_weight = 0.5;
+    REQUIRE(mt::pretrain(state, tasks, serial, options, go_on));
+    int right = 0, all = 0;
+    for (const auto& task : bowls(8, 60, 40, 6)) {
+        const auto y = predictions(state.net, task);
+        for (nn::index i = 0; i < y.rows(); ++i, ++all) right += (y(i, 1) > 0) == std::isfinite(task.seconds[static_cast<std::size_t>(i)]) ? 1 : 0;
+    }
+    CHECK(right > 0.9 * all);
+
+    // the speed of a failure is never asked for: one output learns the same with and without them
+    auto net = mt::network<float>::random_init(small_config(1), augur::random_engine(2)), without = net;
+    mt::task_samples valid;
+    for (std::size_t i = 0; i < 60; ++i)
+        if (std::isfinite(tasks[0].seconds[i])) {
+            valid.candidates.push_back(tasks[0].candidates[i]);
+            valid.seconds.push_back(tasks[0].seconds[i]);
+        }
+    REQUIRE(valid.seconds.size() < 50);
+    REQUIRE(mt::fine_tune(net, tasks[0]));
+    REQUIRE(mt::fine_tune(without, valid));
+    CHECK((predictions(net, valid) - predictions(without, valid)).cwiseAbs().maxCoeff() < 1e-3F);
+}
+
+TEST_CASE("metatune training: fine-tuning on few, constant, failed and no samples") {
+    augur::random_engine rng(4);
+    const auto start = mt::network<float>::random_init(small_config(2), augur::random_engine(1));
+    const auto tuned = [&](const mt::task_samples& samples, bool frozen = true) {
+        auto net = start;
+        mt::fine_tuning_options o;
+        o.frozen = frozen;
+        o.steps = 300;
+        REQUIRE(mt::fine_tune(net, samples, o));
+        return net;
+    };
+    CHECK(same_bits(tuned({}), start));
+    auto task = bowl(30, 0, rng);
+    for (double& s : task.seconds) s = 2e-3;
+    for (const bool frozen : {true, false}) {
+        const auto y = predictions(tuned(task, frozen), task);
+        CHECK((y.col(0).array() - 1.0F).abs().maxCoeff() < 0.1F); // all the best
+        CHECK(y.col(1).minCoeff() > 1);
+    }
+    for (double& s : task.seconds) s = failed;
+    const auto net = tuned(task);
+    CHECK(predictions(net, task).col(1).maxCoeff() < -1);
+    auto single = start;
+    single.config.outputs = 1;
+    single = mt::network<float>::random_init(small_config(1), augur::random_engine(1));
+    const auto before = single;
+    REQUIRE(mt::fine_tune(single, task));
+    CHECK(same_bits(single, before));
+    const auto one = part_of(bowl(1, 0, rng), 0, 1);
+    CHECK(predictions(tuned(one), one)(0, 0) == doctest::Approx(1).epsilon(0.05));
+}
+
+TEST_CASE("metatune training: bad options and samples are refused, divergence is told") {
+    auto tasks = bowls(3, 20, 0, 3);
+    augur::serial_executor serial;
+    const auto start = mt::network<float>::random_init(small_config(2), augur::random_engine(1));
+    const auto refused = [&](const mt::pretraining_options& o, std::span<const mt::task_samples> of) {
+        mt::training_state state(start);
+        const auto done = mt::pretrain(state, of, serial, o, go_on);
+        REQUIRE_FALSE(done);
+        CHECK(state.net.not_finite().empty());
+        return done.error().code;
+    };
+    const auto meta_refused = [&](const mt::meta_training_options& o, std::span<const mt::task_samples> of) {
+        mt::training_state state(start);
+        const auto done = mt::meta_train(state, of, serial, o, go_on);
+        REQUIRE_FALSE(done);
+        CHECK(same_bits(state.net, start));
+        return done.error().code;
+    };
+    const auto invalid = augur::errc::invalid_argument;
+    auto pre = short_pretraining();
+    CHECK(refused(pre, {}) == invalid);
+    pre.batch = 0;
+    CHECK(refused(pre, tasks) == invalid);
+    pre = short_pretraining();
+    pre.learning_rate = std::numeric_limits<double>::quiet_NaN();
+    CHECK(refused(pre, tasks) == invalid);
+    pre.learning_rate = 1e30;
+    CHECK(refused(pre, tasks) == augur::errc::limit);
+
+    auto meta = short_meta_training(true);
+    meta.shots = 17; // 17 + 4 of 20
+    CHECK(meta_refused(meta, tasks) == invalid);
+    meta = short_meta_training(true);
+    meta.ways = 4;
+    CHECK(meta_refused(meta, tasks) == invalid);
+    meta.ways = 0;
+    CHECK(meta_refused(meta, tasks) == invalid);
+    meta = short_meta_training(true);
+    meta.inner.inner_rate = 0;
+    CHECK(meta_refused(meta, tasks) == invalid);
+    CHECK(mt::meta_training_options::authors().check());
+
+    const auto spoilt = [&](auto&& spoil) {
+        auto bad = tasks;
+        spoil(bad[1]);
+        CHECK(refused(short_pretraining(), bad) == meta_refused(short_meta_training(false), bad));
+        return refused(short_pretraining(), bad);
+    };
+    CHECK(spoilt([](mt::task_samples& t) { t.seconds.pop_back(); }) == augur::errc::shape_mismatch);
+    CHECK(spoilt([](mt::task_samples& t) { t.seconds[2] = 0; }) == invalid);
+    CHECK(spoilt([](mt::task_samples& t) { t.seconds[2] = std::numeric_limits<double>::quiet_NaN(); }) == invalid);
+    CHECK(spoilt([](mt::task_samples& t) { t.candidates[2].features.resize(2, 4); }) == augur::errc::shape_mismatch);
+    CHECK(spoilt([](mt::task_samples& t) { t.candidates[2].features(0, 0) = std::numeric_limits<float>::infinity(); }) == invalid);
+
+    auto net = start;
+    mt::fine_tuning_options fine;
+    fine.learning_rate = 1e30;
+    const auto diverged = mt::fine_tune(net, tasks[0], fine);
+    REQUIRE_FALSE(diverged);
+    CHECK(diverged.error().code == augur::errc::limit);
+    CHECK(same_bits(net, start));
+    fine.learning_rate = -1;
+    CHECK_FALSE(mt::fine_tune(net, tasks[0], fine));
+}
