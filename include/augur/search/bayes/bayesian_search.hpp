@@ -60,6 +60,7 @@ struct bayesian_options {
     double beta = 2;                ///< of `upper_confidence_bound`, in standard deviations
     std::size_t samples = 128;      ///< of `monte_carlo_improvement`
     bool prior_mean = false;        ///< the scorer is the mean of the process
+    double range = 1;               ///< of the labels, above 0: a point may be slower than the best one by a factor of e^range; infinity: as it is
     double least_chance = 0.01;     ///< a point counts as valid with at least this probability
     mutation_weights weights = mutation_weights::cpu();
     gp_fit_options fit{};
@@ -80,9 +81,9 @@ struct bayesian_report {
 
 /// Proposes what a Gaussian process of the logarithm of the latency (`gaussian_process`) expects most of.
 ///
-/// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. Labels below their
-/// median count as the median: how much slower the slow half is says little about the best, and in spaces where it is slower by an order of
-/// magnitude the process would spend itself on it. Hyper-parameters are fitted anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`).
+/// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. A label more than
+/// `range` below the best one counts as `range` below: how slow a slow point is says little about the best ones, and in a space where most points are
+/// slower by an order of magnitude the process would spend itself on them. Hyper-parameters are fitted anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`).
 /// Hallucination only shrinks deviations, so what a candidate was worth before bounds what it is worth now, and only candidates on top are brought up
 /// to date: the choice of EI and GP-BUCB is that of a full pass; for qEI it is so but for the noise of the samples.
 ///
@@ -91,7 +92,7 @@ struct bayesian_report {
 /// standard deviations). As long as fewer than two points succeeded the bound of this chance alone chooses.
 ///
 /// With `prior_mean` the scores of the scorer, a `cost_model` for example, are regressed on the labels of the measured points, and the process models
-/// what is left. A slope against the labels counts as 0. A score that is not finite counts as the mean of the others; a candidate with score
+/// what is left, without a limit of range. A slope against the labels counts as 0. A score that is not finite counts as the mean of the others; a candidate with score
 /// -infinity, which cannot be realised, is left out as long as there are others.
 ///
 /// The state is what was proposed and observed, and the models depend on the observed points and their order alone, so a resumed search goes on as it
@@ -105,7 +106,7 @@ struct bayesian_report {
 template <bulk_executor E = serial_executor>
 class bayesian_search {
 public:
-    /// pre: options.initial, candidates, parents, samples >= 1; max_points and fit_points >= 2; 0 <= mutated <= 1; 0 < least_chance <= 1; beta >= 0
+    /// pre: options.initial, candidates, parents, samples >= 1; max_points and fit_points >= 2; 0 <= mutated <= 1; 0 < least_chance <= 1; beta >= 0; range > 0
     explicit bayesian_search(bayesian_options options = {}) : options_(std::move(options)) { check(); }
     /// pre: `executor` outlives the strategy
     bayesian_search(bayesian_options options, E& executor) : options_(std::move(options)), executor_(executor) { check(); }
@@ -155,7 +156,7 @@ private:
     void check() const {
         AUGUR_ASSERT(options_.initial >= 1 && options_.candidates >= 1 && options_.parents >= 1 && options_.samples >= 1 &&
                          options_.max_points >= 2 && options_.fit_points >= 2 && options_.mutated >= 0 && options_.mutated <= 1 &&
-                         options_.least_chance > 0 && options_.least_chance <= 1 && options_.beta >= 0,
+                         options_.range > 0 && options_.least_chance > 0 && options_.least_chance <= 1 && options_.beta >= 0,
                      "bayesian_search: options");
     }
 
@@ -311,11 +312,8 @@ private:
 
         Eigen::VectorXd labels(static_cast<Eigen::Index>(successes.size()));
         for (std::size_t i = 0; i < successes.size(); ++i) labels[static_cast<Eigen::Index>(i)] = -std::log(latency(successes[i]));
-        std::vector<double> ascending(labels.begin(), labels.end());
-        std::sort(ascending.begin(), ascending.end());
-        labels = labels.cwiseMax(ascending[(ascending.size() - 1) / 2]);
         report_.prior_slope = options_.prior_mean ? slope(labels, known_prior) : 0;
-        Eigen::VectorXd left = labels;
+        Eigen::VectorXd left = report_.prior_slope > 0 ? labels : labels.cwiseMax(labels.maxCoeff() - options_.range);
         for (std::size_t i = 0; i < successes.size(); ++i) left[static_cast<Eigen::Index>(i)] -= report_.prior_slope * known_prior[i];
         const auto of_latency = places(measured, successes);
         const auto m = fit(known(Eigen::all, of_latency), left, places(successes, select(successes, options_.fit_points)));
