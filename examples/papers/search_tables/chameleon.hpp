@@ -282,7 +282,7 @@ private:
         std::vector<std::size_t> out(options.size());
         std::iota(out.begin(), out.end(), std::size_t{0});
         std::sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return options[a] != options[b] ? options[a] > options[b] : a < b; });
-        out.resize((std::min)(out.size(), std::size_t{2}));
+        if (out.size() > 2) out.erase(out.begin() + 2, out.end());
         return out;
     }
 

@@ -7,11 +7,16 @@
 #include <limits>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
+#include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/io/autotvm_archive.hpp>
 #include <augur/io/tuning_archive.hpp>
 #include <augur/schedule/hash.hpp>
+#include <augur/space/autotvm_convolution.hpp>
+#include <augur/space/autotvm_nest.hpp>
+#include <augur/workload/iterator_features.hpp>
 
 namespace {
 
@@ -122,7 +127,12 @@ result<void> add_logs(device_records& device, const std::vector<std::string>& pa
         device.tasks.push_back(*std::move(made));
         device.configs.push_back(std::move(a.configs));
     }
+    device.loops = loop_columns_of(device);
     return {};
+}
+
+std::uint64_t key_of(const augur::tuning_archive& task, const augur::configuration& c) {
+    return augur::mix64(augur::hash_schedule(c) ^ augur::fnv1a64(task.workload));
 }
 
 } // namespace
@@ -132,6 +142,49 @@ cleaning clean(augur::tuning_archive& archive, std::vector<augur::autotvm_config
     drop_copies(archive, configs, told);
     scale_sessions(archive, told);
     return told;
+}
+
+result<void> loop_columns::operator()(const augur::tuning_archive& task, const augur::configuration& c, std::span<float> row) const {
+    const auto at = rows->find(key_of(task, c));
+    if (at == rows->end())
+        return augur::error{augur::errc::not_found, "expected a configuration of a convolution that AutoTVM's features are known of"};
+    std::fill(std::copy(at->second.begin(), at->second.end(), row.begin()), row.end(), 0.0F);
+    return {};
+}
+
+loop_columns loop_columns_of(const device_records& device) {
+    std::unordered_map<std::uint64_t, std::vector<float>> rows;
+    std::size_t touches = 0, width = 0;
+    struct known {
+        augur::iterator_features features;
+        const augur::autotvm_config* config;
+    };
+    std::vector<std::pair<std::uint64_t, known>> all;
+    for (std::size_t t = 0; t < device.tasks.size(); ++t) {
+        const auto& archive = device.tasks[t].archive;
+        const auto convolution = augur::parse_autotvm_convolution(archive.workload);
+        if (!convolution) continue; // another template
+        for (std::size_t i = 0; i < device.configs[t].size(); ++i) {
+            const auto nest = augur::autotvm_nest::make(*convolution, device.configs[t][i]);
+            if (!nest) continue;
+            auto features = augur::iterator_features_of(*nest);
+            if (!features) continue;
+            for (const auto& loop : features->loops) touches = (std::max)(touches, loop.touches.size());
+            all.push_back({key_of(archive, archive.records[i].point), {*std::move(features), &device.configs[t][i]}});
+        }
+    }
+    const std::size_t columns = augur::iterator_row_columns(touches);
+    for (const auto& [key, k] : all) {
+        std::vector<float> row(k.features.loops.size() * columns);
+        for (std::size_t i = 0; i < k.features.loops.size(); ++i)
+            augur::write_iterator_row(k.features.loops[i], std::span(row).subspan(i * columns, columns));
+        for (const auto& knob : k.config->knobs)
+            if (knob.kind == augur::autotvm_knob_kind::other)
+                if (const auto* number = std::get_if<std::int64_t>(&knob.values.front())) row.push_back(static_cast<float>(*number));
+        width = (std::max)(width, row.size());
+        rows.insert_or_assign(key, std::move(row));
+    }
+    return {std::make_shared<const std::unordered_map<std::uint64_t, std::vector<float>>>(std::move(rows)), width};
 }
 
 result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
@@ -151,12 +204,12 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
     std::vector<device_records> out;
     for (auto& [device, paths] : logs) {
         std::sort(paths.begin(), paths.end());
-        device_records d{device, false, {}, {}, {}, 0};
+        device_records d{device, false, {}, {}, {}, 0, {}};
         if (auto read = add_logs(d, paths, tasks, seed, threads); !read) return read.error();
         out.push_back(std::move(d));
     }
     for (auto& [device, paths] : archives) {
-        device_records d{device, true, {}, {}, {}, paths.size()};
+        device_records d{device, true, {}, {}, {}, paths.size(), {}};
         for (const auto& path : paths) {
             augur::tuning_archive archive;
             if (auto read = augur::read_tuning_archive(path, archive); !read) return read.error();
@@ -175,7 +228,7 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
 }
 
 device_records made_up_device() {
-    device_records out{"made up", true, {}, {}, {}, 2};
+    device_records out{"made up", true, {}, {}, {}, 2, {}};
     for (const int best : {3, 5}) {
         augur::tuning_archive archive;
         archive.workload = "tiles, best at 2^" + std::to_string(best);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include <augur/core/error.hpp>
@@ -28,6 +29,16 @@ struct cleaning {
     std::size_t records = 0, copied = 0, scaled = 0, slow_sessions = 0, bad = 0;
 };
 
+/// AutoTVM's features of the recorded configurations of a device: the rows of the loops of a configuration, one after the other, then its values that are
+/// no part of a split. Models `row_features_of<configuration, tuning_archive>`; a configuration of a template without a nest has no row.
+struct loop_columns {
+    std::shared_ptr<const std::unordered_map<std::uint64_t, std::vector<float>>> rows; ///< by task and configuration
+    std::size_t width = 0;
+
+    [[nodiscard]] std::size_t columns() const { return width; }
+    augur::result<void> operator()(const augur::tuning_archive& task, const augur::configuration& c, std::span<float> row) const;
+};
+
 /// Tasks of one device whose records are replayed.
 struct device_records {
     std::string device;
@@ -36,6 +47,7 @@ struct device_records {
     std::vector<std::vector<augur::autotvm_config>> configs; ///< by task, then as its records; empty for Kernel Tuner
     cleaning cleaned;
     std::size_t all_tasks = 0; ///< in the logs
+    loop_columns loops;
 };
 
 /// Leaves out the records whose timings are a copy of another configuration's, and scales the records of slow sessions.
@@ -52,6 +64,9 @@ augur::result<std::vector<device_records>> read_devices(const std::string& data,
 
 /// A made-up device with two tasks, for `--quick`.
 device_records made_up_device();
+
+/// The features of all records of a device.
+loop_columns loop_columns_of(const device_records& device);
 
 // ---- searches.cpp
 

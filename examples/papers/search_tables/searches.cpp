@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "search_tables.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include <augur/core/random_engine.hpp>
-
 #include <augur/search/annealing.hpp>
 #include <augur/search/bayes/bayesian_search.hpp>
 #include <augur/search/descent.hpp>
@@ -19,30 +19,47 @@
 #include <augur/xgboost/trees_online.hpp>
 #endif
 
+#include "chameleon.hpp"
+
 namespace {
 
 using examples::recorded_model;
 using examples::recorded_strategy;
 
-struct prepared {
-    recorded_strategy strategy;
-    recorded_model model;
-};
-
 #ifdef AUGUR_HAS_XGBOOST
-using rows = examples::parameter_columns;
+using knobs = examples::parameter_columns;
 
-recorded_model ranking_trees(const examples::recording& on, std::uint32_t plan, augur::tree_objective loss) {
+template <class Rows>
+using ranking_trees = augur::autotvm_trees<augur::configuration, augur::tuning_archive, Rows>;
+
+augur::autotvm_trees_options tree_options(std::uint32_t plan, augur::tree_objective loss = augur::tree_objective::rank_pairwise) {
     augur::autotvm_trees_options o;
     o.trees = augur::autotvm_tree_options(plan);
     o.trees.objective = loss;
-    return recorded_model(augur::autotvm_trees<augur::configuration, augur::tuning_archive, rows>(rows(on.archive), o));
+    return o;
 }
 recorded_model online_trees(const examples::recording& on, std::uint64_t seed) {
     auto o = augur::few_sample_trees();
     o.seed = seed;
     o.column_share = 0.8; // few columns, each of which matters
-    return recorded_model(augur::trees_online<augur::configuration, augur::tuning_archive, rows>(rows(on.archive), o));
+    return recorded_model(augur::trees_online<augur::configuration, augur::tuning_archive, knobs>(knobs(on.archive), o));
+}
+
+/// Every k-th record of the other tasks of the device with the same template, about 200 of each.
+std::vector<augur::observation<augur::configuration, augur::tuning_archive>> history_of(const device_records& on, std::size_t t) {
+    std::vector<augur::observation<augur::configuration, augur::tuning_archive>> out;
+    const auto form = [&](std::size_t i) {
+        const std::string& key = on.tasks[i].archive.workload;
+        return key.substr(0, key.find(','));
+    };
+    for (std::size_t i = 0; i < on.tasks.size(); ++i) {
+        if (i == t || form(i) != form(t)) continue;
+        const auto& archive = on.tasks[i].archive;
+        const std::size_t step = (std::max)(archive.records.size() / 200, std::size_t{1});
+        for (std::size_t k = 0; k < archive.records.size(); k += step)
+            out.push_back({&archive, &archive.records[k].point, &archive.records[k].measured});
+    }
+    return out;
 }
 #endif
 
@@ -61,7 +78,7 @@ std::vector<augur::decision_vector> uniform_points(const examples::recording& on
 
 std::vector<std::string> search_names() {
 #ifdef AUGUR_HAS_XGBOOST
-    return {"random", "descent", "sa+xgb", "sa+xgb:64", "evolution+trees", "bo"};
+    return {"random", "descent", "sa+xgb:64", "sa+xgb", "sa+xgb:loops", "sa+xgb:history", "chameleon", "evolution+trees", "bo"};
 #else
     return {"random", "descent", "bo"};
 #endif
@@ -71,8 +88,8 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     const examples::recording& task = on.tasks[t];
     augur::tuning_options options;
     options.trials = trials;
-    options.round = 16;
-    options.batch = 16;
+    options.round = on.exhaustive ? 8 : 16; // so few points matter more where a search ends after 64
+    options.batch = 64;
     options.seed = seed;
     // All searches of a seed begin with the same points, uniform among the recorded ones: a walk through the space is not uniform there.
     const auto run = [&]<class Strategy>(Strategy strategy, recorded_model model = {}) {
@@ -87,11 +104,30 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     }
     if (search == "bo") return run(augur::bayesian_search<>{});
 #ifdef AUGUR_HAS_XGBOOST
-    if (search == "sa+xgb") return run(augur::simulated_annealing<>{}, ranking_trees(task, 16, augur::tree_objective::rank_pairwise));
-    if (search == "sa+xgb:64") { // AutoTVM's plan
+    const bool loops = on.loops.width > 0; // else the rows are those of the knobs
+    if (search == "sa+xgb:64") {           // AutoTVM's plan
         options.round = 64;
-        return run(augur::simulated_annealing<>{}, ranking_trees(task, 64, augur::tree_objective::rank_pairwise));
+        return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(64))));
     }
+    if (search == "sa+xgb" || (search == "sa+xgb:loops" && !loops))
+        return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16))));
+    if (search == "sa+xgb:loops") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<loop_columns>(on.loops, tree_options(16))));
+    if (search == "sa+xgb:history") { // the trees of the other tasks choose the first points, too
+        const auto plan = [&]<class Rows>(Rows rows) {
+            ranking_trees<Rows> trees(std::move(rows), tree_options(16));
+            const auto history = history_of(on, t);
+            if (auto learned = trees.learn_history(history); !learned) {
+                examples::search_curve out;
+                out.failed = learned.error();
+                return out;
+            }
+            return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), recorded_model(std::move(trees)), options);
+        };
+        return loops ? plan(on.loops) : plan(knobs(task.archive));
+    }
+    if (search == "chameleon")
+        return run(examples::chameleon{},
+                   recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16, augur::tree_objective::squared_error))));
     if (search == "evolution+trees") {
         augur::evolutionary_options o;
         o.population = 256;
