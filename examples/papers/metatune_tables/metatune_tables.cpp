@@ -51,7 +51,7 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         },
         true);
-    flags.add_number("epochs", "N", "epochs of pre-training, and of each training behind it; default 30", w.plan.epochs, 1, 100'000);
+    flags.add_number("epochs", "N", "epochs of pre-training, and of each training behind it; default 100", w.plan.epochs, 1, 100'000);
     flags.add_number("train-points", "N", "configurations of a task to learn from; default 200", w.sizes.train, 40, 1'000'000);
     flags.add_number("test-points", "N", "configurations of a task to be judged by, the points to adapt to among them; default 520", w.sizes.test, 40,
                      1'000'000);

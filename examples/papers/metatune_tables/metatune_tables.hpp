@@ -71,7 +71,7 @@ inline constexpr std::array<std::string_view, 6> start_names{
 
 /// Sizes of the trainings. The supervised and the meta-trained networks begin with `epochs` of pre-training; then each gets as many more steps.
 struct training_plan {
-    std::size_t epochs = 30, batch = 128;
+    std::size_t epochs = 100, batch = 128;
     std::size_t meta_tasks = 4, queries = 20; ///< of a step; the shots are the points to adapt to
     double learning_rate = 1e-3;
     augur::nn::maml_options inner{1e-2, 5};
