@@ -4,7 +4,6 @@
 
 #ifdef AUGUR_SEARCH_TABLES_PROGRAM // else there is no Eigen
 
-#include <cmath>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -69,19 +68,6 @@ TEST_CASE("search_tables: the same tables for any number of threads, and after a
     CHECK(lines_in(folder / "killed/results.jsonl") == 2 * 2 * search_names().size());
 }
 
-TEST_CASE("search_tables: geometric mean and interval") {
-    // logarithms 0, 1, 2: mean 1, standard error 1 / sqrt(3), t of two degrees of freedom 4.303
-    const std::vector<double> values{1, std::exp(1.0), std::exp(2.0)};
-    const auto m = geometric(values);
-    CHECK(m.mean == doctest::Approx(std::exp(1.0)));
-    CHECK(m.low == doctest::Approx(std::exp(1 - 4.303 / std::sqrt(3.0))));
-    CHECK(m.high == doctest::Approx(std::exp(1 + 4.303 / std::sqrt(3.0))));
-    std::vector<double> many; // 60 values, +- 1: standard error sqrt(60 / 59 / 60), t of 59 degrees 2.00100
-    for (int i = 0; i < 60; ++i) many.push_back(std::exp(i % 2 == 0 ? 1.0 : -1.0));
-    CHECK(std::log(geometric(many).high) == doctest::Approx(2.00100 / std::sqrt(59.0)).epsilon(1e-4));
-    CHECK(geometric({}).count == 0);
-}
-
 TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled") {
     augur::tuning_archive archive;
     std::vector<augur::autotvm_config> configs;
@@ -99,7 +85,7 @@ TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled"
     add(4, archive.records[4].measured.seconds[0], 41);                                                   // the same configuration: no copy
     for (std::int64_t i = 0; i < 30; ++i) add(i, 1.3 * (1e-3 + 1e-5 * static_cast<double>(i)), 5000 + i); // a slow session
     add(200, 1.3e-3, 5040);
-    const cleaning told = clean(archive, configs);
+    const examples::cleaning told = examples::clean(archive, configs);
     CHECK(told.copied == 1);
     CHECK(told.slow_sessions == 1);
     CHECK(told.scaled == 31);

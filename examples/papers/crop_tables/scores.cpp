@@ -7,37 +7,11 @@
 #include <numeric>
 
 #include "crop_tables.hpp"
+#include "statistics.hpp"
 
 namespace examples {
 
 namespace {
-
-/// Places in rising order; equal values share the mean of theirs.
-std::vector<double> ranks_of(const std::vector<double>& values) {
-    std::vector<std::size_t> order(values.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-    std::vector<double> ranks(values.size());
-    for (std::size_t i = 0; i < order.size();) {
-        std::size_t end = i + 1;
-        while (end < order.size() && !(values[order[i]] < values[order[end]])) ++end;
-        for (std::size_t j = i; j < end; ++j) ranks[order[j]] = static_cast<double>(i + end - 1) / 2;
-        i = end;
-    }
-    return ranks;
-}
-
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-    const auto n = static_cast<double>(a.size());
-    const double ma = std::accumulate(a.begin(), a.end(), 0.0) / n, mb = std::accumulate(b.begin(), b.end(), 0.0) / n;
-    double ab = 0, aa = 0, bb = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        ab += (a[i] - ma) * (b[i] - mb);
-        aa += (a[i] - ma) * (a[i] - ma);
-        bb += (b[i] - mb) * (b[i] - mb);
-    }
-    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
-}
 
 /// Instructions that ran, on all threads.
 double instructions_of(const augur::program_features& p) {
@@ -98,7 +72,7 @@ task_score score_of(const std::vector<double>& predicted, const std::vector<doub
     std::vector<double> errors;
     for (std::size_t i = 0; i < n; ++i) errors.push_back(std::abs(predicted[i] - measured[i]) / measured[i]);
     const double mean = std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(n);
-    return {top(1), top(5), correlation(ranks_of(predicted), ranks_of(measured)), mean, median(errors)};
+    return {top(1), top(5), spearman(predicted, measured), mean, median(errors)};
 }
 
 augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>& tasks, const augur::machine& target, int threads) {

@@ -92,7 +92,7 @@ int run(const wishes& w) {
     text_table sources{{"device", "records", "tasks", "replayed", "copied, left out", "slow sessions", "records scaled", "unreadable"}};
     for (const auto& d : devices) {
         (d.exhaustive ? exhaustive : replayed).push_back(d.device);
-        const cleaning& c = d.cleaned;
+        const examples::cleaning& c = d.cleaned;
         std::vector<std::string> row{d.device};
         for (const std::size_t n : {c.records, d.all_tasks, d.tasks.size(), c.copied, c.slow_sessions, c.scaled, c.bad})
             row.push_back(std::to_string(n));

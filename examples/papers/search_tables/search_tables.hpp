@@ -19,15 +19,11 @@
 #include <augur/core/error.hpp>
 #include <augur/schedule/autotvm_config.hpp>
 
+#include "cleaning.hpp"
 #include "executor.hpp"
 #include "recorded.hpp"
 
 // ---- recordings.cpp
-
-/// What was left out of the logs of a device, or changed.
-struct cleaning {
-    std::size_t records = 0, copied = 0, scaled = 0, slow_sessions = 0, bad = 0;
-};
 
 /// AutoTVM's features of the recorded configurations of a device: the rows of the loops of a configuration, one after the other, then its values that are
 /// no part of a split. Models `row_features_of<configuration, tuning_archive>`; a configuration of a template without a nest has no row.
@@ -45,17 +41,10 @@ struct device_records {
     bool exhaustive = false; ///< every point of the space is recorded
     std::vector<examples::recording> tasks;
     std::vector<std::vector<augur::autotvm_config>> configs; ///< by task, then as its records; empty for Kernel Tuner
-    cleaning cleaned;
+    examples::cleaning cleaned;
     std::size_t all_tasks = 0; ///< in the logs
     loop_columns loops;
 };
-
-/// Leaves out the records whose timings are a copy of another configuration's, and scales the records of slow sessions.
-///
-/// A copy is a record whose list of latencies is equal to the last digit to that of an earlier record of another configuration. A session is a run of
-/// records without a gap of ten minutes. Its slowness is the geometric mean, over its configurations that other sessions have too, of its latency over
-/// the least of the others; a session with 20 such configurations and a slowness above 1.15 is divided by it.
-cleaning clean(augur::tuning_archive& archive, std::vector<augur::autotvm_config>& configs);
 
 /// The devices of a data folder (`autotvm/`, `kernel-tuner/`). `tasks` of each device are drawn by `seed` among those with 200 points or more.
 /// Errors: those of the readers; not_found (nothing is there).
@@ -100,13 +89,6 @@ private:
 };
 
 // ---- tables.cpp
-
-/// The geometric mean of positive numbers, with a 95 % interval over them (Student's t of the logarithms).
-struct mean_interval {
-    double mean = 0, low = 0, high = 0;
-    std::size_t count = 0;
-};
-mean_interval geometric(std::span<const double> values);
 
 using text_table = std::vector<std::vector<std::string>>;
 /// By device and search: the share of the best after 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks of the

@@ -8,7 +8,10 @@
 #include <set>
 
 #include "console.hpp"
+#include "statistics.hpp"
 
+using examples::geometric;
+using examples::mean_interval;
 using examples::text_of;
 
 namespace {
@@ -51,37 +54,12 @@ summaries summarise(const std::map<result_key, search_result>& results, const st
     return out;
 }
 
-/// Two-sided 97.5 % quantile of Student's t, by Cornish and Fisher's expansion; within 0.3 % from 3 degrees of freedom on.
-double student(std::size_t degrees) {
-    static constexpr std::array<double, 4> few{12.706, 4.303, 3.182, 2.776};
-    if (degrees == 0) return std::numeric_limits<double>::infinity();
-    if (degrees <= few.size()) return few[degrees - 1];
-    const double z = 1.959964, d = static_cast<double>(degrees);
-    return z + (std::pow(z, 3) + z) / (4 * d) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * d * d);
-}
-
 std::string with_interval(const mean_interval& m, int digits) {
     if (m.count < 2) return m.count == 0 ? "-" : text_of("%.*f", digits, m.mean);
     return text_of("%.*f (%.*f to %.*f)", digits, m.mean, digits, m.low, digits, m.high);
 }
 
 } // namespace
-
-mean_interval geometric(std::span<const double> values) {
-    mean_interval out;
-    out.count = values.size();
-    if (values.empty()) return out;
-    const auto n = static_cast<double>(values.size());
-    double mean = 0, spread = 0;
-    for (const double v : values) mean += std::log(v) / n;
-    for (const double v : values) spread += std::pow(std::log(v) - mean, 2);
-    out.mean = out.low = out.high = std::exp(mean);
-    if (values.size() < 2) return out;
-    const double half = student(values.size() - 1) * std::sqrt(spread / (n - 1) / n);
-    out.low = std::exp(mean - half);
-    out.high = std::exp(mean + half);
-    return out;
-}
 
 text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
                        const std::vector<std::string>& searches, std::size_t trials) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AUGUR_EXAMPLES_PAPERS_METATUNE_TABLES_HPP
+#define AUGUR_EXAMPLES_PAPERS_METATUNE_TABLES_HPP
+
+/// @file
+/// MetaTune (Ryu, Sung 2021): how well its network adapts to a task from a few measurements, on recorded AutoTVM logs.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <augur/core/error.hpp>
+#include <augur/metatune.hpp>
+
+#include "cleaning.hpp"
+#include "executor.hpp"
+
+namespace metatune_tables {
+
+namespace metatune = augur::metatune;
+
+// ---- tasks.cpp
+
+/// Configurations of a task that ran, each once.
+struct table_task {
+    std::string name; ///< key of the workload
+    metatune::task_samples samples;
+    double least = 0; ///< seconds of the best configuration of the log, which need not be among the samples
+};
+
+/// A log to learn from and a log to be judged by.
+struct log_pair {
+    std::string_view device, learn, judge; ///< file `autotvm/DEVICE.NETWORK.jsonl.gz`
+    std::string_view form;                 ///< the template whose tasks are used
+};
+inline constexpr std::array<log_pair, 4> log_pairs{{{"cuda_gtx1650", "vgg-16", "resnet-18", "conv2d_nchw.cuda"},
+                                                    {"cuda_rtx3080", "vgg-16", "resnet-18", "conv2d_nchw.cuda"},
+                                                    {"x86_amd_3700x", "mobilenet", "resnet-18", "conv2d_NCHWc.x86"},
+                                                    {"x86_i7_3770", "mobilenet", "resnet-18", "conv2d_NCHWc.x86"}}};
+
+/// Tasks of a device. The settings are chosen on `held_out`, which nothing is trained on; `test` is used once.
+struct device_tasks {
+    std::string device;
+    std::size_t features = 0; ///< of a loop
+    std::vector<table_task> train, held_out, test;
+    std::size_t shared = 0; ///< tasks of the first log that are left out because the second one has them
+    std::size_t copied = 0; ///< records that are left out
+};
+
+/// Sizes of the sampled tasks.
+struct sample_sizes {
+    std::size_t train = 200, test = 520; ///< configurations of a task
+    std::uint64_t seed = 1;              ///< of the draw
+};
+/// Reads the two logs of a device. Every fourth task of the first one is held out.
+/// Errors: those of the readers and of the graphs; invalid_argument (fewer than 3 tasks to learn from, none to be judged by).
+augur::result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, examples::executor& threads);
+/// Made-up loops whose lengths have an effect that differs from task to task, for `--quick`.
+device_tasks made_up_device();
+
+// ---- adaptation.cpp
+
+/// How a network gets its weights, or the constant that needs none.
+enum class start : std::uint8_t { constant_mean, constant_high, random, pretrained, first_order, second_order };
+inline constexpr std::array<std::string_view, 6> start_names{
+    "constant, mean of the points", "constant, the best point",  "random weights", "supervised",
+    "meta-trained, first order",    "meta-trained, second order"};
+
+/// Sizes of the trainings. The supervised and the meta-trained networks begin with `epochs` of pre-training; then each gets as many more steps.
+struct training_plan {
+    std::size_t epochs = 100, batch = 128;
+    std::size_t meta_tasks = 4, queries = 20; ///< of a step; the shots are the points to adapt to
+    double learning_rate = 1e-3;
+    augur::nn::maml_options inner{1e-2, 5};
+    bool frozen = false;
+    std::uint64_t seed = 1;
+};
+
+/// Trains for adaptation to `shots` points. The networks by `start`; those of the constants are not used.   Errors: those of the trainings.
+augur::result<std::vector<metatune::network<float>>> train(const device_tasks& on, std::size_t shots, const training_plan& plan,
+                                                           examples::executor& threads);
+
+/// Errors of the predictions on the points that were not measured. The unit of the speeds is that of the best configuration of the task.
+struct scores {
+    double mse = 0;
+    double mse_fast = 0; ///< of the fastest quarter of the points: the paper's MSE(D)
+    double spearman = 0;
+};
+struct adaptation {
+    std::size_t shots = 5, seeds = 3;
+    metatune::fine_tuning_options fine_tuning;
+};
+/// The scores of each task, means over the draws of the points; after a request to stop they are of no use.   Errors: those of `fine_tune`
+augur::result<std::vector<scores>> judge(start from, const metatune::network<float>& net, const std::vector<table_task>& tasks, const adaptation& how,
+                                         examples::executor& threads);
+
+} // namespace metatune_tables
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "metatune_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/io/autotvm_archive.hpp>
+#include <augur/schedule/hash.hpp>
+#include <augur/space/autotvm_convolution.hpp>
+#include <augur/space/autotvm_nest.hpp>
+#include <augur/workload/iterator_features.hpp>
+
+namespace metatune_tables {
+
+namespace {
+
+using augur::result;
+
+/// A task before its loops have places in the graph.
+struct loose_task {
+    table_task task;
+    std::vector<augur::iterator_features> loops;
+};
+
+/// The configurations that ran, with the least of their latencies; at most `most` of them, drawn.
+result<loose_task> sample(augur::autotvm_archive& from, const augur::autotvm_convolution& convolution, std::size_t most, std::uint64_t seed) {
+    const auto& records = from.records.records;
+    std::map<std::uint64_t, std::size_t> first; // record of a configuration
+    std::vector<std::size_t> order;
+    std::vector<double> least(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (!records[i].measured.ok()) continue;
+        least[i] = records[i].measured.latency();
+        const auto [at, fresh] = first.try_emplace(augur::hash_schedule(records[i].point), i);
+        if (fresh) order.push_back(i);
+        else least[at->second] = (std::min)(least[at->second], least[i]);
+    }
+    loose_task out;
+    out.task.name = from.records.workload;
+    if (order.empty()) return out;
+    out.task.least = std::accumulate(order.begin(), order.end(), least[order[0]], [&](double a, std::size_t i) { return (std::min)(a, least[i]); });
+    augur::random_engine rng(seed);
+    rng.shuffle(std::span(order));
+    order.resize((std::min)(order.size(), most));
+    for (const std::size_t i : order) {
+        const auto nest = augur::autotvm_nest::make(convolution, from.configs[i]);
+        if (!nest) return nest.error();
+        auto loops = augur::iterator_features_of(*nest);
+        if (!loops) return loops.error();
+        out.loops.push_back(*std::move(loops));
+        out.task.samples.seconds.push_back(least[i]);
+    }
+    return out;
+}
+
+/// The tasks of a log that are of the template, by key.
+result<std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>>> read_log(const std::string& path, std::string_view form,
+                                                                                            std::size_t& copied, examples::executor& threads) {
+    auto files = augur::read_autotvm_archives(std::vector<std::string>{path}, threads);
+    if (!files) return files.error();
+    std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>> out;
+    for (augur::autotvm_archive& a : files->front().tasks) {
+        const auto convolution = augur::parse_autotvm_convolution(a.records.workload);
+        if (!convolution && convolution.error().code == augur::errc::not_found) continue; // another template
+        if (!convolution) return convolution.error();
+        if (augur::autotvm_template_names[static_cast<std::size_t>(convolution->form)] != form) continue;
+        copied += examples::clean(a.records, a.configs).copied;
+        out.emplace_back(std::move(a), *convolution);
+    }
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first.records.workload < b.first.records.workload; });
+    return out;
+}
+
+/// Makes the columns of the rows have mean 0 and deviation 1 over the present loops of `from`.
+void standardise(std::vector<table_task*>& all, const std::vector<table_task>& from) {
+    const auto columns = all.front()->samples.candidates.front().features.cols();
+    Eigen::ArrayXd sum = Eigen::ArrayXd::Zero(columns), squares = sum;
+    double count = 0;
+    for (const table_task& t : from)
+        for (const auto& c : t.samples.candidates)
+            for (std::size_t r = 0; r < c.present.size(); ++r) {
+                if (c.present[r] == 0) continue;
+                const Eigen::ArrayXd row = c.features.row(static_cast<augur::nn::index>(r)).cast<double>().transpose().array();
+                sum += row;
+                squares += row.square();
+                ++count;
+            }
+    const Eigen::ArrayXd mean = sum / count, deviation = (squares / count - mean.square()).max(0).sqrt();
+    const Eigen::ArrayXd scale = (deviation > 1e-6).select(1 / deviation.max(1e-6), 0); // a column that never varies teaches nothing
+    for (table_task* t : all)
+        for (auto& c : t->samples.candidates)
+            for (std::size_t r = 0; r < c.present.size(); ++r)
+                if (c.present[r] != 0) {
+                    auto row = c.features.row(static_cast<augur::nn::index>(r));
+                    row = ((row.cast<double>().transpose().array() - mean) * scale).cast<float>().transpose().matrix();
+                }
+}
+
+} // namespace
+
+result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, examples::executor& threads) {
+    device_tasks out;
+    out.device = logs.device;
+    const auto path_of = [&](std::string_view network) {
+        return data + "/autotvm/" + std::string(logs.device) + '.' + std::string(network) + ".jsonl.gz";
+    };
+    std::vector<loose_task> loose;
+    std::size_t learned = 0;
+    std::set<std::string> judged;
+    auto learn = read_log(path_of(logs.learn), logs.form, out.copied, threads);
+    if (!learn) return learn.error();
+    auto test = read_log(path_of(logs.judge), logs.form, out.copied, threads);
+    if (!test) return test.error();
+    for (const auto& [archive, convolution] : *test) judged.insert(archive.records.workload);
+    for (auto* log : {&*learn, &*test})
+        for (auto& [archive, convolution] : *log) {
+            if (log == &*learn && judged.contains(archive.records.workload)) {
+                ++out.shared;
+                continue;
+            }
+            auto one = sample(archive, convolution, log == &*learn ? sizes.train : sizes.test, sizes.seed);
+            if (!one) return augur::error{one.error().code, archive.records.workload + ": " + one.error().detail};
+            if (one->loops.size() < sizes.train) continue; // too few ran
+            learned += log == &*learn ? 1 : 0;
+            loose.push_back(*std::move(one));
+        }
+    if (learned < 4 || learned == loose.size())
+        return augur::error{augur::errc::invalid_argument, out.device + ": expected four tasks to learn from and one to be judged by, got " +
+                                                               std::to_string(learned) + " and " + std::to_string(loose.size() - learned)};
+    metatune::super_graph graph; // of the loops of all tasks: a structure, no measurement
+    for (const loose_task& t : loose)
+        for (const auto& loops : t.loops)
+            if (auto added = graph.add(loops, logs.form); !added) return added.error();
+    out.features = graph.columns();
+    for (std::size_t i = 0; i < loose.size(); ++i) {
+        for (const auto& loops : loose[i].loops) {
+            auto rows = graph.place(loops, logs.form);
+            if (!rows) return rows.error();
+            loose[i].task.samples.candidates.push_back(*std::move(rows));
+        }
+        auto& to = i >= learned ? out.test : i % 4 == 3 ? out.held_out : out.train;
+        to.push_back(std::move(loose[i].task));
+    }
+    std::vector<table_task*> all;
+    for (auto* list : {&out.train, &out.held_out, &out.test})
+        for (table_task& t : *list) all.push_back(&t);
+    standardise(all, out.train);
+    return out;
+}
+
+device_tasks made_up_device() {
+    constexpr std::size_t loops = 3, columns = 4, candidates = 60;
+    device_tasks out;
+    out.device = "made up";
+    out.features = columns;
+    for (std::size_t t = 0; t < 10; ++t) {
+        augur::random_engine rng = augur::random_engine(7).stream(t);
+        table_task task;
+        task.name = "task " + std::to_string(t);
+        const double slope = 0.3 + 0.4 * rng.uniform(); // what differs from task to task
+        for (std::size_t i = 0; i < candidates; ++i) {
+            metatune::loop_rows rows;
+            rows.features = augur::nn::matrix<float>::Zero(loops, columns);
+            rows.present.assign(loops, 1);
+            rows.parents = {metatune::loop_rows::no_parent, 0, 1};
+            double log_seconds = -7;
+            for (std::size_t l = 0; l < loops; ++l) {
+                const double length = 2 * rng.uniform() - 1;
+                const auto row = static_cast<augur::nn::index>(l);
+                rows.features(row, 0) = static_cast<float>(length);
+                rows.features(row, 1 + row) = 1;
+                log_seconds += l == 0 ? slope * length : l == 1 ? -0.8 * length : 0;
+            }
+            task.samples.candidates.push_back(std::move(rows));
+            task.samples.seconds.push_back(std::exp(log_seconds));
+        }
+        task.least = task.samples.least();
+        (t < 6 ? out.train : t < 7 ? out.held_out : out.test).push_back(std::move(task));
+    }
+    return out;
+}
+
+} // namespace metatune_tables

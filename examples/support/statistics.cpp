@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "statistics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace examples {
+
+namespace {
+
+/// Two-sided 97.5 % quantile of Student's t, by Cornish and Fisher's expansion; within 0.3 % from 3 degrees of freedom on.
+double student(std::size_t degrees) {
+    static constexpr std::array<double, 4> few{12.706, 4.303, 3.182, 2.776};
+    if (degrees == 0) return std::numeric_limits<double>::infinity();
+    if (degrees <= few.size()) return few[degrees - 1];
+    const double z = 1.959964, d = static_cast<double>(degrees);
+    return z + (std::pow(z, 3) + z) / (4 * d) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * d * d);
+}
+
+/// Places in rising order; equal values share the mean of theirs.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    std::vector<double> ranks(values.size());
+    for (std::size_t i = 0; i < order.size();) {
+        std::size_t end = i + 1;
+        while (end < order.size() && !(values[order[i]] < values[order[end]])) ++end;
+        for (std::size_t j = i; j < end; ++j) ranks[order[j]] = static_cast<double>(i + end - 1) / 2;
+        i = end;
+    }
+    return ranks;
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+    const auto n = static_cast<double>(a.size());
+    const double ma = std::accumulate(a.begin(), a.end(), 0.0) / n, mb = std::accumulate(b.begin(), b.end(), 0.0) / n;
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        ab += (a[i] - ma) * (b[i] - mb);
+        aa += (a[i] - ma) * (a[i] - ma);
+        bb += (b[i] - mb) * (b[i] - mb);
+    }
+    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+}
+
+} // namespace
+
+mean_interval arithmetic(std::span<const double> values) {
+    mean_interval out;
+    out.count = values.size();
+    if (values.empty()) return out;
+    const auto n = static_cast<double>(values.size());
+    double spread = 0;
+    for (const double v : values) out.mean += v / n;
+    for (const double v : values) spread += std::pow(v - out.mean, 2);
+    const double half = values.size() < 2 ? 0 : student(values.size() - 1) * std::sqrt(spread / (n - 1) / n);
+    out.low = out.mean - half;
+    out.high = out.mean + half;
+    return out;
+}
+
+mean_interval geometric(std::span<const double> values) {
+    std::vector<double> logarithms(values.size());
+    std::transform(values.begin(), values.end(), logarithms.begin(), [](double v) { return std::log(v); });
+    const mean_interval m = arithmetic(logarithms);
+    if (m.count == 0) return m;
+    return {std::exp(m.mean), std::exp(m.low), std::exp(m.high), m.count};
+}
+
+double spearman(const std::vector<double>& a, const std::vector<double>& b) { return correlation(ranks_of(a), ranks_of(b)); }
+
+} // namespace examples
