@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include <augur/schedule/hash.hpp>
@@ -59,7 +58,7 @@ void scale_sessions(augur::tuning_archive& archive, cleaning& told) {
     std::size_t count = 0;
     const auto session = sessions_of(archive, count);
     if (count < 2) return;
-    std::unordered_map<std::uint64_t, std::vector<double>> least; // by configuration, then session
+    std::map<std::uint64_t, std::vector<double>> least; // by configuration, then session
     std::vector<std::uint64_t> hash(archive.records.size());
     for (std::size_t i = 0; i < hash.size(); ++i) {
         const auto& r = archive.records[i];

@@ -48,12 +48,13 @@ search_curve run_recorded(const recording& on, recorded_strategy strategy, recor
     const std::span<recorded_strategy> strategies(&strategy, 1);
     search_curve out;
     augur::tuning_hooks<configuration, tuning_archive> hooks;
-    hooks.progress = [&](const augur::tuning_progress& p) {
-        out.best.push_back(p.best_latency);
-        out.seconds.push_back(p.seconds);
+    // No progress is asked for: a model would be asked what it expects, and that is no part of a search.
+    hooks.sink = [&](const tuning_archive& t, const configuration& c, const augur::measurement& m) -> augur::result<void> {
+        out.best.push_back((std::min)(out.best.empty() ? std::numeric_limits<double>::infinity() : out.best.back(), m.latency()));
+        out.seconds.push_back(runner.seconds());
+        return trials != nullptr ? (*trials)(t, c, m) : augur::result<void>();
     };
     hooks.clock = runner.clock();
-    if (trials != nullptr) hooks.sink = std::ref(*trials);
     augur::tuner tuner(tasks, spaces, strategies, model, options);
     const double begin = augur::steady_seconds();
     if (auto done = tuner.run(runner, hooks); !done) out.failed = done.error();
@@ -73,11 +74,17 @@ parameter_columns::parameter_columns(const tuning_archive& a) : texts(a.records.
 }
 
 augur::result<void> parameter_columns::operator()(const tuning_archive&, const configuration& c, std::span<float> row) const {
+    if (c.parameters.size() != row.size())
+        return augur::error{augur::errc::shape_mismatch,
+                            "expected " + std::to_string(row.size()) + " parameters, got " + std::to_string(c.parameters.size())};
     for (std::size_t i = 0; i < row.size(); ++i) {
         const auto& value = c.parameters[i].value;
         if (const auto* integer = std::get_if<std::int64_t>(&value)) row[i] = static_cast<float>(*integer);
         else if (const auto* real = std::get_if<double>(&value)) row[i] = static_cast<float>(*real);
-        else row[i] = texts[i].at(std::get<std::string>(value));
+        else if (const auto rank = texts[i].find(std::get<std::string>(value)); rank != texts[i].end()) row[i] = rank->second;
+        else
+            return augur::error{augur::errc::not_found,
+                                "expected a recorded value of '" + c.parameters[i].name + "', got '" + augur::to_string(value) + "'"};
     }
     return {};
 }

@@ -11,13 +11,14 @@ namespace examples {
 
 namespace {
 
-/// Two-sided 97.5 % quantile of Student's t, by Cornish and Fisher's expansion; within 0.3 % from 3 degrees of freedom on.
+/// Two-sided 97.5 % quantile of Student's t: a table, and from 5 degrees of freedom on Cornish and Fisher's expansion, within 0.2 %.
 double student(std::size_t degrees) {
     static constexpr std::array<double, 4> few{12.706, 4.303, 3.182, 2.776};
     if (degrees == 0) return std::numeric_limits<double>::infinity();
     if (degrees <= few.size()) return few[degrees - 1];
     const double z = 1.959964, d = static_cast<double>(degrees);
-    return z + (std::pow(z, 3) + z) / (4 * d) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * d * d);
+    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+    return z + (z3 + z) / (4 * d) + (5 * z5 + 16 * z3 + 3 * z) / (96 * d * d) + (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * d * d * d);
 }
 
 /// Places in rising order; equal values share the mean of theirs.

@@ -24,7 +24,7 @@ namespace {
 using augur::average_recall;
 using augur::errc;
 
-/// AutoTVM's definition word by word: for each n the share of the n chosen whose rank is at most n.
+/// The definition of AutoTVM's comment: for each n the share of the n chosen whose rank is at most n.
 double recall_by_sets(const std::vector<float>& scores, const std::vector<float>& labels, std::size_t top) {
     const auto best = [](const std::vector<float>& by, std::size_t n) {
         std::vector<std::size_t> order(by.size());
@@ -115,7 +115,7 @@ augur::autotvm_trees_options quick() {
 
 } // namespace
 
-TEST_CASE("average_recall is AutoTVM's curve of recalls") {
+TEST_CASE("average_recall is the mean of the recalls of the best 1, 2, ... samples") {
     augur::random_engine rng(3);
     for (int trial = 0; trial < 200; ++trial) {
         const std::size_t n = 1 + rng.below(20), top = 1 + rng.below(24);

@@ -78,6 +78,7 @@ loop_columns loop_columns_of(const device_records& device) {
         const augur::autotvm_config* config;
     };
     std::vector<std::pair<std::uint64_t, known>> all;
+    std::vector<bool> with_rows(device.tasks.size(), false);
     for (std::size_t t = 0; t < device.tasks.size(); ++t) {
         const auto& archive = device.tasks[t].archive;
         const auto convolution = augur::parse_autotvm_convolution(archive.workload);
@@ -89,6 +90,7 @@ loop_columns loop_columns_of(const device_records& device) {
             if (!features) continue;
             for (const auto& loop : features->loops) touches = (std::max)(touches, loop.touches.size());
             all.push_back({key_of(archive, archive.records[i].point), {*std::move(features), &device.configs[t][i]}});
+            with_rows[t] = true;
         }
     }
     const std::size_t columns = augur::iterator_row_columns(touches);
@@ -102,7 +104,7 @@ loop_columns loop_columns_of(const device_records& device) {
         width = (std::max)(width, row.size());
         rows.insert_or_assign(key, std::move(row));
     }
-    return {std::make_shared<const std::unordered_map<std::uint64_t, std::vector<float>>>(std::move(rows)), width};
+    return {std::make_shared<const std::unordered_map<std::uint64_t, std::vector<float>>>(std::move(rows)), width, std::move(with_rows)};
 }
 
 result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
@@ -127,13 +129,15 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
         out.push_back(std::move(d));
     }
     for (auto& [device, paths] : archives) {
+        std::sort(paths.begin(), paths.end());
         device_records d{device, true, {}, {}, {}, paths.size(), {}};
         for (const auto& path : paths) {
             augur::tuning_archive archive;
             if (auto read = augur::read_tuning_archive(path, archive); !read) return read.error();
             d.cleaned.records += archive.records.size();
             d.cleaned.bad += archive.bad;
-            auto made = examples::make_recording(archive.workload, std::move(archive));
+            std::string name = archive.workload;
+            auto made = examples::make_recording(std::move(name), std::move(archive));
             if (!made) return made.error();
             d.tasks.push_back(*std::move(made));
             d.configs.emplace_back();

@@ -18,9 +18,10 @@ std::string line_of(const search_result& r) {
     std::string text;
     augur::json_writer out(text);
     out.begin_object().key("device").value(r.device).key("task").value(r.task).key("search").value(r.search);
+    out.key("trials").value(static_cast<std::int64_t>(r.trials));
     out.key("seed").value(static_cast<std::int64_t>(r.seed)).key("optimum").value(r.optimum).key("proposing").value_6(r.proposing);
     out.key("best").begin_array();
-    for (const double b : r.best) out.value_6(b); // infinity becomes null
+    for (const double b : r.best) out.value(b); // infinity becomes null
     out.end_array().end_object();
     return text += '\n';
 }
@@ -29,11 +30,12 @@ bool read(augur::json_reader& in, search_result& out) {
     std::string_view key;
     if (!in.begin_object()) return false;
     while (in.next_member(key)) {
-        std::int64_t seed = 0;
+        std::int64_t number = 0;
         if (key == "device") in.read(out.device);
         else if (key == "task") in.read(out.task);
         else if (key == "search") in.read(out.search);
-        else if (key == "seed" && in.read(seed)) out.seed = static_cast<std::uint64_t>(seed);
+        else if (key == "seed" && in.read(number)) out.seed = static_cast<std::uint64_t>(number);
+        else if (key == "trials" && in.read(number)) out.trials = static_cast<std::size_t>(number);
         else if (key == "optimum") in.read(out.optimum);
         else if (key == "proposing") in.read(out.proposing);
         else if (key == "best" && in.begin_array()) {
@@ -50,7 +52,7 @@ bool read(augur::json_reader& in, search_result& out) {
 
 } // namespace
 
-augur::result<result_file> result_file::open(const std::string& path) {
+augur::result<result_file> result_file::open(const std::string& path, std::size_t trials) {
     result_file out;
     out.path_ = path;
     if (std::FILE* const there = std::fopen(path.c_str(), "a"); there != nullptr) std::fclose(there); // may it be written?
@@ -69,6 +71,10 @@ augur::result<result_file> result_file::open(const std::string& path) {
         augur::json_reader in(std::string_view(*text).substr(at, stop - at), {}, ++number);
         search_result r;
         if (!read(in, r)) return augur::error{in.error().code, path + ":" + in.error().detail};
+        if (r.trials != trials)
+            return augur::error{augur::errc::invalid_argument, path + ":" + std::to_string(number) + ": expected results of " +
+                                                                   std::to_string(trials) + " trials, got one of " + std::to_string(r.trials) +
+                                                                   "; take another folder"};
         result_key key{r.device, r.task, r.search, r.seed};
         out.results_.insert_or_assign(std::move(key), std::move(r));
         at = stop + 1;

@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -52,7 +54,7 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("draw", "N", "seed of the draw of these tasks; default 1", w.draw, 0, 1'000'000'000'000);
     flags.add_number("trials", "N", "trials of a search; default 128", w.trials, 16, 100'000);
     flags.add_number("seeds", "N", "searches of each kind on each task; default 10", w.seeds, 1, 10'000);
-    flags.add_number("threads", "N", "searches at the same time; the tables are the same; default: all processors", w.threads, 1, 1024);
+    flags.add_number("threads", "N", "searches at the same time; of the tables only the seconds differ; default: all processors", w.threads, 1, 1024);
     flags.add_switch("quick", "a made-up device instead of data, two seeds", w.quick);
     flags.add_switch("help", "print this", w.help);
     if (auto read = flags.parse(arguments); !read) return read;
@@ -77,7 +79,7 @@ struct job {
 int run(const wishes& w) {
     std::error_code code;
     std::filesystem::create_directories(w.work, code);
-    auto results = result_file::open(w.work + "/results.jsonl");
+    auto results = result_file::open(w.work + "/results.jsonl", w.trials);
     if (!results) return examples::complain("search_tables", results.error(), examples::misuse);
     auto threads = examples::make_executor(w.threads);
     std::vector<device_records> devices;
@@ -101,11 +103,17 @@ int run(const wishes& w) {
     std::printf("%s\n", examples::table_text(sources).c_str());
 
     std::vector<job> jobs;
+    std::set<result_key> planned;
     for (std::size_t d = 0; d < devices.size(); ++d)
         for (std::size_t t = 0; t < devices[d].tasks.size(); ++t)
-            for (const auto& search : w.searches)
-                for (std::uint64_t seed = 1; seed <= w.seeds; ++seed)
-                    if (!results->has({devices[d].device, devices[d].tasks[t].name, search, seed})) jobs.push_back({d, t, search, seed});
+            for (const auto& search : w.searches) {
+                if (!applies(devices[d], t, search)) continue;
+                for (std::uint64_t seed = 1; seed <= w.seeds; ++seed) {
+                    result_key key{devices[d].device, devices[d].tasks[t].name, search, seed};
+                    if (!results->has(key)) jobs.push_back({d, t, search, seed});
+                    planned.insert(std::move(key));
+                }
+            }
     examples::catch_signals();
     std::mutex one_at_a_time;
     std::optional<error> failed;
@@ -122,7 +130,8 @@ int run(const wishes& w) {
             examples::stop_requested() = true;
             return;
         }
-        if (auto added = results->add({devices[d].device, task.name, search, seed, task.optimum, curve.proposing, std::move(curve.best)}); !added) {
+        if (auto added = results->add({devices[d].device, task.name, search, seed, w.trials, task.optimum, curve.proposing, std::move(curve.best)});
+            !added) {
             failed = added.error();
             examples::stop_requested() = true;
         }
@@ -137,6 +146,9 @@ int run(const wishes& w) {
         std::fprintf(stderr, "stopped after %zu of %zu searches; the same command goes on\n", done, jobs.size());
         return examples::failed;
     }
+    std::map<result_key, search_result> shown; // the folder may have others
+    for (const auto& [key, r] : results->all())
+        if (planned.contains(key)) shown.insert({key, r});
     std::printf(
         "Share of the best recorded speed, geometric mean over the tasks of the geometric mean over %zu seeds; the mean trials to 0.95 of it (a "
         "search that did not get there counts %zu), the share that did not, and the seconds of strategy and model in a search.\n\n",
@@ -144,8 +156,8 @@ int run(const wishes& w) {
     for (const auto* group : {&replayed, &exhaustive}) {
         if (group->empty()) continue;
         std::printf("%s\n", group == &replayed ? "AutoTVM logs" : "All points of the space recorded");
-        std::printf("%s\n", examples::table_text(share_table(results->all(), *group, w.searches, w.trials)).c_str());
-        std::printf("%s\n", examples::table_text(ratio_table(results->all(), *group, w.searches, w.trials)).c_str());
+        std::printf("%s\n", examples::table_text(share_table(shown, *group, w.searches, w.trials)).c_str());
+        std::printf("%s\n", examples::table_text(ratio_table(shown, *group, w.searches, w.trials)).c_str());
     }
     return examples::done;
 }

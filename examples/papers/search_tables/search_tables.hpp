@@ -25,11 +25,12 @@
 
 // ---- recordings.cpp
 
-/// AutoTVM's features of the recorded configurations of a device: the rows of the loops of a configuration, one after the other, then its values that are
-/// no part of a split. Models `row_features_of<configuration, tuning_archive>`; a configuration of a template without a nest has no row.
+/// AutoTVM's features of the recorded configurations of a device: the rows of the loops of a configuration, one after the other, then its values that
+/// are no part of a split. Models `row_features_of<configuration, tuning_archive>`; a configuration of a template without a nest has no row.
 struct loop_columns {
     std::shared_ptr<const std::unordered_map<std::uint64_t, std::vector<float>>> rows; ///< by task and configuration
     std::size_t width = 0;
+    std::vector<bool> known; ///< by task: its configurations have rows
 
     [[nodiscard]] std::size_t columns() const { return width; }
     augur::result<void> operator()(const augur::tuning_archive& task, const augur::configuration& c, std::span<float> row) const;
@@ -60,6 +61,9 @@ loop_columns loop_columns_of(const device_records& device);
 // ---- searches.cpp
 
 std::vector<std::string> search_names();
+/// Whether a search can be run on a task: those with features of loops need a template whose loops are known, those with a history 500 records of
+/// other tasks of that template.
+bool applies(const device_records& on, std::size_t t, std::string_view search);
 /// Runs a search on task `t` of a device. The other tasks of the device are the history of the searches that know one.
 examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed);
 
@@ -69,6 +73,7 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
 struct search_result {
     std::string device, task, search;
     std::uint64_t seed = 0;
+    std::size_t trials = 0;            ///< that were asked for
     double optimum = 0, proposing = 0; ///< seconds
     std::vector<double> best;          ///< after each trial
 };
@@ -77,8 +82,8 @@ using result_key = std::tuple<std::string, std::string, std::string, std::uint64
 /// The results of a work folder: a file with one line each. A line that was cut off by a kill is left out and said.
 class result_file {
 public:
-    /// Errors: io; parse (a line that is no result).
-    static augur::result<result_file> open(const std::string& path);
+    /// Errors: io; parse (a line that is no result); invalid_argument (a result with another number of trials).
+    static augur::result<result_file> open(const std::string& path, std::size_t trials);
     [[nodiscard]] bool has(const result_key& key) const { return results_.contains(key); }
     augur::result<void> add(search_result r);
     [[nodiscard]] const std::map<result_key, search_result>& all() const { return results_; }
@@ -91,8 +96,9 @@ private:
 // ---- tables.cpp
 
 using text_table = std::vector<std::vector<std::string>>;
-/// By device and search: the share of the best after 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks of the
-/// mean over the seeds; a search that did not get there counts `trials`, and the share of those is told.
+/// By device and search: the share of the best after 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks; over
+/// the seeds the shares are geometric means, the trials arithmetic ones; a search that did not get there counts `trials`, and the share of those is
+/// told.
 text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
                        const std::vector<std::string>& searches, std::size_t trials);
 /// How much better `search` is than `other`, with intervals over all tasks of all given devices.

@@ -84,6 +84,15 @@ std::vector<std::string> search_names() {
 #endif
 }
 
+bool applies(const device_records& on, std::size_t t, std::string_view search) {
+    const bool loops = t < on.loops.known.size() && on.loops.known[t];
+    if (search == "sa+xgb:loops") return loops;
+#ifdef AUGUR_HAS_XGBOOST
+    if (search == "sa+xgb:history") return loops && history_of(on, t).size() >= augur::autotvm_trees_options{}.history_rows;
+#endif
+    return true;
+}
+
 examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed) {
     const examples::recording& task = on.tasks[t];
     augur::tuning_options options;
@@ -104,26 +113,20 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     }
     if (search == "bo") return run(augur::bayesian_search<>{});
 #ifdef AUGUR_HAS_XGBOOST
-    const bool loops = on.loops.width > 0; // else the rows are those of the knobs
-    if (search == "sa+xgb:64") {           // AutoTVM's plan
+    if (search == "sa+xgb:64") { // AutoTVM's plan
         options.round = 64;
         return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(64))));
     }
-    if (search == "sa+xgb" || (search == "sa+xgb:loops" && !loops))
-        return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16))));
+    if (search == "sa+xgb") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16))));
     if (search == "sa+xgb:loops") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<loop_columns>(on.loops, tree_options(16))));
     if (search == "sa+xgb:history") { // the trees of the other tasks choose the first points, too
-        const auto plan = [&]<class Rows>(Rows rows) {
-            ranking_trees<Rows> trees(std::move(rows), tree_options(16));
-            const auto history = history_of(on, t);
-            if (auto learned = trees.learn_history(history); !learned) {
-                examples::search_curve out;
-                out.failed = learned.error();
-                return out;
-            }
-            return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), recorded_model(std::move(trees)), options);
-        };
-        return loops ? plan(on.loops) : plan(knobs(task.archive));
+        ranking_trees<loop_columns> trees(on.loops, tree_options(16));
+        if (auto learned = trees.learn_history(history_of(on, t)); !learned) {
+            examples::search_curve out;
+            out.failed = learned.error();
+            return out;
+        }
+        return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), recorded_model(std::move(trees)), options);
     }
     if (search == "chameleon")
         return run(examples::chameleon{},

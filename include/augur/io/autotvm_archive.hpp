@@ -35,8 +35,8 @@ namespace augur::inline v0 {
 
 /// The records of one task of a log.
 struct autotvm_archive {
-    /// The configurations as parameters. The workload is the key of the task (`autotvm_workload_key`), the device its target. A record whose
-    /// parameters are not those of the first record of the task is bad.
+    /// The configurations as parameters. The workload is the key of the task (`autotvm_workload_key`), the device its target. A record without
+    /// parameters, or with others than the first record of the task, is bad.
     tuning_archive records;
     std::vector<autotvm_config> configs; ///< the same configurations with their knobs, one a record
 };
@@ -65,7 +65,7 @@ public:
         autotvm_config config;
         for (const auto knob : trial.steps) config.knobs.push_back(knobs_[knob]);
         measured_configuration record{to_configuration(config), trial.measured};
-        if (!archive.configs.empty() && !same_parameters(archive.records.records.front().point, record.point)) {
+        if (record.point.parameters.empty() || (!archive.configs.empty() && !same_parameters(archive.records.records.front().point, record.point))) {
             ++archive.records.bad;
             return {};
         }

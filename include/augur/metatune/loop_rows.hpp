@@ -16,8 +16,8 @@ namespace metatune {
 /// The loops of a candidate, or the slots of its super-graph.
 ///
 /// The graph of MetaTune's Figure 2 follows from it: a root, a `for` node for each of the S loops, an `iterval` node for each of them with the loop's
-/// features; edges join the root and each `for`, each `for` and its `iterval`, and as an option a `for` and that of the next outer loop. Only `iterval`
-/// nodes have features.
+/// features; edges join the root and each `for`, each `for` and its `iterval`, and as an option a `for` and that of the next outer loop. Only
+/// `iterval` nodes have features.
 struct loop_rows {
     static constexpr std::uint32_t no_parent = 0xFFFFFFFF;
 

@@ -65,8 +65,8 @@ struct config {
     friend bool operator==(const config&, const config&) = default;
 };
 
-/// Graphs of candidates, packed. A candidate with S loops has 1 + 2S nodes: the root, the `for` nodes, the `iterval` nodes; edges are undirected, with
-/// self loops and Kipf's normalisation.
+/// Graphs of candidates, packed. A candidate with S loops has 1 + 2S nodes: the root, the `for` nodes, the `iterval` nodes; edges are undirected,
+/// with self loops and Kipf's normalisation.
 ///
 /// Threads: const functions may be called concurrently.
 class candidate_graphs {

@@ -84,8 +84,8 @@ struct training_report {
     bool stopped = false; ///< by `progress`
 };
 
-/// Trains the whole network on the candidates of all tasks: smooth L1 of the speed, least latency of the task / latency, by Adam (Algorithm 1, lines 1
-/// to 6). Failures have no speed and teach only the second output.
+/// Trains the whole network on the candidates of all tasks: smooth L1 of the speed, least latency of the task / latency, by Adam (Algorithm 1, lines
+/// 1 to 6). Failures have no speed and teach only the second output.
 ///
 /// Goes on behind `state.steps`: a training that is interrupted and continued gives the same bits as one that is not, with every executor.
 /// @param state     weights, changed in place, unless options or samples are refused; after `limit` they are of no use
@@ -95,11 +95,12 @@ template <bulk_executor Executor, class Progress>
 [[nodiscard]] result<training_report> pretrain(training_state& state, std::span<const task_samples> tasks, Executor& executor,
                                                const pretraining_options& options, Progress&& progress);
 
-/// Trains the head, or the whole network, to adapt to a task in a few steps of SGD (Algorithm 1, lines 7 to 14). Tasks with fewer than shots + queries
-/// candidates are left out.
+/// Trains the head, or the whole network, to adapt to a task in a few steps of SGD (Algorithm 1, lines 7 to 14). Tasks with fewer than shots +
+/// queries candidates are left out.
 ///
 /// Repeatable, resumable and interruptible as `pretrain`.
-/// Errors: those of `meta_training_options::check` and `task_samples::check`; invalid_argument (fewer tasks than `ways`), limit (the training diverged).
+/// Errors: those of `meta_training_options::check` and `task_samples::check`; invalid_argument (fewer tasks than `ways`), limit (the training
+/// diverged).
 template <bulk_executor Executor, class Progress>
 [[nodiscard]] result<training_report> meta_train(training_state& state, std::span<const task_samples> tasks, Executor& executor,
                                                  const meta_training_options& options, Progress&& progress);

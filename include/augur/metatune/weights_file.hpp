@@ -189,8 +189,8 @@ inline result<trained_network> from_safetensors(std::string_view file, const nn:
 }
 
 /// Saves a network. Replaces the file atomically (`replace_file`); the data are durable on return.
-/// Errors, after which the file is unchanged: io, not_found (the folder); invalid_argument for what could not be loaded again: a parameter that is not
-/// finite, a super-graph's text that is not UTF-8.
+/// Errors, after which the file is unchanged: io, not_found (the folder); invalid_argument for what could not be loaded again: a parameter that is
+/// not finite, a super-graph's text that is not UTF-8.
 inline result<void> save(const trained_network& trained, const std::string& path) {
     if (const auto bad = trained.net.not_finite(); !bad.empty())
         return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};

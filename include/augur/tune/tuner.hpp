@@ -303,7 +303,9 @@ private:
     /// Measures candidates in batches and writes their records. Stops between batches if the stop flag is set or the budget is used up.
     template <class Context>
     [[nodiscard]] result<void> measure(std::size_t task, std::vector<candidate>& all, std::vector<measured_decisions>& points, Context& t) {
+        const double begin_expecting = t.hooks.clock();
         const std::vector<double> expected = t.shown ? expect(task, all) : std::vector<double>();
+        book_.summary.propose_seconds += t.hooks.clock() - begin_expecting;
         for (std::size_t from = 0; from < all.size() && book_.trials.size() < budget();) {
             book_.summary.interrupted = t.hooks.stop();
             if (book_.summary.interrupted) return {};

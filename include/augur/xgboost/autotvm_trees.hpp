@@ -99,12 +99,11 @@ public:
                                                    std::to_string(batch.size())};
         std::fill(scores.begin(), scores.end(), 0.0F);
         const auto own = own_.find(task_identity(t));
-        if (own == own_.end() && !history_) return {};
         rows_.assign(batch.size() * row_of_.columns(), 0.0F);
         std::vector<std::size_t> refused;
         for (std::size_t i = 0; i < batch.size(); ++i)
             if (!fill(t, batch[i], std::span(rows_).subspan(i * row_of_.columns(), row_of_.columns()))) refused.push_back(i);
-        if (auto done = margins(rows_, own == own_.end() ? 1 : own->second.history, scores); !done) return done;
+        if (auto done = margins(rows_, own == own_.end() ? 1 : own->second.history, scores); !done) return done; // 0 without a history
         if (own != own_.end()) {
             std::vector<float> corrections(batch.size());
             if (auto done = own->second.trees.predict(rows_, corrections); !done) return done;

@@ -83,7 +83,8 @@ struct tree_samples {
 
 /// The mean, over n from 1 to `top`, of the share of the n best samples by score that are among the n best by label; 1 for a perfect order. Of
 /// equal numbers the first is better. With fewer samples than `top`, the sum over all of them divided by `top`.
-/// Source: AutoTVM, xgb_average_recalln_curve_score (python/tvm/autotvm/tuner/metric.py).   pre: as many scores as labels, top >= 1
+/// Source: AutoTVM, python/tvm/autotvm/tuner/metric.py, as its comment defines it; its code leaves the last of each n samples out.   pre: as many
+/// scores as labels, top >= 1
 [[nodiscard]] inline double average_recall(std::span<const float> scores, std::span<const float> labels, std::size_t top) {
     const auto descending = [](std::span<const float> by) {
         std::vector<std::uint32_t> order(by.size());
@@ -139,8 +140,8 @@ public:
     /// Trains trees.
     ///
     /// Equal samples and options give equal trees on one machine with one version of XGBoost, for any number of threads.
-    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label or margin that is not finite, decreasing
-    /// groups; errors of XGBoost, e.g. for infinite features, with its message).
+    /// Errors: shape_mismatch (spans that do not fit together, no sample), invalid_argument (an option, a label or margin that is not finite,
+    /// decreasing groups; errors of XGBoost, e.g. for infinite features, with its message).
     /// Cost: peak memory of 12 bytes per feature value in addition to the samples; O(rounds * depth * N * C) time.
     [[nodiscard]] static result<boosted_trees> train(const tree_samples& samples, const boosted_trees_options& options = {}) {
         if (auto fits = options.check(); !fits) return fits.error();

@@ -52,7 +52,7 @@ enum class acquisition : std::uint8_t {
 struct bayesian_options {
     acquisition by = acquisition::log_expected_improvement;
     std::size_t initial = 8;        ///< points that are drawn uniformly before the first model, at least 1
-    std::size_t candidates = 10000; ///< points among which a proposal chooses; all, if the space has no more
+    std::size_t candidates = 10000; ///< points among which a proposal chooses; all of a space that has no more, and at most 16 times as many nodes
     double mutated = 0.5;           ///< share of the candidates that are mutants of the best measured points; the others are uniform samples
     std::size_t parents = 16;       ///< measured points that have mutants
     std::size_t max_points = 1000;  ///< of the model; of more measured points the best half and the most recent others, and as many recent failures
@@ -83,16 +83,18 @@ struct bayesian_report {
 ///
 /// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. A label more than
 /// `range` below the best one counts as `range` below: how slow a slow point is says little about the best ones, and in a space where most points are
-/// slower by an order of magnitude the process would spend itself on them. Hyper-parameters are fitted anew for each proposal. A batch is chosen one point after the other, each under hallucinated labels of those before (`batch_posterior`).
-/// Hallucination only shrinks deviations, so what a candidate was worth before bounds what it is worth now, and only candidates on top are brought up
-/// to date: the choice of EI and GP-BUCB is that of a full pass; for qEI it is so but for the noise of the samples.
+/// slower by an order of magnitude the process would spend itself on them. Hyper-parameters are fitted anew for each proposal. A batch is chosen one
+/// point after the other, each under hallucinated labels of those before (`batch_posterior`). Hallucination only shrinks deviations, so what a
+/// candidate was worth before bounds what it is worth now, and only candidates on top are brought up to date: the choice of EI and GP-BUCB is that of
+/// a full pass; for qEI it is so but for the noise of the samples.
 ///
 /// Failed points (a latency that is no positive finite number) have no label. A second process, of 1 for a success and 0 for a failure, gives the
 /// chance that a point is valid, cut to `least_chance` and 1, whose logarithm is added to that of the expected improvement, and to the bound (in
 /// standard deviations). As long as fewer than two points succeeded the bound of this chance alone chooses.
 ///
 /// With `prior_mean` the scores of the scorer, a `cost_model` for example, are regressed on the labels of the measured points, and the process models
-/// what is left, without a limit of range. A slope against the labels counts as 0. A score that is not finite counts as the mean of the others; a candidate with score
+/// what is left, without a limit of range if the slope is positive. A slope against the labels counts as 0. A score that is not finite counts as the
+/// mean of the others; a candidate with score
 /// -infinity, which cannot be realised, is left out as long as there are others.
 ///
 /// The state is what was proposed and observed, and the models depend on the observed points and their order alone, so a resumed search goes on as it
@@ -106,7 +108,8 @@ struct bayesian_report {
 template <bulk_executor E = serial_executor>
 class bayesian_search {
 public:
-    /// pre: options.initial, candidates, parents, samples >= 1; max_points and fit_points >= 2; 0 <= mutated <= 1; 0 < least_chance <= 1; beta >= 0; range > 0
+    /// pre: options.initial, candidates, parents, samples >= 1; max_points and fit_points >= 2; 0 <= mutated <= 1; 0 < least_chance <= 1; beta >= 0;
+    /// range > 0
     explicit bayesian_search(bayesian_options options = {}) : options_(std::move(options)) { check(); }
     /// pre: `executor` outlives the strategy
     bayesian_search(bayesian_options options, E& executor) : options_(std::move(options)), executor_(executor) { check(); }
@@ -147,7 +150,8 @@ private:
     bayesian_options options_;
     detail::executor_ref<E> executor_;
     bayesian_report report_;
-    seen_points seen_; ///< proposed or observed
+    seen_points seen_;   ///< proposed or observed
+    bool large_ = false; ///< the space had too many points to list them
     std::vector<measured_decisions> observed_;
     std::size_t learned_ = 0;          ///< observed points that are in `seen_`, and in `known_` if they are points of the space
     std::vector<std::size_t> known_;   ///< indices of `observed_`
@@ -193,7 +197,7 @@ private:
 
     /// Distinct points that were not seen: all of a small space, else mutants and samples in the order in which they were drawn.
     template <class Space>
-    [[nodiscard]] candidate_set draw(const Space& space, std::vector<std::size_t> best, random_engine& rng) const {
+    [[nodiscard]] candidate_set draw(const Space& space, std::vector<std::size_t> best, random_engine& rng) {
         std::vector<decision_path> parents;
         std::sort(best.begin(), best.end(), [&](std::size_t a, std::size_t b) { return before(a, b); });
         for (const std::size_t i : best) {
@@ -201,10 +205,11 @@ private:
             if (auto path = trace_path(space, observed_[known_[i]].decisions)) parents.push_back(*std::move(path));
         }
         std::vector<decision_vector> points;
-        const bool all = for_each_leaf(space, 16 * options_.candidates, [&](std::span<const std::uint64_t> values) {
+        const bool all = !large_ && for_each_leaf(space, 16 * options_.candidates, [&](std::span<const std::uint64_t> values) {
             points.emplace_back(values.begin(), values.end());
             return points.size() <= options_.candidates;
         });
+        large_ = !all;
         const auto mutants = parents.empty() ? std::size_t{0} : static_cast<std::size_t>(options_.mutated * static_cast<double>(options_.candidates));
         if (!all) points.assign(options_.candidates, {});
         std::vector<std::uint64_t> fingerprints(points.size());
