@@ -104,10 +104,12 @@ TEST_CASE("replay: an AutoTVM log has a table for each task that had a success")
         out << autotvm_lines::line(autotvm_lines::gpu_input, config, "[[" + std::to_string(2 + i) + "e-3], 0, 1.5, 1680907291.0]") << '\n';
         out << autotvm_lines::line(autotvm_lines::cpu_input, config, autotvm_lines::failed_result) << '\n';
     }
+    out << R"({"input": ["cuda)"; // cut off
     out.close();
     REQUIRE(run(folder, {"--autotvm", log, "--trials", "60", "--seeds", "2", "--search", "random"}) == 0);
     CHECK(contains(contents(folder / "out"), "60 points, the best has 2.000 ms"));
     CHECK(contains(contents(folder / "err"), "all 60 failed"));
+    CHECK(contains(contents(folder / "err"), "the log ends within a record"));
 }
 
 #endif

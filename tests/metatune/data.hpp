@@ -3,29 +3,15 @@
 #define AUGUR_TESTS_METATUNE_DATA_HPP
 
 /// @file
-/// What the MetaTune tests share: random candidates and an executor.
+/// What the MetaTune tests share: random candidates.
 
 #include <cstdint>
-#include <thread>
 
 #include <augur/core/random_engine.hpp>
 #include <augur/metatune/loop_rows.hpp>
 #include <augur/metatune/network.hpp>
 
 namespace metatune_data {
-
-/// Two threads that take the work in another order than one would.
-struct two_threads {
-    template <class F>
-    void bulk(std::size_t n, const F& f) const {
-        std::thread other([&] {
-            for (std::size_t i = 1; i < n; i += 2) f(i);
-        });
-        for (std::size_t i = 0; i < n; i += 2) f(i);
-        other.join();
-    }
-    [[nodiscard]] static std::size_t concurrency() { return 2; }
-};
 
 /// Slots with features in [-1, 1), one in `absent` of them absent, each below any earlier one.
 inline augur::metatune::loop_rows random_loops(augur::nn::index slots, augur::nn::index features, augur::random_engine& rng,

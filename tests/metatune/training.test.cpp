@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../search/threads.hpp"
 #include "data.hpp"
 
 namespace mt = augur::metatune;
@@ -113,7 +114,7 @@ mt::meta_training_options short_meta_training(bool frozen) {
 
 TEST_CASE("metatune training: meta-trained weights adapt to unseen tasks better than random and pre-trained ones") {
     const auto seen = bowls(64, 60, 0, 7), unseen = bowls(40, 120, 0, 8);
-    metatune_data::two_threads threads;
+    toy::threads threads{2};
     const auto random = mt::network<float>::random_init(small_config(1), augur::random_engine(1));
     mt::training_state pretrained(random);
     mt::pretraining_options first;
@@ -161,7 +162,7 @@ TEST_CASE("metatune training: meta-trained weights adapt to unseen tasks better 
 TEST_CASE("metatune training: equal bits on one and two threads, and after an interruption") {
     const auto tasks = bowls(6, 20, 20, 3);
     augur::serial_executor one;
-    metatune_data::two_threads two;
+    toy::threads two{2};
     const auto start = mt::network<float>::random_init(small_config(2), augur::random_engine(1));
     const auto train = [&](int phase, auto& executor, mt::training_state& state, const auto& progress) {
         if (phase == 0) return mt::pretrain(state, tasks, executor, short_pretraining(), progress);

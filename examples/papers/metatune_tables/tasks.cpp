@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <cstdio>
 #include <utility>
 
 #include <augur/core/random_engine.hpp>
@@ -65,6 +66,10 @@ result<std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>
                                                                                             std::size_t& copied, examples::executor& threads) {
     auto files = augur::read_autotvm_archives(std::vector<std::string>{path}, threads);
     if (!files) return files.error();
+    const augur::log_summary& said = files->front().report.summary;
+    if (said.bad > 0 || said.torn)
+        std::fprintf(stderr, "metatune_tables: %s: %zu bad lines are left out%s\n", path.c_str(), said.bad,
+                     said.torn ? ", and the end of the log" : "");
     std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>> out;
     for (augur::autotvm_archive& a : files->front().tasks) {
         const auto convolution = augur::parse_autotvm_convolution(a.records.workload);

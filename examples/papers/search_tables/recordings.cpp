@@ -30,12 +30,14 @@ result<void> add_logs(device_records& device, const std::vector<std::string>& pa
     auto files = augur::read_autotvm_archives(paths, threads);
     if (!files) return files.error();
     std::vector<augur::autotvm_archive> all;
-    for (auto& f : *files)
+    for (auto& f : *files) {
+        device.cleaned.bad += f.report.summary.bad + (f.report.summary.torn ? 1 : 0);
         for (auto& a : f.tasks) {
             device.cleaned.records += a.configs.size();
             device.cleaned.bad += a.records.bad;
             all.push_back(std::move(a));
         }
+    }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.records.workload < b.records.workload; });
     device.all_tasks = all.size();
     augur::random_engine rng(seed);
