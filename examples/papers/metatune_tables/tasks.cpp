@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <span>
-#include <cstdio>
 #include <utility>
 
 #include <augur/core/random_engine.hpp>
