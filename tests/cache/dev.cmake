@@ -4,3 +4,4 @@
 set(CMAKE_BUILD_TYPE Debug CACHE STRING "")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1" CACHE STRING "")
 set(AUGUR_BUILD_BENCH OFF CACHE BOOL "")
+set(CMAKE_UNITY_BUILD ON CACHE BOOL "") # what the files of a program all include and instantiate is compiled once

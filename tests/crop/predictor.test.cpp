@@ -13,6 +13,8 @@
 
 #include "../program/sample_program.hpp"
 
+namespace predictor_test {
+
 using namespace augur;
 
 namespace {
@@ -358,3 +360,5 @@ TEST_CASE("crop: a cost model that ranks schedules without data") {
     CHECK(scores[0] == doctest::Approx(-std::log(4 * 1024 / 3.69e9)).epsilon(0.002));
     CHECK(model.score(kernel{}, std::span<const plan>(plans), std::span<float>(scores).first(2)).error().code == errc::shape_mismatch);
 }
+
+} // namespace predictor_test

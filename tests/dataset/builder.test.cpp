@@ -18,6 +18,8 @@
 
 #include "datasets.hpp"
 
+namespace builder_test {
+
 using namespace datasets;
 
 namespace {
@@ -215,3 +217,5 @@ TEST_CASE("dataset_builder: the cap draws at random, by task and seed, not by wh
     CHECK(n == 2000);
     CHECK(std::abs(sum / n - 50.5) < 4 * 28.9 / std::sqrt(2000.0));
 }
+
+} // namespace builder_test

@@ -25,6 +25,8 @@
 #include "../record/logs.hpp"
 #include "datasets.hpp"
 
+namespace dataset_test {
+
 using namespace datasets;
 
 namespace {
@@ -174,3 +176,5 @@ TEST_CASE("dataset: real logs" MAY_SKIP) {
         CHECK(ours == theirs);
     }
 }
+
+} // namespace dataset_test

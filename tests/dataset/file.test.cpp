@@ -19,6 +19,8 @@
 #include "datasets.hpp"
 #include "../record/logs.hpp"
 
+namespace file_test {
+
 using namespace datasets;
 
 namespace {
@@ -306,3 +308,5 @@ TEST_CASE("dataset_file: a write that fails says so and leaves nothing") {
     CHECK(refused.error().code == errc::io);
     CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
 }
+
+} // namespace file_test

@@ -13,6 +13,8 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/schedule/steps.hpp>
 
+namespace primitive_table_test {
+
 using namespace augur;
 
 namespace {
@@ -142,3 +144,5 @@ TEST_CASE("primitive_table: an item in front of the first primitive is refused, 
     CHECK(sink.finish()); // an empty schedule
     CHECK(ids.size() == 1);
 }
+
+} // namespace primitive_table_test

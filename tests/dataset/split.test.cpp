@@ -15,6 +15,8 @@
 
 #include "datasets.hpp"
 
+namespace split_test {
+
 using namespace datasets;
 
 namespace {
@@ -165,3 +167,5 @@ TEST_CASE("split: by record, as the authors do, and a share of each task") {
     CHECK(draw_records(data, tasks, 0).size() == tasks.size()); // at least one
     CHECK(split_records(data, {}).train.empty());
 }
+
+} // namespace split_test

@@ -15,6 +15,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace top_k_test {
+
 using namespace augur;
 
 TEST_CASE("top_k: the vector of the authors' formula") {
@@ -91,3 +93,5 @@ TEST_CASE("top_k: a task without a valid record leaves both sums and is counted"
     CHECK(score.without_record() == 3);
     CHECK(score.score(0) == 1);
 }
+
+} // namespace top_k_test

@@ -15,6 +15,8 @@
 #include "../record/logs.hpp"
 #include "../search/threads.hpp"
 
+namespace ansor_dataset_test {
+
 using namespace augur;
 
 namespace {
@@ -160,3 +162,5 @@ TEST_CASE("ansor_dataset: real logs" MAY_SKIP) {
     CHECK(words(data, 7) == words(by_strict_reader(paths).finish({.merge_equal = false}), 7));
 }
 #endif
+
+} // namespace ansor_dataset_test

@@ -19,6 +19,8 @@
 #include "lines.hpp"
 #include "same.hpp"
 
+namespace ansor_log_test {
+
 using namespace augur;
 using lines::tvm_line;
 
@@ -222,3 +224,5 @@ TEST_CASE("ansor_log: real logs give what the strict reader gives" MAY_SKIP) {
     CHECK(records > 10'000);
 }
 #endif
+
+} // namespace ansor_log_test

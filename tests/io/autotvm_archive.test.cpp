@@ -15,6 +15,8 @@
 
 #include "../record/autotvm_lines.hpp"
 
+namespace autotvm_archive_test {
+
 using namespace augur;
 
 namespace {
@@ -94,3 +96,5 @@ TEST_CASE("read_autotvm_archives: an archive a task, which a search can be repea
     const std::array missing{std::string("/no/such/log")};
     CHECK(read_autotvm_archives(std::span<const std::string>(missing), threads).error().detail.find("/no/such/log") != std::string::npos);
 }
+
+} // namespace autotvm_archive_test

@@ -27,6 +27,8 @@
 #include "../search/threads.hpp"
 #include "accounts.hpp"
 
+namespace autotvm_log_test {
+
 using namespace augur;
 
 namespace {
@@ -254,3 +256,5 @@ TEST_CASE("autotvm_log: real logs" MAY_SKIP) {
     CHECK(numbered > 2000);
 }
 #endif
+
+} // namespace autotvm_log_test

@@ -16,6 +16,8 @@
 #include "../may_skip.hpp"
 #include "../record/logs.hpp"
 
+namespace byte_source_test {
+
 using namespace augur;
 
 namespace {
@@ -237,3 +239,5 @@ TEST_CASE("byte_source: a log whose file breaks off gives what stands before, an
     CHECK(!read_ansor_logs(paths, executor, sink_of, options));
 }
 #endif
+
+} // namespace byte_source_test

@@ -24,6 +24,8 @@
 #include "../search/threads.hpp"
 #include "accounts.hpp"
 
+namespace meta_schedule_log_test {
+
 using namespace augur;
 
 namespace {
@@ -189,3 +191,5 @@ TEST_CASE("meta_schedule_log: real databases" MAY_SKIP) {
     CHECK(with_workloads == 19);
 }
 #endif
+
+} // namespace meta_schedule_log_test

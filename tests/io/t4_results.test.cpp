@@ -21,6 +21,8 @@
 
 #include "archives.hpp"
 
+namespace t4_results_test {
+
 using namespace augur;
 
 static_assert(record_sink<t4_results, configuration, tuning_archive> && record_sink<t4_results, step_list, tuning_archive>);
@@ -115,3 +117,5 @@ TEST_CASE("t4_results: steps are one parameter, and a second task is refused") {
     CHECK(refused.error().code == errc::invalid_argument);
     CHECK(out.size() == 1);
 }
+
+} // namespace t4_results_test

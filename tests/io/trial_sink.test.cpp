@@ -12,6 +12,8 @@
 #include "lines.hpp"
 #include "same.hpp"
 
+namespace trial_sink_test {
+
 using namespace augur;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("trial_sink: a trial has the numbers that the sink gave") {
     REQUIRE(reader.read(source));
     CHECK(trials == 2);
 }
+
+} // namespace trial_sink_test

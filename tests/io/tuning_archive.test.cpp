@@ -20,6 +20,8 @@
 #include "../may_skip.hpp"
 #include "archives.hpp"
 
+namespace tuning_archive_test {
+
 using namespace augur;
 
 static_assert(task<tuning_archive>);
@@ -361,3 +363,5 @@ TEST_CASE("tuning_archive: real caches, beside another parser" MAY_SKIP) {
     }
 }
 #endif
+
+} // namespace tuning_archive_test

@@ -28,6 +28,8 @@
 #include "../record/logs.hpp"
 #include "logged_dags.hpp"
 
+namespace tvm_dag_test {
+
 using namespace augur;
 
 using namespace augur::loopnest;
@@ -549,3 +551,5 @@ TEST_CASE("tvm_dag: DAGs of 3408 logged kernels" MAY_SKIP) {
     CHECK(several <= 4);
 }
 #endif
+
+} // namespace tvm_dag_test

@@ -9,6 +9,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace bounded_blend_test {
+
 using namespace augur;
 
 namespace {
@@ -65,3 +67,5 @@ TEST_CASE("second opinion: who cannot score has none") {
     bounded_blend().add(task_normaliser::fit(first, 1), {}, nothing);
     CHECK(nothing.empty());
 }
+
+} // namespace bounded_blend_test

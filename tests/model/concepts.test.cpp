@@ -6,6 +6,8 @@
 #include <array>
 #include <limits>
 
+namespace concepts_test {
+
 namespace {
 
 struct plan {
@@ -65,3 +67,5 @@ TEST_CASE("cost_model: higher is better, -infinity is last, lengths must agree")
     REQUIRE(!wrong);
     CHECK(wrong.error().code == augur::errc::shape_mismatch);
 }
+
+} // namespace concepts_test

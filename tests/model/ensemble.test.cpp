@@ -13,6 +13,8 @@
 
 #include "../tlp/data.hpp"
 
+namespace ensemble_test {
+
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -104,3 +106,5 @@ TEST_CASE("ensemble: of TLP models, beside each of them") {
         for (std::size_t i = 0; i < all.size(); ++i) CHECK(static_cast<double>(all[i]) == doctest::Approx(mean[i]).epsilon(1e-4));
     }
 }
+
+} // namespace ensemble_test

@@ -12,6 +12,8 @@
 
 #include <doctest/doctest.h>
 
+namespace residual_test {
+
 namespace {
 
 using augur::score_meaning;
@@ -184,3 +186,5 @@ TEST_CASE("residual: what cannot be scored is last and teaches nothing; failures
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == augur::errc::shape_mismatch);
 }
+
+} // namespace residual_test

@@ -10,6 +10,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace task_normaliser_test {
+
 using namespace augur;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("task_normaliser: the absolute normalisation changes nothing") {
     task_normaliser::fit(rows, columns, normalisation::absolute).relate(same);
     CHECK(same == rows);
 }
+
+} // namespace task_normaliser_test

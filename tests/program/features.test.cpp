@@ -11,6 +11,8 @@
 
 #include "sample_program.hpp"
 
+namespace features_test {
+
 using namespace augur;
 
 TEST_CASE("features: what is written is read, to the last count") {
@@ -113,3 +115,5 @@ TEST_CASE("features: torn and damaged texts are refused or read, never more") {
         if (const auto p = features_from_json(damaged)) CHECK(check_features(*p));
     }
 }
+
+} // namespace features_test

@@ -10,6 +10,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace lru_rank_index_test {
+
 using namespace augur;
 
 TEST_CASE("recency: ranks on a long axis, against flags that are counted one by one") {
@@ -67,3 +69,5 @@ TEST_CASE("recency: room and the end of the times") {
     order.restart(100, 200000);
     CHECK(order.fits(200000));
 }
+
+} // namespace lru_rank_index_test

@@ -9,6 +9,8 @@
 #include <augur/schedule/hash.hpp>
 #include <doctest/doctest.h>
 
+namespace autotvm_config_test {
+
 using namespace augur;
 
 static_assert(schedule<autotvm_config>);
@@ -117,3 +119,5 @@ TEST_CASE("autotvm_config: reals are written as Python writes them") {
     CHECK(text(0.012) == "0.012");
     CHECK(text(5e-324) == "5e-324");
 }
+
+} // namespace autotvm_config_test

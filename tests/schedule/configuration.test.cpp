@@ -7,6 +7,8 @@
 
 #include <augur/schedule/hash.hpp>
 
+namespace configuration_test {
+
 using augur::configuration;
 using augur::schedule_item;
 
@@ -55,3 +57,5 @@ TEST_CASE("configuration: an integer, the real and the text of it have different
     CHECK(hash(1.0) != hash("1"));
     CHECK(augur::hash_schedule(configuration{{{"b", std::int64_t{1}}}}) != hash(std::int64_t{1}));
 }
+
+} // namespace configuration_test

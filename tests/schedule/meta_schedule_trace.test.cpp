@@ -11,6 +11,8 @@
 #include <augur/schedule/meta_schedule_trace_json.hpp>
 #include <doctest/doctest.h>
 
+namespace meta_schedule_trace_test {
+
 using namespace augur;
 
 static_assert(schedule<meta_schedule_trace>);
@@ -93,3 +95,5 @@ TEST_CASE("meta_schedule_trace: JSON that TVM writes is written again byte for b
     }
     CHECK(changes > 10);
 }
+
+} // namespace meta_schedule_trace_test

@@ -104,7 +104,7 @@ TEST_CASE("steps: every kind to JSON and back, byte for byte") {
     const auto again = parse_steps(json);
     REQUIRE(again);
     CHECK(*again == all);
-    CHECK(to_json({}) == "[]");
+    CHECK(to_json(step_list{}) == "[]");
 
     const auto spaced = parse_steps("[ [\"SP\",3,\n4 ,14,[7,2,1],1],[\"X\",\n\t1]]"); // other spellings give TVM's; a step stays on one line
     REQUIRE(spaced);

@@ -20,6 +20,8 @@
 #include "landscapes.hpp"
 #include "threads.hpp"
 
+namespace annealing_test {
+
 using augur::annealing_options;
 using augur::decision_vector;
 using augur::simulated_annealing;
@@ -260,3 +262,5 @@ TEST_CASE("simulated_annealing: the number of threads changes nothing") {
         CHECK(run(simulated_annealing<toy::threads>(few(), pool)) == reference);
     }
 }
+
+} // namespace annealing_test

@@ -16,6 +16,8 @@
 #include "../space/toy.hpp"
 #include "landscapes.hpp"
 
+namespace bad_input_test {
+
 using augur::decision_vector;
 using augur::measured_decisions;
 using toy::scorer_of;
@@ -251,3 +253,5 @@ TEST_CASE_TEMPLATE("bad input: the scorer's error comes back, and no point is lo
     augur::random_engine rng(1);
     CHECK(strategy.propose(space, scorer, 0, rng)->empty());
 }
+
+} // namespace bad_input_test

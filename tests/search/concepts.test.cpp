@@ -5,6 +5,8 @@
 
 #include <utility>
 
+namespace concepts_test {
+
 namespace {
 
 struct line { // one decision with ten options
@@ -70,3 +72,5 @@ TEST_CASE("search_strategy: proposes until the space is empty and hears of every
     CHECK(drain(strategy, line{}, augur::random_engine(1)) == 10);
     CHECK(strategy.seen == 10);
 }
+
+} // namespace concepts_test

@@ -20,6 +20,8 @@
 #include "landscapes.hpp"
 #include "threads.hpp"
 
+namespace descent_test {
+
 using augur::coordinate_descent;
 using augur::decision_vector;
 using augur::measured_decisions;
@@ -311,3 +313,5 @@ TEST_CASE("then_descend: around a search on an executor, the number of threads c
     CHECK(found[0] == found[1]);
     CHECK(found[0].size() == 40);
 }
+
+} // namespace descent_test

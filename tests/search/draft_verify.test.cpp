@@ -21,6 +21,8 @@
 #include "../space/toy.hpp"
 #include "threads.hpp"
 
+namespace draft_verify_test {
+
 using augur::decision_vector;
 
 namespace {
@@ -175,3 +177,5 @@ TEST_CASE("draft_then_verify: the example of the header") {
     REQUIRE(got);
     CHECK(got->size() == 4);
 }
+
+} // namespace draft_verify_test

@@ -18,6 +18,8 @@
 #include "../space/toy.hpp"
 #include "threads.hpp"
 
+namespace strategies_test {
+
 using augur::decision_vector;
 using augur::evolutionary;
 using augur::evolutionary_options;
@@ -404,3 +406,5 @@ TEST_CASE("bound_scorer: realises, scores in order, -infinity for what has no sc
     CHECK(proposed->size() == 20);
     for (const auto& p : *proposed) CHECK(p[0] % 2 == 1);
 }
+
+} // namespace strategies_test

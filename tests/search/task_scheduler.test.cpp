@@ -14,6 +14,8 @@
 
 #include <augur/core/json.hpp>
 
+namespace task_scheduler_test {
+
 using augur::scheduled_task;
 using augur::task_scheduler;
 
@@ -235,3 +237,5 @@ TEST_CASE("task_scheduler: no tasks") {
     CHECK(!none.next());
     CHECK(none.objective() == 0);
 }
+
+} // namespace task_scheduler_test

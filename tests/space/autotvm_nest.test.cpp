@@ -27,6 +27,8 @@
 #include "../record/logs.hpp"
 #include "../workload/enumerated_touches.hpp"
 
+namespace autotvm_nest_test {
+
 using namespace augur;
 
 static_assert(loop_nest<autotvm_nest>);
@@ -524,3 +526,5 @@ TEST_CASE("autotvm_nest: records of AutoTVM" MAY_SKIP) {
     MESSAGE(tasks.size() << " tasks; " << contradictory << " records whose lengths are those of another padding");
     CHECK(contradictory <= 2000 / every);
 }
+
+} // namespace autotvm_nest_test

@@ -16,6 +16,8 @@
 #include <augur/space/factorisation.hpp>
 #include <doctest/doctest.h>
 
+namespace autotvm_space_test {
+
 using namespace augur;
 
 namespace {
@@ -218,3 +220,5 @@ TEST_CASE("autotvm_space: errors") {
     other.knobs[0].name = "c";
     CHECK(space->decide(other).error().code == errc::not_found);
 }
+
+} // namespace autotvm_space_test

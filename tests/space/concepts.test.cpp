@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace concepts_test {
+
 namespace {
 
 struct plan {
@@ -64,3 +66,5 @@ TEST_CASE("decision_space: the tree is walked with nothing but next and realise"
     REQUIRE(!made);
     CHECK(made.error().code == augur::errc::invalid_argument);
 }
+
+} // namespace concepts_test

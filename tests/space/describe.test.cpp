@@ -22,6 +22,8 @@
 #include "../loopnest/kernels.hpp"
 #include "toy.hpp"
 
+namespace describe_test {
+
 namespace {
 
 using augur::schedule_item;
@@ -319,3 +321,5 @@ TEST_CASE("recorded_space and autotvm_space are described") {
     knob.choose(0);
     CHECK(knob.nearest(std::vector{number(900)}) == 1); // 512 is nearer than 1500
 }
+
+} // namespace describe_test

@@ -13,6 +13,8 @@
 
 #include <augur/core/json.hpp>
 
+namespace factorisation_test {
+
 using augur::factorisation;
 using lengths = std::vector<std::int64_t>;
 
@@ -182,3 +184,5 @@ TEST_CASE("factorisation: an axis of one, and a large one") {
         REQUIRE(large.index_of(l) == n);
     }
 }
+
+} // namespace factorisation_test

@@ -12,6 +12,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace nest_index_test {
+
 using namespace augur;
 using augur::detail::nest_index;
 
@@ -56,3 +58,5 @@ TEST_CASE("nest_index: what is always 0 has no digit") {
     CHECK((f % 6).digits() == std::vector<nest_digit>{{1, 1, 1, 0}});
     CHECK((f / 2 % 2 * 3).digits() == std::vector<nest_digit>{{1, 3, 2, 2}});
 }
+
+} // namespace nest_index_test

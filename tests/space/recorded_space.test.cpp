@@ -18,6 +18,8 @@
 #include <augur/space/count.hpp>
 #include <augur/space/walk.hpp>
 
+namespace recorded_space_test {
+
 using augur::configuration;
 using augur::decision_vector;
 using augur::recorded_space;
@@ -189,3 +191,5 @@ TEST_CASE("recorded_space: refuses what is no set of points, and what is no poin
     CHECK(!space->decide(point_of({1.0, "x"}))); // a real is no integer
     CHECK(!space->decide(point_of({std::int64_t{1}})));
 }
+
+} // namespace recorded_space_test

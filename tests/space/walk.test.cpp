@@ -14,6 +14,8 @@
 
 #include "toy.hpp"
 
+namespace walk_test {
+
 using augur::decision_kind;
 using augur::decision_vector;
 
@@ -359,3 +361,5 @@ TEST_CASE("check_space: passes what is sound, names what is not") {
     says(endless{}, "no end after 100 decisions");
     says(lying_fingerprint{}, "the same fingerprint as");
 }
+
+} // namespace walk_test

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+namespace isa_level_test {
+
 using namespace augur;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("isa_level: this machine at a level, or the reason why not") {
     }
     CHECK(static_cast<bool>(detect_machine(isa_level::aarch64)) == (here.architecture == "aarch64"));
 }
+
+} // namespace isa_level_test

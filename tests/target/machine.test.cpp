@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+namespace machine_test {
+
 using namespace augur;
 
 TEST_CASE("machine: Ansor's eight numbers stand in the order of its log lines") {
@@ -65,3 +67,5 @@ TEST_CASE("machine: this one") {
     CHECK(m.memory.bytes >= pages * 9 / 10);
     CHECK(m.cache(99) == nullptr);
 }
+
+} // namespace machine_test

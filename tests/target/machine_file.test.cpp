@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #endif
 
+namespace machine_file_test {
+
 using namespace augur;
 
 namespace {
@@ -217,3 +219,5 @@ TEST_CASE("machine file: this machine, with defaults where nobody looked, can be
     CHECK(check_machine(complete_machine({})));
     CHECK(!check_machine({}));
 }
+
+} // namespace machine_file_test

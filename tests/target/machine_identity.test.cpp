@@ -9,6 +9,8 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/target/machine_presets.hpp>
 
+namespace machine_identity_test {
+
 using namespace augur;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("machine_identity: of machines") {
     CHECK(here.model != "unknown");
 #endif
 }
+
+} // namespace machine_identity_test

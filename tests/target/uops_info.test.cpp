@@ -12,6 +12,8 @@
 
 #include "../may_skip.hpp"
 
+namespace uops_info_test {
+
 using namespace augur;
 
 namespace {
@@ -159,3 +161,5 @@ TEST_CASE("uops.info: what is no table is refused") {
     CHECK(code(import_uops_info(replaced(text, "\"ports\": {\"01\": 1}", "\"ports\": {\"01\": -1}"), "ICL")) == errc::invalid_argument);
     for (std::size_t cut = 1; cut < text.size(); cut += 97) CHECK_FALSE(import_uops_info(std::string_view(text).substr(0, cut), "ICL"));
 }
+
+} // namespace uops_info_test

@@ -5,6 +5,8 @@
 
 #include <array>
 
+namespace concepts_test {
+
 namespace {
 
 struct plan {
@@ -60,3 +62,5 @@ TEST_CASE("runner: a failed candidate costs nobody else anything") {
     CHECK(measured[1].latency() == std::numeric_limits<double>::infinity());
     CHECK(best_latency(r, kernel{}, std::span<const plan>(candidates)) == 0.25);
 }
+
+} // namespace concepts_test

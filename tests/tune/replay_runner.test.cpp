@@ -21,6 +21,8 @@
 
 #include "../space/toy.hpp"
 
+namespace replay_runner_test {
+
 using augur::measurement;
 using augur::outcome;
 using toy::schedule;
@@ -218,3 +220,5 @@ TEST_CASE("hash_schedule: tells kinds, values, order and where a step begins") {
         seen.push_back(augur::hash_schedule(words{form}));
     }
 }
+
+} // namespace replay_runner_test

@@ -24,6 +24,8 @@
 
 #include "../record/logs.hpp"
 
+namespace snippets_test {
+
 using namespace augur;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("snippets: a tuner on recorded measurements") {
     CHECK(summary->seconds == 24);
     CHECK(summary->counts[0] == 12);
 }
+
+} // namespace snippets_test

@@ -27,6 +27,8 @@
 #include "../search/landscapes.hpp"
 #include "../search/threads.hpp"
 
+namespace strategies_test {
+
 using augur::configuration;
 using augur::measurement;
 
@@ -270,3 +272,5 @@ TEST_CASE("strategies: with a model that learns, both find better points than ra
         CHECK(won.second >= 18); // by chance 18 of 24: p < 0.012
     }
 }
+
+} // namespace strategies_test

@@ -16,6 +16,8 @@
 #include <augur/tbb/executor.hpp>
 #include <augur/tune/replay_runner.hpp>
 
+namespace tlp_test {
+
 namespace {
 
 using augur::step_list;
@@ -100,3 +102,5 @@ TEST_CASE("tuner with TLP: given the same measurements, 1 and 2 threads propose 
     CHECK(resumed.proposed == first.proposed);
     CHECK(resumed.trainings == 2);
 }
+
+} // namespace tlp_test

@@ -22,6 +22,8 @@
 #include "../search/threads.hpp"
 #include "../space/toy.hpp"
 
+namespace tuner_test {
+
 using augur::measurement;
 using augur::outcome;
 using toy::schedule;
@@ -793,3 +795,5 @@ TEST_CASE("tuner: types are deduced from vectors, arrays and spans, and temporar
     static_assert(!std::is_constructible_v<plain, const tasks_type&, std::vector<toy::grid>, std::vector<augur::random_search>&>);
     static_assert(!std::is_constructible_v<plain, const tasks_type&, const std::vector<toy::grid>&, std::vector<augur::random_search>>);
 }
+
+} // namespace tuner_test

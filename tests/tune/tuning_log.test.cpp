@@ -11,6 +11,8 @@
 #include "../record/logs.hpp"
 #include "../space/toy.hpp"
 
+namespace tuning_log_test {
+
 using toy::task;
 
 TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reason what it passes over") {
@@ -58,3 +60,5 @@ TEST_CASE("tuning_log: one call opens a log, takes its trials, and says by reaso
     CHECK(said[3] == path + ": 13 bytes of an unfinished record at the end were cut off");
     CHECK(augur::open_tuning_log(tmp / "no/such.log", tasks, made_with).error().code == augur::errc::not_found);
 }
+
+} // namespace tuning_log_test

@@ -19,6 +19,8 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/record/measurement.hpp>
 
+namespace autotvm_trees_test {
+
 namespace {
 
 using augur::average_recall;
@@ -197,3 +199,5 @@ TEST_CASE("autotvm_trees: tasks without a success have no trees") {
     CHECK(*m.learn_history(failed.records) == false);
     REQUIRE(m.update({}));
 }
+
+} // namespace autotvm_trees_test

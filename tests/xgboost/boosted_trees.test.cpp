@@ -12,6 +12,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace boosted_trees_test {
+
 using namespace augur;
 
 namespace {
@@ -301,3 +303,5 @@ TEST_CASE("boosted_trees: training stops when the recall has not risen for so ma
     o.patience = 0;
     CHECK(refusal(boosted_trees::train(t.samples(), o)) == errc::invalid_argument);
 }
+
+} // namespace boosted_trees_test

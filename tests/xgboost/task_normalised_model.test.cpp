@@ -18,6 +18,8 @@
 
 #include "picks.hpp"
 
+namespace task_normalised_model_test {
+
 using namespace augur;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("task_normalised_model: what cannot be scored") {
     CHECK(refused.error().code == errc::shape_mismatch);
     CHECK(model.score(task, {}, {}));
 }
+
+} // namespace task_normalised_model_test

@@ -16,6 +16,8 @@
 
 #include "picks.hpp"
 
+namespace task_normalised_model_online_test {
+
 using namespace augur;
 
 namespace {
@@ -231,3 +233,5 @@ TEST_CASE("task_normalised_model, online: rows that cannot be made, failures, an
         CHECK(none.error().code == errc::invalid_argument);
     }
 }
+
+} // namespace task_normalised_model_online_test

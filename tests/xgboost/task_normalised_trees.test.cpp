@@ -12,6 +12,8 @@
 
 #include "candidates.hpp"
 
+namespace task_normalised_trees_test {
+
 using namespace augur;
 
 namespace {
@@ -127,3 +129,5 @@ TEST_CASE("task_normalised_trees: what does not fit is refused") {
     CHECK(refusal(trees->score(task_normaliser::fit(rows, columns, normalisation::absolute), some, scores)) == errc::invalid_argument);
     CHECK(some == rows); // as they were
 }
+
+} // namespace task_normalised_trees_test

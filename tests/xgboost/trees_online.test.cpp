@@ -17,6 +17,8 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/model/residual.hpp>
 
+namespace trees_online_test {
+
 namespace {
 
 using augur::score_meaning;
@@ -245,3 +247,5 @@ TEST_CASE("trees online: tasks of another size, failures, schedules without a ro
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == augur::errc::shape_mismatch);
 }
+
+} // namespace trees_online_test

@@ -16,6 +16,8 @@
 #include "lru_cache.hpp"
 #include "vector_file.hpp"
 
+namespace access_costs_test {
+
 using namespace augur;
 
 namespace {
@@ -129,3 +131,5 @@ TEST_CASE("cache_model: latency and bandwidth of a machine") {
     m.caches[1].latency = 0;
     CHECK(memory_access_costs(m, rates, eq6_mode::paper).error().detail == "cache level 2: latency is not known");
 }
+
+} // namespace access_costs_test

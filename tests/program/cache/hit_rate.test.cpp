@@ -18,6 +18,8 @@
 #include "lru_cache.hpp"
 #include "vector_file.hpp"
 
+namespace hit_rate_test {
+
 using namespace augur;
 using trace = std::vector<std::uint64_t>;
 
@@ -188,3 +190,5 @@ TEST_CASE("Equation 5 and set profiles: the published traces") {
     CHECK(seen == 7);
 }
 #endif
+
+} // namespace hit_rate_test

@@ -13,6 +13,8 @@
 
 #include "vector_file.hpp"
 
+namespace control_flow_test {
+
 using namespace augur;
 
 namespace {
@@ -165,3 +167,5 @@ TEST_CASE("control flow: natural loops are their definition, on random graphs") 
         CHECK(got == expected);
     }
 }
+
+} // namespace control_flow_test

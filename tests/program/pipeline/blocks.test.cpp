@@ -11,6 +11,8 @@
 #include <augur/target/machine_presets.hpp>
 #include <doctest/doctest.h>
 
+namespace blocks_test {
+
 using namespace augur;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("blocks: the rounds of a loop add up to the whole of it") {
         CHECK(alone + 199 * round == doctest::Approx(all.block(whole)).epsilon(0.06));
     }
 }
+
+} // namespace blocks_test

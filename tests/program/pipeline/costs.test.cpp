@@ -10,6 +10,8 @@
 #include <augur/target/machine_presets.hpp>
 #include <doctest/doctest.h>
 
+namespace costs_test {
+
 using namespace augur;
 
 namespace {
@@ -160,3 +162,5 @@ TEST_CASE("costs: memory decides what a load takes, and a store in flight is qui
     costs.set_memory(0, 0);
     CHECK(latency(other) == 4);
 }
+
+} // namespace costs_test

@@ -9,6 +9,8 @@
 #include <augur/target/machine_presets.hpp>
 #include <doctest/doctest.h>
 
+namespace register_traffic_test {
+
 using namespace augur;
 
 namespace {
@@ -79,3 +81,5 @@ TEST_CASE("register traffic: registers of machines") {
     CHECK(register_file::make(*machine_preset("cortex-a72")).count == 32);
     CHECK(register_file::make(epyc_zen4()).bytes == 64);
 }
+
+} // namespace register_traffic_test

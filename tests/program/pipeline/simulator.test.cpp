@@ -18,6 +18,8 @@
 
 #include "vector_file.hpp"
 
+namespace simulator_test {
+
 using namespace augur;
 
 namespace {
@@ -283,3 +285,5 @@ TEST_CASE("pipeline: ten thousand ready at once, and scratch that is used again"
     CHECK(p.block(g) == first);
     CHECK(p.block({}) == 0);
 }
+
+} // namespace simulator_test

@@ -19,6 +19,8 @@
 #include "lru_cache.hpp"
 #include "vector_file.hpp"
 
+namespace associativity_profile_test {
+
 using namespace augur;
 using trace = std::vector<std::uint64_t>;
 
@@ -173,3 +175,5 @@ TEST_CASE("associativity_profile: what is refused") {
     CHECK(associativity_stream::create(64, 8, 32).error().code == errc::unsupported);
     CHECK((*associativity_stream::create(64, 8, 128)).profile().line_bytes == 128);
 }
+
+} // namespace associativity_profile_test

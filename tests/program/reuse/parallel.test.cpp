@@ -14,6 +14,8 @@
 #include "../../bench/traces.hpp"
 #include "../search/threads.hpp"
 
+namespace parallel_test {
+
 using namespace augur;
 
 namespace {
@@ -90,3 +92,5 @@ TEST_CASE("reuse_stream: append goes across the end of the times") {
     profile.replace_cold(distances);
     CHECK(profile == expected);
 }
+
+} // namespace parallel_test

@@ -11,6 +11,8 @@
 
 #include <augur/core/random_engine.hpp>
 
+namespace profile_test {
+
 using namespace augur;
 
 TEST_CASE("reuse_profile: bins are exact below 1024 and 16 an octave above, without a gap") {
@@ -136,3 +138,5 @@ TEST_CASE("memory profiles: bad files are refused by name and place") {
         CHECK(got.error().detail.find(reason) != std::string::npos);
     }
 }
+
+} // namespace profile_test

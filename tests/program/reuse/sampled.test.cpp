@@ -14,6 +14,8 @@
 
 #include "../../bench/traces.hpp"
 
+namespace sampled_test {
+
 using namespace augur;
 
 TEST_CASE("sampled_reuse_stream: all lines at rate 1, the same choice on every processor") {
@@ -119,3 +121,5 @@ TEST_CASE("interleave: threads of one program in a shared cache") {
     for (std::size_t d = 1; d < 1000; ++d) CHECK(together.count(d) == alone.count(d));
     CHECK(together.count(0) == alone.count(0) + own.size());
 }
+
+} // namespace sampled_test

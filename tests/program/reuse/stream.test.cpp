@@ -23,6 +23,8 @@
 #include "../../bench/traces.hpp"
 #include "vector_file.hpp"
 
+namespace stream_test {
+
 using namespace augur;
 using trace = std::vector<std::uint64_t>;
 using distances = std::vector<std::uint32_t>;
@@ -235,3 +237,5 @@ TEST_CASE("reuse_stream: conservation, and memory for each line") {
     }
     CHECK(most < 32); // and the half of it again while the table grows: below 48
 }
+
+} // namespace stream_test

@@ -10,6 +10,8 @@
 
 #include "gp_vectors.hpp"
 
+namespace acquisition_test {
+
 namespace {
 // log(phi(z) + z Phi(z)) by the integral of (x + z) phi(x) above -z in long double: x = t + u, the factor phi(t) in front.
 long double log_improvement_by_quadrature(long double z) {
@@ -105,3 +107,5 @@ TEST_CASE("acquisition: what qEI refuses") {
     REQUIRE(!indefinite);
     CHECK(indefinite.error().code == augur::errc::invalid_argument);
 }
+
+} // namespace acquisition_test

@@ -8,6 +8,8 @@
 #include "../threads.hpp"
 #include "gp_vectors.hpp"
 
+namespace batch_posterior_test {
+
 using augur::batch_posterior;
 
 TEST_CASE("batch_posterior: hallucinated deviations are the reference") {
@@ -71,3 +73,5 @@ TEST_CASE("batch_posterior: without noise its loadings are the joint covariance 
     }
     CHECK(gp_vectors::worst(factor * factor.transpose(), r.covariance) < 1e-9);
 }
+
+} // namespace batch_posterior_test

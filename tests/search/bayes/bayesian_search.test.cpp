@@ -21,6 +21,8 @@
 #include "../../space/toy.hpp"
 #include "../threads.hpp"
 
+namespace bayesian_search_test {
+
 using augur::acquisition;
 using augur::bayesian_options;
 using augur::bayesian_search;
@@ -563,3 +565,5 @@ TEST_CASE("bayesian_search: in the tuner, stopped anywhere and resumed, it ends 
         for (std::size_t i = 0; i < whole.size(); ++i) CHECK(resumed[i].schedule == whole[i].schedule);
     }
 }
+
+} // namespace bayesian_search_test

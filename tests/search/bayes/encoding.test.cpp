@@ -13,6 +13,8 @@
 
 #include "../../space/toy.hpp"
 
+namespace encoding_test {
+
 using augur::decision_vector;
 using augur::encode;
 using augur::word_features;
@@ -92,3 +94,5 @@ TEST_CASE("encoding: nothing differs, no point, values that are no point of the 
     for (const decision_vector& wrong : {decision_vector{}, {0, 0, 0}, {0, 0, 0, 0, 0}, {2, 0, 0, 0}, {0, 99, 0, 0}})
         CHECK(!augur::features_of_words(space, wrong));
 }
+
+} // namespace encoding_test

@@ -9,6 +9,8 @@
 
 #include "gp_vectors.hpp"
 
+namespace fit_test {
+
 using augur::gp_hyperparameters;
 using augur::gp_likelihood;
 
@@ -111,3 +113,5 @@ TEST_CASE("fit_hyperparameters: noise without a function, equal labels, one poin
     REQUIRE(!refused);
     CHECK(refused.error().code == augur::errc::invalid_argument);
 }
+
+} // namespace fit_test

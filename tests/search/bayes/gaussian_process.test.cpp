@@ -10,6 +10,8 @@
 
 #include "gp_vectors.hpp"
 
+namespace gaussian_process_test {
+
 using augur::gaussian_process;
 using gp_vectors::worst;
 
@@ -125,3 +127,5 @@ TEST_CASE("gaussian_process: what is refused") {
     CHECK(code(process->add(Eigen::Vector2d(1, 1), nan)) == augur::errc::invalid_argument);
     CHECK(process->size() == 3);
 }
+
+} // namespace gaussian_process_test
