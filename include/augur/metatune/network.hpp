@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/metatune/loop_rows.hpp>
+#include <augur/nn/kernels/graph.hpp>
 #include <augur/nn/layers/graph_convolution.hpp>
 #include <augur/nn/layers/init.hpp>
 #include <augur/nn/layers/mlp.hpp>
@@ -88,7 +89,7 @@ public:
         for (const std::uint32_t p : loops.parents)
             if (p != loop_rows::no_parent && p >= slots)
                 return wrong(errc::shape_mismatch, "a parent below " + std::to_string(slots) + ", got " + std::to_string(p));
-        if (!loops.features.allFinite()) return wrong(errc::invalid_argument, "finite features");
+        if (!nn::kernels::all_finite(loops.features.data(), loops.features.size())) return wrong(errc::invalid_argument, "finite features");
 
         const auto n = static_cast<std::uint32_t>(slots);
         edges_.clear();
@@ -191,8 +192,7 @@ struct network {
         nn::map<S> d_embedding = kept.d_embedding.shape(candidates.size(), config.embedding());
         head.backward(kept.embedding.view(), kept.head, dy, d_embedding, grad.head);
         std::size_t at = convolutions.size() % 2;
-        read_out.backward(kept.nodes.back().view(), candidates.graphs().begin(), candidates.present(), kept.read_out, d_embedding,
-                          kept.d[at].shape(n, config.convolutions.back()), grad.read_out);
+        read_out.backward(kept.nodes.back().view(), kept.read_out, d_embedding, kept.d[at].shape(n, config.convolutions.back()), grad.read_out);
         for (std::size_t l = convolutions.size(); l-- > 0; at = 1 - at) {
             nn::map<S> d = kept.d[at].view(), scratch = kept.scratch.shape(n, convolutions[l].W.cols());
             nn::relu_backward<S>(kept.nodes[l + 1].view(), d);
