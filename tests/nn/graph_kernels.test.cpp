@@ -22,19 +22,28 @@ struct graph_kernels {
     decltype(&kernels::weighted_rows) weighted_rows;
     decltype(&kernels::add_scaled) add_scaled;
     decltype(&kernels::gated_sum_and_max) gated_sum_and_max;
+    decltype(&kernels::scaled_relu) scaled_relu;
+    decltype(&kernels::two_relus) two_relus;
+    decltype(&kernels::row_sums) row_sums;
+    decltype(&kernels::row_maxima) row_maxima;
     decltype(&kernels::dot) dot;
     decltype(&kernels::all_finite) all_finite;
 };
 
 std::vector<graph_kernels> every_instruction_set() {
-    std::vector<graph_kernels> list{{kernels::weighted_rows, kernels::add_scaled, kernels::gated_sum_and_max, kernels::dot, kernels::all_finite}};
+    namespace k = kernels;
+    std::vector<graph_kernels> list{
+        {k::weighted_rows, k::add_scaled, k::gated_sum_and_max, k::scaled_relu, k::two_relus, k::row_sums, k::row_maxima, k::dot, k::all_finite}};
 #if defined(__x86_64__)
     namespace d = kernels::detail;
-    list.push_back({d::weighted_rows_generic, d::add_scaled_generic, d::gated_sum_and_max_generic, d::dot_generic, d::all_finite_generic});
+    list.push_back({d::weighted_rows_generic, d::add_scaled_generic, d::gated_sum_and_max_generic, d::scaled_relu_generic, d::two_relus_generic,
+                    d::row_sums_generic, d::row_maxima_generic, d::dot_generic, d::all_finite_generic});
     if (augur::best_isa() >= augur::isa::avx2)
-        list.push_back({d::weighted_rows_avx2, d::add_scaled_avx2, d::gated_sum_and_max_avx2, d::dot_avx2, d::all_finite_avx2});
+        list.push_back({d::weighted_rows_avx2, d::add_scaled_avx2, d::gated_sum_and_max_avx2, d::scaled_relu_avx2, d::two_relus_avx2,
+                        d::row_sums_avx2, d::row_maxima_avx2, d::dot_avx2, d::all_finite_avx2});
     if (augur::best_isa() >= augur::isa::avx512)
-        list.push_back({d::weighted_rows_avx512, d::add_scaled_avx512, d::gated_sum_and_max_avx512, d::dot_avx512, d::all_finite_avx512});
+        list.push_back({d::weighted_rows_avx512, d::add_scaled_avx512, d::gated_sum_and_max_avx512, d::scaled_relu_avx512, d::two_relus_avx512,
+                        d::row_sums_avx512, d::row_maxima_avx512, d::dot_avx512, d::all_finite_avx512});
 #endif
     return list;
 }
@@ -82,6 +91,31 @@ TEST_CASE("graph kernels: the same numbers as plain loops in double, whatever th
                     CHECK(most[c] == (count > 0 ? at(best, c) : 0.0F));
                 }
             }
+            for (const std::ptrdiff_t count : {0, 1, 6}) {
+                const std::array<std::uint32_t, 6> which{7, 5, 11, 5, 8, 9};
+                auto sums = start, maxima = start;
+                k.row_sums(source, which.data(), count, sums.data(), width);
+                k.row_maxima(source, which.data(), count, maxima.data(), width);
+                for (std::size_t c = 0; c < n; ++c) {
+                    double sum = static_cast<double>(start[c]);
+                    float greatest_of = start[c];
+                    for (std::size_t m = 0; m < static_cast<std::size_t>(count); ++m) {
+                        sum += static_cast<double>(at(which[m], c));
+                        greatest_of = (std::max)(greatest_of, at(which[m], c));
+                    }
+                    CHECK(static_cast<double>(sums[c]) == doctest::Approx(sum).epsilon(1e-5).scale(1));
+                    CHECK(maxima[c] == greatest_of);
+                }
+            }
+            std::vector<float> first_relu(n), in_place(x.begin(), x.begin() + width);
+            k.scaled_relu(-1.5F, x.data(), start.data(), y.data(), width);
+            k.two_relus(in_place.data(), -1.5F, start.data(), first_relu.data(), 0.5F, x.data() + stride, 0.25F, in_place.data(), width);
+            for (std::size_t c = 0; c < n; ++c) {
+                CHECK(static_cast<double>(y[c]) == doctest::Approx((std::max)(0.0F, start[c] - 1.5F * x[c])).epsilon(1e-5).scale(1));
+                CHECK(first_relu[c] == y[c]);
+                const float second = (std::max)(0.0F, at(first + 1, c) + 0.5F * x[c]);
+                CHECK(static_cast<double>(in_place[c]) == doctest::Approx(second + 0.25F * y[c]).epsilon(1e-5).scale(1));
+            }
             auto to = start;
             k.add_scaled(-1.5F, x.data(), to.data(), width);
             double product = 0;
@@ -100,6 +134,18 @@ TEST_CASE("graph kernels: the same numbers as plain loops in double, whatever th
                 }
             std::fill(to.begin(), to.end(), std::numeric_limits<float>::max());
             CHECK(k.all_finite(to.data(), width));
+        }
+}
+
+TEST_CASE("graph kernels: a NaN stays one behind ReLU") {
+    for (const graph_kernels& k : every_instruction_set())
+        for (const std::ptrdiff_t n : {1, 16, 67}) {
+            const std::vector<float> x(67, std::nanf("")), zeros(67, 0);
+            std::vector<float> u(67), v(67);
+            k.scaled_relu(1, x.data(), zeros.data(), u.data(), n);
+            CHECK(std::isnan(u[static_cast<std::size_t>(n) - 1]));
+            k.two_relus(x.data(), 1, zeros.data(), u.data(), 1, zeros.data(), 0, v.data(), n);
+            CHECK((std::isnan(u[static_cast<std::size_t>(n) - 1]) && std::isnan(v[static_cast<std::size_t>(n) - 1])));
         }
 }
 

@@ -135,6 +135,79 @@ AUGUR_NN_KERNEL(void, gated_sum_and_max, AUGUR_NN_GATED_SUM_AND_MAX,
                  std::int32_t* greatest, std::ptrdiff_t n),
                 x, rows, first, count, weight, sums, most, greatest, n)
 
+// y (n) <- max(start + factor x, 0); a NaN stays one
+#define AUGUR_NN_SCALED_RELU_BLOCK(LANES, V)                                                                                                         \
+    AUGUR_UNROLL                                                                                                                                     \
+    for (int v = 0; v < (V); ++v) {                                                                                                                  \
+        const lanes at = AUGUR_NN_READ(start + c + v * (LANES)) + factor * AUGUR_NN_READ(x + c + v * (LANES));                                       \
+        AUGUR_NN_WRITE(y + c + v * (LANES)) = at < 0 ? lanes{} : at;                                                                                 \
+    }
+#define AUGUR_NN_SCALED_RELU_REST                                                                                                                    \
+    const float at = start[c] + factor * x[c];                                                                                                       \
+    y[c] = at < 0 ? 0 : at;
+#define AUGUR_NN_SCALED_RELU(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_SCALED_RELU_BLOCK, AUGUR_NN_SCALED_RELU_REST)
+AUGUR_NN_KERNEL(void, scaled_relu, AUGUR_NN_SCALED_RELU, (float factor, const float* x, const float* start, float* y, std::ptrdiff_t n), factor, x,
+                start, y, n)
+
+// u (n) <- max(start + factor x, 0) and v (n) <- max(start_v + factor_v x, 0) + share u; v may be x
+#define AUGUR_NN_TWO_RELUS_BLOCK(LANES, V)                                                                                                           \
+    AUGUR_UNROLL                                                                                                                                     \
+    for (int i = 0; i < (V); ++i) {                                                                                                                  \
+        const lanes from = AUGUR_NN_READ(x + c + i * (LANES));                                                                                       \
+        const lanes at_u = AUGUR_NN_READ(start + c + i * (LANES)) + factor * from;                                                                   \
+        const lanes at_v = AUGUR_NN_READ(start_v + c + i * (LANES)) + factor_v * from, first = at_u < 0 ? lanes{} : at_u;                            \
+        AUGUR_NN_WRITE(u + c + i * (LANES)) = first;                                                                                                 \
+        AUGUR_NN_WRITE(v + c + i * (LANES)) = (at_v < 0 ? lanes{} : at_v) + share * first;                                                           \
+    }
+#define AUGUR_NN_TWO_RELUS_REST                                                                                                                      \
+    const float at_u = start[c] + factor * x[c], at_v = start_v[c] + factor_v * x[c];                                                                \
+    u[c] = at_u < 0 ? 0 : at_u;                                                                                                                      \
+    v[c] = (at_v < 0 ? 0 : at_v) + share * u[c];
+#define AUGUR_NN_TWO_RELUS(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_TWO_RELUS_BLOCK, AUGUR_NN_TWO_RELUS_REST)
+AUGUR_NN_KERNEL(void, two_relus, AUGUR_NN_TWO_RELUS,
+                (const float* x, float factor, const float* start, float* u, float factor_v, const float* start_v, float share, float* v,
+                 std::ptrdiff_t n),
+                x, factor, start, u, factor_v, start_v, share, v, n)
+
+// y (n) <- y + the sum of the `count` rows
+#define AUGUR_NN_ROW_SUMS_BLOCK(LANES, V)                                                                                                            \
+    lanes sums[V];                                                                                                                                   \
+    AUGUR_UNROLL                                                                                                                                     \
+    for (int v = 0; v < (V); ++v) sums[v] = AUGUR_NN_READ(y + c + v * (LANES));                                                                      \
+    for (std::ptrdiff_t m = 0; m < count; ++m) {                                                                                                     \
+        const float* const from = x.data + (rows[m] - x.first) * x.stride + c;                                                                       \
+        AUGUR_UNROLL                                                                                                                                 \
+        for (int v = 0; v < (V); ++v) sums[v] += AUGUR_NN_READ(from + v * (LANES));                                                                  \
+    }                                                                                                                                                \
+    AUGUR_UNROLL                                                                                                                                     \
+    for (int v = 0; v < (V); ++v) AUGUR_NN_WRITE(y + c + v * (LANES)) = sums[v];
+#define AUGUR_NN_ROW_SUMS_REST                                                                                                                       \
+    for (std::ptrdiff_t m = 0; m < count; ++m) y[c] += x.data[(rows[m] - x.first) * x.stride + c];
+#define AUGUR_NN_ROW_SUMS(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_ROW_SUMS_BLOCK, AUGUR_NN_ROW_SUMS_REST)
+AUGUR_NN_KERNEL(void, row_sums, AUGUR_NN_ROW_SUMS, (row_source x, const std::uint32_t* rows, std::ptrdiff_t count, float* y, std::ptrdiff_t n), x,
+                rows, count, y, n)
+
+// y (n) <- the maximum of y and of the `count` rows
+#define AUGUR_NN_ROW_MAXIMA_BLOCK(LANES, V)                                                                                                          \
+    lanes most[V];                                                                                                                                   \
+    AUGUR_UNROLL                                                                                                                                     \
+    for (int v = 0; v < (V); ++v) most[v] = AUGUR_NN_READ(y + c + v * (LANES));                                                                      \
+    for (std::ptrdiff_t m = 0; m < count; ++m) {                                                                                                     \
+        const float* const from = x.data + (rows[m] - x.first) * x.stride + c;                                                                       \
+        AUGUR_UNROLL                                                                                                                                 \
+        for (int v = 0; v < (V); ++v) most[v] = AUGUR_NN_READ(from + v * (LANES)) > most[v] ? AUGUR_NN_READ(from + v * (LANES)) : most[v];           \
+    }                                                                                                                                                \
+    AUGUR_UNROLL                                                                                                                                     \
+    for (int v = 0; v < (V); ++v) AUGUR_NN_WRITE(y + c + v * (LANES)) = most[v];
+#define AUGUR_NN_ROW_MAXIMA_REST                                                                                                                     \
+    for (std::ptrdiff_t m = 0; m < count; ++m) {                                                                                                     \
+        const float at = x.data[(rows[m] - x.first) * x.stride + c];                                                                                 \
+        y[c] = at > y[c] ? at : y[c];                                                                                                                \
+    }
+#define AUGUR_NN_ROW_MAXIMA(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_ROW_MAXIMA_BLOCK, AUGUR_NN_ROW_MAXIMA_REST)
+AUGUR_NN_KERNEL(void, row_maxima, AUGUR_NN_ROW_MAXIMA, (row_source x, const std::uint32_t* rows, std::ptrdiff_t count, float* y, std::ptrdiff_t n), x,
+                rows, count, y, n)
+
 // sum of x[i] y[i], in 16 chains
 #define AUGUR_NN_DOT(LANES)                                                                                                                          \
     typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                                   \
@@ -166,6 +239,18 @@ AUGUR_NN_KERNEL(bool, all_finite, AUGUR_NN_ALL_FINITE, (const float* x, std::ptr
 
 #undef AUGUR_NN_ALL_FINITE
 #undef AUGUR_NN_DOT
+#undef AUGUR_NN_ROW_MAXIMA
+#undef AUGUR_NN_ROW_MAXIMA_REST
+#undef AUGUR_NN_ROW_MAXIMA_BLOCK
+#undef AUGUR_NN_ROW_SUMS
+#undef AUGUR_NN_ROW_SUMS_REST
+#undef AUGUR_NN_ROW_SUMS_BLOCK
+#undef AUGUR_NN_TWO_RELUS
+#undef AUGUR_NN_TWO_RELUS_REST
+#undef AUGUR_NN_TWO_RELUS_BLOCK
+#undef AUGUR_NN_SCALED_RELU
+#undef AUGUR_NN_SCALED_RELU_REST
+#undef AUGUR_NN_SCALED_RELU_BLOCK
 #undef AUGUR_NN_GATED_SUM_AND_MAX_REST
 #undef AUGUR_NN_GATED_SUM_AND_MAX_BLOCK
 #undef AUGUR_NN_GATED_SUM_AND_MAX

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <concepts>
 
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/gelu.hpp>
 #include <augur/nn/types.hpp>
 
@@ -92,6 +93,8 @@ void activate(in<S> x, out<S> y) {
     AUGUR_ASSERT(x.rows() == y.rows() && x.cols() == y.cols(), "activate: shape");
     for (index t = 0; t < x.rows(); ++t) {
         if constexpr (std::same_as<F, gelu_tanh<float>>) kernels::gelu(x.data() + t * x.outerStride(), y.data() + t * y.outerStride(), x.cols());
+        else if constexpr (std::same_as<F, rectifier<float>>)
+            kernels::relu_backward(x.data() + t * x.outerStride(), x.data() + t * x.outerStride(), y.data() + t * y.outerStride(), x.cols());
         else
             for (index i = 0; i < x.cols(); ++i) y(t, i) = F::value(x(t, i));
     }
@@ -104,6 +107,8 @@ void activate_backward(in<S> x, out<S> dy) {
     for (index t = 0; t < x.rows(); ++t) {
         if constexpr (std::same_as<F, gelu_tanh<float>>)
             kernels::gelu_backward(x.data() + t * x.outerStride(), dy.data() + t * dy.outerStride(), x.cols());
+        else if constexpr (std::same_as<F, rectifier<float>>)
+            kernels::relu_backward(x.data() + t * x.outerStride(), dy.data() + t * dy.outerStride(), dy.data() + t * dy.outerStride(), x.cols());
         else
             for (index i = 0; i < x.cols(); ++i) dy(t, i) *= F::derivative(x(t, i));
     }
