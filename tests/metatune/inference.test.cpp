@@ -207,3 +207,26 @@ TEST_CASE("metatune inference: no candidates, candidates that are refused, and m
     }
     CHECK(difference(of_some, plain_outputs(net, some)) < 1e-5F);
 }
+
+TEST_CASE("metatune inference: rows of another super-graph than that of the weights are refused") {
+    const auto structures = candidates::of_all_templates();
+    mt::super_graph of_weights, other;
+    REQUIRE(of_weights.add(structures[0].features, structures[0].role));
+    for (const auto& one : structures) REQUIRE(other.add(one.features, one.role));
+    REQUIRE(other.columns() > of_weights.columns());
+    mt::config c;
+    c.features = static_cast<nn::index>(of_weights.columns());
+    const auto net = with_biases(c, 1);
+    mt::inference round;
+    round.begin(net);
+    const auto own = of_weights.place(structures[0].features, structures[0].role), wide = other.place(structures[0].features, structures[0].role);
+    REQUIRE((own && wide));
+    const auto refused = round.add(*wide);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == augur::errc::shape_mismatch);
+    CHECK(refused.error().detail ==
+          "metatune: expected " + std::to_string(of_weights.columns()) + " features a loop, got " + std::to_string(other.columns()));
+    REQUIRE(round.add(*own));
+    CHECK(round.outputs().rows() == 1);
+    CHECK_FALSE(of_weights.place(structures[1].features, structures[1].role)); // more loops than slots
+}
