@@ -58,10 +58,11 @@ public:
 
     /// Removes all candidates and loops and keeps the memory; what follows is for `net`, which must not change.
     void begin(const network<float>& net) {
+        clear_candidates();
         index_.clear();
         kinds_.clear();
+        uses_.clear();
         rows_.clear();
-        clear_candidates();
         last_.clear();
         computed_ = 0;
         const auto& [W1, b1] = net.convolutions[0];
@@ -77,19 +78,30 @@ public:
     /// Appends a candidate.   pre: check(loops, config)
     void add(const loop_rows& loops) {
         const auto slots = static_cast<std::uint32_t>(loops.present.size());
-        last_.resize(slots, augur::detail::hash_index::none);
+        const auto candidate = static_cast<std::uint32_t>(size());
+        last_.resize(slots, none);
         for (std::uint32_t s = 0; s < slots; ++s) {
             const loop_kind kind{slots, !masked_ || loops.present[s] != 0};
             const float* const row = loops.features.data() + s * columns_;
-            if (last_[s] == augur::detail::hash_index::none || !same(last_[s], row, kind)) last_[s] = intern(row, kind); // neighbours share loops
+            if (last_[s] == none || !same(last_[s], row, kind)) last_[s] = intern(row, kind); // neighbours share loops
+            use& of = uses_[last_[s]];
+            if (of.candidate != candidate) {
+                of = {candidate, static_cast<std::uint32_t>(loops_.size())};
+                loops_.push_back(static_cast<nn::index>(last_[s]));
+                times_.push_back(0);
+            }
+            ++times_[of.place];
         }
-        loops_.insert(loops_.end(), last_.begin(), last_.end());
         begin_.push_back(loops_.size());
+        slots_.push_back(slots);
     }
     /// Removes the candidates, keeps their loops.
     void clear_candidates() {
+        for (const nn::index loop : loops_) uses_[static_cast<std::size_t>(loop)].candidate = none;
         loops_.clear();
+        times_.clear();
         begin_.resize(1);
+        slots_.clear();
     }
 
     [[nodiscard]] std::size_t size() const { return begin_.size() - 1; } ///< number of candidates, G
@@ -104,21 +116,24 @@ public:
         const nn::index hidden = second.W.rows(), width = second.W.cols();
         const nn::kernels::row_source u{table_.data(), stride_}, gated{u.data + hidden, u.stride}, most{gated.data + width, u.stride};
         nn::map<float> sums = hidden_.shape(y.rows(), hidden), roots = nodes_.shape(y.rows(), width);
-        sums.setZero();
-        y.setZero();
+        zeros_.assign(static_cast<std::size_t>((std::max)(hidden, width)), 0.0F);
         for (nn::index r = 0; r < y.rows(); ++r) {
-            const auto loops = loops_of(r);
+            const std::size_t first = begin_[static_cast<std::size_t>(r)];
+            const auto count = static_cast<nn::index>(begin_[static_cast<std::size_t>(r) + 1] - first);
+            const nn::index* const loops = loops_.data() + first;
+            const double* const times = times_.data() + first;
             float* const to = y.data() + r * y.outerStride();
-            nn::kernels::row_sums(u, loops.data(), std::ssize(loops), sums.data() + r * hidden, hidden);
-            nn::kernels::row_sums(gated, loops.data(), std::ssize(loops), to, width);
-            nn::kernels::row_maxima(most, loops.data(), std::ssize(loops), to + width, width);
+            nn::kernels::weighted_rows(u, loops, times, count, zeros_.data(), sums.data() + r * hidden, hidden);
+            nn::kernels::weighted_rows(gated, loops, times, count, zeros_.data(), to, width);
+            std::fill_n(to + width, width, 0.0F);
+            nn::kernels::row_maxima(most, loops, count, to + width, width);
         }
         second_.gemm(y.rows(), {sums.data(), hidden, 1}, roots.data(), width);
         for (nn::index r = 0; r < y.rows(); ++r) {
-            const auto nodes = static_cast<float>(loops_of(r).size() + 1);
+            const float nodes = static_cast<float>(slots_[static_cast<std::size_t>(r)]) + 1; // the root and its neighbours
             float* const root = roots.data() + r * width;
             float* const to = y.data() + r * y.outerStride();
-            constexpr std::uint32_t only = 0;
+            constexpr nn::index only = 0;
             start_ = second.b + from_root_ / nodes;
             nn::kernels::scaled_relu(1 / std::sqrt(3 * nodes), root, start_.data(), root, width);
             nn::kernels::add_scaled(gate_of(net, root), root, to, width);
@@ -127,17 +142,19 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t none = augur::detail::hash_index::none;
+
     /// What an entry depends on, beside the features.
     struct loop_kind {
         std::uint32_t slots;
         bool counts; ///< in the read-out
         friend bool operator==(const loop_kind&, const loop_kind&) = default;
     };
+    /// Where the last candidate that has a loop has it.
+    struct use {
+        std::uint32_t candidate = none, place = 0;
+    };
 
-    [[nodiscard]] std::span<const std::uint32_t> loops_of(nn::index candidate) const {
-        const auto g = static_cast<std::size_t>(candidate);
-        return std::span(loops_).subspan(begin_[g], begin_[g + 1] - begin_[g]);
-    }
     [[nodiscard]] bool same(std::uint32_t loop, const float* row, const loop_kind& kind) const {
         return kinds_[loop] == kind && std::memcmp(rows_.data() + loop * columns_, row, columns_ * sizeof(float)) == 0;
     }
@@ -150,10 +167,10 @@ private:
         }
         if (columns_ % 2 != 0) hash += std::bit_cast<std::uint32_t>(row[columns_ - 1]) * factors_.back();
         hash = mix64(hash);
-        if (const auto at = index_.find(hash, [&](std::uint32_t loop) { return same(loop, row, kind); }); at != augur::detail::hash_index::none)
-            return at;
+        if (const auto at = index_.find(hash, [&](std::uint32_t loop) { return same(loop, row, kind); }); at != none) return at;
         const auto loop = static_cast<std::uint32_t>(kinds_.size());
         kinds_.push_back(kind);
+        uses_.emplace_back();
         rows_.insert(rows_.end(), row, row + columns_);
         index_.insert(hash, loop);
         return loop;
@@ -202,11 +219,15 @@ private:
     bool masked_;
     std::vector<std::uint64_t> factors_; ///< of the hash
     augur::detail::hash_index index_;
-    std::vector<loop_kind> kinds_;      ///< (D)
-    std::vector<float> rows_;           ///< (D, F)
-    std::vector<std::uint32_t> loops_;  ///< of all candidates
-    std::vector<std::uint32_t> last_;   ///< of the last candidate
-    std::vector<std::size_t> begin_{0}; ///< (G + 1) first loop of each candidate
+    std::vector<loop_kind> kinds_;    ///< (D)
+    std::vector<use> uses_;           ///< (D)
+    std::vector<float> rows_;         ///< (D, F)
+    std::vector<std::uint32_t> last_; ///< the loop in each slot of the last candidate
+
+    std::vector<nn::index> loops_;      ///< of the candidates, of equal ones the first
+    std::vector<double> times_;         ///< how many slots have it; null nodes are often equal
+    std::vector<std::size_t> begin_{0}; ///< (G + 1) first one of each candidate in `loops_`
+    std::vector<std::uint32_t> slots_;  ///< (G) S
 
     nn::kernels::line_buffer<float> table_;      ///< (D, hidden + 2M), each row in cache lines of its own
     nn::index stride_ = 0;                       ///< between rows of the table
@@ -215,7 +236,8 @@ private:
     nn::kernels::packed_operand first_, second_; ///< W1, W2
     nn::row_vector<float> from_root_, start_;    ///< (M) t; initial values of a second convolution
     nn::matrix<float> pair_;                     ///< (2, M) `for` and `iterval` of a loop
-    std::vector<std::int32_t> greatest_;         ///< not used
+    std::vector<float> zeros_;
+    std::vector<std::int32_t> greatest_; ///< not used
 };
 
 } // namespace metatune::detail

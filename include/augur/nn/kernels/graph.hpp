@@ -169,24 +169,6 @@ AUGUR_NN_KERNEL(void, two_relus, AUGUR_NN_TWO_RELUS,
                  std::ptrdiff_t n),
                 x, factor, start, u, factor_v, start_v, share, v, n)
 
-// y (n) <- y + the sum of the `count` rows
-#define AUGUR_NN_ROW_SUMS_BLOCK(LANES, V)                                                                                                            \
-    lanes sums[V];                                                                                                                                   \
-    AUGUR_UNROLL                                                                                                                                     \
-    for (int v = 0; v < (V); ++v) sums[v] = AUGUR_NN_READ(y + c + v * (LANES));                                                                      \
-    for (std::ptrdiff_t m = 0; m < count; ++m) {                                                                                                     \
-        const float* const from = x.data + (rows[m] - x.first) * x.stride + c;                                                                       \
-        AUGUR_UNROLL                                                                                                                                 \
-        for (int v = 0; v < (V); ++v) sums[v] += AUGUR_NN_READ(from + v * (LANES));                                                                  \
-    }                                                                                                                                                \
-    AUGUR_UNROLL                                                                                                                                     \
-    for (int v = 0; v < (V); ++v) AUGUR_NN_WRITE(y + c + v * (LANES)) = sums[v];
-#define AUGUR_NN_ROW_SUMS_REST                                                                                                                       \
-    for (std::ptrdiff_t m = 0; m < count; ++m) y[c] += x.data[(rows[m] - x.first) * x.stride + c];
-#define AUGUR_NN_ROW_SUMS(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_ROW_SUMS_BLOCK, AUGUR_NN_ROW_SUMS_REST)
-AUGUR_NN_KERNEL(void, row_sums, AUGUR_NN_ROW_SUMS, (row_source x, const std::uint32_t* rows, std::ptrdiff_t count, float* y, std::ptrdiff_t n), x,
-                rows, count, y, n)
-
 // y (n) <- the maximum of y and of the `count` rows
 #define AUGUR_NN_ROW_MAXIMA_BLOCK(LANES, V)                                                                                                          \
     lanes most[V];                                                                                                                                   \
@@ -205,8 +187,8 @@ AUGUR_NN_KERNEL(void, row_sums, AUGUR_NN_ROW_SUMS, (row_source x, const std::uin
         y[c] = at > y[c] ? at : y[c];                                                                                                                \
     }
 #define AUGUR_NN_ROW_MAXIMA(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_ROW_MAXIMA_BLOCK, AUGUR_NN_ROW_MAXIMA_REST)
-AUGUR_NN_KERNEL(void, row_maxima, AUGUR_NN_ROW_MAXIMA, (row_source x, const std::uint32_t* rows, std::ptrdiff_t count, float* y, std::ptrdiff_t n), x,
-                rows, count, y, n)
+AUGUR_NN_KERNEL(void, row_maxima, AUGUR_NN_ROW_MAXIMA, (row_source x, const std::ptrdiff_t* rows, std::ptrdiff_t count, float* y, std::ptrdiff_t n),
+                x, rows, count, y, n)
 
 // sum of x[i] y[i], in 16 chains
 #define AUGUR_NN_DOT(LANES)                                                                                                                          \
@@ -242,9 +224,6 @@ AUGUR_NN_KERNEL(bool, all_finite, AUGUR_NN_ALL_FINITE, (const float* x, std::ptr
 #undef AUGUR_NN_ROW_MAXIMA
 #undef AUGUR_NN_ROW_MAXIMA_REST
 #undef AUGUR_NN_ROW_MAXIMA_BLOCK
-#undef AUGUR_NN_ROW_SUMS
-#undef AUGUR_NN_ROW_SUMS_REST
-#undef AUGUR_NN_ROW_SUMS_BLOCK
 #undef AUGUR_NN_TWO_RELUS
 #undef AUGUR_NN_TWO_RELUS_REST
 #undef AUGUR_NN_TWO_RELUS_BLOCK
