@@ -70,6 +70,7 @@ private:
     [[nodiscard]] nn::index waiting() const { return star_ ? static_cast<nn::index>(star_->size()) : graphs_->size(); }
     /// Computes the candidates that are waiting.
     void flush() {
+        if (waiting() == 0) return;
         const std::size_t before = outputs_.size();
         outputs_.resize(before + static_cast<std::size_t>(waiting() * config_.outputs));
         nn::map<float> y(outputs_.data() + before, waiting(), config_.outputs);

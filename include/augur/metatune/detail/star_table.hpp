@@ -109,7 +109,7 @@ public:
 
     /// y <- embeddings of the candidates.   y (G, 2M)
     void embed(const network<float>& net, nn::out<float> y) {
-        table_.reserve(distinct() * static_cast<std::size_t>(stride_));
+        table_.reserve((std::max)(distinct(), std::size_t{1}) * static_cast<std::size_t>(stride_));
         const auto rows = static_cast<nn::index>(distinct());
         for (nn::index parts = (rows - computed_ + block - 1) / block; parts > 0; --parts) tabulate(net, (rows - computed_ + parts - 1) / parts);
         const auto& second = net.convolutions[1];
