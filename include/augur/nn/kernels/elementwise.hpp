@@ -6,6 +6,7 @@
 /// Elementwise float kernels, vectorised at run time independent of the compiler flags. No element depends on another, so only the results of `adam`,
 /// `square_sum`, products and `layer_norm` may differ between instruction sets, by rounding.
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,24 @@ AUGUR_NN_KERNEL(relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) = AUGUR_NN_READ(y + i) > zero ? AUGUR_NN_READ(from + i) : zero;                    \
     for (; i < n; ++i) to[i] = y[i] > 0 ? from[i] : 0;
 AUGUR_NN_KERNEL(relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
+
+// The same for n pairs of a value and a tangent: to <- from where the value of y is above 0. As integers the bits of such a number lie between those of 0
+// and of infinity; a shift leaves them alone in a lane of two floats.
+#define AUGUR_NN_RELU_BACKWARD_PAIRS(LANES)                                                                                                          \
+    static_assert(std::endian::native == std::endian::little);                                                                                       \
+    typedef std::int64_t pairs __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                            \
+    constexpr std::int64_t infinity = std::int64_t{0x7F800000} << 32;                                                                                \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) <= 2 * n; i += (LANES)) {                                                                                                     \
+        const pairs value = *reinterpret_cast<const pairs*>(y + i) << 32;                                                                            \
+        *reinterpret_cast<pairs*>(to + i) = *reinterpret_cast<const pairs*>(from + i) & (value > 0) & (value <= infinity);                           \
+    }                                                                                                                                                \
+    for (; i < 2 * n; i += 2) {                                                                                                                      \
+        const bool on = y[i] > 0;                                                                                                                    \
+        to[i] = on ? from[i] : 0;                                                                                                                    \
+        to[i + 1] = on ? from[i + 1] : 0;                                                                                                            \
+    }
+AUGUR_NN_KERNEL(relu_backward_pairs, AUGUR_NN_RELU_BACKWARD_PAIRS, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
 
 // to <- to + x
 #define AUGUR_NN_ADD(LANES)                                                                                                                          \
@@ -369,6 +388,7 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 #undef AUGUR_NN_RELU_ADD
 #undef AUGUR_NN_SCALE
 #undef AUGUR_NN_ADD
+#undef AUGUR_NN_RELU_BACKWARD_PAIRS
 #undef AUGUR_NN_RELU_BACKWARD
 #undef AUGUR_NN_RELU
 #undef AUGUR_NN_KERNEL
