@@ -51,6 +51,18 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
         auto pairs = x;
         kernels::relu_backward_pairs(y.data(), pairs.data(), pairs.data(), size / 2);
         for (std::size_t i = 0; i < n; ++i) CHECK(pairs[i] == (i / 2 * 2 + 1 < n && !(y[i / 2 * 2] > 0) ? 0.0F : x[i]));
+        std::vector<float> values(n), tangents(n), both(2 * n), twice = numbers(2 * n, rng);
+        const auto before = twice;
+        kernels::join_pairs(x.data(), y.data(), both.data(), size, false);
+        kernels::join_pairs(x.data(), y.data(), twice.data(), size, true);
+        kernels::split_pairs(both.data(), values.data(), tangents.data(), size);
+        CHECK((values == x && tangents == y));
+        kernels::add_tangents(-0.5F, both.data(), values.data(), size);
+        for (std::size_t i = 0; i < n; ++i) CHECK(values[i] == doctest::Approx(x[i] - 0.5F * y[i]));
+        for (std::size_t i = 0; i < n; ++i) {
+            CHECK((both[2 * i] == x[i] && both[2 * i + 1] == y[i]));
+            CHECK((twice[2 * i] == before[2 * i] + x[i] && twice[2 * i + 1] == before[2 * i + 1] + y[i]));
+        }
         auto shifted = x, back = x;
         kernels::softmax_backward(y.data(), 0.25F, 0.5F, back.data(), size);
         if (n > 0) kernels::softmax_shift(0.5F, shifted.data(), size);

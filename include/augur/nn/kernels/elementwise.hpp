@@ -79,6 +79,55 @@ AUGUR_NN_KERNEL(relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const fl
     }
 AUGUR_NN_KERNEL(relu_backward_pairs, AUGUR_NN_RELU_BACKWARD_PAIRS, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
 
+#define AUGUR_NN_PAIRS(LANES)                                                                                                                        \
+    typedef std::uint64_t pairs __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                           \
+    typedef std::uint32_t halves __attribute__((vector_size((LANES) / 2 * sizeof(float)), aligned(alignof(float)), may_alias))
+
+// values (n), tangents (n) <- the parts of n pairs
+#define AUGUR_NN_SPLIT_PAIRS(LANES)                                                                                                                  \
+    AUGUR_NN_PAIRS(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) / 2 <= n; i += (LANES) / 2) {                                                                                                 \
+        const pairs both = *reinterpret_cast<const pairs*>(from + 2 * i);                                                                            \
+        *reinterpret_cast<halves*>(values + i) = __builtin_convertvector(both, halves);                                                              \
+        *reinterpret_cast<halves*>(tangents + i) = __builtin_convertvector(both >> 32, halves);                                                      \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        values[i] = from[2 * i];                                                                                                                     \
+        tangents[i] = from[2 * i + 1];                                                                                                               \
+    }
+AUGUR_NN_KERNEL(split_pairs, AUGUR_NN_SPLIT_PAIRS, (const float* from, float* values, float* tangents, std::ptrdiff_t n), from, values, tangents, n)
+
+// to <- [to +] n pairs of these parts
+#define AUGUR_NN_JOIN_PAIRS(LANES)                                                                                                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
+    AUGUR_NN_PAIRS(LANES);                                                                                                                           \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) / 2 <= n; i += (LANES) / 2) {                                                                                                 \
+        const pairs value = __builtin_convertvector(*reinterpret_cast<const halves*>(values + i), pairs);                                            \
+        const pairs tangent = __builtin_convertvector(*reinterpret_cast<const halves*>(tangents + i), pairs);                                        \
+        const lanes both = reinterpret_cast<lanes>(value | tangent << 32);                                                                           \
+        AUGUR_NN_WRITE(to + 2 * i) = accumulate ? AUGUR_NN_READ(to + 2 * i) + both : both;                                                           \
+    }                                                                                                                                                \
+    for (; i < n; ++i) {                                                                                                                             \
+        to[2 * i] = accumulate ? to[2 * i] + values[i] : values[i];                                                                                  \
+        to[2 * i + 1] = accumulate ? to[2 * i + 1] + tangents[i] : tangents[i];                                                                      \
+    }
+AUGUR_NN_KERNEL(join_pairs, AUGUR_NN_JOIN_PAIRS, (const float* values, const float* tangents, float* to, std::ptrdiff_t n, bool accumulate), values,
+                tangents, to, n, accumulate)
+
+// to (n) <- to + factor times the tangents of n pairs
+#define AUGUR_NN_ADD_TANGENTS(LANES)                                                                                                                 \
+    AUGUR_NN_PAIRS(LANES);                                                                                                                           \
+    typedef float floats __attribute__((vector_size((LANES) / 2 * sizeof(float)), aligned(alignof(float)), may_alias));                              \
+    std::ptrdiff_t i = 0;                                                                                                                            \
+    for (; i + (LANES) / 2 <= n; i += (LANES) / 2) {                                                                                                 \
+        const halves tangents = __builtin_convertvector(*reinterpret_cast<const pairs*>(from + 2 * i) >> 32, halves);                                \
+        *reinterpret_cast<floats*>(to + i) += factor * reinterpret_cast<floats>(tangents);                                                           \
+    }                                                                                                                                                \
+    for (; i < n; ++i) to[i] += factor * from[2 * i + 1];
+AUGUR_NN_KERNEL(add_tangents, AUGUR_NN_ADD_TANGENTS, (float factor, const float* from, float* to, std::ptrdiff_t n), factor, from, to, n)
+
 // to <- to + x
 #define AUGUR_NN_ADD(LANES)                                                                                                                          \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
@@ -388,6 +437,10 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 #undef AUGUR_NN_RELU_ADD
 #undef AUGUR_NN_SCALE
 #undef AUGUR_NN_ADD
+#undef AUGUR_NN_ADD_TANGENTS
+#undef AUGUR_NN_JOIN_PAIRS
+#undef AUGUR_NN_SPLIT_PAIRS
+#undef AUGUR_NN_PAIRS
 #undef AUGUR_NN_RELU_BACKWARD_PAIRS
 #undef AUGUR_NN_RELU_BACKWARD
 #undef AUGUR_NN_RELU
