@@ -8,6 +8,7 @@
 
 #include <augur/metatune/cost_model.hpp>
 #include <augur/metatune/fine_tuning.hpp>
+#include <augur/metatune/inference.hpp>
 #include <augur/metatune/loop_graph.hpp>
 #include <augur/metatune/loop_rows.hpp>
 #include <augur/metatune/loss.hpp>

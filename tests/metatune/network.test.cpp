@@ -168,6 +168,35 @@ TEST_CASE("metatune network: candidates do not see each other, absent loops coun
     CHECK(outputs_of(net, all).rows() == 0);
 }
 
+TEST_CASE("metatune network: a candidate without loops and one whose loops are all absent are their root") {
+    auto c = tiny_config();
+    c.head = {32, 16};
+    for (const bool masked : {true, false}) {
+        c.masked = masked;
+        auto net = mt::network<float>::random_init(c, augur::random_engine(1));
+        augur::random_engine rng(2);
+        for (auto& layer : net.convolutions) nn::fill_uniform(layer.b, 0.5, rng);
+        auto absent = metatune_data::random_loops(4, 6, rng);
+        absent.features.setZero();
+        absent.present.assign(4, 0);
+        mt::candidate_graphs candidates(c);
+        REQUIRE(candidates.add({}));
+        REQUIRE(candidates.add(absent));
+        CHECK(candidates.graphs().nodes() == 10);
+        const auto y = outputs_of(net, candidates);
+        CHECK(y.allFinite());
+        // the root of the first has only itself: relu(relu(b1) W2 + b2) is the maximum, its gate times it the sum
+        const nn::row_vector<float> h = (net.convolutions[0].b.cwiseMax(0.0F) * net.convolutions[1].W + net.convolutions[1].b).cwiseMax(0.0F);
+        mt::network_activation<float> kept;
+        nn::matrix<float> embedding(2, c.embedding());
+        net.embed(candidates, kept, embedding);
+        const float gate = 1 / (1 + std::exp(-((h * net.read_out.gate.W)(0, 0) + net.read_out.gate.b[0])));
+        CHECK(vectors::distance(embedding.row(0).rightCols(4), h) < 1e-6);
+        CHECK(vectors::distance(embedding.row(0).leftCols(4), gate * h) < 1e-6);
+        CHECK((embedding.row(1) - embedding.row(0)).cwiseAbs().maxCoeff() > 1e-3F); // the root sees that there are four
+    }
+}
+
 TEST_CASE("metatune network: what is no candidate and no config is refused") {
     const auto c = tiny_config();
     augur::random_engine rng(2);
@@ -185,6 +214,7 @@ TEST_CASE("metatune network: what is no candidate and no config is refused") {
         return done.error().code;
     };
     CHECK(refused([](mt::loop_rows& l) { l.features.resize(4, 5); }) == augur::errc::shape_mismatch);
+    CHECK(mt::check(metatune_data::random_loops(4, 5, rng), c).error().detail == "metatune: expected 6 features a loop, got 5");
     CHECK(refused([](mt::loop_rows& l) { l.present.pop_back(); }) == augur::errc::shape_mismatch);
     CHECK(refused([](mt::loop_rows& l) { l.parents.push_back(0); }) == augur::errc::shape_mismatch);
     CHECK(refused([](mt::loop_rows& l) { l.parents[2] = 4; }) == augur::errc::shape_mismatch);

@@ -3,6 +3,7 @@
 #include <augur/metatune/fine_tuning.hpp>
 #include <augur/metatune/training.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -283,6 +284,39 @@ TEST_CASE("metatune training: fine-tuning on few, constant, failed and no sample
     CHECK(same_bits(single, before));
     const auto one = part_of(bowl(1, 0, rng), 0, 1);
     CHECK(predictions(tuned(one), one)(0, 0) == doctest::Approx(1).epsilon(0.05));
+}
+
+TEST_CASE("metatune training: only failures, constant labels, batches above the number of candidates, tasks too small for shots and queries") {
+    augur::serial_executor serial;
+    for (const nn::index outputs : {1, 2}) {
+        CAPTURE(outputs);
+        const auto start = mt::network<float>::random_init(small_config(outputs), augur::random_engine(1));
+        const auto trained = [&](int phase, const std::vector<mt::task_samples>& tasks, const mt::pretraining_options& first) {
+            mt::training_state state(start);
+            if (phase == 0) REQUIRE(mt::pretrain(state, tasks, serial, first, go_on));
+            else REQUIRE(mt::meta_train(state, tasks, serial, short_meta_training(phase == 1), go_on));
+            CHECK(state.net.not_finite().empty());
+            return state.net;
+        };
+        const auto tasks = bowls(4, 20, 40, 3);
+        auto failures = tasks, constant = tasks;
+        for (auto& t : failures) std::fill(t.seconds.begin(), t.seconds.end(), failed);
+        for (auto& t : constant) std::fill(t.seconds.begin(), t.seconds.end(), 2e-3);
+        auto with_small = tasks;
+        with_small.push_back(part_of(tasks[0], 0, 6)); // 3 + 4 are asked for
+        with_small.push_back({});
+        for (int phase = 0; phase < 3; ++phase) {
+            CAPTURE(phase);
+            // without a speed to learn one output has nothing to learn
+            CHECK(same_bits(trained(phase, failures, short_pretraining()), start) == (outputs == 1));
+            CHECK_FALSE(same_bits(trained(phase, constant, short_pretraining()), start));
+            if (phase > 0) CHECK(same_bits(trained(phase, with_small, short_pretraining()), trained(phase, tasks, short_pretraining())));
+        }
+        auto all = short_pretraining(), more = all;
+        all.batch = 80;
+        more.batch = 5000;
+        CHECK(same_bits(trained(0, tasks, all), trained(0, tasks, more)));
+    }
 }
 
 TEST_CASE("metatune training: bad options and samples are refused, divergence is told") {

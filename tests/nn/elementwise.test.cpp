@@ -2,8 +2,11 @@
 #include <augur/nn/kernels/elementwise.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -45,6 +48,21 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
             squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
         }
         CHECK(kernels::square_sum(x.data(), size) == doctest::Approx(squares).epsilon(1e-14));
+        auto pairs = x;
+        kernels::relu_backward_pairs(y.data(), pairs.data(), pairs.data(), size / 2);
+        for (std::size_t i = 0; i < n; ++i) CHECK(pairs[i] == (i / 2 * 2 + 1 < n && !(y[i / 2 * 2] > 0) ? 0.0F : x[i]));
+        std::vector<float> values(n), tangents(n), both(2 * n), twice = numbers(2 * n, rng);
+        const auto before = twice;
+        kernels::join_pairs(x.data(), y.data(), both.data(), size, false);
+        kernels::join_pairs(x.data(), y.data(), twice.data(), size, true);
+        kernels::split_pairs(both.data(), values.data(), tangents.data(), size);
+        CHECK((values == x && tangents == y));
+        kernels::add_tangents(-0.5F, both.data(), values.data(), size);
+        for (std::size_t i = 0; i < n; ++i) CHECK(values[i] == doctest::Approx(x[i] - 0.5F * y[i]));
+        for (std::size_t i = 0; i < n; ++i) {
+            CHECK((both[2 * i] == x[i] && both[2 * i + 1] == y[i]));
+            CHECK((twice[2 * i] == before[2 * i] + x[i] && twice[2 * i + 1] == before[2 * i + 1] + y[i]));
+        }
         auto shifted = x, back = x;
         kernels::softmax_backward(y.data(), 0.25F, 0.5F, back.data(), size);
         if (n > 0) kernels::softmax_shift(0.5F, shifted.data(), size);
@@ -57,6 +75,24 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
         kernels::add_rows(rows.data(), size + 1, 3, size, d.data());
         for (std::size_t i = 0; i < n; ++i) CHECK(d[i] == ((x[i] + rows[i]) + rows[n + 1 + i]) + rows[2 * (n + 1) + i]);
     }
+}
+
+TEST_CASE("elementwise: pairs pass by their value alone, which may be any number") {
+    const float infinite = std::numeric_limits<float>::infinity(), least = std::numeric_limits<float>::denorm_min();
+    const float values[] = {0, -0.0F, 1, -1, least, -least, infinite, -infinite, std::nanf(""), -std::nanf("")};
+    for (const float value : values)
+        for (const float tangent : values) {
+            std::vector<float> y(38), from(38);
+            for (std::size_t i = 0; i < 38; i += 2) {
+                y[i] = value;
+                y[i + 1] = from[i] = tangent;
+                from[i + 1] = 5;
+            }
+            auto to = from;
+            kernels::relu_backward_pairs(y.data(), from.data(), to.data(), 19);
+            for (std::size_t i = 0; i < 38; ++i)
+                CHECK(std::bit_cast<std::uint32_t>(to[i]) == (value > 0 ? std::bit_cast<std::uint32_t>(from[i]) : 0U));
+        }
 }
 
 TEST_CASE("elementwise: a row times a matrix and times a block of columns, of floats and of bf16, against doubles") {

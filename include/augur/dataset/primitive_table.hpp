@@ -83,6 +83,11 @@ public:
         place({static_cast<std::uint32_t>(hash >> 32U), number});
         ++used_;
     }
+    /// Removes all and keeps the memory.
+    void clear() {
+        std::fill(slots_.begin(), slots_.end(), slot{});
+        used_ = 0;
+    }
 
 private:
     struct slot {

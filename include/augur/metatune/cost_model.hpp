@@ -22,6 +22,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/metatune/fine_tuning.hpp>
+#include <augur/metatune/inference.hpp>
 #include <augur/metatune/loop_rows.hpp>
 #include <augur/metatune/network.hpp>
 #include <augur/metatune/samples.hpp>
@@ -62,7 +63,7 @@ public:
     }
     /// Starts from trained weights.   pre: options.check()
     cost_model(F loops_of, network<float> start, fine_tuning_options options = {})
-        : loops_of_(std::move(loops_of)), start_(std::move(start)), options_(options), graphs_(start_.config) {
+        : loops_of_(std::move(loops_of)), start_(std::move(start)), options_(options) {
         AUGUR_ASSERT(options_.check(), "metatune::cost_model: options");
     }
 
@@ -73,10 +74,24 @@ public:
                                                    std::to_string(batch.size())};
         const auto at = adapted_.find(task_identity(t));
         const network<float>* const net = at != adapted_.end() && at->second.net ? &*at->second.net : trained_ ? &start_ : nullptr;
-        for (std::size_t first = 0; first < batch.size(); first += most) {
-            const std::size_t n = (std::min)(most, batch.size() - first);
-            if (auto done = score_part(t, net, batch.subspan(first, n), scores.subspan(first, n)); !done) return done;
+        std::fill(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity());
+        places_.clear();
+        if (net != nullptr) inference_.begin(*net);
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            const auto loops = loops_of_(t, batch[i]);
+            if (!loops) continue;
+            const auto fits = net != nullptr ? inference_.add(*loops) : check(*loops, start_.config);
+            if (!fits && fits.error().code != errc::invalid_argument) return fits; // a feature that is not finite has no score
+            if (fits) places_.push_back(i);
         }
+        if (net == nullptr) {
+            for (const std::size_t i : places_) scores[i] = 0;
+            return {};
+        }
+        const auto outputs = inference_.outputs();
+        const auto width = static_cast<std::size_t>(outputs.cols());
+        for (std::size_t g = 0; g < places_.size(); ++g)
+            if (const float score = score_of({outputs.data() + g * width, width}); std::isfinite(score)) scores[places_[g]] = score;
         return {};
     }
 
@@ -113,8 +128,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t most = 256; ///< candidates that are packed together
-
     struct task_weights {
         std::optional<network<float>> net;
         std::size_t records = 0; ///< number of the task's records at the last adaptation
@@ -125,41 +138,13 @@ private:
         return start_.config.outputs == 2 ? !samples.seconds.empty() : std::isfinite(samples.least());
     }
 
-    /// pre: batch.size() <= most
-    result<void> score_part(const Task& t, const network<float>* net, std::span<const S> batch, std::span<float> scores) {
-        graphs_.clear();
-        places_.clear();
-        std::fill(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity());
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-            const auto loops = loops_of_(t, batch[i]);
-            if (!loops) continue;
-            const auto added = graphs_.add(*loops);
-            if (!added && added.error().code != errc::invalid_argument) return added; // a feature that is not finite has no score
-            if (added) places_.push_back(i);
-        }
-        if (net == nullptr) {
-            for (const std::size_t i : places_) scores[i] = 0;
-            return {};
-        }
-        const nn::index outputs = net->config.outputs;
-        nn::map<float> y = outputs_.shape(graphs_.size(), outputs);
-        net->forward(graphs_, kept_, y);
-        for (std::size_t g = 0; g < places_.size(); ++g) {
-            const float score = score_of({y.data() + static_cast<nn::index>(g) * outputs, static_cast<std::size_t>(outputs)});
-            if (std::isfinite(score)) scores[places_[g]] = score;
-        }
-        return {};
-    }
-
     F loops_of_;
     network<float> start_;
     bool trained_ = true; ///< do the start weights score?
     fine_tuning_options options_;
     std::map<std::string, task_weights, std::less<>> adapted_; ///< by task_identity
-    candidate_graphs graphs_;
-    std::vector<std::size_t> places_; ///< in the batch, of each of `graphs_`
-    network_activation<float> kept_;
-    nn::buffer<float> outputs_;
+    inference inference_;
+    std::vector<std::size_t> places_; ///< in the batch, of each candidate that is scored
 };
 
 } // namespace metatune

@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/metatune/loop_rows.hpp>
+#include <augur/nn/kernels/graph.hpp>
 #include <augur/nn/layers/graph_convolution.hpp>
 #include <augur/nn/layers/init.hpp>
 #include <augur/nn/layers/mlp.hpp>
@@ -65,6 +66,23 @@ struct config {
     friend bool operator==(const config&, const config&) = default;
 };
 
+/// Checks that networks of this configuration can read a candidate.
+/// Errors: shape_mismatch (another number of features, sizes or parents that do not fit), invalid_argument (a feature that is not finite).
+[[nodiscard]] inline result<void> check(const loop_rows& loops, const config& c) {
+    const auto slots = static_cast<std::size_t>(loops.features.rows());
+    const auto wrong = [](errc code, std::string what) { return error{code, "metatune: expected " + std::move(what)}; };
+    if (slots > 0 && loops.features.cols() != c.features)
+        return wrong(errc::shape_mismatch, std::to_string(c.features) + " features a loop, got " + std::to_string(loops.features.cols()));
+    if (loops.present.size() != slots || loops.parents.size() != slots)
+        return wrong(errc::shape_mismatch, "presence and parent of " + std::to_string(slots) + " loops, got " + std::to_string(loops.present.size()) +
+                                               " and " + std::to_string(loops.parents.size()));
+    for (const std::uint32_t p : loops.parents)
+        if (p != loop_rows::no_parent && p >= slots)
+            return wrong(errc::shape_mismatch, "a parent below " + std::to_string(slots) + ", got " + std::to_string(p));
+    if (!nn::kernels::all_finite(loops.features.data(), loops.features.size())) return wrong(errc::invalid_argument, "finite features");
+    return {};
+}
+
 /// Graphs of candidates, packed. A candidate with S loops has 1 + 2S nodes: the root, the `for` nodes, the `iterval` nodes; edges are undirected,
 /// with self loops and Kipf's normalisation.
 ///
@@ -72,34 +90,23 @@ struct config {
 class candidate_graphs {
 public:
     /// pre: c.check()
-    explicit candidate_graphs(const config& c) : features_(c.features), nested_(c.nested), masked_(c.masked) {}
+    explicit candidate_graphs(const config& c) : config_(c) {}
 
-    /// Appends a candidate. Errors, after which nothing is appended: shape_mismatch (another number of features, sizes or parents that do not fit),
-    /// invalid_argument (a feature that is not finite).
+    /// Appends a candidate. Errors, after which nothing is appended: those of `check`.
     /// @note O(S F); allocates nothing after `clear` of as large a batch
     [[nodiscard]] result<void> add(const loop_rows& loops) {
-        const auto slots = static_cast<std::size_t>(loops.features.rows());
-        const auto wrong = [](errc code, std::string what) { return error{code, "metatune: expected " + std::move(what)}; };
-        if (slots > 0 && loops.features.cols() != features_)
-            return wrong(errc::shape_mismatch, std::to_string(features_) + " features a loop, got " + std::to_string(loops.features.cols()));
-        if (loops.present.size() != slots || loops.parents.size() != slots)
-            return wrong(errc::shape_mismatch, "presence and parent of " + std::to_string(slots) + " loops, got " +
-                                                   std::to_string(loops.present.size()) + " and " + std::to_string(loops.parents.size()));
-        for (const std::uint32_t p : loops.parents)
-            if (p != loop_rows::no_parent && p >= slots)
-                return wrong(errc::shape_mismatch, "a parent below " + std::to_string(slots) + ", got " + std::to_string(p));
-        if (!loops.features.allFinite()) return wrong(errc::invalid_argument, "finite features");
-
+        if (auto fits = check(loops, config_); !fits) return fits;
+        const auto slots = loops.present.size();
         const auto n = static_cast<std::uint32_t>(slots);
         edges_.clear();
         for (std::uint32_t i = 0; i < n; ++i) edges_.push_back({0, 1 + i});
         for (std::uint32_t i = 0; i < n; ++i) edges_.push_back({1 + i, 1 + n + i});
-        for (std::uint32_t i = 0; nested_ && i < n; ++i)
+        for (std::uint32_t i = 0; config_.nested && i < n; ++i)
             if (loops.parents[i] != loop_rows::no_parent) edges_.push_back({1 + loops.parents[i], 1 + i});
         graphs_.add(1 + 2 * loops.features.rows(), edges_);
-        rows_.resize(rows_.size() + (1 + slots) * static_cast<std::size_t>(features_)); // root and `for` nodes have no features
+        rows_.resize(rows_.size() + (1 + slots) * static_cast<std::size_t>(config_.features)); // root and `for` nodes have no features
         rows_.insert(rows_.end(), loops.features.data(), loops.features.data() + loops.features.size());
-        if (!masked_) return {};
+        if (!config_.masked) return {};
         present_.push_back(1);
         for (int kind = 0; kind < 2; ++kind) present_.insert(present_.end(), loops.present.begin(), loops.present.end());
         return {};
@@ -114,13 +121,12 @@ public:
     [[nodiscard]] nn::index size() const { return graphs_.size(); } ///< number of candidates, G
     [[nodiscard]] const nn::graph_batch& graphs() const { return graphs_; }
     /// (N, F) features of the nodes.
-    [[nodiscard]] Eigen::Map<const nn::matrix<float>> features() const { return {rows_.data(), graphs_.nodes(), features_}; }
+    [[nodiscard]] Eigen::Map<const nn::matrix<float>> features() const { return {rows_.data(), graphs_.nodes(), config_.features}; }
     /// (N) 0: the node does not count in the read-out; empty: all count.
     [[nodiscard]] std::span<const std::uint8_t> present() const { return present_; }
 
 private:
-    nn::index features_;
-    bool nested_, masked_;
+    config config_;
     nn::graph_batch graphs_;
     std::vector<float> rows_;
     std::vector<std::uint8_t> present_;
@@ -191,8 +197,7 @@ struct network {
         nn::map<S> d_embedding = kept.d_embedding.shape(candidates.size(), config.embedding());
         head.backward(kept.embedding.view(), kept.head, dy, d_embedding, grad.head);
         std::size_t at = convolutions.size() % 2;
-        read_out.backward(kept.nodes.back().view(), candidates.graphs().begin(), candidates.present(), kept.read_out, d_embedding,
-                          kept.d[at].shape(n, config.convolutions.back()), grad.read_out);
+        read_out.backward(kept.nodes.back().view(), kept.read_out, d_embedding, kept.d[at].shape(n, config.convolutions.back()), grad.read_out);
         for (std::size_t l = convolutions.size(); l-- > 0; at = 1 - at) {
             nn::map<S> d = kept.d[at].view(), scratch = kept.scratch.shape(n, convolutions[l].W.cols());
             nn::relu_backward<S>(kept.nodes[l + 1].view(), d);

@@ -37,13 +37,11 @@ struct task_samples {
         if (candidates.size() != seconds.size())
             return error{errc::shape_mismatch, "metatune: expected a latency for each of " + std::to_string(candidates.size()) + " candidates, got " +
                                                    std::to_string(seconds.size())};
-        candidate_graphs scratch(c);
         for (std::size_t i = 0; i < candidates.size(); ++i) {
             if (!(seconds[i] > 0))
                 return error{errc::invalid_argument,
                              "metatune: expected a latency above 0, got " + std::to_string(seconds[i]) + " of candidate " + std::to_string(i)};
-            scratch.clear();
-            if (auto fits = scratch.add(candidates[i]); !fits)
+            if (auto fits = metatune::check(candidates[i], c); !fits)
                 return error{fits.error().code, fits.error().detail + " (candidate " + std::to_string(i) + ")"};
         }
         return {};

@@ -30,7 +30,10 @@ std::vector<nn::graph_edge> edges_of(const nlohmann::json& from) {
 /// The normalised adjacency as a matrix, (target, source).
 M dense_adjacency(const nn::graph_batch& graphs) {
     M a = M::Zero(graphs.nodes(), graphs.nodes());
-    for (nn::index n = 0; n < graphs.nodes(); ++n) graphs.each_message(n, [&](nn::index source, double c) { a(n, source) += c; });
+    for (nn::index n = 0; n < graphs.nodes(); ++n) {
+        const auto messages = graphs.messages_to(n);
+        for (std::size_t m = 0; m < messages.sources.size(); ++m) a(n, messages.sources[m]) += messages.coefficients[m];
+    }
     return a;
 }
 

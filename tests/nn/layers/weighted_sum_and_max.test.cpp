@@ -31,7 +31,7 @@ void check_read_out_reference(double tolerance) {
     layer.forward(h, first, {}, kept, y);
     CHECK(vectors::distance(y, vectors::to_matrix(j["out"], 2, 8)) < tolerance);
     auto grad = nn::weighted_sum_and_max<S>::zeros(4);
-    layer.backward(h, first, {}, kept, dy, dh, grad);
+    layer.backward(h, kept, dy, dh, grad);
     CHECK(vectors::distance(dh, vectors::to_matrix(j["grad_h"], 7, 4)) < tolerance);
     CHECK(vectors::distance(grad.gate.W, vectors::to_matrix(j["grad_a"], 4, 1)) < tolerance);
     CHECK(vectors::distance(grad.gate.b, vectors::to_matrix(j["grad_c"], 1, 1)) < tolerance);
@@ -73,7 +73,7 @@ TEST_CASE("weighted sum and max: masked nodes, one-node and empty graphs, by the
         };
         loss();
         auto grad = nn::weighted_sum_and_max<double>::zeros(3);
-        layer.backward(in.x, first, present, kept, c, dh, grad);
+        layer.backward(in.x, kept, c, dh, grad);
         CHECK(vectors::gradient_error(layer, grad, loss) < 1e-8);
         CHECK(vectors::gradient_error(in, vectors::input{dh}, loss) < 1e-8);
         for (std::size_t i = 0; i < present.size(); ++i)
@@ -95,7 +95,7 @@ TEST_CASE("weighted sum and max: of equal maxima the first node has the gradient
     CHECK(y == expected);
     dy << 0, 0, 2, 3;
     auto grad = nn::weighted_sum_and_max<double>::zeros(2);
-    layer.backward(h, first, present, kept, dy, dh, grad);
+    layer.backward(h, kept, dy, dh, grad);
     M by_node = M::Zero(4, 2);
     by_node(1, 0) = 2;
     by_node(0, 1) = 3;

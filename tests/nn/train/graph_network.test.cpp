@@ -91,7 +91,7 @@ struct graph_network_loss {
 
         nn::map<S> d_graph = kept.d_graph.shape(g, graph.cols()), dy = kept.dy.shape(n, convolutions.back());
         net.head.backward(graph, kept.head, slope, d_graph, gradient.head);
-        net.read_out.backward(kept.nodes[depth].view(), data.graphs.begin(), data.present, kept.read_out, d_graph, dy, gradient.read_out);
+        net.read_out.backward(kept.nodes[depth].view(), kept.read_out, d_graph, dy, gradient.read_out);
         for (std::size_t l = depth; l-- > 0;) {
             nn::map<S> now = kept.dy.view(), scratch = kept.scratch.shape(n, convolutions[l + 1]), dx = kept.dx.shape(n, convolutions[l]);
             nn::relu_backward<S>(kept.nodes[l + 1].view(), now);

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 
+#include <augur/nn/detail/rows.hpp>
+#include <augur/nn/kernels/graph.hpp>
 #include <augur/nn/layers/graph_convolution.hpp>
 #include <augur/nn/layers/linear.hpp>
 #include <augur/nn/product.hpp>
@@ -42,13 +45,18 @@ inline void graph_batch::add(index nodes, std::span<const graph_edge> edges) {
     source_.resize(first_.back());
     each_message([&](std::size_t source, std::size_t target) { source_[next_[target]++] = static_cast<index>(before + source); });
 
-    const auto at_least_one = [](std::size_t degree) { return static_cast<double>((std::max)(degree, std::size_t{1})); };
+    const auto factor_of = [this](std::size_t degree) { // a root for each node, not for each message
+        const auto at_least_one = static_cast<double>((std::max)(degree, std::size_t{1}));
+        return options_.norm == degree_norm::none ? 1 : 1 / (options_.norm == degree_norm::right ? at_least_one : std::sqrt(at_least_one));
+    };
+    factor_.clear();
+    if (options_.norm == degree_norm::both)
+        for (const std::size_t out : out_) factor_.push_back(factor_of(out));
+    else factor_.assign(n, 1);
     for (std::size_t target = before; target < before + n; ++target) {
-        const double in = at_least_one(first_[target + 1] - first_[target]);
-        for (std::size_t m = first_[target]; m < first_[target + 1]; ++m) {
-            const double out = at_least_one(out_[static_cast<std::size_t>(source_[m]) - before]);
-            coefficient_.push_back(options_.norm == degree_norm::none ? 1 : options_.norm == degree_norm::right ? 1 / in : 1 / std::sqrt(out * in));
-        }
+        const double in = factor_of(first_[target + 1] - first_[target]);
+        for (std::size_t m = first_[target]; m < first_[target + 1]; ++m)
+            coefficient_.push_back(in * factor_[static_cast<std::size_t>(source_[m]) - before]);
     }
     begin_.push_back(begin_.back() + nodes);
 }
@@ -60,24 +68,28 @@ inline void graph_batch::clear() {
     coefficient_.clear();
 }
 
-namespace detail {
-/// to <- to + factor x   (n)
-template <scalar S>
-void add_scaled(const S& factor, const S* x, S* to, index n) {
-    for (index i = 0; i < n; ++i) to[i] += factor * x[i];
-}
-} // namespace detail
-
 template <scalar S>
 void graph_convolution<S>::forward(in<S> x, const graph_batch& graphs, out<S> scratch, out<S> y) const {
     AUGUR_ASSERT(x.rows() == graphs.nodes() && x.cols() == W.rows() && y.rows() == x.rows() && y.cols() == W.cols(), "graph_convolution: shape");
-    multiply<S>(x, W, scratch); // (N,I)(I,O)
-    for (index n = 0; n < y.rows(); ++n) {
-        S* const sum = y.data() + n * y.outerStride();
-        std::copy_n(b.data(), b.size(), sum);
-        graphs.each_message(n, [&](index source, double coefficient) {
-            detail::add_scaled(S(coefficient), scratch.data() + source * scratch.outerStride(), sum, y.cols());
-        });
+    constexpr index block = 384; // rows of a product that are in the second-level cache when they are messages
+    const std::span<const index> begin = graphs.begin();
+    for (std::size_t g = 0; g + 1 < begin.size();) {
+        const index first = begin[g++];
+        while (g + 1 < begin.size() && begin[g + 1] - first <= block) ++g;
+        const index count = begin[g] - first;
+        multiply<S>(x.middleRows(first, count), W, scratch.topRows(count)); // (N,I)(I,O)
+        for (index n = first; n < begin[g]; ++n) {
+            const auto [sources, coefficients] = graphs.messages_to(n);
+            S* const sum = y.data() + n * y.outerStride();
+            if constexpr (std::same_as<S, float>) {
+                kernels::weighted_rows({scratch.data(), scratch.outerStride(), first}, sources.data(), coefficients.data(), std::ssize(sources),
+                                       b.data(), sum, y.cols());
+            } else {
+                std::copy_n(b.data(), b.size(), sum);
+                for (std::size_t m = 0; m < sources.size(); ++m)
+                    detail::add_scaled(S(coefficients[m]), scratch.data() + (sources[m] - first) * scratch.outerStride(), sum, y.cols());
+            }
+        }
     }
 }
 
@@ -87,10 +99,12 @@ void graph_convolution<S>::backward(in<S> x, const graph_batch& graphs, in<S> dy
                      scratch.cols() == dy.cols(),
                  "graph_convolution: shape");
     scratch.setZero();
-    for (index n = 0; n < dy.rows(); ++n) // scratch <- A^T dy, in the order of the targets
-        graphs.each_message(n, [&](index source, double coefficient) {
-            detail::add_scaled(S(coefficient), dy.data() + n * dy.outerStride(), scratch.data() + source * scratch.outerStride(), dy.cols());
-        });
+    for (index n = 0; n < dy.rows(); ++n) { // scratch <- A^T dy, in the order of the targets
+        const auto [sources, coefficients] = graphs.messages_to(n);
+        for (std::size_t m = 0; m < sources.size(); ++m)
+            detail::add_scaled(static_cast<S>(coefficients[m]), dy.data() + n * dy.outerStride(), scratch.data() + sources[m] * scratch.outerStride(),
+                               dy.cols());
+    }
     multiply_outer<S>(x, scratch, grad.W, true); // (I,N)(N,O)
     detail::add_rows<S>(dy, grad.b);
 }

@@ -7,6 +7,7 @@
 
 #include <concepts>
 
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/product.hpp>
 
 namespace augur::inline v0 {
@@ -26,6 +27,10 @@ void split(in<dual<T>> from, out<T> values, out<T> tangents) {
         const dual<T>* const row = from.data() + r * from.outerStride();
         T* const value = values.data() + r * values.outerStride();
         T* const tangent = tangents.data() + r * tangents.outerStride();
+        if constexpr (std::same_as<T, float>) {
+            kernels::split_pairs(reinterpret_cast<const float*>(row), value, tangent, from.cols());
+            continue;
+        }
         for (index i = 0; i < from.cols(); ++i) {
             value[i] = row[i].value;
             tangent[i] = row[i].tangent;
@@ -73,7 +78,8 @@ void multiply_parts(in<T> xv, in<T> wv, in<T> xs, in<T> ws, out<dual<T>> y, bool
         dual<T>* const to = y.data() + r * y.outerStride();
         const T* const value = values.data() + r * y.cols();
         const T* const tangent = tangents.data() + r * y.cols();
-        if (accumulate)
+        if constexpr (std::same_as<T, float>) kernels::join_pairs(value, tangent, reinterpret_cast<float*>(to), y.cols(), accumulate);
+        else if (accumulate)
             for (index i = 0; i < y.cols(); ++i) to[i] += {value[i], tangent[i]};
         else
             for (index i = 0; i < y.cols(); ++i) to[i] = {value[i], tangent[i]};

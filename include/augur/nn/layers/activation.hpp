@@ -8,6 +8,8 @@
 #include <cmath>
 #include <concepts>
 
+#include <augur/nn/dual.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/gelu.hpp>
 #include <augur/nn/types.hpp>
 
@@ -86,14 +88,28 @@ struct rectifier {
     static S derivative(const S& x) { return x > S(0) ? S(1) : S(0); }
 };
 
+namespace detail {
+/// to <- from where the rectifier lets x pass, else 0; in vectors for float and its duals.   (n)
+template <scalar S>
+void rectify(const S* x, const S* from, S* to, index n) {
+    if constexpr (std::same_as<S, float>) return kernels::relu_backward(x, from, to, n);
+    if constexpr (std::same_as<S, dual<float>>)
+        return kernels::relu_backward_pairs(reinterpret_cast<const float*>(x), reinterpret_cast<const float*>(from), reinterpret_cast<float*>(to), n);
+    for (index i = 0; i < n; ++i) to[i] = x[i] > S(0) ? from[i] : S(0);
+}
+} // namespace detail
+
 /// y <- F(x), elementwise.   x, y (T, D) may be the same matrix
 template <class F, scalar S>
 void activate(in<S> x, out<S> y) {
     AUGUR_ASSERT(x.rows() == y.rows() && x.cols() == y.cols(), "activate: shape");
     for (index t = 0; t < x.rows(); ++t) {
-        if constexpr (std::same_as<F, gelu_tanh<float>>) kernels::gelu(x.data() + t * x.outerStride(), y.data() + t * y.outerStride(), x.cols());
+        const S* const from = x.data() + t * x.outerStride();
+        S* const to = y.data() + t * y.outerStride();
+        if constexpr (std::same_as<F, gelu_tanh<float>>) kernels::gelu(from, to, x.cols());
+        else if constexpr (std::same_as<F, rectifier<S>>) detail::rectify(from, from, to, x.cols());
         else
-            for (index i = 0; i < x.cols(); ++i) y(t, i) = F::value(x(t, i));
+            for (index i = 0; i < x.cols(); ++i) to[i] = F::value(from[i]);
     }
 }
 
@@ -102,10 +118,12 @@ template <class F, scalar S>
 void activate_backward(in<S> x, out<S> dy) {
     AUGUR_ASSERT(x.rows() == dy.rows() && x.cols() == dy.cols(), "activate: shape");
     for (index t = 0; t < x.rows(); ++t) {
-        if constexpr (std::same_as<F, gelu_tanh<float>>)
-            kernels::gelu_backward(x.data() + t * x.outerStride(), dy.data() + t * dy.outerStride(), x.cols());
+        const S* const from = x.data() + t * x.outerStride();
+        S* const to = dy.data() + t * dy.outerStride();
+        if constexpr (std::same_as<F, gelu_tanh<float>>) kernels::gelu_backward(from, to, x.cols());
+        else if constexpr (std::same_as<F, rectifier<S>>) detail::rectify(from, to, to, x.cols());
         else
-            for (index i = 0; i < x.cols(); ++i) dy(t, i) *= F::derivative(x(t, i));
+            for (index i = 0; i < x.cols(); ++i) to[i] *= F::derivative(from[i]);
     }
 }
 

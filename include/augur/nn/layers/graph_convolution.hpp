@@ -53,11 +53,15 @@ public:
     /// (G + 1) graph g has the nodes [begin[g], begin[g + 1]).
     [[nodiscard]] std::span<const index> begin() const { return begin_; }
 
-    /// Calls f(source, coefficient) for each message to node `target`; the order depends on the order of the edges only.
-    template <class F>
-    void each_message(index target, const F& f) const {
-        for (std::size_t m = first_[static_cast<std::size_t>(target)]; m < first_[static_cast<std::size_t>(target) + 1]; ++m)
-            f(source_[m], coefficient_[m]);
+    /// Messages to a node: their sources and coefficients.
+    struct message_list {
+        std::span<const index> sources;
+        std::span<const double> coefficients;
+    };
+    /// The messages to node `target`; their order depends on the order of the edges only. Valid until the batch changes.
+    [[nodiscard]] message_list messages_to(index target) const {
+        const std::size_t first = first_[static_cast<std::size_t>(target)], count = first_[static_cast<std::size_t>(target) + 1] - first;
+        return {std::span(source_).subspan(first, count), std::span(coefficient_).subspan(first, count)};
     }
 
 private:
@@ -67,6 +71,7 @@ private:
     std::vector<index> source_;           ///< by message
     std::vector<double> coefficient_;     ///< by message
     std::vector<std::size_t> out_, next_; ///< scratch of `add`
+    std::vector<double> factor_;          ///< likewise
 };
 
 /// Affine map of every node, then the weighted sum of the messages to it: y = A (x W) + b, A the normalised adjacency.

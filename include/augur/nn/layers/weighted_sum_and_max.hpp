@@ -15,12 +15,13 @@
 namespace augur::inline v0 {
 namespace nn {
 
-/// What `weighted_sum_and_max::forward` stores for `backward`, and scratch memory of both.
+/// What `weighted_sum_and_max::forward` stores for `backward`.
 template <scalar S>
 struct weighted_sum_and_max_activation {
-    buffer<S> weight;            ///< (N, 1) sigmoid(gate)
-    std::vector<index> greatest; ///< (G, M) node of the maximum; -1: a graph without nodes
-    buffer<S> d_gate;            ///< (N, 1)
+    buffer<S> weight;                   ///< (N, 1) sigmoid(gate); not set for masked nodes
+    std::vector<std::int32_t> present;  ///< nodes that are not masked, graph by graph
+    std::vector<std::size_t> begin;     ///< (G + 1) first one of each graph in `present`
+    std::vector<std::int32_t> greatest; ///< (G, M) node of the maximum; -1: a graph without nodes
 };
 
 /// One row per graph from the rows of its nodes: y_g = [ sum_i sigmoid(a . h_i + c) h_i | max_i h_i ].
@@ -42,9 +43,8 @@ struct weighted_sum_and_max {
     /// @param present  (N) 0: a masked node; empty: none is masked
     void forward(in<S> h, std::span<const index> begin, std::span<const std::uint8_t> present, weighted_sum_and_max_activation<S>& kept,
                  out<S> y) const;
-    /// Given dL/dy (G, 2M): dh <- dL/dh (N, M), grad += dL/d(gate).   pre: `kept` from forward of the same h, begin and present
-    void backward(in<S> h, std::span<const index> begin, std::span<const std::uint8_t> present, weighted_sum_and_max_activation<S>& kept, in<S> dy,
-                  out<S> dh, weighted_sum_and_max& grad) const;
+    /// Given dL/dy (G, 2M): dh <- dL/dh (N, M), grad += dL/d(gate).   pre: `kept` from forward of the same h
+    void backward(in<S> h, const weighted_sum_and_max_activation<S>& kept, in<S> dy, out<S> dh, weighted_sum_and_max& grad) const;
 
     template <class F, class... L>
     static void visit(F&& f, L&... layers) {

@@ -17,6 +17,7 @@
 #include <augur/core/config.hpp>
 #include <augur/core/executor.hpp>
 #include <augur/nn/dual.hpp>
+#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/nn/types.hpp>
 
@@ -162,6 +163,8 @@ private:
     void subtract_hessian_product(const model& theta, const batch& support, scratch& now) const {
         model::visit(
             [](auto&&, const auto& value, const auto& tangent, auto& both) {
+                if constexpr (std::same_as<S, float>)
+                    return kernels::join_pairs(value.data(), tangent.data(), reinterpret_cast<float*>(both.data()), both.size(), false);
                 for (index i = 0; i < both.size(); ++i) both.data()[i] = {value.data()[i], tangent.data()[i]};
             },
             theta, now.meta, now.along);
@@ -169,7 +172,10 @@ private:
         loss_(now.along, support, now.dual_kept, now.dual_gradient);
         model::visit(
             [&](auto&&, auto& meta, const auto& g) {
-                for (index i = 0; i < meta.size(); ++i) meta.data()[i] -= S(options_.inner_rate) * g.data()[i].tangent;
+                const auto rate = static_cast<S>(options_.inner_rate);
+                if constexpr (std::same_as<S, float>)
+                    return kernels::add_tangents(-rate, reinterpret_cast<const float*>(g.data()), meta.data(), meta.size());
+                for (index i = 0; i < meta.size(); ++i) meta.data()[i] -= rate * g.data()[i].tangent;
             },
             now.meta, now.dual_gradient);
     }

@@ -46,7 +46,7 @@ void add_to(M& sum, const M& part) {
 /// sum <- sum of the parts (at least 1); adds in the order of the parts, so the result does not depend on the executor.
 template <class M, bulk_executor Executor>
 void sum_of(M& sum, std::span<const M> parts, Executor& executor) {
-    constexpr index slices = 16;
+    const auto slices = (std::min)(index{16}, static_cast<index>(executor.concurrency()));
     executor.bulk(static_cast<std::size_t>(slices), [&](std::size_t slice) {
         const auto s = static_cast<index>(slice);
         for (const M& part : parts)
