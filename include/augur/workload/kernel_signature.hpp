@@ -36,6 +36,7 @@ struct kernel_operand {
 struct kernel_signature {
     std::vector<kernel_operand> operands;
     std::vector<std::int64_t> output;
+    std::size_t channel_axis = 0; ///< of the output; of matrices the last axis
 };
 
 namespace detail {
@@ -47,6 +48,7 @@ public:
     kernel_signature run() {
         if (rank_ > 0) image_operator();
         else matrix_operator();
+        out_.channel_axis = rank_ > 0 && !last_ ? 1 : out_.output.size() - 1;
         for (const auto op : kernel_.fused()) fuse(op);
         return std::move(out_);
     }
@@ -135,8 +137,7 @@ private:
 
     void fuse(fused_op op) {
         shape per_channel(out_.output.size(), 1);
-        const auto channel = rank_ > 0 && !last_ ? std::size_t{1} : out_.output.size() - 1;
-        per_channel[channel] = out_.output[channel];
+        per_channel[out_.channel_axis] = out_.output[out_.channel_axis];
         switch (op) {
         case fused_op::bias: return operand("bias", per_channel, true);
         case fused_op::scale: operand("scale", per_channel, true); return operand("offset", per_channel, true);

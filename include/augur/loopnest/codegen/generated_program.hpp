@@ -47,6 +47,7 @@ struct generated_program {
     std::string pack_entry;
     std::vector<program_buffer> buffers;
     double flops = 0; ///< floating-point operations of the workload, for reports
+    int kernels = 1;  ///< that the source has: the limits of a compilation are for one
 };
 
 /// The common C code at the start of a translation unit; the sources of its programs follow.
