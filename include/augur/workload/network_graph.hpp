@@ -110,6 +110,9 @@ public:
         return out;
     }
 
+    /// The name and the shape of a node's tensor: `fc 1x1000`.
+    [[nodiscard]] std::string describe(std::size_t node) const { return printable(nodes_[node].name) + " " + text_of(shapes_[node]); }
+
     /// The graph in the language of Graphviz.
     [[nodiscard]] std::string dot() const {
         const auto quoted = [](std::string text) {

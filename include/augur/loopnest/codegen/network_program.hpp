@@ -41,6 +41,7 @@ struct network_program {
     generated_program program;
     std::vector<std::size_t> steps;     ///< the nodes that are executed: kernel calls and copies
     std::vector<std::size_t> constants; ///< buffers that kernels read and that no run changes: packed weights, and weights that are not packed
+    std::vector<std::string> functions; ///< declarations of all functions of the program, in C
     std::int64_t arena_bytes = 0;       ///< of all intermediate tensors
     std::int64_t live_bytes = 0;        ///< of those, the most that are needed at one time: no arena is smaller
     std::int64_t tensor_bytes = 0;      ///< of those, the sum
@@ -218,12 +219,20 @@ private:
         return "{ float *const k[] = {" + list + "}; " + function + "(k" + more + "); }";
     }
 
+    void declare(const generated_program& p) {
+        out_.functions.push_back("void " + p.entry + "(float *const *, aug_launch)");
+        if (!p.pack_entry.empty()) out_.functions.push_back("void " + p.pack_entry + "(float *const *)");
+    }
+
     void write() {
         auto& p = out_.program;
         const auto id = std::to_string(options_.id);
         p.entry = "aug_network_" + id;
         p.kernels = static_cast<int>(kernels_.size());
-        for (const auto& k : kernels_) p.source += k.source;
+        for (const auto& k : kernels_) {
+            p.source += k.source;
+            declare(k);
+        }
         std::string packing;
         std::vector<std::string> steps;
         std::map<std::string, std::string> copy_functions; // by their loops: layers share them
@@ -254,6 +263,7 @@ private:
             p.pack_entry = "aug_network_pack_" + id;
             p.source += "void " + p.pack_entry + "(float *const *b) {\n" + packing + "}\n";
         }
+        declare(p);
         if (options_.timed_runs == 0) {
             p.source += "void " + p.entry + "(float *const *b, aug_launch launch) {\n";
             for (const auto& s : steps) p.source += "    " + s + "\n";

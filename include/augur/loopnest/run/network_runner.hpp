@@ -108,6 +108,41 @@ public:
         return out;
     }
 
+    /// The contents of the constants that kernels read, packed, in the order of `p.constants`. Compiles `p` once more.
+    /// Errors: those of `program_runner::make_expected_outputs`
+    [[nodiscard]] result<std::vector<std::vector<float>>> constants(const network_program& p) {
+        using role = program_buffer::role;
+        auto job = p.program; // packs, and has the packed buffers as its outputs, then copies of those that are not packed
+        job.entry += "_constants";
+        auto& source = job.source += "void " + job.entry + "(float *const *b, aug_launch launch) {\n    (void)launch;\n";
+        if (!job.pack_entry.empty()) source += "    " + job.pack_entry + "(b);\n";
+        job.pack_entry.clear();
+        for (auto& b : job.buffers)
+            if (b.purpose == role::output) b.purpose = role::scratch;
+        std::vector<std::size_t> place(p.program.buffers.size()); // of a constant among the outputs
+        std::size_t outputs = 0;
+        for (std::size_t i = 0; i < place.size(); ++i) {
+            if (job.buffers[i].purpose != role::packed) continue;
+            job.buffers[i].purpose = role::output;
+            place[i] = outputs++;
+        }
+        for (const auto c : p.constants) {
+            if (p.program.buffers[c].purpose != role::weight) continue;
+            source += "    __builtin_memcpy(b[" + std::to_string(job.buffers.size()) + "], b[" + std::to_string(c) + "], " +
+                      std::to_string(job.buffers[c].elements * static_cast<std::int64_t>(sizeof(float))) + ");\n";
+            job.buffers.push_back({role::output, job.buffers[c].elements, 0});
+            place[c] = outputs++;
+        }
+        source += "}\n";
+        const auto made = runner_->programs().make_expected_outputs(job);
+        if (!made) return made.error();
+        auto read = program_runner::read_reference(*made);
+        if (!read) return read.error();
+        std::vector<std::vector<float>> out;
+        for (const auto c : p.constants) out.push_back(std::move((*read)[place[c]]));
+        return out;
+    }
+
 private:
     task_runner* runner_;
     network_graph graph_;
