@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,6 +27,20 @@
 #include <augur/workload/network_graph.hpp>
 
 namespace augur::inline v0::loopnest {
+
+/// Latencies of a network in seconds over several processes: the fastest one, quartiles, the slowest one. Infinity: it failed.
+struct network_latency {
+    double least = 0, low = 0, median = 0, high = 0, most = 0;
+
+    /// pre: values is not empty
+    [[nodiscard]] static network_latency of(std::vector<double> values) {
+        std::sort(values.begin(), values.end());
+        const auto at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]; };
+        return {at(0), at(0.25), at(0.5), at(0.75), at(1)};
+    }
+    /// The distance of the quartiles, relative to the median.
+    [[nodiscard]] double spread() const noexcept { return (high - low) / median; }
+};
 
 /// Measures programs of one network. Their outputs are compared with those of the naive nests of all its kernels, which run once.
 ///
@@ -105,6 +120,43 @@ public:
             std::nth_element(of_step.begin(), middle, of_step.end());
             out[whole->steps[s]] = static_cast<double>(*middle);
         }
+        return out;
+    }
+
+    /// The seconds of each kernel: the sum over its calls.
+    /// @param inside  of `times_inside`
+    [[nodiscard]] std::vector<double> seconds_of_kernels(std::span<const double> inside) const {
+        std::vector<double> out(tasks_.size(), 0.0);
+        for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+            const auto* k = graph_.kernel_of(i);
+            if (k == nullptr) continue;
+            const auto at = std::find_if(tasks_.begin(), tasks_.end(), [&](const kernel_task& t) { return t.workload() == *k; });
+            out[static_cast<std::size_t>(at - tasks_.begin())] += inside[i];
+        }
+        return out;
+    }
+
+    /// Latencies of variants of the network. A round visits all of them in turn, each in a process of its own, so that what disturbs the machine does not meet
+    /// one alone.
+    /// @param variants  a schedule for each kernel; one that cannot be lowered fails
+    /// @param rounds    at least 1
+    [[nodiscard]] std::vector<network_latency> compare(std::span<const std::vector<step_list>> variants, int rounds) {
+        std::vector<generated_program> programs;
+        std::vector<std::size_t> place;
+        for (std::size_t v = 0; v < variants.size(); ++v) {
+            auto p = program_of(variants[v]);
+            if (!p) continue;
+            programs.push_back(std::move(p->program));
+            place.push_back(v);
+        }
+        std::vector<std::vector<double>> seconds(variants.size(),
+                                                 std::vector<double>(static_cast<std::size_t>(rounds), std::numeric_limits<double>::infinity()));
+        const auto built = runner_->programs().build(programs);
+        for (std::size_t r = 0; r < static_cast<std::size_t>(rounds); ++r)
+            for (std::size_t i = 0; i < place.size(); ++i)
+                if (const auto m = runner_->programs().run(built, i, right_); m.ok()) seconds[place[i]][r] = m.latency();
+        std::vector<network_latency> out;
+        for (auto& s : seconds) out.push_back(network_latency::of(std::move(s)));
         return out;
     }
 
