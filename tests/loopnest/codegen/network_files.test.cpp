@@ -70,7 +70,7 @@ TEST_CASE("network files: built by a C compiler alone they compute the same bits
     const auto files = write_network_files(g, *p, command);
     CHECK(files.header.find("input  image 1x8x8x3") != std::string::npos);
     CHECK(files.header.find("output soft 8x8") != std::string::npos);
-    const auto weights = network_weights(*constants);
+    const auto weights = packed_weights(*constants);
     std::string inputs;
     for (const auto& b : p->program.buffers) {
         if (b.purpose != program_buffer::role::input) continue;

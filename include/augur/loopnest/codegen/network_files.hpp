@@ -24,7 +24,7 @@
 
 namespace augur::inline v0::loopnest {
 
-/// The texts of `net.h`, `net.c` and `main.c`. The C needs POSIX threads; its API is described in the header. It reads the file that `network_weights`
+/// The texts of `net.h`, `net.c` and `main.c`. The C needs POSIX threads; its API is described in the header. It reads the file that `packed_weights`
 /// returns, by convention `net.weights`.
 struct network_files {
     std::string header, source, main;
@@ -114,7 +114,7 @@ inline std::int64_t padded_floats(std::int64_t n) { return (n + 15) / 16 * 16; }
 
 /// The file of weights: the constants as float32 in the machine's byte order, each padded with zeros to a multiple of 64 bytes.
 /// @param constants  in the order of `network_program::constants`
-[[nodiscard]] inline std::string network_weights(std::span<const std::vector<float>> constants) {
+[[nodiscard]] inline std::string packed_weights(std::span<const std::vector<float>> constants) {
     std::string out;
     for (const auto& c : constants) {
         out.append(reinterpret_cast<const char*>(c.data()), c.size() * sizeof(float));

@@ -18,23 +18,13 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/generated_program.hpp>
+#include <augur/loopnest/codegen/network_options.hpp>
 #include <augur/loopnest/detail/network_copy.hpp>
 #include <augur/workload/kernel_signature.hpp>
 #include <augur/workload/memory_plan.hpp>
 #include <augur/workload/network_graph.hpp>
 
 namespace augur::inline v0::loopnest {
-
-/// How a network becomes a program.
-struct network_options {
-    unsigned id = 0;        ///< makes the names of a translation unit distinct
-    std::uint64_t seed = 1; ///< of inputs and weights
-    /// An element-wise kernel may write where its first input lies, if nobody reads that afterwards. Not for kernels whose pointers are restricted, as those
-    /// of `naive_program` are.
-    bool in_place = true;
-    /// 0: one call is one run. Else one call is so many runs, and the last buffer, an output, has the seconds of each step of each run.
-    int timed_runs = 0;
-};
 
 /// A network as one program.
 struct network_program {
@@ -103,16 +93,25 @@ private:
 
     static error wrong(std::string text) { return {errc::invalid_argument, "network program: " + std::move(text)}; }
 
-    std::size_t add_buffer(role purpose, std::int64_t elements, double low = -1, double high = 1) {
-        const bool filled = purpose == role::input || purpose == role::weight;
-        out_.program.buffers.push_back({purpose, elements, filled ? (options_.seed << 24U) + streams_++ : 0, low, high});
+    std::size_t add_buffer(role purpose, std::int64_t elements) {
+        out_.program.buffers.push_back({purpose, elements, 0});
+        return out_.program.buffers.size() - 1;
+    }
+    /// A buffer with numbers of the caller, or uniform ones.
+    std::size_t add_filled(role purpose, std::int64_t elements, const std::string& name, double low, double high) {
+        program_buffer b{purpose, elements, (options_.seed << 24U) + streams_++, low, high};
+        if (options_.weights != nullptr) {
+            const auto at = options_.weights->offsets.find(name);
+            if (at != options_.weights->offsets.end()) b.offset = at->second;
+        }
+        out_.program.buffers.push_back(b);
         return out_.program.buffers.size() - 1;
     }
 
     void place_inputs_and_outputs() {
         for (std::size_t i = 0; i < graph_.nodes().size(); ++i)
             if (std::holds_alternative<network_input>(graph_.nodes()[i].action))
-                places_[i].buffer = add_buffer(role::input, elements_of(graph_.shape_of(i)));
+                places_[i].buffer = add_filled(role::input, elements_of(graph_.shape_of(i)), graph_.nodes()[i].name, -1, 1);
         for (const auto o : graph_.outputs()) places_[graph_.buffer_of(o)].buffer = add_buffer(role::output, elements_of(graph_.shape_of(o)));
     }
 
@@ -148,7 +147,8 @@ private:
                 static_cast<double>(elements_of(o.shape)) / static_cast<double>(signature.output[signature.channel_axis]); // of one result
             const bool factor = o.name.starts_with("scale") || o.name.starts_with("gamma");
             const double bound = o.name == "weight" ? std::sqrt(6 / (std::max)(terms, 1.0)) : 0.5;
-            c.arguments[at] = {role::weight, add_buffer(role::weight, elements_of(o.shape), factor ? 1 - bound : -bound, factor ? 1 + bound : bound)};
+            c.arguments[at] = {role::weight, add_filled(role::weight, elements_of(o.shape), graph_.nodes()[node].name + "." + o.name,
+                                                        factor ? 1 - bound : -bound, factor ? 1 + bound : bound)};
             const auto of_weight = [&](std::size_t p) { return kernel.buffers[p].fill == kernel.buffers[at].fill; };
             if (std::none_of(packed.begin(), packed.end(), of_weight)) out_.constants.push_back(c.arguments[at].number);
         }
@@ -228,6 +228,7 @@ private:
         auto& p = out_.program;
         const auto id = std::to_string(options_.id);
         p.entry = "aug_network_" + id;
+        if (options_.weights != nullptr) p.contents = options_.weights->file;
         p.kernels = static_cast<int>(kernels_.size());
         for (const auto& k : kernels_) {
             p.source += k.source;

@@ -51,9 +51,12 @@ public:
     ///
     /// @param runner  must outlive this object
     /// @param tasks   one for each of `g.kernels()`, in the same order
+    /// @param weights numbers of the caller; its file must stay as it is
     /// Errors: limit (the buffers need more memory than the machine has); those of `write_network` and `program_runner::make_expected_outputs`
-    [[nodiscard]] static result<network_runner> create(task_runner& runner, network_graph g, std::span<const kernel_task> tasks) {
+    [[nodiscard]] static result<network_runner> create(task_runner& runner, network_graph g, std::span<const kernel_task> tasks,
+                                                       network_weights weights = {}) {
         network_runner out(runner, std::move(g), tasks);
+        out.weights_ = std::move(weights);
         std::vector<generated_program> naive;
         double length = 1;
         for (std::size_t k = 0; k < tasks.size(); ++k) {
@@ -62,7 +65,7 @@ public:
             naive.push_back(std::move(*p));
         }
         for (std::size_t i = 0; i < out.graph_.nodes().size(); ++i) length += out.graph_.kernel_of(i) != nullptr ? 1 : 0;
-        const auto whole = write_network(out.graph_, naive, {.in_place = false});
+        const auto whole = write_network(out.graph_, naive, {.weights = &out.weights_, .in_place = false});
         if (!whole) return whole.error();
         if (auto fits = out.check_memory(whole->program); !fits) return fits.error();
         auto right = runner.programs().make_expected_outputs(whole->program, tolerance_of_network(length));
@@ -87,7 +90,7 @@ public:
             if (!p) return error{p.error().code, tasks_[k].workload().text() + ": " + p.error().detail};
             kernels.push_back(std::move(*p));
         }
-        auto out = write_network(graph_, kernels, {.timed_runs = timed_runs});
+        auto out = write_network(graph_, kernels, {.weights = &weights_, .timed_runs = timed_runs});
         if (!out) return out;
         if (auto fits = check_memory(out->program); !fits) return fits.error();
         return out;
@@ -200,6 +203,7 @@ private:
     network_graph graph_;
     std::vector<kernel_task> tasks_;
     expected_outputs right_;
+    network_weights weights_;
 
     network_runner(task_runner& runner, network_graph g, std::span<const kernel_task> tasks)
         : runner_(&runner), graph_(std::move(g)), tasks_(tasks.begin(), tasks.end()) {}

@@ -273,7 +273,7 @@ private:
 
     built_programs build(std::span<const generated_program> programs, const expected_outputs& expected) {
         built_programs out;
-        for (const auto& p : programs) out.programs_.push_back({{}, p.entry, p.pack_entry, p.buffers, p.flops});
+        for (const auto& p : programs) out.programs_.push_back({{}, p.entry, p.pack_entry, p.buffers, p.flops, p.kernels, p.contents});
         out.objects_.resize(programs.size());
         auto& done = out.measurements_ = std::vector<measurement>(programs.size());
         for (std::size_t i = 0; i < programs.size(); ++i) {
