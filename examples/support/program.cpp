@@ -76,6 +76,7 @@ int run_job(const char* program, job j) {
     const auto log = j.no_search ? std::exchange(j.options.log, {}) : std::string();
     auto session = augur::session::create(j.options);
     if (!session) return complain(program, session.error(), misuse);
+    if (auto ready = prepare_whole(j.whole); !ready) return complain(program, ready.error(), misuse);
     for (const auto* path : {&j.report, &j.save_model}) { // now, not after the work
         if (path->empty()) continue;
         if (auto writable = can_write(*path); !writable) return complain(program, writable.error(), misuse);

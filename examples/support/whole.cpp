@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "whole.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/schedule/hash.hpp>
+#include <augur/session/network_weights.hpp>
 
 namespace examples {
 
@@ -74,9 +76,6 @@ augur::result<void> write_files(augur::session& s, augur::loopnest::network_runn
     if (!program) return program.error();
     const auto constants = net.constants(*program);
     if (!constants) return constants.error();
-    std::error_code wrong;
-    std::filesystem::create_directories(folder, wrong);
-    if (wrong) return augur::error{augur::errc::io, folder + ": " + wrong.message()};
     const auto& cc = s.runner().programs().used_compiler();
     std::string build;
     for (const auto& word : cc.command) build += word + " ";
@@ -95,10 +94,23 @@ augur::result<void> write_files(augur::session& s, augur::loopnest::network_runn
 
 } // namespace
 
+augur::result<void> prepare_whole(whole_job& job) {
+    if (!job.folder.empty()) {
+        std::error_code wrong;
+        std::filesystem::create_directories(job.folder, wrong);
+        if (wrong) return augur::error{augur::errc::io, job.folder + ": " + wrong.message()};
+    }
+    if (job.parameters.empty()) return {};
+    auto found = augur::find_network_weights(job.parameters, *job.graph);
+    if (!found) return found.error();
+    job.weights = *std::move(found);
+    return {};
+}
+
 augur::result<void> measure_whole(augur::session& s, const augur::session_report& report, const whole_job& job, progress_line& line) {
     auto [schedules, others, alone] = choose(s, report);
     line.show(0, 1, "the naive network", true);
-    auto net = augur::loopnest::network_runner::create(s.runner(), *job.graph, s.tasks());
+    auto net = augur::loopnest::network_runner::create(s.runner(), *job.graph, s.tasks(), job.weights);
     line.clear();
     if (!net) return net.error();
     line.show(0, 1, "the network", true);
@@ -129,6 +141,16 @@ augur::result<void> measure_whole(augur::session& s, const augur::session_report
                 milliseconds(whole.least).c_str(), milliseconds(whole.most).c_str(), rounds, milliseconds(net->naive_seconds()).c_str());
     std::printf("memory  arena %.2f MB, %.2f MB live at once, %.2f MB without sharing\n", static_cast<double>(program->arena_bytes) / 1e6,
                 static_cast<double>(program->live_bytes) / 1e6, static_cast<double>(program->tensor_bytes) / 1e6);
+    if (!job.parameters.empty()) {
+        const auto outputs = augur::loopnest::program_runner::read_reference(net->right());
+        if (!outputs) return outputs.error();
+        for (std::size_t o = 0; o < outputs->size(); ++o) {
+            const auto& values = (*outputs)[o];
+            const auto most = std::max_element(values.begin(), values.end());
+            std::printf("output  %s: the largest is number %td, %.5g\n", net->graph().describe(net->graph().outputs()[o]).c_str(),
+                        most - values.begin(), static_cast<double>(*most));
+        }
+    }
     if (!job.folder.empty()) return write_files(s, *net, schedules, job.folder);
     return {};
 }

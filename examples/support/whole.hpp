@@ -9,6 +9,7 @@
 #include <string>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/codegen/network_options.hpp>
 #include <augur/workload/network_graph.hpp>
 
 #include "console.hpp"
@@ -20,7 +21,13 @@ namespace examples {
 struct whole_job {
     std::optional<augur::network_graph> graph; ///< none: nothing is
     std::string folder;                        ///< of its C; empty: not written
+    std::string parameters;                    ///< safetensors file with its weights; empty: by seed
+    augur::loopnest::network_weights weights;  ///< those of the file
 };
+
+/// Makes the folder and finds the weights, before anything is measured.
+/// Errors: io, those of `find_network_weights`
+augur::result<void> prepare_whole(whole_job& job);
 
 /// Measures a network with the results of the last search of a report, tries other schedules where a kernel is slower inside than alone, prints a table, and
 /// writes the C.

@@ -74,6 +74,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         whole);
     flags.add_text("emit", "FOLDER", "write the network as C: net.h, net.c, net.weights, and a main.c that times it; implies --whole",
                    out.whole.folder);
+    flags.add_text("parameters", "FILE",
+                   "safetensors file with the network's weights, and its inputs if it has them (docs/network.md); implies --whole. Default: by seed",
+                   out.whole.parameters);
     flags.add_switch("no-search", "search nothing: the network has the best schedules of --log, else untuned ones; for --whole", out.no_search);
     examples::add_run_flags(flags, s);
     flags.add_switch("help", "print this", help);
@@ -88,7 +91,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
     if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
-    whole = whole || !out.whole.folder.empty();
+    whole = whole || !out.whole.folder.empty() || !out.whole.parameters.empty();
     if (out.no_search && !whole) return wrong("--no-search leaves nothing to do: give --whole or --emit");
     if (whole) {
         if (collect > 0) return wrong("--whole and --emit need tuned kernels: they do not go with --collect");
