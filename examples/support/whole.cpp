@@ -82,7 +82,7 @@ augur::result<void> write_files(augur::session& s, augur::loopnest::network_runn
     for (const auto& flag : cc.flags) build += flag + " ";
     build += "-o net main.c net.c -lm -lpthread";
     const auto files = augur::loopnest::write_network_files(net.graph(), *program, build);
-    const auto weights = augur::loopnest::packed_weights(*constants);
+    const auto weights = augur::loopnest::packed_weights(*program, *constants);
     const std::pair<const char*, const std::string*> all[] = {
         {"net.h", &files.header}, {"net.c", &files.source}, {"main.c", &files.main}, {"net.weights", &weights}};
     for (const auto& [name, text] : all)

@@ -18,9 +18,11 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/network_program.hpp>
-#include <augur/nn/safetensors.hpp>
 #include <augur/workload/kernel_signature.hpp>
 #include <augur/workload/network_graph.hpp>
+#ifdef AUGUR_HAS_TLP
+#include <augur/nn/safetensors.hpp>
+#endif
 
 namespace augur::inline v0 {
 
@@ -30,9 +32,10 @@ namespace augur::inline v0 {
 /// Shapes are those of `kernel_kind`: the filter of a convolution in NHWC is (K,K,C/G,F).
 ///
 /// Errors: those of `nn::load_bytes` and `nn::parse_safetensors`, so that a file which ends early is refused; not_found, version_mismatch (a type that is not
-/// F32), shape_mismatch, parse (a number that is not finite), each with the name; unsupported on a machine whose numbers have another byte order
+/// F32), shape_mismatch, parse (a number that is not finite), each with the name; unsupported on a machine whose numbers have another byte order, and in a build without the component nn
 /// Cost: reads the whole file
 [[nodiscard]] inline result<loopnest::network_weights> find_network_weights(const std::string& path, const network_graph& g) {
+#ifdef AUGUR_HAS_TLP // which brings nn
     const auto refused = [&](const error& e) { return error{e.code, path + ": " + e.detail}; };
     if (std::endian::native != std::endian::little) return error{errc::unsupported, "weights: expected a machine with little-endian numbers"};
     const auto bytes = nn::load_bytes(path);
@@ -70,6 +73,10 @@ namespace augur::inline v0 {
                 if (auto taken = take(node.name + "." + o.name, o.shape); !taken) return refused(taken.error());
     }
     return out;
+#else
+    (void)g;
+    return error{errc::unsupported, path + ": weights of a network need the component augur::nn, which this build does not have"};
+#endif
 }
 
 } // namespace augur::inline v0

@@ -70,7 +70,7 @@ TEST_CASE("network files: built by a C compiler alone they compute the same bits
     const auto files = write_network_files(g, *p, command);
     CHECK(files.header.find("input  image 1x8x8x3") != std::string::npos);
     CHECK(files.header.find("output soft 8x8") != std::string::npos);
-    const auto weights = packed_weights(*constants);
+    const auto weights = packed_weights(*p, *constants);
     std::string inputs;
     for (const auto& b : p->program.buffers) {
         if (b.purpose != program_buffer::role::input) continue;
@@ -121,6 +121,9 @@ TEST_CASE("network files: built by a C compiler alone they compute the same bits
     };
     refused(weights.substr(0, weights.size() - 1), "1", "net: net.weights: Invalid argument");
     refused(weights + "x", "1", "net: net.weights: Invalid argument");
+    auto other = weights;
+    other[20] = other[20] == '0' ? '1' : '0'; // of another network
+    refused(other, "1", "net: net.weights: Invalid argument");
     refused({}, "1", "net: net.weights: Invalid argument");
     refused(weights, "0", "Invalid argument");
     refused(weights, "1 1 main.c", "usage");

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include <augur/core/hash.hpp>
 #include <augur/core/printable.hpp>
 #include <augur/loopnest/codegen/generated_program.hpp>
 #include <augur/loopnest/codegen/network_program.hpp>
@@ -34,6 +35,14 @@ namespace detail {
 
 /// In the file of weights each constant begins at a multiple of 64 bytes.
 inline std::int64_t padded_floats(std::int64_t n) { return (n + 15) / 16 * 16; }
+/// How a file of weights begins, in 64 bytes: it is of this program, since another schedule packs in another order.
+inline std::string weights_key(const network_program& p) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string out = "augur network ";
+    auto hash = fnv1a64(p.program.source);
+    for (int i = 0; i < 16; ++i, hash >>= 4U) out += digits[hash & 15U];
+    return out;
+}
 
 } // namespace detail
 
@@ -99,6 +108,7 @@ inline std::int64_t padded_floats(std::int64_t n) { return (n + 15) / 16 * 16; }
             {"@all_floats@", std::to_string(weights + rest)},
             {"@places@", places},
             {"@entry@", p.program.entry},
+            {"@key@", detail::weights_key(p)},
         };
         for (const auto& [word, text_of] : words)
             for (std::size_t place = 0; (place = filled.find(word, place)) != std::string::npos; place += text_of.size())
@@ -112,10 +122,12 @@ inline std::int64_t padded_floats(std::int64_t n) { return (n + 15) / 16 * 16; }
     return out;
 }
 
-/// The file of weights: the constants as float32 in the machine's byte order, each padded with zeros to a multiple of 64 bytes.
-/// @param constants  in the order of `network_program::constants`
-[[nodiscard]] inline std::string packed_weights(std::span<const std::vector<float>> constants) {
-    std::string out;
+/// The file of weights: 64 bytes that name the program, then the constants as float32 in the machine's byte order, each padded with zeros to a multiple of
+/// 64 bytes.
+/// @param constants  in the order of `p.constants`
+[[nodiscard]] inline std::string packed_weights(const network_program& p, std::span<const std::vector<float>> constants) {
+    std::string out = detail::weights_key(p);
+    out.resize(64, '\0');
     for (const auto& c : constants) {
         out.append(reinterpret_cast<const char*>(c.data()), c.size() * sizeof(float));
         out.resize((out.size() + 63) / 64 * 64, '\0');

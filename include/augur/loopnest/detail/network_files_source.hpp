@@ -20,7 +20,7 @@ extern const size_t net_input_floats[NET_INPUTS], net_output_floats[NET_OUTPUTS]
 typedef struct net net;
 
 /* Reads a file of packed weights, allocates all memory and starts the threads. The calling thread is one of them, and each is bound to a processor if
-   there are enough. NULL on failure, with errno: EINVAL for a file of another size, or threads that were started with another number. */
+   there are enough. NULL on failure, with errno: EINVAL for a file of another network, or threads that were started with another number. */
 net *net_open(const char *weights, int threads);
 /* Where to write input i before a run, and to read output i after it. i is below NET_INPUTS or NET_OUTPUTS. */
 float *net_input(net *n, int i);
@@ -71,9 +71,11 @@ static float *allocate(void) {
 static int read_weights(const char *path, float *to) {
     FILE *f = fopen(path, "rb");
     if (!f) return -1;
-    char more;
+    static const char key[64] = "@key@";
+    char begin[64], more;
     const size_t floats = @weight_floats@;
-    const int whole = fread(to, sizeof(float), floats, f) == floats && fread(&more, 1, 1, f) == 0 && !ferror(f);
+    const int whole = fread(begin, 64, 1, f) == 1 && memcmp(begin, key, 64) == 0 && fread(to, sizeof(float), floats, f) == floats &&
+                      fread(&more, 1, 1, f) == 0 && !ferror(f);
     fclose(f);
     if (!whole) errno = EINVAL;
     return whole ? 0 : -1;
