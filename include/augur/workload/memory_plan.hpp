@@ -40,7 +40,8 @@ struct memory_plan {
     const auto aligned = [&](std::int64_t n) { return (n + alignment - 1) / alignment * alignment; };
     std::vector<std::size_t> order(buffers.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return buffers[a].bytes > buffers[b].bytes; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return buffers[a].bytes != buffers[b].bytes ? buffers[a].bytes > buffers[b].bytes : a < b; });
     memory_plan out;
     out.offsets.assign(buffers.size(), 0);
     std::vector<std::size_t> placed; // by offset

@@ -39,7 +39,7 @@ process_result run_there(const std::string& folder, const std::string& command) 
     return run_process(s);
 }
 
-std::string bytes_of(const std::vector<float>& x) { return std::string(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)); }
+std::string raw_bytes(const std::vector<float>& x) { return std::string(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)); }
 
 } // namespace
 
@@ -76,7 +76,7 @@ TEST_CASE("network files: built by a C compiler alone they compute the same bits
         if (b.purpose != program_buffer::role::input) continue;
         std::vector<float> x(static_cast<std::size_t>(b.elements));
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = program_input_value(b, static_cast<std::int64_t>(i));
-        inputs += bytes_of(x);
+        inputs += raw_bytes(x);
     }
     for (const auto& [name, text] : {std::pair<std::string, std::string>{"net.h", files.header},
                                      {"net.c", files.source},
@@ -102,7 +102,7 @@ TEST_CASE("network files: built by a C compiler alone they compute the same bits
     REQUIRE(right);
     const auto outputs = program_runner::read_reference(*right);
     REQUIRE(outputs);
-    CHECK(floats_of_file(folder + "/outputs") == bytes_of((*outputs)[0]) + bytes_of((*outputs)[1]));
+    CHECK(floats_of_file(folder + "/outputs") == raw_bytes((*outputs)[0]) + raw_bytes((*outputs)[1]));
 
     const auto plain =
         run_there(folder, "cc -o plain main.c net.c -lm -lpthread && ./plain 1 2"); // vectors that the machine may not have are emulated

@@ -91,7 +91,7 @@ task_runner small_runner() {
     return task_runner(std::move(*programs), c_options::of(detect_machine()));
 }
 
-std::vector<step_list> untuned(std::span<const kernel_task> tasks) {
+std::vector<step_list> untuned_schedules(std::span<const kernel_task> tasks) {
     std::vector<step_list> out;
     for (const auto& t : tasks) out.push_back(untuned_schedule(*t.dag(), 2));
     return out;
@@ -107,7 +107,7 @@ TEST_CASE("network runner: the whole program computes what the evaluator compute
     if (!net) FAIL(net.error().detail);
     CHECK(net->naive_seconds() > 0);
 
-    const auto schedules = untuned(tasks);
+    const auto schedules = untuned_schedules(tasks);
     const auto program = net->program_of(schedules);
     if (!program) FAIL(program.error().detail);
     const auto all = evaluated_network(g, program->program);
@@ -209,7 +209,7 @@ TEST_CASE("network runner: one kernel is a network, and too large a network is r
     const auto tasks = tasks_of(*one);
     auto net = network_runner::create(runner, *one, tasks);
     if (!net) FAIL(net.error().detail);
-    const auto m = net->measure(untuned(tasks));
+    const auto m = net->measure(untuned_schedules(tasks));
     REQUIRE(m);
     CAPTURE(m->reason);
     CHECK(m->ok());

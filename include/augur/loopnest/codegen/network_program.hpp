@@ -120,7 +120,8 @@ private:
         std::vector<std::size_t> out;
         for (std::size_t i = 0; i < p.buffers.size(); ++i)
             if (p.buffers[i].purpose == purpose) out.push_back(i);
-        std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return p.buffers[a].fill < p.buffers[b].fill; });
+        std::sort(out.begin(), out.end(),
+                  [&](std::size_t a, std::size_t b) { return std::pair(p.buffers[a].fill, a) < std::pair(p.buffers[b].fill, b); });
         return out;
     }
 

@@ -50,7 +50,7 @@ struct in_model_trial {
     const auto loss = [&](std::size_t k) { return std::isfinite(alone[k]) ? seconds[k] - alone[k] * list[k].uses : 0.0; };
     std::vector<std::size_t> order(list.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return loss(a) > loss(b); });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(loss(b), a) < std::pair(loss(a), b); });
     for (const auto k : order) {
         if (stop_requested(stop)) break;
         const bool slower = alone[k] > 0 && loss(k) > spread * alone[k] * list[k].uses;
