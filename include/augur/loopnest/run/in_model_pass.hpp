@@ -29,7 +29,7 @@ struct in_model_trial {
 };
 
 /// Tries the next schedules of each kernel that is slower inside the network than alone by more than the spread of the network's latency, the one that
-/// loses most first. A schedule is kept if the median latency of the network with it is below the lower quartile without it.
+/// loses most first. A schedule is kept if the upper quartile of the network's latency with it is below the lower quartile without it.
 ///
 /// @param alone         seconds of one call of each kernel alone; infinity or 0: not known, the kernel is passed over
 /// @param alternatives  other schedules of each kernel, the best one first; at most two are tried
@@ -67,7 +67,7 @@ struct in_model_trial {
                 t.after = latencies[v].median;
                 t.alternative = v - 1;
             }
-        t.kept = t.after < latencies[0].low;
+        t.kept = latencies[t.alternative + 1].high < latencies[0].low;
         if (t.kept) schedules = std::move(variants[t.alternative + 1]);
         out.push_back(t);
     }
