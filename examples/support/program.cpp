@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -55,11 +56,27 @@ augur::result<void> keep_apart(const job& j) {
 
 } // namespace
 
+namespace {
+
+/// What a session would report if its search had found the best schedules of a log.
+augur::result<augur::session_report> without_search(augur::session& s, const std::string& log, const augur::session_hooks& hooks) {
+    auto found = log.empty() ? augur::result<augur::search_report>(augur::search_report("untuned", s.tasks().size())) : s.recorded("recorded", log);
+    if (!found) return found.error();
+    s.measure_best(std::span(&*found, 1), hooks);
+    auto report = s.report();
+    report.searches = {*std::move(found)};
+    return report;
+}
+
+} // namespace
+
 int run_job(const char* program, job j) {
     catch_signals();
     if (auto apart = keep_apart(j); !apart) return complain(program, apart.error(), misuse);
+    const auto log = j.no_search ? std::exchange(j.options.log, {}) : std::string();
     auto session = augur::session::create(j.options);
     if (!session) return complain(program, session.error(), misuse);
+    if (auto ready = prepare_whole(j.whole); !ready) return complain(program, ready.error(), misuse);
     for (const auto* path : {&j.report, &j.save_model}) { // now, not after the work
         if (path->empty()) continue;
         if (auto writable = can_write(*path); !writable) return complain(program, writable.error(), misuse);
@@ -72,7 +89,7 @@ int run_job(const char* program, job j) {
     line.clear();
     for (const auto& [name, text] : facts_of(session->report())) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
-    const auto report = session->tune(hooks);
+    const auto report = j.no_search ? without_search(*session, log, hooks) : session->tune(hooks);
     line.clear();
     if (!report) return complain(program, report.error(), failed);
 
@@ -94,6 +111,12 @@ int run_job(const char* program, job j) {
     std::fflush(stdout);
     const auto& tuned = report->searches.back();
     if (tuned.failed) return complain(program, *tuned.failed, failed);
+    if (j.whole.graph && code == done) {
+        if (auto measured = measure_whole(*session, *report, j.whole, line); !measured)
+            code = stop_requested().load() ? interrupted : complain(program, measured.error(), failed);
+        std::fflush(stdout);
+    }
+    if (j.no_search) return code;
     for (std::size_t i = 0; i < report->kernels.size() && code == done; ++i)
         if (!std::isfinite(tuned.best_latency[i]))
             code = complain(program, {augur::errc::not_found, "no trial of " + report->kernels[i].label + " succeeded"}, failed);

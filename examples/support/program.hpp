@@ -11,6 +11,7 @@
 
 #include "console.hpp"
 #include "report.hpp"
+#include "whole.hpp"
 #include <augur/core/error.hpp>
 #include <augur/session/options.hpp>
 
@@ -24,6 +25,8 @@ struct job {
     augur::session_options options;
     std::string report;     ///< HTML; empty: none
     std::string save_model; ///< weights that TLP has learned; empty: not kept
+    bool no_search = false; ///< the best schedules of the log, else untuned ones; the log is only read
+    whole_job whole;
 };
 
 /// A file of a run.

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include <augur/workload/networks.hpp>
+
 #include "flags.hpp"
 #include "program.hpp"
 #include "session.hpp"
@@ -20,7 +22,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     auto& model = s.search.model;
     std::string search, scheduler = "gradient";
     std::size_t collect = 0;
-    bool help = false, fixed_language = false;
+    bool help = false, fixed_language = false, whole = false;
     examples::add_work_flags(flags, "network", s.work);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
@@ -65,6 +67,17 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                      "unfinished ones start anew",
                      s.resume);
     flags.add_text("report", "FILE", "write an HTML report with tuning curves", out.report);
+    flags.add_switch(
+        "whole",
+        "then run the network as one program: latency of each kernel alone, inside, and of its limit; where a\nkernel is slower inside, its "
+        "next schedules are tried there. For one --network",
+        whole);
+    flags.add_text("emit", "FOLDER", "write the network as C: net.h, net.c, net.weights, and a main.c that times it; implies --whole",
+                   out.whole.folder);
+    flags.add_text("parameters", "FILE",
+                   "safetensors file with the network's weights, and its inputs if it has them (docs/network.md); implies --whole. Default: by seed",
+                   out.whole.parameters);
+    flags.add_switch("no-search", "search nothing: the network has the best schedules of --log, else untuned ones; for --whole", out.no_search);
     examples::add_run_flags(flags, s);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
@@ -78,6 +91,17 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
     if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
+    whole = whole || !out.whole.folder.empty() || !out.whole.parameters.empty();
+    if (out.no_search && !whole) return wrong("--no-search leaves nothing to do: give --whole or --emit");
+    if (whole) {
+        if (collect > 0) return wrong("--whole and --emit need tuned kernels: they do not go with --collect");
+        auto graph = flags.given("kernel") ? augur::result<augur::network_graph>(error{errc::not_found, {}}) : augur::find_network_graph(s.work.name);
+        if (!graph) return wrong("--whole and --emit are for one --network, without --kernel");
+        out.whole.graph = *std::move(graph);
+    }
+    if (out.no_search)
+        for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer", "resume", "save-model"})
+            if (flags.given(name)) return wrong(std::string("--no-search does not go with --") + name);
     if (collect > 0) {
         for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer"})
             if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);

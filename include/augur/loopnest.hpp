@@ -8,12 +8,16 @@
 #include <augur/loopnest/codegen/c_writer.hpp>
 #include <augur/loopnest/codegen/naive_evaluator.hpp>
 #include <augur/loopnest/codegen/naive_program.hpp>
+#include <augur/loopnest/codegen/network_files.hpp>
+#include <augur/loopnest/codegen/network_program.hpp>
 #include <augur/loopnest/features/nest_features.hpp>
 #include <augur/loopnest/features/nest_row.hpp>
 #include <augur/loopnest/ir/operators.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/interpret.hpp>
 #include <augur/loopnest/lower/lower.hpp>
+#include <augur/loopnest/run/in_model_pass.hpp>
+#include <augur/loopnest/run/network_runner.hpp>
 #include <augur/loopnest/run/roofline.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/schedule/space.hpp>

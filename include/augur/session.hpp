@@ -5,6 +5,7 @@
 /// @file
 /// Tunes kernels or a network with the embedded compiler: `augur::session`, its options and its report. All of the component `augur::session`.
 
+#include <augur/session/network_weights.hpp>
 #include <augur/session/options.hpp>
 #include <augur/session/report.hpp>
 #include <augur/session/session.hpp>

@@ -212,6 +212,15 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--kernel", tiny, "--report", folder / "no/such/report.html"}, "No such file"},
         {{"--kernel", tiny, "--compiler", "/no/such/cc"}, "cannot start '/no/such/cc'"},
         {{"--kernel", tiny, "--compiler", "false"}, "'false --version' failed"},
+        {{"--kernel", tiny, "--whole"}, "--whole and --emit are for one --network"},
+        {{"--network", "gpt2", "--kernel", tiny, "--whole"}, "without --kernel"},
+        {{"--network", "gpt2", "--network", "resnet_18", "--emit", folder / "e"}, "for one --network"},
+        {{"--network", "gpt2", "--no-search"}, "--no-search leaves nothing to do"},
+        {{"--network", "gpt2", "--whole", "--collect", "3", "--log", folder / "a"}, "they do not go with --collect"},
+        {{"--network", "gpt2", "--whole", "--no-search", "--trials", "3"}, "--no-search does not go with --trials"},
+        {{"--network", "gpt2", "--no-search", "--parameters", folder / "none"}, "none: "},
+        {{"--network", "gpt2", "--no-search", "--parameters", folder / "noise"}, "noise: "},
+        {{"--network", "gpt2", "--no-search", "--emit", folder / "text"}, "text: "},
         {{"--\x1b[31m", "x"}, "unknown flag '--?[31m'"},
     };
     for (const auto& r : rows) {

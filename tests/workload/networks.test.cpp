@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
+
+#include <augur/core/hash.hpp>
+#include <augur/workload/network_graph.hpp>
 
 #include <doctest/doctest.h>
 
@@ -167,4 +171,62 @@ TEST_CASE("networks: an unknown name lists the known ones") {
     REQUIRE_FALSE(net);
     CHECK(net.error().code == errc::not_found);
     CHECK(net.error().detail.find("resnet_18, resnet_50") != std::string::npos);
+}
+
+TEST_CASE("networks: the kernels of the graphs are those of the lists that version 0.1 had") {
+    struct list {
+        std::string_view name;
+        int calls;
+        std::uint32_t hash; // of lines "uses kernel", in the order of the first use, from lists that were written by hand
+    };
+    for (const auto& l :
+         {list{"resnet_18", 23, 0xB4D9C2DF}, list{"resnet_50", 56, 0xFF0B20B2}, list{"resnext_50", 56, 0x743E2E86},
+          list{"mobilenet_v2", 54, 0x26447CEE}, list{"mnasnet1_0", 54, 0x8FA84CC9}, list{"vgg_16", 21, 0x8E384F7A}, list{"alexnet", 11, 0x9A44D525},
+          list{"densenet_121", 188, 0x3AB6216C}, list{"bert_base", 110, 0x30CF6A50}, list{"gpt2", 9, 0x30614B18},
+          list{"bert_base:tokens=384", 110, 0x20254C9E}, list{"gpt2:tokens=1,past=127", 9, 0xA1BD6414}}) {
+        CAPTURE(l.name);
+        std::string text;
+        int calls = 0;
+        for (const auto& [k, uses] : find(l.name).kernels) {
+            text += std::to_string(uses) + " " + k.text() + "\n";
+            calls += uses;
+        }
+        CHECK(calls == l.calls);
+        CHECK(crc32(text) == l.hash);
+    }
+}
+
+TEST_CASE("networks: graphs have the residual edges of the papers, and outputs of the expected shapes") {
+    const auto graph_of = [](std::string_view name) {
+        auto g = find_network_graph(name);
+        REQUIRE(g);
+        return *g;
+    };
+    const auto residuals = [](const network_graph& g) { // kernels that add another tensor
+        int n = 0;
+        for (std::size_t i = 0; i < g.nodes().size(); ++i) {
+            const auto* k = g.kernel_of(i);
+            n += k != nullptr && std::count(k->fused().begin(), k->fused().end(), fused_op::add) != 0 ? 1 : 0;
+        }
+        return n;
+    };
+    const auto resnet = graph_of("resnet_18");
+    CHECK(residuals(resnet) == 8);
+    CHECK(resnet.shape_of(resnet.outputs()[0]) == std::vector<std::int64_t>{1, 1000});
+    for (std::size_t i = 0; i < resnet.nodes().size(); ++i) {
+        if (resnet.nodes()[i].name == "layer1.0.conv2") CHECK(resnet.nodes()[resnet.nodes()[i].inputs[1]].name == "maxpool");
+        if (resnet.nodes()[i].name == "layer2.0.conv2") CHECK(resnet.nodes()[resnet.nodes()[i].inputs[1]].name == "layer2.0.downsample");
+        if (resnet.nodes()[i].name == "layer2.0.downsample") CHECK(resnet.nodes()[resnet.nodes()[i].inputs[0]].name == "layer1.1.conv2");
+    }
+    CHECK(residuals(graph_of("resnet_50")) == 16);
+    CHECK(residuals(graph_of("mobilenet_v2")) == 10);
+    CHECK(residuals(graph_of("bert_base")) == 24);
+    const auto bert = graph_of("bert_base:tokens=5");
+    REQUIRE(bert.outputs().size() == 2);
+    CHECK(bert.shape_of(bert.outputs()[0]) == std::vector<std::int64_t>{1, 768});
+    CHECK(bert.shape_of(bert.outputs()[1]) == std::vector<std::int64_t>{5, 768});
+    const auto dense = graph_of("densenet_121");
+    CHECK(std::count_if(dense.nodes().begin(), dense.nodes().end(),
+                        [](const network_node& n) { return std::holds_alternative<concatenation>(n.action); }) == 58);
+    CHECK(find_network_graph("resnet_19").error().code == errc::not_found);
 }

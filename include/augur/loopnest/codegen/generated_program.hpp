@@ -29,6 +29,8 @@ struct program_buffer {
     std::uint64_t fill = 0; ///< number of the pseudo-random stream; equal numbers give equal contents in every program of the task
     double low = -1;        ///< inputs are uniform in [low, high)
     double high = 1;
+    std::int64_t offset =
+        -1; ///< of an input or weight: where its numbers begin in the file `generated_program::contents`, in bytes; -1: it is filled
 };
 
 /// One kernel as C. `source` defines these functions; code generation chooses their names:
@@ -46,7 +48,9 @@ struct generated_program {
     std::string entry;
     std::string pack_entry;
     std::vector<program_buffer> buffers;
-    double flops = 0; ///< floating-point operations of the workload, for reports
+    double flops = 0;       ///< floating-point operations of the workload, for reports
+    int kernels = 1;        ///< that the source has: the limits of a compilation are for one
+    std::string contents{}; ///< path of a file with float32 in the machine's byte order, for buffers with an offset; empty: none has one
 };
 
 /// The common C code at the start of a translation unit; the sources of its programs follow.

@@ -33,16 +33,19 @@ struct runner_job {
     std::uint32_t entry;     ///< length of the name of the entry
     std::uint32_t pack;      ///< length of the name of the packing function
     std::uint32_t reference; ///< length of the path of the reference file
+    std::uint32_t contents;  ///< length of the path of the file with the contents of buffers
+    std::uint32_t pad2;
 };
-static_assert(sizeof(runner_job) == 104);
+static_assert(sizeof(runner_job) == 112);
 
 struct runner_buffer {
     std::int32_t role, pad;
     std::int64_t elements;
     std::uint64_t fill;
     double low, high;
+    std::int64_t offset; ///< in the file with the contents; -1: filled
 };
-static_assert(sizeof(runner_buffer) == 40);
+static_assert(sizeof(runner_buffer) == 48);
 
 /// The message: its length in 8 bytes, the job, the buffers of `p`, the names. Sets the fields of `j` that describe these.
 inline std::string job_message(runner_job j, const generated_program& p, const std::string& object, const std::string& reference) {
@@ -57,11 +60,12 @@ inline std::string job_message(runner_job j, const generated_program& p, const s
     j.entry = name(p.entry);
     j.pack = name(p.pack_entry);
     j.reference = name(reference);
+    j.contents = name(p.contents);
     const std::uint64_t length = sizeof j + p.buffers.size() * sizeof(runner_buffer) + names.size();
     std::string out(reinterpret_cast<const char*>(&length), sizeof length);
     out.append(reinterpret_cast<const char*>(&j), sizeof j);
     for (const auto& b : p.buffers) {
-        const runner_buffer w{static_cast<std::int32_t>(b.purpose), 0, b.elements, b.fill, b.low, b.high};
+        const runner_buffer w{static_cast<std::int32_t>(b.purpose), 0, b.elements, b.fill, b.low, b.high, b.offset};
         out.append(reinterpret_cast<const char*>(&w), sizeof w);
     }
     return out + names;

@@ -25,7 +25,7 @@ struct job {
     int32_t magic, threads, repeats, warmups, buffers, huge, dump, pad;
     double min_repeat, enough, atol, rtol, best, cutoff;
     int64_t flush;
-    uint32_t path, entry, pack, reference; // lengths of the names that follow, including the terminating zero
+    uint32_t path, entry, pack, reference, contents, pad2; // lengths of the names that follow, including the terminating zero
 };
 
 static struct message out;
@@ -162,20 +162,33 @@ static void evict(char *trash, int64_t n) {
 }
 
 /* The job: its fields, then its buffers, then its names. */
-struct wire_buffer { int32_t role, pad; int64_t elements; uint64_t fill; double low, high; };
+struct wire_buffer { int32_t role, pad; int64_t elements; uint64_t fill; double low, high; int64_t offset; };
 static struct job read_job(const char *bytes, size_t length) {
     struct job j;
     if (length < sizeof j) fail(bad_job, "short job", NULL);
     memcpy(&j, bytes, sizeof j);
-    const size_t names = (size_t)j.path + j.entry + j.pack + j.reference;
+    const size_t names = (size_t)j.path + j.entry + j.pack + j.reference + j.contents;
     if (j.magic != magic || j.buffers < 0 || length != sizeof j + (size_t)j.buffers * sizeof(struct wire_buffer) + names || j.repeats < 0 ||
         j.repeats > 64)
         fail(bad_job, "malformed job", NULL);
     return j;
 }
+static void read_contents(int fd, const struct buffer *b, int64_t offset) {
+    char *to = (char *)b->data;
+    for (size_t rest = (size_t)b->elements * sizeof(float); rest > 0;) {
+        const ssize_t k = pread(fd, to, rest, offset);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) fail(bad_job, "contents", k < 0 ? strerror(errno) : "the file ends early");
+        to += k;
+        offset += k;
+        rest -= (size_t)k;
+    }
+}
 /* Makes and fills the buffers. Returns the number of floats of all outputs. */
-static int64_t make_buffers(const struct job *j, const char *wire, struct buffer *b, float **data) {
+static int64_t make_buffers(const struct job *j, const char *wire, const char *contents, struct buffer *b, float **data) {
     int64_t outputs = 0;
+    const int fd = j->contents > 1 ? open(contents, O_RDONLY | O_CLOEXEC) : -1;
+    if (j->contents > 1 && fd < 0) fail(bad_job, "contents", strerror(errno));
     for (int i = 0; i < j->buffers; ++i) {
         struct wire_buffer w;
         memcpy(&w, wire + (size_t)i * sizeof w, sizeof w);
@@ -187,13 +200,15 @@ static int64_t make_buffers(const struct job *j, const char *wire, struct buffer
         if (make_buffer(&b[i], j->huge) != 0) fail(no_memory, "buffers", strerror(errno));
         data[i] = b[i].data;
         if (w.role == role_input || w.role == role_weight) {
-            fill(&b[i]);
+            if (w.offset >= 0) read_contents(fd, &b[i], w.offset);
+            else fill(&b[i]);
             mprotect(b[i].region, b[i].bytes, PROT_READ);
         } else {
             poison(&b[i]);
         }
         if (w.role == role_output) outputs += w.elements;
     }
+    if (fd >= 0) close(fd);
     return outputs;
 }
 static const float *map_reference(const char *path, int64_t outputs) {
@@ -276,11 +291,11 @@ static _Noreturn void work(const char *bytes, size_t length) {
     out.where = -1;
     const struct job j = read_job(bytes, length);
     const char *wire = bytes + sizeof j, *path = wire + (size_t)j.buffers * sizeof(struct wire_buffer);
-    const char *entry = path + j.path, *pack = entry + j.entry, *reference = pack + j.pack;
+    const char *entry = path + j.path, *pack = entry + j.entry, *reference = pack + j.pack, *contents = reference + j.reference;
     struct buffer *b = calloc((size_t)j.buffers + 1, sizeof *b);
     float **data = calloc((size_t)j.buffers + 1, sizeof *data);
     if (!b || !data) fail(no_memory, "buffers", NULL);
-    const int64_t outputs = make_buffers(&j, wire, b, data);
+    const int64_t outputs = make_buffers(&j, wire, contents, b, data);
     const float *want = j.reference > 1 && !j.dump ? map_reference(reference, outputs) : NULL;
     char *trash = j.flush > 0 ? mmap(NULL, (size_t)j.flush, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
     if (trash == MAP_FAILED) fail(no_memory, "cache flush", strerror(errno));

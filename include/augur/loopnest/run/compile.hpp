@@ -54,7 +54,7 @@ struct compiler {
 
 /// Limits of one compilation.
 struct compile_limits {
-    double wall_seconds = 20; ///< limit for one program; a batch of n programs gets n times as much
+    double wall_seconds = 20; ///< limit for one kernel; a batch of programs with n kernels gets n times as much
     double cpu_seconds = 20;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30U; ///< address space of each compiler process
     std::uint64_t file_bytes = std::uint64_t{256} << 20U; ///< size of each file that the compiler writes
@@ -317,7 +317,9 @@ inline std::vector<compile_outcome> compile_batches(const compiler& cc, const st
             done[i].reason = written.error().detail;
             continue;
         }
-        const auto n = static_cast<double>((std::max)(batches[i].size(), std::size_t{1}));
+        double n = 0;
+        for (const generated_program* p : batches[i]) n += p->kernels;
+        n = (std::max)(n, 1.0);
         nonces[i] = detail::fresh_nonce(first_number + i);
         jobs[i] = detail::guarded(runner, nonces[i], {limits.wall_seconds * n, limits.cpu_seconds * n, limits.memory_bytes, limits.file_bytes});
         auto& a = jobs[i].arguments;

@@ -273,7 +273,7 @@ private:
 
     built_programs build(std::span<const generated_program> programs, const expected_outputs& expected) {
         built_programs out;
-        for (const auto& p : programs) out.programs_.push_back({{}, p.entry, p.pack_entry, p.buffers, p.flops});
+        for (const auto& p : programs) out.programs_.push_back({{}, p.entry, p.pack_entry, p.buffers, p.flops, p.kernels, p.contents});
         out.objects_.resize(programs.size());
         auto& done = out.measurements_ = std::vector<measurement>(programs.size());
         for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -350,6 +350,13 @@ private:
         return bytes;
     }
 
+    /// What is added to the time limit for filling and packing the buffers before the first run, which takes a tenth of that.
+    [[nodiscard]] static double seconds_to_fill(const generated_program& p) {
+        double bytes = 0;
+        for (const auto& b : p.buffers) bytes += static_cast<double>(b.elements) * sizeof(float);
+        return bytes / static_cast<double>(std::int64_t{128} << 20U);
+    }
+
     /// Runs a compiled program in its own process and writes the outcome to `m`.
     ///
     /// @param dump  as for `new_job`; the time limit is then at least 120 s
@@ -359,7 +366,7 @@ private:
         m.reason = "interrupted";
         if (stop_requested(options_.stop)) return;
 
-        const double wall = dump ? (std::max)(options_.wall_seconds, 120.0) : options_.wall_seconds;
+        const double wall = (dump ? (std::max)(options_.wall_seconds, 120.0) : options_.wall_seconds) + seconds_to_fill(p);
         const auto nonce = detail::fresh_nonce(next_number_++);
         auto spec = detail::guarded(runner_, nonce, {wall, wall * options_.threads + 2, address_space(p), std::uint64_t{1} << (dump ? 40U : 20U)});
         spec.arguments.emplace_back("measure");

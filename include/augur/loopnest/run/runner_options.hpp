@@ -42,11 +42,11 @@ struct runner_options {
     compiler_options compiler;
     compile_limits compile;
     timing_options timing;
-    std::string folder;                                     ///< parent of the work folder; empty: TMPDIR, else /tmp
-    int threads = 0;                                        ///< threads of `launch`; 0: all available processors
-    int compile_jobs = 0;                                   ///< concurrent compilations; 0: all available processors
-    int batch = 8;                                          ///< largest number of programs in one translation unit
-    double wall_seconds = 10;                               ///< time limit of one candidate's process
+    std::string folder;       ///< parent of the work folder; empty: TMPDIR, else /tmp
+    int threads = 0;          ///< threads of `launch`; 0: all available processors
+    int compile_jobs = 0;     ///< concurrent compilations; 0: all available processors
+    int batch = 8;            ///< largest number of programs in one translation unit
+    double wall_seconds = 10; ///< time limit of one candidate's process; it gets a second more for each 128 MiB of buffers
     std::uint64_t memory_bytes = std::uint64_t{512} << 20U; ///< address space in addition to the buffers
     bool huge_pages = true;                                 ///< request huge pages for buffers of 256 KiB and more
     stop_flag stop = nullptr;
