@@ -107,6 +107,7 @@ mt::meta_training_options short_meta_training(bool frozen) {
     o.shots = 3;
     o.queries = 4;
     o.batch = 5;
+    o.cold = 1;
     o.steps = 6;
     return o;
 }
@@ -198,6 +199,31 @@ TEST_CASE("metatune training: equal bits on one and two threads, and after an in
         REQUIRE(nothing);
         CHECK(nothing->steps == 0);
     }
+}
+
+TEST_CASE("metatune training: the speeds of a meta-task are relative to the best of its support; without support to that of the task") {
+    // Two candidates that look alike, one four times as fast. By turns one is the support and the other the query, whose speed is then 4 or 1/4, and
+    // smooth L1 is least where the slopes of both are opposite: at 1/4 + 1. Without support both speeds, 1 and 1/4, are seen as often.
+    augur::random_engine rng(4);
+    mt::task_samples task = bowl(1, 0, rng);
+    task.candidates.push_back(task.candidates.front());
+    task.seconds = {1e-3, 4e-3};
+    augur::serial_executor serial;
+    const auto trained = [&](std::size_t cold) {
+        mt::training_state state(mt::network<float>::random_init(small_config(1), augur::random_engine(1)));
+        mt::meta_training_options o;
+        o.inner.inner_rate = 1e-9; // adaptation changes nothing
+        o.shots = o.queries = 1;
+        o.batch = 16;
+        o.cold = cold;
+        o.steps = 400;
+        o.learning_rate = 3e-3;
+        o.frozen = false;
+        REQUIRE(mt::meta_train(state, std::vector{task}, serial, o, go_on));
+        return static_cast<double>(predictions(state.net, task)(0, 0));
+    };
+    CHECK(trained(0) == doctest::Approx(1.25).epsilon(0.1));
+    CHECK(trained(16) == doctest::Approx(0.625).epsilon(0.1));
 }
 
 TEST_CASE("metatune training: frozen convolutions do not move; the kinds of meta-gradient and the seeds differ") {
@@ -360,6 +386,9 @@ TEST_CASE("metatune training: bad options and samples are refused, divergence is
     meta.inner.inner_rate = 0;
     CHECK(meta_refused(meta, tasks) == invalid);
     CHECK(mt::meta_training_options::authors().check());
+    meta = short_meta_training(true);
+    meta.cold = 6; // of 5
+    CHECK(meta_refused(meta, tasks) == invalid);
 
     const auto spoilt = [&](auto&& spoil) {
         auto bad = tasks;

@@ -18,6 +18,8 @@
 #include <augur/space/autotvm_nest.hpp>
 #include <augur/workload/iterator_features.hpp>
 
+#include "standardise.hpp"
+
 namespace metatune_tables {
 
 namespace {
@@ -83,31 +85,6 @@ result<std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>
     return out;
 }
 
-/// Makes the columns of the rows have mean 0 and deviation 1 over the present loops of `from`.
-void standardise(std::vector<table_task*>& all, const std::vector<table_task>& from) {
-    const auto columns = all.front()->samples.candidates.front().features.cols();
-    Eigen::ArrayXd sum = Eigen::ArrayXd::Zero(columns), squares = sum;
-    double count = 0;
-    for (const table_task& t : from)
-        for (const auto& c : t.samples.candidates)
-            for (std::size_t r = 0; r < c.present.size(); ++r) {
-                if (c.present[r] == 0) continue;
-                const Eigen::ArrayXd row = c.features.row(static_cast<augur::nn::index>(r)).cast<double>().transpose().array();
-                sum += row;
-                squares += row.square();
-                ++count;
-            }
-    const Eigen::ArrayXd mean = sum / count, deviation = (squares / count - mean.square()).max(0).sqrt();
-    const Eigen::ArrayXd scale = (deviation > 1e-6).select(1 / deviation.max(1e-6), 0); // a column that never varies teaches nothing
-    for (table_task* t : all)
-        for (auto& c : t->samples.candidates)
-            for (std::size_t r = 0; r < c.present.size(); ++r)
-                if (c.present[r] != 0) {
-                    auto row = c.features.row(static_cast<augur::nn::index>(r));
-                    row = ((row.cast<double>().transpose().array() - mean) * scale).cast<float>().transpose().matrix();
-                }
-}
-
 } // namespace
 
 result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, examples::executor& threads) {
@@ -153,10 +130,14 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
         auto& to = i >= learned ? out.test : i % 4 == 3 ? out.held_out : out.train;
         to.push_back(std::move(loose[i].task));
     }
-    std::vector<table_task*> all;
+    std::vector<metatune::loop_rows*> all;
+    std::vector<const metatune::loop_rows*> learned_from;
     for (auto* list : {&out.train, &out.held_out, &out.test})
-        for (table_task& t : *list) all.push_back(&t);
-    standardise(all, out.train);
+        for (table_task& t : *list)
+            for (auto& rows : t.samples.candidates) all.push_back(&rows);
+    for (const table_task& t : out.train)
+        for (const auto& rows : t.samples.candidates) learned_from.push_back(&rows);
+    examples::standardise(all, learned_from);
     return out;
 }
 

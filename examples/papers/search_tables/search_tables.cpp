@@ -40,7 +40,10 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto& name : known) list += (list.empty() ? "" : "|") + name;
     flags.add_text("work", "FOLDER", "where the results are; the same command goes on from them", w.work);
     flags.add_text("data", "FOLDER", "has autotvm/ and kernel-tuner/; default: the variable AUGUR_DATA, else ../shared/data", w.data);
-    flags.add_texts("device", "NAME", "only this device, a log's name up to the first dot; may be given again", w.devices);
+    flags.add_texts("device", "NAME",
+                    "only this device: a log's name up to the first dot, or up to .jsonl; with :NAME also the logs whose tasks are learned from; may "
+                    "be given again",
+                    w.devices);
     flags.add(
         "search", list, "a search to run; may be given again; default: all",
         [&](std::string_view text) -> augur::result<void> {
@@ -76,6 +79,14 @@ struct job {
     std::uint64_t seed;
 };
 
+network_plan quick_plan() {
+    network_plan p;
+    p.steps = 30;
+    p.batch = 16;
+    p.queries = 16;
+    return p;
+}
+
 int run(const wishes& w) {
     std::error_code code;
     std::filesystem::create_directories(w.work, code);
@@ -90,14 +101,18 @@ int run(const wishes& w) {
         if (!read) return examples::complain("search_tables", read.error(), examples::misuse);
         devices = *std::move(read);
     }
+    examples::catch_signals();
+    if (std::any_of(w.searches.begin(), w.searches.end(), uses_network))
+        for (auto& d : devices)
+            if (auto learned = learn_networks(d, w.quick ? quick_plan() : network_plan{}, w.work, threads); !learned)
+                return examples::complain("search_tables", learned.error(), examples::failed);
     std::vector<std::string> replayed, exhaustive;
     text_table sources{{"device", "records", "tasks", "replayed", "copied, left out", "slow sessions", "records scaled", "unreadable"}};
     for (const auto& d : devices) {
         (d.exhaustive ? exhaustive : replayed).push_back(d.device);
         const examples::cleaning& c = d.cleaned;
         std::vector<std::string> row{d.device};
-        for (const std::size_t n : {c.records, d.all_tasks, d.tasks.size(), c.copied, c.slow_sessions, c.scaled, c.bad})
-            row.push_back(std::to_string(n));
+        for (const std::size_t n : {c.records, d.all_tasks, d.replayed, c.copied, c.slow_sessions, c.scaled, c.bad}) row.push_back(std::to_string(n));
         sources.push_back(std::move(row));
     }
     std::printf("%s\n", examples::table_text(sources).c_str());
@@ -105,16 +120,15 @@ int run(const wishes& w) {
     std::vector<job> jobs;
     std::set<result_key> planned;
     for (std::size_t d = 0; d < devices.size(); ++d)
-        for (std::size_t t = 0; t < devices[d].tasks.size(); ++t)
+        for (std::size_t t = 0; t < devices[d].replayed; ++t)
             for (const auto& search : w.searches) {
                 if (!applies(devices[d], t, search)) continue;
-                for (std::uint64_t seed = 1; seed <= w.seeds; ++seed) {
+                for (std::uint64_t seed = 1; seed <= (draws(search) ? w.seeds : 1); ++seed) {
                     result_key key{devices[d].device, devices[d].tasks[t].name, search, seed};
                     if (!results->has(key)) jobs.push_back({d, t, search, seed});
                     planned.insert(std::move(key));
                 }
             }
-    examples::catch_signals();
     std::mutex one_at_a_time;
     std::optional<error> failed;
     std::size_t done = 0;

@@ -14,9 +14,12 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/metatune/cost_model.hpp>
+#include <augur/metatune/training.hpp>
 #include <augur/schedule/autotvm_config.hpp>
 
 #include "cleaning.hpp"
@@ -36,18 +39,44 @@ struct loop_columns {
     augur::result<void> operator()(const augur::tuning_archive& task, const augur::configuration& c, std::span<float> row) const;
 };
 
+namespace metatune = augur::metatune;
+
+/// The loops of recorded configurations, in the slots of the super-graph of their template. Models `metatune::loop_rows_of`.
+struct recorded_loops {
+    std::map<std::string, std::string, std::less<>> templates; ///< text of the super-graph of each template that was learned from
+    std::shared_ptr<const std::unordered_map<std::uint64_t, metatune::loop_rows>> rows; ///< by task and configuration
+
+    augur::result<metatune::loop_rows> operator()(const augur::tuning_archive& task, const augur::configuration& c) const;
+};
+
+/// MetaTune's networks of one template, trained alike on the same records.
+struct template_networks {
+    metatune::network<float> supervised, meta;
+};
+
 /// Tasks of one device whose records are replayed.
 struct device_records {
-    std::string device;
-    bool exhaustive = false; ///< every point of the space is recorded
+    std::string device;       ///< REPLAYED, or REPLAYED:LEARNED, the names of logs
+    bool exhaustive = false;  ///< every point of the space is recorded
+    std::size_t replayed = 0; ///< the first of the tasks; the others are only learned from
     std::vector<examples::recording> tasks;
     std::vector<std::vector<augur::autotvm_config>> configs; ///< by task, then as its records; empty for Kernel Tuner
     examples::cleaning cleaned;
-    std::size_t all_tasks = 0; ///< in the logs
+    std::size_t all_tasks = 0; ///< in the logs that are replayed
     loop_columns loops;
+    recorded_loops graphs;                                          ///< of the replayed records and of those of `history`
+    std::map<std::string, template_networks, std::less<>> networks; ///< by template; after `learn_networks`
 };
 
-/// The devices of a data folder (`autotvm/`, `kernel-tuner/`). `tasks` of each device are drawn by `seed` among those with 200 points or more.
+/// Template of a task: the key of its workload up to the first comma.
+std::string_view form_of(const device_records& on, std::size_t t);
+/// What is known before task `t` of a device is searched, of the tasks with the same template: those that are only learned from, or, if there are none,
+/// all others. About 200 records of each, in equal distances. Task and index of the record.
+std::vector<std::pair<std::size_t, std::size_t>> history(const device_records& on, std::size_t t);
+
+/// The devices of a data folder (`autotvm/`, `kernel-tuner/`). A device is named REPLAYED or REPLAYED:LEARNED, each a log's name up to the first dot, or
+/// up to `.jsonl`. `tasks` of each device are drawn by `seed` among those with 200 points or more; with LEARNED only among those whose loops are
+/// known. All tasks of LEARNED are kept but those that are replayed.
 /// Errors: those of the readers; not_found (nothing is there).
 augur::result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
                                                         std::uint64_t seed, examples::executor& threads);
@@ -57,12 +86,33 @@ device_records made_up_device();
 
 /// The features of all records of a device.
 loop_columns loop_columns_of(const device_records& device);
+/// The loops of the records that are replayed and of their `history`. Columns have mean 0 and deviation 1 over the latter.
+/// Errors: those of the nests and of the super-graph.
+augur::result<recorded_loops> recorded_loops_of(const device_records& device);
+
+// ---- networks.cpp
+
+/// Sizes of the trainings of MetaTune's networks. Both begin with about `steps` of supervised training, in whole epochs; then each gets as many more.
+struct network_plan {
+    std::size_t steps = 1000, batch = 128;
+    std::size_t shots = 16, queries = 32, meta_tasks = 4, cold = 2; ///< of a step of meta-training
+    double learning_rate = 1e-3;
+    augur::nn::maml_options inner{1e-2, 5};
+};
+
+/// Trains the networks of each template that was learned from. They are kept in `work`, and read from there by the next call.
+/// Errors: those of the trainings and the files; interrupted.
+augur::result<void> learn_networks(device_records& device, const network_plan& plan, const std::string& work, examples::executor& threads);
 
 // ---- searches.cpp
 
 std::vector<std::string> search_names();
+/// Does a search need `learn_networks`?
+bool uses_network(std::string_view search);
+/// Is a search of a recorded space with another seed another search? If not, one seed is enough.
+bool draws(std::string_view search);
 /// Whether a search can be run on a task: those with features of loops need a template whose loops are known, those with a history 500 records of
-/// other tasks of that template.
+/// other tasks of that template, those with a network one of that template.
 bool applies(const device_records& on, std::size_t t, std::string_view search);
 /// Runs a search on task `t` of a device. The other tasks of the device are the history of the searches that know one.
 examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed);

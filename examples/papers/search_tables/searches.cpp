@@ -14,6 +14,7 @@
 #include <augur/search/evolutionary.hpp>
 #include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
+#include <augur/search/surrogate_search.hpp>
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/autotvm_trees.hpp>
 #include <augur/xgboost/trees_online.hpp>
@@ -45,23 +46,27 @@ recorded_model online_trees(const examples::recording& on, std::uint64_t seed) {
     return recorded_model(augur::trees_online<augur::configuration, augur::tuning_archive, knobs>(knobs(on.archive), o));
 }
 
-/// Every k-th record of the other tasks of the device with the same template, about 200 of each.
 std::vector<augur::observation<augur::configuration, augur::tuning_archive>> history_of(const device_records& on, std::size_t t) {
     std::vector<augur::observation<augur::configuration, augur::tuning_archive>> out;
-    const auto form = [&](std::size_t i) {
-        const std::string& key = on.tasks[i].archive.workload;
-        return key.substr(0, key.find(','));
-    };
-    for (std::size_t i = 0; i < on.tasks.size(); ++i) {
-        if (i == t || form(i) != form(t)) continue;
-        const auto& archive = on.tasks[i].archive;
-        const std::size_t step = (std::max)(archive.records.size() / 200, std::size_t{1});
-        for (std::size_t k = 0; k < archive.records.size(); k += step)
-            out.push_back({&archive, &archive.records[k].point, &archive.records[k].measured});
+    for (const auto& [task, record] : history(on, t)) {
+        const auto& archive = on.tasks[task].archive;
+        out.push_back({&archive, &archive.records[record].point, &archive.records[record].measured});
     }
     return out;
 }
 #endif
+
+/// MetaTune's model of a task, which begins with what it learned from other tasks.
+recorded_model network_model(const device_records& on, std::size_t t, std::string_view search) {
+    const auto& networks = on.networks.find(form_of(on, t))->second;
+    metatune::fine_tuning_options o; // as meta-training prepares for
+    o.inner_rate = network_plan{}.inner.inner_rate;
+    o.inner_steps = network_plan{}.inner.inner_steps;
+    o.steps = 0;
+    o.frozen = false;
+    return recorded_model(metatune::cost_model<augur::configuration, augur::tuning_archive, recorded_loops>(
+        on.graphs, search == "bo+supervised" ? networks.supervised : networks.meta, o));
+}
 
 /// `n` of the recorded points, all if there are not so many.
 std::vector<augur::decision_vector> uniform_points(const examples::recording& on, std::size_t n, std::uint64_t seed) {
@@ -78,17 +83,23 @@ std::vector<augur::decision_vector> uniform_points(const examples::recording& on
 
 std::vector<std::string> search_names() {
 #ifdef AUGUR_HAS_XGBOOST
-    return {"random", "descent", "sa+xgb:64", "sa+xgb", "sa+xgb:loops", "sa+xgb:history", "chameleon", "evolution+trees", "bo"};
+    return {"random",          "descent", "sa+xgb:64",     "sa+xgb",         "sa+xgb:loops",     "sa+xgb:history", "chameleon",
+            "evolution+trees", "bo",      "bo+supervised", "evolution+meta", "bo+meta:faithful", "bo+meta"};
 #else
-    return {"random", "descent", "bo"};
+    return {"random", "descent", "bo", "bo+supervised", "evolution+meta", "bo+meta:faithful", "bo+meta"};
 #endif
 }
 
+bool uses_network(std::string_view search) { return search.find("+meta") != std::string_view::npos || search.ends_with("+supervised"); }
+
+bool draws(std::string_view search) { return search != "bo+meta" && search != "bo+supervised"; }
+
 bool applies(const device_records& on, std::size_t t, std::string_view search) {
     const bool loops = t < on.loops.known.size() && on.loops.known[t];
+    if (uses_network(search)) return on.graphs.templates.contains(form_of(on, t));
     if (search == "sa+xgb:loops") return loops;
 #ifdef AUGUR_HAS_XGBOOST
-    if (search == "sa+xgb:history") return loops && history_of(on, t).size() >= augur::autotvm_trees_options{}.history_rows;
+    if (search == "sa+xgb:history") return loops && history(on, t).size() >= augur::autotvm_trees_options{}.history_rows;
 #endif
     return true;
 }
@@ -112,6 +123,19 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
         return run(augur::coordinate_descent(o));
     }
     if (search == "bo") return run(augur::bayesian_search<>{});
+    if (search == "evolution+meta") {
+        augur::evolutionary_options o;
+        o.population = 256;
+        return run_recorded(task, recorded_strategy(augur::evolutionary<>(o)), network_model(on, t, search), options);
+    }
+    if (search == "bo+meta:faithful")
+        return run_recorded(task, recorded_strategy(augur::surrogate_search(augur::bayesian_search<>{})), network_model(on, t, search), options);
+    if (search == "bo+meta" || search == "bo+supervised") { // the networks choose the first points, too
+        augur::bayesian_options o;
+        o.initial = 0;
+        o.prior_mean = true;
+        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(o)), network_model(on, t, search), options);
+    }
 #ifdef AUGUR_HAS_XGBOOST
     if (search == "sa+xgb:64") { // AutoTVM's plan
         options.round = 64;

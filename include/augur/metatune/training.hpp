@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -47,6 +48,7 @@ struct meta_training_options {
     std::size_t shots = 20;   ///< candidates of each to adapt to
     std::size_t queries = 20; ///< others of each, by which the adapted model is judged
     std::size_t batch = 32;   ///< meta-tasks a step
+    std::size_t cold = 0;     ///< of these, meta-tasks without support: a search begins without measurements, so the start weights must predict, too
     std::size_t steps = 12800;
     double learning_rate = 1e-3;
     bool frozen = true;           ///< trains the head only, on embeddings computed once (paper section 5); false: the convolutions too
@@ -96,7 +98,7 @@ template <bulk_executor Executor, class Progress>
                                                const pretraining_options& options, Progress&& progress);
 
 /// Trains the head, or the whole network, to adapt to a task in a few steps of SGD (Algorithm 1, lines 7 to 14). Tasks with fewer than shots +
-/// queries candidates are left out.
+/// queries candidates are left out. Speeds are relative to the best candidate of the support, as in `fine_tune`, so a query's may be above 1.
 ///
 /// Repeatable, resumable and interruptible as `pretrain`.
 /// Errors: those of `meta_training_options::check` and `task_samples::check`; invalid_argument (fewer tasks than `ways`), limit (the training

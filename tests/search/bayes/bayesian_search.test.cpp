@@ -19,6 +19,7 @@
 #include <augur/tune/tuner.hpp>
 
 #include "../../space/toy.hpp"
+#include "../landscapes.hpp"
 #include "../threads.hpp"
 
 namespace bayesian_search_test {
@@ -499,6 +500,50 @@ TEST_CASE(
     const auto failed = search.propose(space, broken, 4, rng);
     REQUIRE(!failed);
     CHECK(failed.error().detail == "no such task");
+}
+
+TEST_CASE("bayesian_search: without initial points the scores choose the first batch, apart from each other; equal scores choose none") {
+    const auto space = toy::number_grid(2, 24);
+    bayesian_options o = small();
+    o.initial = 0;
+    o.prior_mean = true;
+    // two hills, the second 2 % lower: the 8 highest points are all of the first one
+    const auto height = [](const decision_vector& p, double x, double y) {
+        const double dx = static_cast<double>(p[0]) - x, dy = static_cast<double>(p[1]) - y;
+        return std::exp(-0.02 * (dx * dx + dy * dy));
+    };
+    auto hills = toy::scorer_of([&](const decision_vector& p) { return (std::max)(height(p, 5, 5), 0.98 * height(p, 19, 17)); });
+    auto equal = toy::scorer_of([](const decision_vector&) { return 0.3; });
+    augur::random_engine rng(1);
+    bayesian_search<> search(o);
+    const auto first = search.propose(space, hills, 8, rng);
+    REQUIRE(first);
+    REQUIRE(first->size() == 8);
+    int of_second = 0;
+    for (const auto& p : *first) {
+        CHECK((std::max)(height(p, 5, 5), height(p, 19, 17)) > 0.6);
+        of_second += p[0] > 12 ? 1 : 0;
+    }
+    CHECK(of_second >= 2);
+    CHECK(of_second <= 6);
+    CHECK(std::set<decision_vector>(first->begin(), first->end()).size() == 8);
+    // as long as all failed, the scores choose on
+    std::vector<augur::measured_decisions> told;
+    for (const decision_vector& p : *first) told.push_back({p, infinity});
+    search.observe(told);
+    const auto second = search.propose(space, hills, 8, rng);
+    REQUIRE(second);
+    for (const auto& p : *second) {
+        CHECK((std::max)(height(p, 5, 5), height(p, 19, 17)) > 0.6);
+        CHECK(std::find(first->begin(), first->end(), p) == first->end());
+    }
+    bayesian_search<> drawn(o);
+    const auto uniform = drawn.propose(space, equal, 200, rng);
+    REQUIRE(uniform);
+    CHECK(uniform->size() == 200);
+    double low = 0;
+    for (const auto& p : *uniform) low += p[0] < 12 ? 1 : 0;
+    CHECK(low / 200 == doctest::Approx(0.5).epsilon(0.3));
 }
 
 TEST_CASE("bayesian_search: of many points the model has the best half and the most recent others") {

@@ -112,7 +112,6 @@ TEST_CASE("gaussian_process: what is refused") {
     };
     CHECK(code(gaussian_process::create(x, y.head(2), good)) == augur::errc::shape_mismatch);
     CHECK(code(gaussian_process::create(x.topRows(1), y, good)) == augur::errc::shape_mismatch);
-    CHECK(code(gaussian_process::create(Eigen::MatrixXd(2, 0), Eigen::VectorXd(0), good)) == augur::errc::invalid_argument);
     CHECK(code(gaussian_process::create(x, Eigen::Vector3d(1, nan, 2), good)) == augur::errc::invalid_argument);
     for (const double bad : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
         CHECK(code(gaussian_process::create(x, y, {Eigen::Vector2d(1, bad), 1, 0.1, 0})) == augur::errc::invalid_argument);
@@ -126,6 +125,23 @@ TEST_CASE("gaussian_process: what is refused") {
     CHECK(code(process->add(Eigen::Vector2d(1, nan), 1)) == augur::errc::invalid_argument);
     CHECK(code(process->add(Eigen::Vector2d(1, 1), nan)) == augur::errc::invalid_argument);
     CHECK(process->size() == 3);
+}
+
+TEST_CASE("gaussian process: without points the posterior is the prior, and a point that is added counts as one that was there") {
+    Eigen::MatrixXd asked(2, 3);
+    asked << 0.1, 0.7, 2, -1, 0.3, 0.5;
+    const augur::gp_hyperparameters h{Eigen::Vector2d(0.5, 2), 1.7, 0.01, 0.4};
+    auto prior = gaussian_process::create(Eigen::MatrixXd(2, 0), Eigen::VectorXd(0), h);
+    REQUIRE(prior);
+    const auto before = prior->posterior(asked);
+    CHECK((before.mean.array() == 0.4).all());
+    CHECK((before.variance.array() == 1.7).all());
+    CHECK(prior->log_marginal_likelihood() == 0);
+    REQUIRE(prior->add(Eigen::Vector2d(0.2, 0.2), 3));
+    const auto one = gaussian_process::create(Eigen::Vector2d(0.2, 0.2), Eigen::VectorXd::Constant(1, 3), h);
+    REQUIRE(one);
+    CHECK((prior->posterior(asked).mean - one->posterior(asked).mean).norm() < 1e-12);
+    CHECK((prior->posterior(asked).variance - one->posterior(asked).variance).norm() < 1e-12);
 }
 
 } // namespace gaussian_process_test

@@ -78,7 +78,8 @@ public:
     }
     [[nodiscard]] std::size_t eligible() const { return eligible_.size(); }
 
-    /// Calls take(meta-task, of the query, task, candidate) for each sample of a step.
+    /// Calls take(meta-task, of the query, task, candidate, unit) for each sample of a step. The unit is the least latency of the support, all that a
+    /// search knows of its task; without a success there, that of the task.
     template <class Take>
     void draw(std::size_t step, const Take& take) {
         const random_engine of_step = random_engine(options_->seed).stream(step);
@@ -86,11 +87,16 @@ public:
             random_engine rng = of_step.stream(m);
             ways_ = eligible_;
             draw_front(ways_, options_->ways, rng);
+            const std::size_t shots = m < options_->cold ? 0 : options_->shots;
             for (std::size_t w = 0; w < options_->ways; ++w) {
                 order_.resize(tasks_[ways_[w]].candidates.size());
                 std::iota(order_.begin(), order_.end(), std::size_t{0});
-                draw_front(order_, options_->shots + options_->queries, rng);
-                for (std::size_t i = 0; i < options_->shots + options_->queries; ++i) take(m, i >= options_->shots, ways_[w], order_[i]);
+                draw_front(order_, shots + options_->queries, rng);
+                const task_samples& task = tasks_[ways_[w]];
+                double unit = std::numeric_limits<double>::infinity();
+                for (std::size_t i = 0; i < shots; ++i) unit = (std::min)(unit, task.seconds[order_[i]]);
+                if (!std::isfinite(unit)) unit = task.least();
+                for (std::size_t i = 0; i < shots + options_->queries; ++i) take(m, i >= shots, ways_[w], order_[i], unit);
             }
         }
     }
@@ -117,6 +123,8 @@ inline result<void> meta_training_options::check() const {
     if (ways < 1 || shots < 1 || queries < 1 || batch < 1 || steps < 1 || ways > 65536 || shots > 65536 || queries > 65536 || batch > 65536)
         return wrong("1 to 65536 ways, shots, queries and meta-tasks and at least 1 step, got " + std::to_string(ways) + ", " +
                      std::to_string(shots) + ", " + std::to_string(queries) + ", " + std::to_string(batch) + " and " + std::to_string(steps));
+    if (cold > batch)
+        return wrong("at most as many meta-tasks without support as meta-tasks, got " + std::to_string(cold) + " of " + std::to_string(batch));
     if (!detail::above_zero(inner.inner_rate) || !detail::above_zero(learning_rate) || !detail::not_below_zero(validity_weight))
         return wrong("learning rates above 0 and a weight of at least 0, got " + std::to_string(inner.inner_rate) + ", " +
                      std::to_string(learning_rate) + " and " + std::to_string(validity_weight));
@@ -192,12 +200,10 @@ result<training_report> meta_train(training_state& state, std::span<const task_s
         return error{errc::invalid_argument, "metatune meta-training: expected " + std::to_string(options.ways) + " tasks of at least " +
                                                  std::to_string(options.shots + options.queries) + " candidates, got " +
                                                  std::to_string(sampler.eligible())};
-    std::vector<double> least;
-    for (const task_samples& t : tasks) least.push_back(t.least());
     const double scale = 1 / static_cast<double>(options.batch);
-    const auto teach = [&](targets& to, std::size_t task, std::size_t candidate) {
+    const auto teach = [&](targets& to, std::size_t task, std::size_t candidate, double unit) {
         to.valid_share = options.validity_weight;
-        detail::add_target(to, least[task], tasks[task].seconds[candidate]);
+        detail::add_target(to, unit, tasks[task].seconds[candidate]);
     };
 
     if (!options.frozen) {
@@ -208,11 +214,11 @@ result<training_report> meta_train(training_state& state, std::span<const task_s
                     to->candidates.clear();
                     to->wanted.clear();
                 }
-            sampler.draw(step, [&](std::size_t m, bool query, std::size_t task, std::size_t candidate) {
+            sampler.draw(step, [&](std::size_t m, bool query, std::size_t task, std::size_t candidate, double unit) {
                 graph_samples& to = query ? drawn[m].query : drawn[m].support;
                 [[maybe_unused]] const auto added = to.candidates.add(tasks[task].candidates[candidate]);
                 AUGUR_ASSERT(added, "metatune: a candidate that was not checked");
-                teach(to.wanted, task, candidate);
+                teach(to.wanted, task, candidate, unit);
             });
             return std::span<const nn::meta_task<graph_samples>>(drawn);
         };
@@ -223,17 +229,18 @@ result<training_report> meta_train(training_state& state, std::span<const task_s
     std::vector<nn::matrix<float>> embeddings(tasks.size());
     executor.bulk(tasks.size(), [&](std::size_t t) { embeddings[t] = detail::embeddings_of(state.net, tasks[t].candidates); });
     std::vector<nn::meta_task<embedded_samples>> drawn(options.batch);
-    for (auto& d : drawn) {
-        d.support.embeddings.resize(static_cast<nn::index>(options.ways * options.shots), shape.embedding());
-        d.query.embeddings.resize(static_cast<nn::index>(options.ways * options.queries), shape.embedding());
+    for (std::size_t m = 0; m < drawn.size(); ++m) {
+        const std::size_t shots = m < options.cold ? 0 : options.shots;
+        drawn[m].support.embeddings.resize(static_cast<nn::index>(options.ways * shots), shape.embedding());
+        drawn[m].query.embeddings.resize(static_cast<nn::index>(options.ways * options.queries), shape.embedding());
     }
     const auto draw = [&](std::size_t step) {
         for (auto& d : drawn)
             for (embedded_samples* to : {&d.support, &d.query}) to->wanted.clear();
-        sampler.draw(step, [&](std::size_t m, bool query, std::size_t task, std::size_t candidate) {
+        sampler.draw(step, [&](std::size_t m, bool query, std::size_t task, std::size_t candidate, double unit) {
             embedded_samples& to = query ? drawn[m].query : drawn[m].support;
             to.embeddings.row(static_cast<nn::index>(to.wanted.valid.size())) = embeddings[task].row(static_cast<nn::index>(candidate));
-            teach(to.wanted, task, candidate);
+            teach(to.wanted, task, candidate, unit);
         });
         return std::span<const nn::meta_task<embedded_samples>>(drawn);
     };

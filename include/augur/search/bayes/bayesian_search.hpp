@@ -51,7 +51,7 @@ enum class acquisition : std::uint8_t {
 /// Parameters of a `bayesian_search`.
 struct bayesian_options {
     acquisition by = acquisition::log_expected_improvement;
-    std::size_t initial = 8;        ///< points that are drawn uniformly before the first model, at least 1
+    std::size_t initial = 8; ///< points that are drawn uniformly before the first model, at least 1; 0 with a prior mean: the scores choose them
     std::size_t candidates = 10000; ///< points among which a proposal chooses; all of a space that has no more, and at most 16 times as many nodes
     double mutated = 0.5;           ///< share of the candidates that are mutants of the best measured points; the others are uniform samples
     std::size_t parents = 16;       ///< measured points that have mutants
@@ -94,8 +94,9 @@ struct bayesian_report {
 ///
 /// With `prior_mean` the scores of the scorer, a `cost_model` for example, are regressed on the labels of the measured points, and the process models
 /// what is left, without a limit of range if the slope is positive. A slope against the labels counts as 0. A score that is not finite counts as the
-/// mean of the others; a candidate with score
-/// -infinity, which cannot be realised, is left out as long as there are others.
+/// mean of the others; a candidate with score -infinity, which cannot be realised, is left out as long as there are others. With `initial` 0 a scorer
+/// that knows other tasks chooses the first points, too: until two points succeeded, points with high scores are proposed that are apart from each
+/// other; if all scores are equal, points are drawn.
 ///
 /// The state is what was proposed and observed, and the models depend on the observed points and their order alone, so a resumed search goes on as it
 /// would have. A point that was measured twice is two observations. Equal labels have the default hyper-parameters.
@@ -108,8 +109,8 @@ struct bayesian_report {
 template <bulk_executor E = serial_executor>
 class bayesian_search {
 public:
-    /// pre: options.initial, candidates, parents, samples >= 1; max_points and fit_points >= 2; 0 <= mutated <= 1; 0 < least_chance <= 1; beta >= 0;
-    /// range > 0
+    /// pre: options.candidates, parents, samples >= 1; initial >= 1 or prior_mean; max_points and fit_points >= 2; 0 <= mutated <= 1;
+    /// 0 < least_chance <= 1; beta >= 0; range > 0
     explicit bayesian_search(bayesian_options options = {}) : options_(std::move(options)) { check(); }
     /// pre: `executor` outlives the strategy
     bayesian_search(bayesian_options options, E& executor) : options_(std::move(options)), executor_(executor) { check(); }
@@ -158,7 +159,7 @@ private:
     std::vector<word_features> words_; ///< of `known_`
 
     void check() const {
-        AUGUR_ASSERT(options_.initial >= 1 && options_.candidates >= 1 && options_.parents >= 1 && options_.samples >= 1 &&
+        AUGUR_ASSERT((options_.initial >= 1 || options_.prior_mean) && options_.candidates >= 1 && options_.parents >= 1 && options_.samples >= 1 &&
                          options_.max_points >= 2 && options_.fit_points >= 2 && options_.mutated >= 0 && options_.mutated <= 1 &&
                          options_.range > 0 && options_.least_chance > 0 && options_.least_chance <= 1 && options_.beta >= 0,
                      "bayesian_search: options");
@@ -241,6 +242,11 @@ private:
         return out;
     }
 
+    /// Hyper-parameters of standardised labels in `d` dimensions that nothing is known of.
+    [[nodiscard]] static gp_hyperparameters unfitted(Eigen::Index d) {
+        return {Eigen::VectorXd::Constant(d, 0.5 * std::sqrt(static_cast<double>(d))), 1, 1e-2, 0};
+    }
+
     /// Fits a model; nullopt: no jitter mends its kernel matrix.
     ///
     /// @param points  (d, n)    @param fitted  the columns from which hyper-parameters are fitted
@@ -251,7 +257,7 @@ private:
         const double scale = constant ? 1 : deviation;
         const Eigen::VectorXd standardised = (labels.array() - shift) / scale;
         const Eigen::Index d = points.rows();
-        gp_hyperparameters h{Eigen::VectorXd::Constant(d, 0.5 * std::sqrt(static_cast<double>(d))), 1, 1e-2, 0};
+        gp_hyperparameters h = unfitted(d);
         if (!constant) {
             const auto found = fit_hyperparameters(points(Eigen::all, fitted), standardised(fitted), gp_priors::unit_cube(d), options_.fit);
             if (found) h = found->parameters;
@@ -301,6 +307,10 @@ private:
         const std::size_t batch = (std::min)(n, candidates.points.size());
         std::optional<model> valid;
         const bool by_latency = successes.size() >= 2;
+        if (!by_latency && options_.initial == 0) {
+            take_by_scores(prior, candidates, inputs, batch, out);
+            return {};
+        }
         if (!by_latency || !failures.empty()) {
             Eigen::VectorXd labels(known.cols());
             for (std::size_t i = 0; i < measured.size(); ++i) labels[static_cast<Eigen::Index>(i)] = succeeded(measured[i]) ? 1 : 0;
@@ -354,6 +364,25 @@ private:
             take(posterior, candidates, batch, improvement, [&](std::size_t c) { reached = reached.max(sampled(c)); }, out);
         }
         return {};
+    }
+
+    /// Moves n candidates to `out` by their scores alone: in units of their deviation these are taken to have a correlation of 0.8 with the labels, and
+    /// a process without points models the rest, so that a batch does not rely on one opinion. None if all scores are equal.
+    void take_by_scores(const std::vector<double>& scores, candidate_set& candidates, const Eigen::MatrixXd& inputs, std::size_t n,
+                        std::vector<decision_vector>& out) {
+        constexpr double correlation = 0.8, beta = 1; // chosen on recorded spaces, as bayesian_options::range
+        const Eigen::Map<const Eigen::ArrayXd> x(scores.data(), inputs.cols());
+        const double shift = x.mean(), deviation = std::sqrt((x - shift).square().mean());
+        if (!(deviation > 1e-12 * (1 + std::abs(shift)))) return;
+        gp_hyperparameters h = unfitted(inputs.rows());
+        h.signal_variance = 1 - correlation * correlation;
+        const auto prior = gaussian_process::create(Eigen::MatrixXd(inputs.rows(), 0), Eigen::VectorXd(0), h);
+        AUGUR_ASSERT(prior, "bayesian_search: a process without points");
+        batch_posterior posterior(*prior, inputs, n, h.noise_variance, executor_);
+        const auto bound = [&](std::size_t c) {
+            return upper_confidence_bound(correlation * (scores[c] - shift) / deviation, posterior.deviation(c), beta);
+        };
+        take(posterior, candidates, n, bound, [](std::size_t) {}, out);
     }
 
     /// The most recent points, as many as hyper-parameters are fitted from.

@@ -92,8 +92,8 @@ struct gp_posterior {
 /// Threads  concurrent const calls are allowed
 class gaussian_process {
 public:
-    /// @param points  (d, n), one a column      @param labels  (n)
-    /// Errors  `shape_mismatch`; `invalid_argument`: no point, a number that is not finite, a lengthscale or a variance outside its domain, a matrix
+    /// @param points  (d, n), one a column; none: the posterior is the prior      @param labels  (n)
+    /// Errors  `shape_mismatch`; `invalid_argument`: a number that is not finite, a lengthscale or a variance outside its domain, a matrix
     ///         that a jitter of 1e-2 signal variances does not mend
     [[nodiscard]] static result<gaussian_process> create(Eigen::MatrixXd points, Eigen::VectorXd labels, gp_hyperparameters h) {
         if (points.cols() != labels.size() || points.rows() != h.lengthscales.size())
@@ -101,7 +101,6 @@ public:
                                                    std::to_string(points.cols()) + " points of " + std::to_string(points.rows()) + ", " +
                                                    std::to_string(labels.size()) + " labels, " + std::to_string(h.lengthscales.size()) +
                                                    " lengthscales"};
-        if (points.cols() == 0) return error{errc::invalid_argument, "gaussian process: expected at least one point, got none"};
         if (!points.allFinite() || !labels.allFinite())
             return error{errc::invalid_argument, "gaussian process: expected finite points and labels, got others"};
         if (!h.lengthscales.allFinite() || (h.lengthscales.array() <= 0).any() || !(h.signal_variance > 0) || !std::isfinite(h.signal_variance) ||
