@@ -112,8 +112,8 @@ int run_job(const char* program, job j) {
     const auto& tuned = report->searches.back();
     if (tuned.failed) return complain(program, *tuned.failed, failed);
     if (j.whole.graph && code == done) {
-        if (auto measured = measure_whole(*session, *report, j.whole, line); !measured)
-            code = stop_requested().load() ? interrupted : complain(program, measured.error(), failed);
+        if (auto measured = measure_whole(*session, *report, j.whole, line); !measured) code = complain(program, measured.error(), failed);
+        if (stop_requested().load()) code = interrupted;
         std::fflush(stdout);
     }
     if (j.no_search) return code;
