@@ -89,10 +89,4 @@ augur::result<void> parameter_columns::operator()(const tuning_archive&, const c
     return {};
 }
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return n % 2 == 1 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
-}
-
 } // namespace examples

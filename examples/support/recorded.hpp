@@ -123,9 +123,6 @@ struct parameter_columns {
     augur::result<void> operator()(const augur::tuning_archive&, const augur::configuration& c, std::span<float> row) const;
 };
 
-/// Median; infinity counts as the largest. pre: not empty
-double median(std::vector<double> values);
-
 } // namespace examples
 
 #endif

@@ -72,6 +72,12 @@ mean_interval geometric(std::span<const double> values) {
     return {std::exp(m.mean), std::exp(m.low), std::exp(m.high), m.count};
 }
 
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    return n % 2 == 1 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
+}
+
 double spearman(const std::vector<double>& a, const std::vector<double>& b) { return correlation(ranks_of(a), ranks_of(b)); }
 
 } // namespace examples

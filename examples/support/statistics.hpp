@@ -3,7 +3,7 @@
 #define AUGUR_EXAMPLES_SUPPORT_STATISTICS_HPP
 
 /// @file
-/// Means with intervals, and the correlation of ranks.
+/// Means with intervals, medians, and the correlation of ranks.
 
 #include <cstddef>
 #include <span>
@@ -19,6 +19,9 @@ struct mean_interval {
 mean_interval arithmetic(std::span<const double> values);
 /// Of positive numbers: the interval is that of the logarithms.
 mean_interval geometric(std::span<const double> values);
+
+/// Median; infinity counts as the largest. pre: not empty
+double median(std::vector<double> values);
 
 /// Spearman's correlation, equal values share their rank; 0 where all values of a list are equal.   pre: lists of one length
 double spearman(const std::vector<double>& a, const std::vector<double>& b);

@@ -94,7 +94,7 @@ task_score score_of(const std::vector<double>& predicted, const std::vector<doub
 void add_score(task_score& sum, const task_score& one, double share);
 std::vector<double> times_of(const measured_task& t);
 /// The middle value; of an even number the higher of the two.   pre: not empty
-double median(std::vector<double> values);
+double upper_median(std::vector<double> values);
 
 /// Crop, ours (through a compiler first, where all programs have that) and as published, and the count of instructions.
 augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>& tasks, const augur::machine& target, int threads);

@@ -109,7 +109,7 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
                 leave_out(std::string(to_string(trial.outcome.status)) + ": " + trial.outcome.reason);
                 continue;
             }
-            p.seconds = median(p.rounds);
+            p.seconds = upper_median(p.rounds);
             augur::loopnest::loop_state state(t.dag());
             if (auto applied = state.apply(trial.schedule); !applied) return applied.error();
             const auto lowered = augur::loopnest::lower(state);

@@ -23,7 +23,7 @@ double instructions_of(const augur::program_features& p) {
 
 } // namespace
 
-double median(std::vector<double> values) {
+double upper_median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
@@ -72,7 +72,7 @@ task_score score_of(const std::vector<double>& predicted, const std::vector<doub
     std::vector<double> errors;
     for (std::size_t i = 0; i < n; ++i) errors.push_back(std::abs(predicted[i] - measured[i]) / measured[i]);
     const double mean = std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(n);
-    return {top(1), top(5), spearman(predicted, measured), mean, median(errors)};
+    return {top(1), top(5), spearman(predicted, measured), mean, upper_median(errors)};
 }
 
 augur::result<std::vector<score_row>> crop_rows(const std::vector<measured_task>& tasks, const augur::machine& target, int threads) {
@@ -136,7 +136,7 @@ std::vector<score_row> chance_rows(const std::vector<measured_task>& tasks) {
         const auto times = times_of(t);
         drawn.scores.push_back(score_of(std::vector<double>(times.size(), 0.0), times)); // all alike
         task_score m;
-        m.top1 = m.top5 = *std::min_element(times.begin(), times.end()) / median(times);
+        m.top1 = m.top5 = *std::min_element(times.begin(), times.end()) / upper_median(times);
         middle.scores.push_back(m);
     }
     std::vector<score_row> out{std::move(drawn), std::move(middle)};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "report.hpp"
+#include "statistics.hpp"
 
 namespace examples {
 
@@ -17,11 +18,6 @@ double geometric_mean(std::span<const search_trace> traces, const F& value) {
     double sum = 0;
     for (const auto& t : traces) sum += std::log(value(t));
     return std::exp(sum / static_cast<double>(traces.size()));
-}
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 template <class F>
 double median(std::span<const search_trace> traces, const F& value) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "console.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -16,12 +17,6 @@ constexpr std::array<std::size_t, 6> mean_milestones{1, 4, 10, 16, 32, 64};
 constexpr std::size_t hardness_trials = 16; ///< the kernels with the least share for random after so many are the hard ones
 
 std::string percent(double share) { return examples::text_of("%.1f %%", 100 * share); }
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const auto n = values.size();
-    return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 bool begins_untuned(const guide& g) { return g.model != "none" || !g.strategy.empty(); }
 
@@ -135,7 +130,7 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
                 for (std::size_t i = 0; i < records.size(); ++i)
                     if (group == "all" || hard[i] == (group == "hard")) shares.push_back(share_of(records[i], g, n));
                 const bool none = n > trials_of(records, g) || shares.empty();
-                row.push_back(none ? "-" : percent(median(shares)));
+                row.push_back(none ? "-" : percent(examples::median(shares)));
                 row.push_back(none ? "-" : percent(*std::min_element(shares.begin(), shares.end())));
             }
             t.rows.push_back(std::move(row));
@@ -265,7 +260,7 @@ std::string chart_of(std::span<const kernel_record> records) {
                 std::vector<double> shares;
                 for (std::size_t i = 0; i < records.size(); ++i)
                     if (hard[i] == hard_panel) shares.push_back(share_of(records[i], g, n));
-                path += examples::text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(n), y_of(median(shares)));
+                path += examples::text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(n), y_of(shares.empty() ? 0 : examples::median(shares)));
             }
             out += examples::text_of("<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path.c_str(), guides[g].colour);
             out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n", x0 + panel - right - 60,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "recorded.hpp"
+#include "statistics.hpp"
 
 /// The names of all searches that this build has.
 std::vector<std::string> search_names();
