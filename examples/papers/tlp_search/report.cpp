@@ -20,7 +20,7 @@ double geometric_mean(std::span<const search_trace> traces, const F& value) {
     return std::exp(sum / static_cast<double>(traces.size()));
 }
 template <class F>
-double median(std::span<const search_trace> traces, const F& value) {
+double median_over(std::span<const search_trace> traces, const F& value) {
     std::vector<double> values;
     for (const auto& t : traces) values.push_back(value(t));
     return median(std::move(values));
@@ -114,7 +114,7 @@ std::vector<std::vector<std::string>> search_table(const augur::session& s, std:
     const search_outcome* const baseline = baseline_of(all);
     const auto last = [](const search_trace& t) { return t.last(); };
     const double target = baseline != nullptr ? geometric_mean(baseline->traces, last) : infinity;
-    const double whole = baseline != nullptr ? median(baseline->traces, [](const search_trace& t) { return t.total_seconds; }) : infinity;
+    const double whole = baseline != nullptr ? median_over(baseline->traces, [](const search_trace& t) { return t.total_seconds; }) : infinity;
     bool checked = false;
     for (const auto& o : all)
         for (const auto& t : o.traces) checked = checked || std::isfinite(again(s, t));
@@ -133,16 +133,16 @@ std::vector<std::vector<std::string>> search_table(const augur::session& s, std:
         }
         const std::span<const search_trace> traces(o.traces);
         const double network = geometric_mean(traces, last);
-        const double seconds = median(traces, [&](const search_trace& t) { return reached(t, target).second; });
+        const double seconds = median_over(traces, [&](const search_trace& t) { return reached(t, target).second; });
         const auto hits = std::count_if(traces.begin(), traces.end(), [&](const search_trace& t) { return std::isfinite(reached(t, target).first); });
         row.push_back(milliseconds(network));
         if (checked) row.push_back(milliseconds(geometric_mean(traces, [&](const search_trace& t) { return again(s, t); })));
         row.push_back(number("%.3f", network / target));
-        row.push_back(number("%.0f", median(traces, [](const search_trace& t) { return static_cast<double>(t.network.size()); })));
-        row.push_back(number("%.1f", median(traces, [](const search_trace& t) { return t.total_seconds; })));
-        row.push_back(number("%.1f", median(traces, [](const search_trace& t) { return t.total_seconds - t.measuring; })));
+        row.push_back(number("%.0f", median_over(traces, [](const search_trace& t) { return static_cast<double>(t.network.size()); })));
+        row.push_back(number("%.1f", median_over(traces, [](const search_trace& t) { return t.total_seconds; })));
+        row.push_back(number("%.1f", median_over(traces, [](const search_trace& t) { return t.total_seconds - t.measuring; })));
         row.push_back(std::to_string(hits) + " of " + std::to_string(traces.size()));
-        row.push_back(number("%.0f", median(traces, [&](const search_trace& t) { return reached(t, target).first; })));
+        row.push_back(number("%.0f", median_over(traces, [&](const search_trace& t) { return reached(t, target).first; })));
         row.push_back(number("%.1f", seconds));
         row.push_back(number("%.2fx", &o == baseline ? 1.0 : std::isfinite(seconds) ? whole / seconds : infinity));
         row.emplace_back(o.row->paper);
