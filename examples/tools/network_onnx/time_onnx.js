@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Times a folder of `network_onnx` with ONNX Runtime, and compares its outputs: node time_onnx.js FOLDER [THREADS [SESSIONS [RUNS]]]
-// Prints the median over sessions of the median of the runs of each. Exit code: 1 wrong outputs, 2 wrong arguments, 77 onnxruntime-node is not installed.
+// Prints the median over sessions of the median of the runs of each, and the processor time of a run, which on one thread does not depend on what else
+// the machine does. Exit code: 1 wrong outputs, 2 wrong arguments, 77 onnxruntime-node is not installed.
 const fs = require('fs');
 
 const [folder, ...numbers] = process.argv.slice(2);
@@ -45,7 +46,7 @@ async function main() {
     const model = JSON.parse(fs.readFileSync(`${folder}/model.json`));
     const feeds = Object.fromEntries(tensors('inputs.f32', model.inputs));
     const expected = tensors('outputs.f32', model.outputs);
-    const medians = [];
+    const medians = [], processor = [];
     let worst = 0, fastest = Infinity;
     for (let s = 0; s < sessions; ++s) {
         const session = await ort.InferenceSession.create(`${folder}/model.onnx`, {
@@ -54,11 +55,14 @@ async function main() {
         for (let i = 0; i < 3; ++i) await session.run(feeds);
         const times = [];
         let results;
+        const before = process.cpuUsage();
         for (let i = 0; i < runs; ++i) {
             const begin = process.hrtime.bigint();
             results = await session.run(feeds);
             times.push(Number(process.hrtime.bigint() - begin) / 1e6);
         }
+        const used = process.cpuUsage(before);
+        processor.push((used.user + used.system) / 1e3 / runs);
         for (const [name, want] of expected) worst = Math.max(worst, difference(results[name].data, want.data));
         medians.push(median(times)); // sorts them
         fastest = Math.min(fastest, times[0]);
@@ -66,7 +70,8 @@ async function main() {
     }
     const ms = median(medians);
     console.log(`onnxruntime ${ort.env.versions.node}: median ${ms.toFixed(4)} ms, ${medians[0].toFixed(4)} to ${medians[sessions - 1].toFixed(4)} over ` +
-                `${sessions} sessions of ${runs} runs, fastest ${fastest.toFixed(4)} ms, ${threads} threads; largest relative error ${worst.toExponential(2)}`);
+                `${sessions} sessions of ${runs} runs, fastest ${fastest.toFixed(4)} ms, processor ${median(processor).toFixed(4)} ms, ${threads} threads; ` +
+                `largest relative error ${worst.toExponential(2)}`);
     if (!(worst < 1e-3)) {
         console.error('time_onnx: these are not the outputs of the network');
         process.exit(1);
