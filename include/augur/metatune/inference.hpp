@@ -57,8 +57,9 @@ public:
         return {};
     }
 
-    /// Outputs of the candidates since `begin`, in the order of `add`.   (G, outputs), valid until the next call
+    /// Outputs of the candidates since `begin`, in the order of `add`.   (G, outputs), valid until the next call.   pre: `begin`
     [[nodiscard]] Eigen::Map<const nn::matrix<float>> outputs() {
+        AUGUR_ASSERT(net_ != nullptr, "metatune::inference: begin");
         flush();
         return {outputs_.data(), static_cast<nn::index>(outputs_.size()) / config_.outputs, config_.outputs};
     }
