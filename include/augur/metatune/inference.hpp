@@ -27,6 +27,7 @@ namespace metatune {
 /// left for each candidate are sums over its loops, one product for its root and the head. Other networks do all the work for each candidate.
 ///
 /// The outputs of a candidate do not depend on the others, to the bit.
+/// Memory: the table of up to 2^16 distinct loops is kept, 100 MB for convolutions 128 wide
 /// Threads: one object per thread
 class inference {
 public:
