@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -30,7 +31,7 @@ constexpr int rounds = 5;
 struct chosen {
     std::vector<augur::step_list> schedules;
     std::vector<std::vector<augur::step_list>> others;
-    std::vector<double> alone;                     ///< seconds of a call; infinity: not measured
+    std::vector<double> alone;                     ///< seconds of a call; infinity: not measured on this machine
     std::vector<std::vector<double>> others_alone; ///< as the search recorded them
 };
 chosen choose(const augur::session& s, const augur::session_report& report) {
@@ -40,7 +41,7 @@ chosen choose(const augur::session& s, const augur::session_report& report) {
         const auto& best = search.result[k];
         const bool found = std::isfinite(best.latency);
         out.schedules.push_back(found ? best.schedule : augur::loopnest::untuned_schedule(*s.tasks()[k].dag(), report.threads));
-        out.alone.push_back(best.latency);
+        out.alone.push_back(report.kernels[k].elsewhere ? std::numeric_limits<double>::infinity() : best.latency);
         if (!found) std::printf("no schedule of %s could be measured alone: the network has its untuned one\n", report.kernels[k].label.c_str());
         auto& others = out.others.emplace_back();
         auto& others_alone = out.others_alone.emplace_back();
