@@ -54,7 +54,7 @@ public:
     /// @param runner  must outlive this object
     /// @param tasks   one for each of `g.kernels()`, in the same order
     /// @param weights numbers of the caller; its file must stay as it is
-    /// Errors: invalid_argument (tasks of other kernels); limit (the buffers need more memory than the machine has); those of `write_network` and
+    /// Errors: invalid_argument (tasks of other kernels, an output that is not finite, with which nothing can be compared); limit (the buffers need more memory than the machine has); those of `write_network` and
     ///         `program_runner::make_expected_outputs`
     [[nodiscard]] static result<network_runner> create(task_runner& runner, network_graph g, std::span<const kernel_task> tasks,
                                                        network_weights weights = {}) {
@@ -79,6 +79,7 @@ public:
         auto right = runner.programs().make_expected_outputs(whole->program, tolerance_of_network(length));
         if (!right) return right.error();
         out.right_ = std::move(*right);
+        if (auto finite = out.check_outputs(); !finite) return finite.error();
         return out;
     }
 
@@ -222,6 +223,21 @@ private:
 
     /// Values keep the magnitude of the inputs through all kernels, and the rounding errors of `kernels` of them add up as those of a sum.
     static tolerance tolerance_of_network(double kernels) noexcept { return {1e-4 * std::sqrt(kernels), 1e-3}; }
+
+    /// Every program would be right that computes no numbers where the naive one does not.
+    [[nodiscard]] result<void> check_outputs() const {
+        const auto outputs = program_runner::read_reference(right_);
+        if (!outputs) return outputs.error();
+        for (std::size_t o = 0; o < outputs->size(); ++o) {
+            const auto& values = (*outputs)[o];
+            const auto at = std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+            if (at != values.end())
+                return error{errc::invalid_argument, "network '" + printable(graph_.name()) + "': output '" +
+                                                         printable(graph_.nodes()[graph_.outputs()[o]].name) + "' is not finite at element " +
+                                                         std::to_string(at - values.begin()) + ": its weights or inputs are too large"};
+        }
+        return {};
+    }
 
     /// Asked before a compiler starts: an address space that the kernel cannot fill ends in the middle of a measurement.
     [[nodiscard]] result<void> check_memory(const generated_program& p) const {
