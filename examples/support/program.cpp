@@ -41,6 +41,9 @@ std::vector<named_file> files_of(const job& j) {
         {"--log", j.options.log, true}, {"--report", j.report, true}, {"--known", j.options.known, false}, {"--machine", j.options.machine, false}};
     for (const auto& log : j.options.transfer_from) out.push_back({"--transfer", log, false});
     for (const auto& log : j.options.demonstrations) out.push_back({"--demonstrations", log, false});
+    out.push_back({"--parameters", j.whole.parameters, false});
+    for (const char* name : network_file_names)
+        if (!j.whole.folder.empty()) out.push_back({"--emit", j.whole.folder + "/" + name, true});
     return out;
 }
 
@@ -53,10 +56,6 @@ augur::result<void> keep_apart(const job& j) {
     with_model.push_back({"--weights", j.options.search.weights, false});
     return keep_apart(with_model);
 }
-
-} // namespace
-
-namespace {
 
 /// What a session would report if its search had found the best schedules of a log.
 augur::result<augur::session_report> without_search(augur::session& s, const std::string& log, const augur::session_hooks& hooks) {

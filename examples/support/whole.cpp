@@ -2,10 +2,12 @@
 #include "whole.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -29,7 +31,8 @@ constexpr int rounds = 5;
 struct chosen {
     std::vector<augur::step_list> schedules;
     std::vector<std::vector<augur::step_list>> others;
-    std::vector<double> alone;
+    std::vector<double> alone;                     ///< seconds of a call; infinity: not measured on this machine
+    std::vector<std::vector<double>> others_alone; ///< as the search recorded them
 };
 chosen choose(const augur::session& s, const augur::session_report& report) {
     chosen out;
@@ -38,11 +41,15 @@ chosen choose(const augur::session& s, const augur::session_report& report) {
         const auto& best = search.result[k];
         const bool found = std::isfinite(best.latency);
         out.schedules.push_back(found ? best.schedule : augur::loopnest::untuned_schedule(*s.tasks()[k].dag(), report.threads));
-        out.alone.push_back(best.latency);
+        out.alone.push_back(report.kernels[k].elsewhere ? std::numeric_limits<double>::infinity() : best.latency);
         if (!found) std::printf("no schedule of %s could be measured alone: the network has its untuned one\n", report.kernels[k].label.c_str());
         auto& others = out.others.emplace_back();
-        for (const auto& f : search.finalists[k])
-            if (augur::hash_schedule(f.schedule) != augur::hash_schedule(out.schedules[k])) others.push_back(f.schedule);
+        auto& others_alone = out.others_alone.emplace_back();
+        for (const auto& f : search.finalists[k]) {
+            if (augur::hash_schedule(f.schedule) == augur::hash_schedule(out.schedules[k])) continue;
+            others.push_back(f.schedule);
+            others_alone.push_back(f.latency);
+        }
     }
     return out;
 }
@@ -83,10 +90,9 @@ augur::result<void> write_files(augur::session& s, augur::loopnest::network_runn
     build += "-o net main.c net.c -lm -lpthread";
     const auto files = augur::loopnest::write_network_files(net.graph(), *program, build);
     const auto weights = augur::loopnest::packed_weights(*program, *constants);
-    const std::pair<const char*, const std::string*> all[] = {
-        {"net.h", &files.header}, {"net.c", &files.source}, {"main.c", &files.main}, {"net.weights", &weights}};
-    for (const auto& [name, text] : all)
-        if (auto written = augur::replace_file(folder + "/" + name, *text); !written) return written;
+    const std::array<const std::string*, network_file_names.size()> texts{&files.header, &files.source, &files.main, &weights};
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        if (auto written = augur::replace_file(folder + "/" + network_file_names[i], *texts[i]); !written) return written;
     std::printf("written %s: net.h, net.c (%.0f KB), main.c, net.weights (%.1f MB); build it there: %s\n", folder.c_str(),
                 static_cast<double>(files.source.size()) / 1e3, static_cast<double>(weights.size()) / 1e6, build.c_str());
     return {};
@@ -99,6 +105,8 @@ augur::result<void> prepare_whole(whole_job& job) {
         std::error_code wrong;
         std::filesystem::create_directories(job.folder, wrong);
         if (wrong) return augur::error{augur::errc::io, job.folder + ": " + wrong.message()};
+        for (const char* name : network_file_names)
+            if (auto trial = augur::file_replacement::open(job.folder + "/" + name); !trial) return trial.error(); // leaves nothing behind
     }
     if (job.parameters.empty()) return {};
     auto found = augur::find_network_weights(job.parameters, *job.graph);
@@ -108,7 +116,7 @@ augur::result<void> prepare_whole(whole_job& job) {
 }
 
 augur::result<void> measure_whole(augur::session& s, const augur::session_report& report, const whole_job& job, progress_line& line) {
-    auto [schedules, others, alone] = choose(s, report);
+    auto [schedules, others, alone, others_alone] = choose(s, report);
     line.show(0, 1, "the naive network", true);
     auto net = augur::loopnest::network_runner::create(s.runner(), *job.graph, s.tasks(), job.weights);
     line.clear();
@@ -125,7 +133,7 @@ augur::result<void> measure_whole(augur::session& s, const augur::session_report
                     t.alternative == 0 ? "next" : "second next", milliseconds(t.before).c_str(), milliseconds(t.after).c_str(),
                     t.kept ? "kept" : "not kept");
     for (const auto& t : *trials)
-        if (t.kept) alone[t.kernel] = 0; // not that of the schedule which is inside now
+        if (t.kept) alone[t.kernel] = others_alone[t.kernel][t.alternative];
 
     const auto program = net->program_of(schedules);
     if (!program) return program.error();
@@ -136,6 +144,8 @@ augur::result<void> measure_whole(augur::session& s, const augur::session_report
     for (const double t : *inside) copies += t;
     for (const double t : kernels) copies -= t;
     const auto whole = net->compare(std::span(&schedules, 1), rounds).front();
+    if (stop_requested()) return augur::error{augur::errc::interrupted, "stopped while the network was measured"};
+    if (!std::isfinite(whole.median)) return augur::error{augur::errc::io, "the network failed in most of its processes"};
     std::printf("\n%s", table_text(whole_table(report, alone, kernels, copies, whole.median)).c_str());
     std::printf("network %s ms, %s to %s over %d processes; naive nests on one thread %s ms\n", milliseconds(whole.median).c_str(),
                 milliseconds(whole.least).c_str(), milliseconds(whole.most).c_str(), rounds, milliseconds(net->naive_seconds()).c_str());

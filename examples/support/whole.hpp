@@ -5,6 +5,7 @@
 /// @file
 /// A tuned network as one program: its table, and its C.
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,9 @@
 
 namespace examples {
 
+/// The files that are written into `whole_job::folder`.
+inline constexpr std::array<const char*, 4> network_file_names{"net.h", "net.c", "main.c", "net.weights"};
+
 /// What is wanted of a network as a whole.
 struct whole_job {
     std::optional<augur::network_graph> graph; ///< none: nothing is
@@ -25,8 +29,8 @@ struct whole_job {
     augur::loopnest::network_weights weights;  ///< those of the file
 };
 
-/// Makes the folder and finds the weights, before anything is measured.
-/// Errors: io, those of `find_network_weights`
+/// Makes the folder, tries whether its files can be written, and finds the weights, before anything is measured.
+/// Errors: io, not_found, those of `find_network_weights`
 augur::result<void> prepare_whole(whole_job& job);
 
 /// Measures a network with the results of the last search of a report, tries other schedules where a kernel is slower inside than alone, prints a table, and

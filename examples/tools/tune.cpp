@@ -95,8 +95,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (out.no_search && !whole) return wrong("--no-search leaves nothing to do: give --whole or --emit");
     if (whole) {
         if (collect > 0) return wrong("--whole and --emit need tuned kernels: they do not go with --collect");
-        auto graph = flags.given("kernel") ? augur::result<augur::network_graph>(error{errc::not_found, {}}) : augur::find_network_graph(s.work.name);
-        if (!graph) return wrong("--whole and --emit are for one --network, without --kernel");
+        auto graph = augur::find_network_graph(s.work.name);
+        if (!graph || flags.given("kernel")) return wrong("--whole and --emit are for one --network, without --kernel");
         out.whole.graph = *std::move(graph);
     }
     if (out.no_search)

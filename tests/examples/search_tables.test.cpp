@@ -4,7 +4,9 @@
 
 #ifdef AUGUR_SEARCH_TABLES_PROGRAM // else there is no Eigen
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,7 @@ TEST_CASE("search_tables: every wrong argument is one sentence and exit code 2")
         {{"--work", folder / "a", "--search", "magic"}, "--search: expected random"},
         {{"--work", folder / "a", "--trials", "3"}, "--trials: expected a whole number"},
         {{"--work", folder / "a", "--data", "/no/such"}, "/no/such: expected autotvm/"},
+        {{"--work", folder / "a", "--data", "/no/such", "--device", "typo"}, "/no/such: expected autotvm/typo"},
         {{"--work", folder / "", "--quick"}, "results.jsonl:1:"},
     };
     check_refusals(folder, AUGUR_SEARCH_TABLES_PROGRAM, rows);
@@ -74,6 +77,28 @@ TEST_CASE("search_tables: the same tables for any number of threads, and after a
     const std::vector<std::pair<strings, std::string>> rows{
         {{"--quick", "--trials", "32", "--work", folder / "killed"}, "expected results of 32 trials, got one of 64"}};
     check_refusals(folder, AUGUR_SEARCH_TABLES_PROGRAM, rows);
+}
+
+TEST_CASE("search_tables: networks are read again only if the records and the plan are those that they were trained with") {
+    const scratch folder("search-tables-test");
+    auto threads = examples::make_executor(1);
+    network_plan plan;
+    plan.steps = 2;
+    plan.batch = plan.queries = 16;
+    const auto files_after = [&](device_records device) {
+        REQUIRE(learn_networks(device, plan, folder / "", threads));
+        REQUIRE(device.networks.contains("tiles"));
+        const std::filesystem::directory_iterator files(folder / "");
+        return std::distance(begin(files), end(files));
+    };
+    CHECK(files_after(made_up_device()) == 2);
+    CHECK(files_after(made_up_device()) == 2);
+    auto fewer = made_up_device(); // one task less to learn from
+    fewer.tasks.pop_back();
+    fewer.configs.pop_back();
+    CHECK(files_after(std::move(fewer)) == 4);
+    plan.steps = 3;
+    CHECK(files_after(made_up_device()) == 6);
 }
 
 TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled") {

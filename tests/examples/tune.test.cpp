@@ -144,7 +144,8 @@ constexpr int kills = 4;
 TEST_CASE("every wrong argument is one sentence and exit code 2") {
     const scratch folder("tune-test");
     write_text(folder / "text", "this is no log\n");
-    REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0); // who opens it waits for ever
+    REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);              // who opens it waits for ever
+    REQUIRE(std::filesystem::create_directories(folder / "taken/net.c")); // a folder where a file is to be written
     write_text(folder / "noise", std::string("\x10\0\0\0\0\0\0\0{\"a\": [nonsense", 24));
     struct row {
         strings arguments;
@@ -221,6 +222,9 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--network", "gpt2", "--no-search", "--parameters", folder / "none"}, "none: "},
         {{"--network", "gpt2", "--no-search", "--parameters", folder / "noise"}, "noise: "},
         {{"--network", "gpt2", "--no-search", "--emit", folder / "text"}, "text: "},
+        {{"--network", "gpt2", "--no-search", "--emit", folder / "taken"}, "net.c"},
+        {{"--network", "gpt2", "--no-search", "--parameters", folder / "w", "--report", folder / "w"}, "--report and --parameters are the same file"},
+        {{"--network", "gpt2", "--emit", folder / "e", "--parameters", folder / "e/net.weights"}, "--parameters and --emit are the same file"},
         {{"--\x1b[31m", "x"}, "unknown flag '--?[31m'"},
     };
     for (const auto& r : rows) {

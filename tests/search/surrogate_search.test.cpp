@@ -29,6 +29,21 @@ float hill(const decision_vector& p) {
 using surrogate = augur::surrogate_search<augur::random_search>;
 static_assert(augur::search_strategy<surrogate, augur::autotvm_space>);
 
+/// Proposes the diagonal of a grid, and keeps what it hears.
+struct listener {
+    std::vector<double>* heard;
+
+    template <augur::point_scorer F>
+    augur::result<std::vector<decision_vector>> propose(const augur::autotvm_space&, F&, std::size_t n, augur::random_engine&) {
+        std::vector<decision_vector> out;
+        for (std::size_t i = 0; i < n; ++i) out.push_back({i, i});
+        return out;
+    }
+    void observe(std::span<const augur::measured_decisions> points) {
+        for (const auto& p : points) heard->push_back(p.latency);
+    }
+};
+
 } // namespace
 
 TEST_CASE("surrogate_search: proposes the best points that were scored, neither proposed nor measured before") {
@@ -97,4 +112,42 @@ TEST_CASE("surrogate_search: the strategy learns the scores of its own points; e
     CHECK(every->size() == 144);
     CHECK(every->back() == decision_vector{0, 0}); // the one that cannot be realised, last
     CHECK(all.propose(space, scorer, 1, rng)->empty());
+}
+
+TEST_CASE("surrogate_search: every proposal is full while the space has points, though none of them was measured yet") {
+    const auto space = toy::number_grid(2, 12);
+    auto scorer = toy::scorer_of(hill);
+    surrogate search(augur::random_search{}, {1, 4});
+    augur::random_engine rng(1);
+    std::set<decision_vector> proposed;
+    for (int i = 0; i < 36; ++i) {
+        const auto next = search.propose(space, scorer, 4, rng);
+        REQUIRE(next);
+        CHECK(next->size() == 4);
+        proposed.insert(next->begin(), next->end());
+    }
+    CHECK(proposed.size() == 144);
+    CHECK(search.propose(space, scorer, 4, rng)->empty());
+}
+
+TEST_CASE("surrogate_search: scores of any size are told as positive latencies; one that is not finite is proposed last") {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const std::vector<float> scores{1e6F, -1e6F, infinity, std::numeric_limits<float>::quiet_NaN(), 2, -infinity};
+    auto scorer = toy::scorer_of([&](const decision_vector& p) { return scores[p[0]]; });
+    const auto space = toy::number_grid(2, 12);
+    std::vector<double> heard;
+    augur::surrogate_search<listener> search(listener{&heard}, {1, scores.size()});
+    augur::random_engine rng(1);
+    const auto best = search.propose(space, scorer, 3, rng);
+    REQUIRE(best);
+    CHECK(*best == std::vector<decision_vector>{{0, 0}, {4, 4}, {1, 1}});
+    REQUIRE(heard.size() == scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        CAPTURE(scores[i]);
+        CHECK(heard[i] > 0);
+        CHECK(std::isfinite(heard[i]) == std::isfinite(scores[i]));
+    }
+    CHECK(heard[0] < heard[4]);
+    CHECK(heard[4] == doctest::Approx(std::exp(-2.0)));
+    CHECK(heard[4] < heard[1]);
 }

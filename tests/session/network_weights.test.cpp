@@ -118,7 +118,7 @@ TEST_CASE("network weights: numbers of a file reach the kernels, and what is wro
     CHECK_FALSE(find_network_weights(at.path + "/none", g));
 }
 
-TEST_CASE("network weights: a file that shrinks behind its check is told by the runner") {
+TEST_CASE("network weights: a file that shrinks behind its check, and numbers that overflow, are told by the runner") {
     const temporary_folder at;
     const auto path = at.path + "/w";
     const auto g = graph_of({{"x", network_input{{1, 2}}, {}}, kernel_node("fc", "dense:m=1,n=3,k=2,bias", {0})});
@@ -131,6 +131,14 @@ TEST_CASE("network weights: a file that shrinks behind its check is told by the 
     REQUIRE_FALSE(made);
     CAPTURE(made.error().detail);
     CHECK(made.error().detail.find("contents: the file ends early") != std::string::npos);
+
+    // Numbers whose products overflow: any program without numbers would be as right.
+    const std::vector<float> large(8, 3e38F);
+    const auto big = at.path + "/big";
+    REQUIRE(loopnest::write_private_file(big, std::string(reinterpret_cast<const char*>(large.data()), large.size() * sizeof(float))));
+    const auto overflowing = loopnest::network_runner::create(runner, g, tasks, {big, {{"fc.weight", 0}, {"x", 24}}});
+    REQUIRE_FALSE(overflowing);
+    CHECK(overflowing.error().detail == "network 'small': output 'fc' is not finite at element 0: its weights or inputs are too large");
 }
 
 TEST_CASE("network weights: a residual network of PyTorch gives the numbers that PyTorch gives" MAY_SKIP) {

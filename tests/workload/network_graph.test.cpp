@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -115,6 +116,16 @@ TEST_CASE("network graph: what is wrong is named") {
     refused({x, call("a", "softmax:m=3,n=2", {0})}, {1}, errc::shape_mismatch, "softmax:m=3,n=2 reads 'data' of 3x2, 'x' is of 2x3");
     refused({x, {"r", reshape{{7}}, {0}}, call("a", "softmax:m=7,n=1", {1})}, {2}, errc::shape_mismatch, "a reshape of 2x3 to 7");
     refused({input("x", {0, 3}), soft("a", 0)}, {1}, errc::shape_mismatch, "extents of at least 1");
+    // Products that 64 bits do not hold.
+    constexpr auto most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+    refused({input("x", {most, most}), soft("a", 0)}, {1}, errc::limit, "node 'x': expected tensors of at most 2^31 elements");
+    refused({x, {"r", reshape{{std::int64_t{1} << 32, std::int64_t{1} << 32, 6}}, {0}}, soft("a", 1)}, {2}, errc::limit, "node 'r'");
+    refused({x, {"c", strided_copy{{2, 3}, {most, most}, 0}, {0}}, soft("a", 1)}, {2}, errc::shape_mismatch,
+            "strides of at most, the 6 elements of 2x3");
+    refused({x, {"c", strided_copy{{2, 3}, {3, least}, 5}, {0}}, soft("a", 1)}, {2}, errc::shape_mismatch, "the 6 elements of 2x3");
+    refused({x, {"c", strided_copy{{2, 3}, {3, 1}, most}, {0}}, soft("a", 1)}, {2}, errc::shape_mismatch, "an offset below");
+    refused({input("x", {1, std::int64_t{1} << 31}), {"c", concatenation{0}, {0, 0}}, soft("a", 1)}, {2}, errc::limit, "node 'c'");
+    CHECK(network_graph::create("one", {x, {"c", strided_copy{{1, 2, 3}, {least, 3, 1}, 0}, {0}}, {"r", reshape{{2, 3}}, {1}}, soft("a", 2)}, {3}));
     const auto one = network_graph::create("one", {x, soft("a", 0)}, {1});
     REQUIRE(one); // a network of one kernel
     CHECK(one->kernels().kernels.size() == 1);

@@ -2,13 +2,17 @@
 #include "search_tables.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
 
+#include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/core/steady_seconds.hpp>
 #include <augur/metatune/weights_file.hpp>
+#include <augur/schedule/hash.hpp>
 
 #include "console.hpp"
 
@@ -55,12 +59,31 @@ result<template_networks> train(const std::vector<metatune::task_samples>& tasks
     return template_networks{std::move(longer.net), std::move(state.net)};
 }
 
+/// Names what the networks of a template learn, and how: other records must not find the files, for these may be of tasks that are searched now.
+std::uint64_t identity_of(const device_records& device, const std::vector<std::pair<std::size_t, std::size_t>>& records, const network_plan& plan) {
+    std::uint64_t hash =
+        augur::fnv1a64(examples::text_of("%zu %zu %zu %zu %zu %zu %a %a %zu", plan.steps, plan.batch, plan.shots, plan.queries, plan.meta_tasks,
+                                         plan.cold, plan.learning_rate, plan.inner.inner_rate, plan.inner.inner_steps));
+    for (const auto& [t, i] : records) {
+        const auto& archive = device.tasks[t].archive;
+        hash = augur::fnv1a64(archive.workload, hash);
+        for (const std::uint64_t bits :
+             {augur::hash_schedule(archive.records[i].point), std::bit_cast<std::uint64_t>(archive.records[i].measured.latency())})
+            hash = augur::mix64(hash ^ bits);
+    }
+    return hash;
+}
+
 } // namespace
 
 result<void> learn_networks(device_records& device, const network_plan& plan, const std::string& work, examples::executor& threads) {
     for (const auto& [form, text] : device.graphs.templates) {
         std::string name = device.device + '.' + form;
         std::erase_if(name, [](char c) { return std::string_view("[\"/ ").find(c) != std::string_view::npos; });
+        std::size_t replayed = 0;
+        while (form_of(device, replayed) != form) ++replayed;
+        const auto learned = history(device, replayed);
+        name += examples::text_of(".%016llx", static_cast<unsigned long long>(identity_of(device, learned, plan)));
         const std::string supervised_file = work + '/' + name + ".supervised.safetensors", meta_file = work + '/' + name + ".meta.safetensors";
         std::error_code code;
         if (std::filesystem::exists(meta_file, code)) { // written last
@@ -70,10 +93,8 @@ result<void> learn_networks(device_records& device, const network_plan& plan, co
             device.networks.insert_or_assign(form, template_networks{std::move(supervised->net), std::move(meta->net)});
             continue;
         }
-        std::size_t replayed = 0;
-        while (form_of(device, replayed) != form) ++replayed;
         std::map<std::size_t, metatune::task_samples> samples;
-        for (const auto& [t, i] : history(device, replayed)) {
+        for (const auto& [t, i] : learned) {
             const auto& archive = device.tasks[t].archive;
             auto loops = device.graphs(archive, archive.records[i].point);
             if (!loops) return loops.error();

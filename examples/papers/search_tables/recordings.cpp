@@ -249,6 +249,9 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
             return augur::error{augur::errc::not_found, data + ": expected autotvm/" + learned + "*.jsonl.gz, found none"};
         if (!paths.empty()) {
             if (auto read = add_logs(d, paths, others, tasks, seed, threads); !read) return read.error();
+            if (d.replayed == 0 && !devices.empty())
+                return augur::error{augur::errc::not_found, data + ": expected a task of " + device + " with at least " +
+                                                                std::to_string(least_points) + " points, found none"};
             out.push_back(std::move(d));
             continue;
         }
@@ -266,6 +269,9 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
         }
         d.replayed = d.all_tasks = d.tasks.size();
         if (d.replayed > 0) out.push_back(std::move(d));
+        else if (!devices.empty())
+            return augur::error{augur::errc::not_found,
+                                data + ": expected autotvm/" + replayed + "*.jsonl.gz or kernel-tuner/" + replayed + "*.json.gz, found none"};
     }
     if (out.empty())
         return augur::error{augur::errc::not_found, data + ": expected autotvm/DEVICE.*.jsonl.gz or kernel-tuner/DEVICE.json.gz, found none"};

@@ -100,7 +100,8 @@ struct network_plan {
     augur::nn::maml_options inner{1e-2, 5};
 };
 
-/// Trains the networks of each template that was learned from. They are kept in `work`, and read from there by the next call.
+/// Trains the networks of each template that was learned from. They are kept in `work`, and read from there by the next call
+/// with the same records and plan.
 /// Errors: those of the trainings and the files; interrupted.
 augur::result<void> learn_networks(device_records& device, const network_plan& plan, const std::string& work, examples::executor& threads);
 

@@ -27,6 +27,7 @@ namespace metatune {
 /// left for each candidate are sums over its loops, one product for its root and the head. Other networks do all the work for each candidate.
 ///
 /// The outputs of a candidate do not depend on the others, to the bit.
+/// Memory: the table of up to 2^16 distinct loops is kept, 100 MB for convolutions 128 wide
 /// Threads: one object per thread
 class inference {
 public:
@@ -57,8 +58,9 @@ public:
         return {};
     }
 
-    /// Outputs of the candidates since `begin`, in the order of `add`.   (G, outputs), valid until the next call
+    /// Outputs of the candidates since `begin`, in the order of `add`.   (G, outputs), valid until the next call.   pre: `begin`
     [[nodiscard]] Eigen::Map<const nn::matrix<float>> outputs() {
+        AUGUR_ASSERT(net_ != nullptr, "metatune::inference: begin");
         flush();
         return {outputs_.data(), static_cast<nn::index>(outputs_.size()) / config_.outputs, config_.outputs};
     }

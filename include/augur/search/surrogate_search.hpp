@@ -32,7 +32,8 @@ struct surrogate_options {
 /// Lets a copy of another strategy search the scores as if they were measurements, and proposes the best points that it found.
 ///
 /// For each proposal the strategy begins anew, because the scorer has learned; it knows the scores of the measured points. A score s is told as the
-/// latency e^-s, a score that is not finite as a failure.
+/// latency e^-s, s limited to -700 to 700, where that is a positive number; a score that is not finite is told as a failure, and its point is proposed
+/// last. If the strategy finds fewer new points than are wanted, points are drawn.
 ///
 /// With `bayesian_search` it is MetaTune's search: batch Bayesian optimisation of the model's predictions.
 ///
@@ -63,11 +64,12 @@ public:
             std::vector<measured_decisions> told;
             for (std::size_t i = 0; i < points.size(); ++i) {
                 const auto score = static_cast<double>(scores[i]);
-                told.push_back({points[i], std::isfinite(score) ? std::exp(-score) : std::numeric_limits<double>::infinity()});
+                const bool finite = std::isfinite(score);
+                constexpr double infinity = std::numeric_limits<double>::infinity();
+                told.push_back({points[i], finite ? std::exp(-std::clamp(score, -700.0, 700.0)) : infinity});
                 const auto fingerprint = fingerprint_decisions(space, points[i]);
                 if (round == 0) seen_.insert(fingerprint);
-                else if (!seen_.contains(fingerprint))
-                    found.push_back({std::isnan(score) ? -std::numeric_limits<double>::infinity() : score, fingerprint, std::move(points[i])});
+                else if (!seen_.contains(fingerprint)) found.push_back({finite ? score : -infinity, fingerprint, std::move(points[i])});
             }
             search.observe(told);
             if (round == options_.rounds) break;
@@ -79,6 +81,7 @@ public:
         std::vector<decision_vector> out;
         for (auto& f : found)
             if (out.size() < n && seen_.insert(f.fingerprint)) out.push_back(std::move(f.point));
+        if (out.size() < n) draw_unseen(space, seen_, n - out.size(), rng, out); // the strategy does not know what was proposed and not yet measured
         return out;
     }
 

@@ -26,14 +26,15 @@
 
 namespace augur::inline v0 {
 
-/// Finds the constants of a network in a safetensors file by the names of their nodes and operands, `layer1.0.conv1.weight`, and inputs by their names. Every
-/// constant must be there; inputs need not be, and other tensors are passed over. Axes of extent 1 do not count: a bias is (C).
+/// Finds the constants of a network in a safetensors file by the names of their nodes and operands, `layer1.0.conv1.weight`, and inputs by their
+/// names. Every constant must be there; inputs need not be, and other tensors are passed over. Axes of extent 1 do not count: a bias is (C).
 ///
 /// Shapes are those of `kernel_kind`: the filter of a convolution in NHWC is (K,K,C/G,F).
 ///
-/// Errors: those of `nn::load_bytes` and `nn::parse_safetensors`, so that a file which ends early is refused; not_found, version_mismatch (a type that is not
-/// F32), shape_mismatch, parse (a number that is not finite), each with the name; unsupported on a machine whose numbers have another byte order, and in a build without the component nn
-/// Cost: reads the whole file
+/// Errors: those of `nn::load_bytes` and `nn::parse_safetensors`, so that a file which ends early is refused; not_found, version_mismatch (a type that
+///         is not F32), shape_mismatch, parse (a number that is not finite), each with the name; unsupported (a machine whose numbers have another byte
+///         order, a build without the component nn)
+/// Cost:   reads the whole file into memory
 [[nodiscard]] inline result<loopnest::network_weights> find_network_weights(const std::string& path, const network_graph& g) {
 #ifdef AUGUR_HAS_TLP // which brings nn
     const auto refused = [&](const error& e) { return error{e.code, path + ": " + e.detail}; };

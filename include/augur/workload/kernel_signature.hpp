@@ -26,8 +26,9 @@ namespace augur::inline v0 {
 
 /// A tensor that a kernel reads.
 struct kernel_operand {
-    std::string
-        name; ///< data, other (the second factor of a product), add; of constants: weight, bias, scale, offset, gamma, beta. A name that comes again gets a number: bias2
+    /// data, other (the second factor of a product), add; of constants: weight, bias, scale, offset, gamma, beta. A name that comes again gets a number:
+    /// bias2.
+    std::string name;
     std::vector<std::int64_t> shape;
     bool constant = false; ///< equal contents in all calls
 };

@@ -17,6 +17,7 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/printable.hpp>
+#include <augur/workload/detail/kernel_parameters.hpp>
 #include <augur/workload/kernel.hpp>
 #include <augur/workload/kernel_signature.hpp>
 #include <augur/workload/network.hpp>
@@ -36,6 +37,7 @@ struct reshape {
     std::vector<std::int64_t> shape;
 };
 /// A copy of elements of the input: element (i, j, ..) is that at offset + i strides[0] + j strides[1] + ... A slice, a permutation of axes, a repetition.
+/// The stride of an axis of extent 1 does not count.
 struct strided_copy {
     std::vector<std::int64_t> shape, strides;
     std::int64_t offset = 0;
@@ -60,7 +62,9 @@ public:
     ///
     /// @param outputs  nodes whose tensors are the results, each with a buffer of its own
     /// Errors: invalid_argument, with the name of the node (no nodes, no kernel, no outputs; a producer that there is not; a cycle; a name that is empty or
-    ///         not distinct; a wrong number of inputs; a tensor that nobody reads; an output that is an input); shape_mismatch
+    ///         not distinct; a wrong number of inputs; a tensor that nobody reads; an output that is an input); shape_mismatch; limit (a tensor of more
+    ///         than 2^31 elements, as for kernels)
+    /// Cost:   quadratic in the number of nodes
     [[nodiscard]] static result<network_graph> create(std::string name, std::vector<network_node> nodes, std::vector<std::size_t> outputs) {
         network_graph out;
         out.name_ = std::move(name);
@@ -195,10 +199,21 @@ private:
             return wrong("expected " + std::to_string(expected) + (expected == 1 ? " input" : " inputs") + ", got " +
                          std::to_string(node.inputs.size()));
         };
-        const auto positive = [](const shape& s) { return std::all_of(s.begin(), s.end(), [](std::int64_t n) { return n > 0; }); };
+        // Checked before any product of extents and strides, which then fits into 63 bits.
+        const auto sound = [](const shape& s) -> result<void> {
+            if (std::any_of(s.begin(), s.end(), [](std::int64_t n) { return n < 1; }))
+                return misfit("expected extents of at least 1, got " + text_of(s));
+            std::int64_t elements = 1;
+            for (const auto extent : s) {
+                if (extent > detail::kernel_max_elements / elements)
+                    return error{errc::limit, "expected tensors of at most 2^31 elements, got one of " + text_of(s)};
+                elements *= extent;
+            }
+            return {};
+        };
         if (const auto* in = std::get_if<network_input>(&node.action)) {
             if (auto none = count(0); !none) return none;
-            if (!positive(in->shape)) return misfit("expected extents of at least 1, got " + text_of(in->shape));
+            if (auto fits = sound(in->shape); !fits) return fits;
             shapes_.push_back(in->shape);
         } else if (const auto* call = std::get_if<kernel_call>(&node.action)) {
             auto signature = signature_of(call->workload);
@@ -211,17 +226,26 @@ private:
             shapes_.push_back(std::move(signature.output));
         } else if (const auto* view = std::get_if<reshape>(&node.action)) {
             if (auto one = count(1); !one) return one;
-            if (const auto& from = shapes_[node.inputs[0]]; !positive(view->shape) || elements_of(view->shape) != elements_of(from))
+            if (auto fits = sound(view->shape); !fits) return fits;
+            if (const auto& from = shapes_[node.inputs[0]]; elements_of(view->shape) != elements_of(from))
                 return misfit("a reshape of " + text_of(from) + " to " + text_of(view->shape));
             shapes_.push_back(view->shape);
         } else if (const auto* copy = std::get_if<strided_copy>(&node.action)) {
             if (auto one = count(1); !one) return one;
-            if (copy->strides.size() != copy->shape.size() || !positive(copy->shape))
-                return misfit("expected one stride for each extent of " + text_of(copy->shape));
+            if (auto fits = sound(copy->shape); !fits) return fits;
+            if (copy->strides.size() != copy->shape.size()) return misfit("expected one stride for each extent of " + text_of(copy->shape));
+            const auto& from = shapes_[node.inputs[0]];
+            const auto elements = elements_of(from);
             auto low = copy->offset, high = copy->offset;
-            for (std::size_t a = 0; a < copy->shape.size(); ++a) (copy->strides[a] < 0 ? low : high) += (copy->shape[a] - 1) * copy->strides[a];
-            if (low < 0 || high >= elements_of(shapes_[node.inputs[0]]))
-                return misfit("reads elements " + std::to_string(low) + " to " + std::to_string(high) + " of " + text_of(shapes_[node.inputs[0]]));
+            bool far = copy->offset < 0 || copy->offset >= elements; // further than the tensor is long
+            for (std::size_t a = 0; a < copy->shape.size(); ++a)
+                far = far || (copy->shape[a] > 1 && (copy->strides[a] < -elements || copy->strides[a] > elements));
+            if (far)
+                return misfit("expected an offset below, and strides of at most, the " + std::to_string(elements) + " elements of " + text_of(from));
+            for (std::size_t a = 0; a < copy->shape.size(); ++a)
+                if (copy->shape[a] > 1) (copy->strides[a] < 0 ? low : high) += (copy->shape[a] - 1) * copy->strides[a];
+            if (low < 0 || high >= elements)
+                return misfit("reads elements " + std::to_string(low) + " to " + std::to_string(high) + " of " + text_of(from));
             shapes_.push_back(copy->shape);
         } else {
             const auto axis = std::get<concatenation>(node.action).axis;
@@ -236,6 +260,7 @@ private:
                     return misfit("a concatenation of " + text_of(all) + " and " + text_of(next) + " along axis " + std::to_string(axis));
                 all[axis] += next[axis];
             }
+            if (auto fits = sound(all); !fits) return fits;
             shapes_.push_back(std::move(all));
         }
         return {};

@@ -108,6 +108,29 @@ TEST_CASE("network files: built by a C compiler alone they compute the same bits
         run_there(folder, "cc -o plain main.c net.c -lm -lpthread && ./plain 1 2"); // vectors that the machine may not have are emulated
     CAPTURE(plain.errors);
     CHECK(plain.ok());
+    const auto cpp = run_there(folder, "cc -c net.c && c++ -x c++ -std=c++20 -pedantic -Wall -Wextra -Werror -c alone.c -o alone.o && "
+                                       "echo '#include \"net.h\"\nint main() { net_close(net_open(\"none\", 1)); }' > open.cpp && "
+                                       "c++ -o open open.cpp net.o -lm -lpthread && ./open");
+    CAPTURE(cpp.errors);
+    CHECK(cpp.ok());
+    // A process that may not have another thread: told, and not forgotten by the next call, which would wait for threads that there are not.
+    REQUIRE(write_private_file(folder + "/few.c", R"SRC(#define _GNU_SOURCE
+#include "net.h"
+#include <errno.h>
+#include <pthread.h>
+int pthread_create(pthread_t *id, const pthread_attr_t *a, void *(*f)(void *), void *x) {
+    (void)id, (void)a, (void)f, (void)x;
+    return ENOMEM;
+}
+int main(void) {
+    errno = 0;
+    if (net_open("net.weights", 2) || errno != EAGAIN) return 1;
+    return net_open("net.weights", 2) || errno != EINVAL ? 2 : 0;
+}
+)SRC"));
+    const auto few = run_there(folder, "cc -o few few.c net.o -lm -lpthread && ./few");
+    CAPTURE(few.errors);
+    CHECK(few.ok());
     const auto symbols = run_there(folder, "cc -c net.c && nm -g --defined-only net.o | awk '{print $3}' | grep -v '^net_'");
     CHECK(symbols.output.empty());
 

@@ -59,6 +59,23 @@ TEST_CASE("in-model pass: what is slower inside than alone gets the schedule wit
     const auto none = in_model_pass(*net, slower_alone, std::vector<std::vector<step_list>>{{slow}, {slow}}, schedules, 3);
     if (!none) FAIL(none.error().detail);
     CHECK(none->empty());
+
+    // Lists that are not of this network, and too few rounds.
+    const auto refused = [&](std::vector<double> of_alone, std::vector<std::vector<step_list>> others, std::vector<step_list> of, int rounds) {
+        const auto before = of;
+        const auto wrong = in_model_pass(*net, of_alone, others, of, rounds);
+        REQUIRE_FALSE(wrong);
+        CHECK(wrong.error().code == errc::invalid_argument);
+        CHECK(of == before);
+    };
+    refused({1}, {{}, {}}, schedules, 3);
+    refused(alone, {{}}, schedules, 3);
+    refused(alone, {{}, {}}, {good}, 3);
+    refused(alone, {{}, {}}, {good, pooled, pooled}, 3);
+    refused(alone, {{}, {}}, schedules, 2);
+    CHECK(net->program_of(std::vector<step_list>{good, pooled, pooled}).error().code == errc::invalid_argument);
+    const std::vector<kernel_task> swapped{tasks[1], tasks[0]};
+    CHECK(network_runner::create(runner, *g, swapped).error().code == errc::invalid_argument);
 }
 
 TEST_CASE("network latency: quartiles") {

@@ -13,6 +13,9 @@ inline constexpr char network_header_source[] = R"SRC(/* @name@: a network as C.
 #ifndef NET_H
 #define NET_H
 #include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { NET_INPUTS = @inputs@, NET_OUTPUTS = @outputs@ };
 extern const size_t net_input_floats[NET_INPUTS], net_output_floats[NET_OUTPUTS];
@@ -20,13 +23,18 @@ extern const size_t net_input_floats[NET_INPUTS], net_output_floats[NET_OUTPUTS]
 typedef struct net net;
 
 /* Reads a file of packed weights, allocates all memory and starts the threads. The calling thread is one of them, and each is bound to a processor if
-   there are enough. NULL on failure, with errno: EINVAL for a file of another network, or threads that were started with another number. */
+   there are enough. NULL on failure, with errno: EINVAL for a file of another network, or threads that were started with another number; EAGAIN if
+   they cannot be started, after which no call succeeds in this process. */
 net *net_open(const char *weights, int threads);
 /* Where to write input i before a run, and to read output i after it. i is below NET_INPUTS or NET_OUTPUTS. */
 float *net_input(net *n, int i);
 const float *net_output(const net *n, int i);
 void net_run(net *n);
+/* Frees the memory. The threads stay, asleep, for the next net_open. n may be NULL. */
 void net_close(net *n);
+#ifdef __cplusplus
+}
+#endif
 #endif
 )SRC";
 
@@ -80,6 +88,12 @@ static int read_weights(const char *path, float *to) {
     if (!whole) errno = EINVAL;
     return whole ? 0 : -1;
 }
+static int start_once(int threads) {
+    if (pool.threads != 0 || start_threads(threads) == 0) return 0;
+    pool.threads = -1; /* some may have started: no other set can be */
+    errno = EAGAIN;
+    return -1;
+}
 net *net_open(const char *weights, int threads) {
     if (threads < 1 || threads > 1024 || (pool.threads != 0 && pool.threads != threads)) {
         errno = EINVAL;
@@ -87,7 +101,7 @@ net *net_open(const char *weights, int threads) {
     }
     net *n = calloc(1, sizeof *n);
     float *memory = n ? allocate() : NULL;
-    if (!memory || read_weights(weights, memory) != 0 || (pool.threads == 0 && start_threads(threads) != 0)) {
+    if (!memory || read_weights(weights, memory) != 0 || start_once(threads) != 0) {
         const int why = errno;
         free(memory);
         free(n);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,18 +36,25 @@ struct in_model_trial {
 /// @param alternatives  other schedules of each kernel, the best one first; at most two are tried
 /// @param schedules     of each kernel; changed where one was kept
 /// @param rounds        visits to each variant, at least 3
+/// @param stop          asked before each kernel
 /// Cost    a compilation of the network for each schedule tried
-/// Errors  those of `network_runner::times_inside`; what was kept before stays
+/// Errors, after which `schedules` is unchanged: invalid_argument (a list without one entry for each kernel of the network, fewer than 3 rounds); those
+///         of `network_runner::times_inside`
 /// Source  Gibson, Cano: Transfer-tuning (2022), section 5.5: the schedule that is fastest alone need not be so behind other kernels
 [[nodiscard]] inline result<std::vector<in_model_trial>> in_model_pass(network_runner& net, std::span<const double> alone,
                                                                        std::span<const std::vector<step_list>> alternatives,
                                                                        std::vector<step_list>& schedules, int rounds = 5, stop_flag stop = nullptr) {
+    const auto list = net.graph().kernels().kernels;
+    if (alone.size() != list.size() || alternatives.size() != list.size() || schedules.size() != list.size() || rounds < 3)
+        return error{errc::invalid_argument, "in-model pass: expected latencies, alternatives and schedules of " + std::to_string(list.size()) +
+                                                 " kernels and at least 3 rounds, got " + std::to_string(alone.size()) + ", " +
+                                                 std::to_string(alternatives.size()) + ", " + std::to_string(schedules.size()) + " and " +
+                                                 std::to_string(rounds)};
     std::vector<in_model_trial> out;
     const auto inside = net.times_inside(schedules);
     if (!inside) return inside.error();
     const auto seconds = net.seconds_of_kernels(*inside);
     const double spread = net.compare(std::span(&schedules, 1), rounds).front().spread();
-    const auto list = net.graph().kernels().kernels;
     const auto loss = [&](std::size_t k) { return std::isfinite(alone[k]) ? seconds[k] - alone[k] * list[k].uses : 0.0; };
     std::vector<std::size_t> order(list.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -17,7 +17,9 @@
 
 #include <unistd.h>
 
+#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/core/printable.hpp>
 #include <augur/loopnest/codegen/naive_program.hpp>
 #include <augur/loopnest/codegen/network_program.hpp>
 #include <augur/loopnest/ir/task.hpp>
@@ -52,10 +54,16 @@ public:
     /// @param runner  must outlive this object
     /// @param tasks   one for each of `g.kernels()`, in the same order
     /// @param weights numbers of the caller; its file must stay as it is
-    /// Errors: limit (the buffers need more memory than the machine has); those of `write_network` and `program_runner::make_expected_outputs`
+    /// Errors: invalid_argument (tasks of other kernels, an output that is not finite, with which nothing can be compared); limit (the buffers need more memory than the machine has); those of `write_network` and
+    ///         `program_runner::make_expected_outputs`
     [[nodiscard]] static result<network_runner> create(task_runner& runner, network_graph g, std::span<const kernel_task> tasks,
                                                        network_weights weights = {}) {
         network_runner out(runner, std::move(g), tasks);
+        const auto list = out.graph_.kernels().kernels;
+        const auto same = [](const kernel_task& t, const network_kernel& k) { return t.workload() == k.workload; };
+        if (!std::equal(tasks.begin(), tasks.end(), list.begin(), list.end(), same))
+            return error{errc::invalid_argument, "network '" + printable(out.graph_.name()) + "': expected one task for each of its " +
+                                                     std::to_string(list.size()) + " kernels, in their order"};
         out.weights_ = std::move(weights);
         std::vector<generated_program> naive;
         double length = 1;
@@ -71,6 +79,7 @@ public:
         auto right = runner.programs().make_expected_outputs(whole->program, tolerance_of_network(length));
         if (!right) return right.error();
         out.right_ = std::move(*right);
+        if (auto finite = out.check_outputs(); !finite) return finite.error();
         return out;
     }
 
@@ -82,10 +91,13 @@ public:
 
     /// The network with a schedule for each kernel, as it is measured.
     /// @param timed_runs  as in `network_options`
-    /// Errors: those of `compile_schedule` and `write_network`; limit, as in `create`
+    /// Errors: invalid_argument (not one schedule for each kernel); those of `compile_schedule` and `write_network`; limit, as in `create`
     [[nodiscard]] result<network_program> program_of(std::span<const step_list> schedules, int timed_runs = 0) const {
+        if (schedules.size() != tasks_.size())
+            return error{errc::invalid_argument, "network '" + printable(graph_.name()) + "': expected " + std::to_string(tasks_.size()) +
+                                                     " schedules, got " + std::to_string(schedules.size())};
         std::vector<generated_program> kernels;
-        for (std::size_t k = 0; k < tasks_.size() && k < schedules.size(); ++k) {
+        for (std::size_t k = 0; k < tasks_.size(); ++k) {
             auto p = runner_->program_of(tasks_[k], schedules[k], static_cast<unsigned>(k));
             if (!p) return error{p.error().code, tasks_[k].workload().text() + ": " + p.error().detail};
             kernels.push_back(std::move(*p));
@@ -141,9 +153,10 @@ public:
 
     /// Latencies of variants of the network. A round visits all of them in turn, each in a process of its own, so that what disturbs the machine does not meet
     /// one alone.
-    /// @param variants  a schedule for each kernel; one that cannot be lowered fails
+    /// @param variants  a schedule for each kernel; one that cannot be lowered has failed, and so has what a stop leaves out
     /// @param rounds    at least 1
     [[nodiscard]] std::vector<network_latency> compare(std::span<const std::vector<step_list>> variants, int rounds) {
+        AUGUR_ASSERT(rounds >= 1, "network_runner: at least one round");
         std::vector<generated_program> programs;
         std::vector<std::size_t> place;
         for (std::size_t v = 0; v < variants.size(); ++v) {
@@ -211,14 +224,30 @@ private:
     /// Values keep the magnitude of the inputs through all kernels, and the rounding errors of `kernels` of them add up as those of a sum.
     static tolerance tolerance_of_network(double kernels) noexcept { return {1e-4 * std::sqrt(kernels), 1e-3}; }
 
+    /// Every program would be right that computes no numbers where the naive one does not.
+    [[nodiscard]] result<void> check_outputs() const {
+        const auto outputs = program_runner::read_reference(right_);
+        if (!outputs) return outputs.error();
+        for (std::size_t o = 0; o < outputs->size(); ++o) {
+            const auto& values = (*outputs)[o];
+            const auto at = std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+            if (at != values.end())
+                return error{errc::invalid_argument, "network '" + printable(graph_.name()) + "': output '" +
+                                                         printable(graph_.nodes()[graph_.outputs()[o]].name) + "' is not finite at element " +
+                                                         std::to_string(at - values.begin()) + ": its weights or inputs are too large"};
+        }
+        return {};
+    }
+
     /// Asked before a compiler starts: an address space that the kernel cannot fill ends in the middle of a measurement.
     [[nodiscard]] result<void> check_memory(const generated_program& p) const {
         double bytes = 0;
         for (const auto& b : p.buffers) bytes += static_cast<double>(b.elements) * sizeof(float);
         const double all = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
         if (bytes <= all) return {};
-        return error{errc::limit, "network '" + graph_.name() + "': its buffers need " + std::to_string(static_cast<std::int64_t>(bytes / 1048576)) +
-                                      " MiB, the machine has " + std::to_string(static_cast<std::int64_t>(all / 1048576))};
+        return error{errc::limit, "network '" + printable(graph_.name()) + "': its buffers need " +
+                                      std::to_string(static_cast<std::int64_t>(bytes / 1048576)) + " MiB, the machine has " +
+                                      std::to_string(static_cast<std::int64_t>(all / 1048576)) + " MiB"};
     }
 };
 

@@ -91,8 +91,8 @@ AUGUR_NN_KERNEL(void, weighted_rows, AUGUR_NN_WEIGHTED_ROWS,
 #define AUGUR_NN_ADD_SCALED(LANES) AUGUR_NN_COLUMNS(LANES, AUGUR_NN_ADD_SCALED_BLOCK, AUGUR_NN_ADD_SCALED_REST)
 AUGUR_NN_KERNEL(void, add_scaled, AUGUR_NN_ADD_SCALED, (float factor, const float* x, float* to, std::ptrdiff_t n), factor, x, to, n)
 
-// sums (n) <- sum of weight[row] x[row], most (n) <- their maximum, greatest (n) <- the row that has it, of equal ones the first, over the `count` rows;
-// 0, 0 and -1 without rows. A NaN in the first row stays.
+// sums (n) <- sum of weight[row] x[row], most (n) <- the maximum of x[row], greatest (n) <- the row that has it, of equal ones the first, over the
+// `count` rows, of which `first` is the first one, -1 without rows; then 0, 0 and -1. A NaN in the first row stays.
 #define AUGUR_NN_GATED_SUM_AND_MAX_BLOCK(LANES, V)                                                                                                   \
     lanes gated[V] = {}, top[V] = {};                                                                                                                \
     numbers where[V];                                                                                                                                \
