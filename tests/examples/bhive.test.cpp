@@ -21,6 +21,8 @@ TEST_CASE("bhive is not built: it needs the components program and io") {}
 
 #include "child_program.hpp"
 
+namespace bhive_test {
+
 namespace {
 
 using examples::parse_x86;
@@ -181,5 +183,7 @@ TEST_CASE("bhive: a small file from its lines to the table; lines that are none 
         CHECK(contains(contents(folder / "err"), expected));
     }
 }
+
+} // namespace bhive_test
 
 #endif

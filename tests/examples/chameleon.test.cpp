@@ -23,6 +23,8 @@
 #include "../search/threads.hpp"
 #include "../space/toy.hpp"
 
+namespace chameleon_test {
+
 using augur::decision_vector;
 using examples::actor_critic;
 using examples::chameleon;
@@ -594,3 +596,5 @@ TEST_CASE("chameleon: equal seeds give equal proposals, whatever the threads of 
     for (const std::size_t threads : {0U, 1U, 3U}) CHECK(run(9, threads) == reference);
     CHECK(run(10, 0) != reference);
 }
+
+} // namespace chameleon_test

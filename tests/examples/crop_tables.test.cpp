@@ -22,6 +22,8 @@
 #include "../may_skip.hpp"
 #include "child_program.hpp"
 
+namespace crop_tables_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,3 +152,5 @@ TEST_CASE("crop_tables: killed at any moment it goes on, and what was measured i
 }
 
 #endif
+
+} // namespace crop_tables_test

@@ -18,6 +18,8 @@
 #include "../../examples/tools/headroom/headroom.hpp"
 #include "child_program.hpp"
 
+namespace headroom_test {
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -144,3 +146,5 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
 }
 
 #endif
+
+} // namespace headroom_test

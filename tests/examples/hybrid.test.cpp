@@ -15,6 +15,8 @@
 
 #include "child_program.hpp"
 
+namespace hybrid_test {
+
 namespace {
 
 int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_HYBRID_PROGRAM, std::move(arguments))); }
@@ -86,3 +88,5 @@ TEST_CASE("hybrid: killed at any moment it goes on; Crop and the hybrid begin al
 }
 
 #endif
+
+} // namespace hybrid_test

@@ -9,6 +9,8 @@
 #include "../../examples/tools/machine/measure.hpp"
 #include "child_program.hpp"
 
+namespace machine_measure_test {
+
 namespace {
 
 using augur::provenance;
@@ -93,3 +95,5 @@ TEST_CASE("machine: a launch that is noise is no number") {
     CHECK_FALSE(noise.better_than(launched));
     CHECK(loop_time{0.9, 0.9, 0.5}.better_than(loop_time{1, 1, 0.5}));
 }
+
+} // namespace machine_measure_test

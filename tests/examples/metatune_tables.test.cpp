@@ -16,6 +16,8 @@
 #include "../../examples/papers/metatune_tables/metatune_tables.hpp"
 #include "child_program.hpp"
 
+namespace metatune_tables_test {
+
 TEST_CASE("metatune_tables: every wrong argument is one sentence and exit code 2") {
     const scratch folder("metatune-tables-test");
     const std::vector<std::pair<strings, std::string>> rows{
@@ -98,3 +100,5 @@ TEST_CASE("metatune_tables: on made-up tasks, other tasks teach what five points
 }
 
 #endif
+
+} // namespace metatune_tables_test

@@ -23,6 +23,8 @@
 #include "../may_skip.hpp"
 #include "child_program.hpp"
 
+namespace network_onnx_test {
+
 namespace {
 
 using onnx_dims = std::vector<std::int64_t>;
@@ -474,3 +476,5 @@ TEST_CASE("network_onnx: ONNX Runtime gets what the naive nests gave" MAY_SKIP) 
 }
 
 #endif
+
+} // namespace network_onnx_test

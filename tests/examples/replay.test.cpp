@@ -16,6 +16,8 @@
 #include "../record/autotvm_lines.hpp"
 #include "child_program.hpp"
 
+namespace replay_test {
+
 namespace {
 
 int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_REPLAY_PROGRAM, std::move(arguments))); }
@@ -113,3 +115,5 @@ TEST_CASE("replay: an AutoTVM log has a table for each task that had a success")
 }
 
 #endif
+
+} // namespace replay_test

@@ -13,6 +13,8 @@
 
 #include "page_layout.hpp"
 
+namespace report_test {
+
 namespace {
 
 std::string made_up_report() {
@@ -51,3 +53,5 @@ TEST_CASE("report: in a browser no text lies upon another, and each fact stands 
     if (const char* const keep = std::getenv("AUGUR_KEEP_REPORT")) std::ofstream(keep) << page; // to look at
     if (!check_layout(folder, page)) SKIP_CASE("there is no chromium (Debian: apt-get install chromium)");
 }
+
+} // namespace report_test

@@ -19,7 +19,10 @@ TEST_CASE("round_robin_trees is not built: it needs XGBoost") {}
 
 #include "../xgboost/candidates.hpp"
 
+namespace round_robin_trees_test {
+
 using namespace augur;
+using ::kernel; // of candidates.hpp, not augur's
 using examples::round_robin_samples;
 using examples::round_robin_trees;
 using examples::select_round_robin;
@@ -171,5 +174,7 @@ TEST_CASE("select_round_robin: models take turns, as by hand") {
         CHECK(some == std::vector<std::uint32_t>(slow.begin(), slow.begin() + static_cast<std::ptrdiff_t>(n / 2)));
     }
 }
+
+} // namespace round_robin_trees_test
 
 #endif

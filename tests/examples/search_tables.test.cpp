@@ -14,6 +14,8 @@
 #include "../../examples/papers/search_tables/search_tables.hpp"
 #include "child_program.hpp"
 
+namespace search_tables_test {
+
 namespace {
 
 int run_tables(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_SEARCH_TABLES_PROGRAM, std::move(arguments))); }
@@ -130,3 +132,5 @@ TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled"
 }
 
 #endif
+
+} // namespace search_tables_test

@@ -9,6 +9,8 @@
 
 #include "statistics.hpp"
 
+namespace statistics_test {
+
 TEST_CASE("statistics: means and intervals") {
     // logarithms 0, 1, 2: mean 1, standard error 1 / sqrt(3), t of two degrees of freedom 4.303
     const std::vector<double> values{1, std::exp(1.0), std::exp(2.0)}, logarithms{0, 1, 2};
@@ -35,3 +37,5 @@ TEST_CASE("statistics: Spearman's correlation, with ties") {
 }
 
 #endif
+
+} // namespace statistics_test

@@ -10,6 +10,8 @@
 #include <augur/schedule/steps.hpp>
 #include <doctest/doctest.h>
 
+namespace tables_transformer_test {
+
 using namespace augur;
 using examples::row_pass;
 using examples::row_transformer;
@@ -119,3 +121,5 @@ TEST_CASE("row_transformer: gradients of both losses, GPT and BERT") {
         });
     }
 }
+
+} // namespace tables_transformer_test

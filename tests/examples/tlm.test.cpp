@@ -15,6 +15,8 @@
 
 #include "child_program.hpp"
 
+namespace tlm_test {
+
 namespace {
 
 int run_tlm(const scratch& folder, const strings& arguments) { return wait_for(start(folder, AUGUR_TLM_PROGRAM, arguments)); }
@@ -206,3 +208,5 @@ TEST_CASE("tlm: what is missing or wrong is told") {
 }
 
 #endif
+
+} // namespace tlm_test

@@ -22,6 +22,8 @@
 #include "child_program.hpp"
 #include "page_layout.hpp"
 
+namespace tlp_search_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,3 +189,5 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     CHECK(run(folder, other_settings) == 2);
     CHECK(contains(contents(folder / "err"), "holds searches with other settings ('candidates 4 in rounds of 4'"));
 }
+
+} // namespace tlp_search_test

@@ -20,6 +20,8 @@
 
 #include "child_program.hpp"
 
+namespace tlp_tables_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,3 +176,5 @@ TEST_CASE("wrong arguments and missing data are told") {
     CHECK(run(folder, {"--help"}) == 0);
     CHECK(contents(folder / "out").find("--full-budget") != std::string::npos);
 }
+
+} // namespace tlp_tables_test

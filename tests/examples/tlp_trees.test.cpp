@@ -28,6 +28,8 @@ TEST_CASE("tlp_trees is not built: it needs XGBoost") {}
 
 #include "../may_skip.hpp"
 
+namespace tlp_trees_test {
+
 using namespace augur;
 using examples::tlp_flat_features;
 using examples::tlp_trees;
@@ -251,5 +253,7 @@ TEST_CASE("tlp trees on real logs, by networks" MAY_SKIP) {
         CHECK(score.score(1) > least_top_5);
     }
 }
+
+} // namespace tlp_trees_test
 
 #endif

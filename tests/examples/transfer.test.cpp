@@ -15,6 +15,8 @@
 #include "../../examples/tools/transfer/transfer.hpp"
 #include "child_program.hpp"
 
+namespace transfer_test {
+
 namespace {
 
 transfer_result made_up(const std::string& kernel, const std::string& chooser, double latency, std::size_t adapted) {
@@ -191,3 +193,5 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
 }
 
 #endif
+
+} // namespace transfer_test

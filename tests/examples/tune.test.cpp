@@ -25,6 +25,8 @@
 
 #include "scratch.hpp"
 
+namespace tune_test {
+
 namespace {
 
 using strings = std::vector<std::string>;
@@ -368,3 +370,5 @@ TEST_CASE("a damaged log is resumed with what is whole in it, and says so") {
     CHECK(contains(p.out(), "unfinished record at the end"));
     CHECK(contains(p.out(), "2 measured now"));
 }
+
+} // namespace tune_test

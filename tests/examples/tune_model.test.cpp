@@ -21,6 +21,8 @@
 
 #include "scratch.hpp"
 
+namespace tune_model_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,3 +152,5 @@ TEST_CASE("tune --model nest --known LOG: the first round is what was fast in ot
     CHECK(said.str().find("64 of another target or number of threads") != std::string::npos);
 }
 #endif
+
+} // namespace tune_model_test

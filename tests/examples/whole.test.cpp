@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+namespace whole_test {
+
 TEST_CASE("tune: a network as one program, its table and its C") {
     const scratch folder("whole-test");
     const int code =
@@ -24,3 +26,5 @@ TEST_CASE("tune: a network as one program, its table and its C") {
     CHECK(contains(contents(folder / "net/out"), "3 runs, 2 threads"));
     CHECK(contains(contents(folder / "net/net.h"), "input  attention.past_key 12x3x64"));
 }
+
+} // namespace whole_test

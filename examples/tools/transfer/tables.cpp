@@ -176,9 +176,9 @@ augur::result<std::vector<transfer_result>> read_results(const std::string& path
     return out;
 }
 
-table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full) {
+text_table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full) {
     const auto& s = report.searches[search];
-    table rows{{"kernel", "uses", "adapted", "source of the best", "untuned ms", "transferred ms", "speed-up"}};
+    text_table rows{{"kernel", "uses", "adapted", "source of the best", "untuned ms", "transferred ms", "speed-up"}};
     if (full != npos) rows[0].insert(rows[0].end(), {"full ms", "of full"});
     double untuned = 0, found = 0, known = 0;
     const auto times = [](double slow, double fast) {
@@ -200,11 +200,11 @@ table kernel_table(const augur::session_report& report, std::size_t search, std:
     return rows;
 }
 
-table summary_table(std::span<const transfer_result> results) {
+text_table summary_table(std::span<const transfer_result> results) {
     // a kernel has a source if some chooser that transfers found one
     std::map<std::pair<std::string, std::string>, bool> has_source;
     for (const auto& r : results) has_source[{r.network, r.kernel}] = has_source[{r.network, r.kernel}] || r.adapted > 0;
-    table rows{{"kernels", "chosen by", "measurements", "share of full", "95 % interval", "lowest", "share of the speed-up"}};
+    text_table rows{{"kernels", "chosen by", "measurements", "share of full", "95 % interval", "lowest", "share of the speed-up"}};
     for (const bool sourced : {true, false})
         for (std::size_t row = 0; row <= choosers.size(); ++row) {
             const bool three = row == choosers.size(); // any three of all
@@ -235,8 +235,8 @@ table summary_table(std::span<const transfer_result> results) {
     return rows;
 }
 
-table rivals_table(std::span<const transfer_result> results) {
-    table rows{{"kernels", "against", "faster by", "95 % interval"}};
+text_table rivals_table(std::span<const transfer_result> results) {
+    text_table rows{{"kernels", "against", "faster by", "95 % interval"}};
     if (results.empty()) return rows;
     std::map<std::pair<std::string, std::string>, std::map<std::string, const transfer_result*>> kernels;
     for (const auto& r : results)

@@ -61,13 +61,13 @@ struct transfer_result {
 /// Reads what `to_line` has written, a result a line.   Errors: io; parse, with the line
 [[nodiscard]] augur::result<std::vector<transfer_result>> read_results(const std::string& path);
 
-using table = std::vector<std::vector<std::string>>;
+using text_table = std::vector<std::vector<std::string>>;
 /// The kernels of a search: what was taken from where, and what it gave. The last row is the network.
-[[nodiscard]] table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full);
+[[nodiscard]] text_table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full);
 /// The choosers: share of the full search, its interval, share of the speed-up of networks; over kernels that have a source, and over all.
-[[nodiscard]] table summary_table(std::span<const transfer_result> results);
+[[nodiscard]] text_table summary_table(std::span<const transfer_result> results);
 /// How much faster the schedules of the first chooser are than those of each other one, kernel by kernel: over the kernels that have a source, and over the
 /// half of them for which random schedules do worst. Only the head if there is one chooser.
-[[nodiscard]] table rivals_table(std::span<const transfer_result> results);
+[[nodiscard]] text_table rivals_table(std::span<const transfer_result> results);
 
 #endif
