@@ -106,12 +106,13 @@ augur::result<int> pretrain(wishes w) {
 constexpr std::array<std::size_t, 3> shown_points{0, 5, 20};
 using by_points = std::array<examples::adaptation_scores, shown_points.size()>;
 
-/// Means over the draws.
-augur::result<by_points> scores_of(const metatune::network<float>& net, const kernel_samples& kernel, std::size_t seeds) {
+/// Means over the draws; `net_of` gives the weights of each.
+template <class NetOf>
+augur::result<by_points> scores_of(const NetOf& net_of, const kernel_samples& kernel, std::size_t seeds) {
     by_points out;
     for (std::size_t p = 0; p < shown_points.size(); ++p)
         for (std::size_t seed = 1; seed <= seeds; ++seed) {
-            const auto one = examples::adapt_and_judge(net, kernel.samples, kernel.samples.least(), shown_points[p], seed, {});
+            const auto one = examples::adapt_and_judge(net_of(seed), kernel.samples, kernel.samples.least(), shown_points[p], seed, {});
             if (!one) return error{one.error().code, kernel.name + ": " + one.error().detail};
             out[p].mse += one->mse / static_cast<double>(seeds);
             out[p].spearman += one->spearman / static_cast<double>(seeds);
@@ -135,12 +136,15 @@ augur::result<int> adapt(const wishes& w) {
     if (kernels.empty())
         return error{errc::not_found,
                      text_of("no kernel has %zu schedules that the weights can read, and a valid one among them", 2 * shown_points.back())};
-    const auto random = metatune::network<float>::random_init(trained->net.config, augur::random_engine(w.seed));
     std::vector<augur::result<by_points>> known(kernels.size(), by_points{}), unknown = known;
     threads.bulk(2 * kernels.size(), [&](std::size_t i) {
         if (examples::stop_requested()) return;
-        auto& to = i % 2 == 0 ? known : unknown;
-        to[i / 2] = scores_of(i % 2 == 0 ? trained->net : random, kernels[i / 2], w.seeds);
+        const auto& kernel = kernels[i / 2];
+        const auto random = augur::random_engine(w.seed).stream(i / 2);
+        if (i % 2 == 0) known[i / 2] = scores_of([&](std::uint64_t) { return trained->net; }, kernel, w.seeds);
+        else
+            unknown[i / 2] = scores_of(
+                [&](std::uint64_t seed) { return metatune::network<float>::random_init(trained->net.config, random.stream(seed)); }, kernel, w.seeds);
     });
     if (examples::stop_requested()) return error{errc::interrupted, "stopped before the table was whole"};
 

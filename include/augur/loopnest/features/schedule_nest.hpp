@@ -53,9 +53,9 @@ namespace detail {
 
 /// "reduce0", "output0", "before0", ... for each operation; empty for placeholders.
 inline std::vector<std::string> stage_names(const compute_dag& dag) {
-    enum : std::size_t { before, reduce, after, output };
+    enum : std::size_t { is_before, is_reduce, is_after, is_output };
     constexpr std::array<std::string_view, 4> names{"before", "reduce", "after", "output"};
-    std::vector<std::size_t> kind(dag.ops.size(), before);
+    std::vector<std::size_t> kind(dag.ops.size(), is_before);
     std::vector<bool> read(dag.ops.size(), false);
     for (std::size_t i = 0; i < dag.ops.size(); ++i) {
         if (dag.ops[i].placeholder()) continue;
@@ -63,15 +63,15 @@ inline std::vector<std::string> stage_names(const compute_dag& dag) {
             if (n.op != expr_op::read) return;
             const auto from = dag.index_of(static_cast<int>(n.integer));
             read[from] = true;
-            if (kind[from] != before) kind[i] = after;
+            if (kind[from] != is_before) kind[i] = is_after;
         });
-        if (dag.ops[i].combine != reducer::none) kind[i] = reduce;
+        if (dag.ops[i].combine != reducer::none) kind[i] = is_reduce;
     }
     std::array<std::size_t, 4> count{};
     std::vector<std::string> out(dag.ops.size());
     for (std::size_t i = 0; i < dag.ops.size(); ++i) {
         if (dag.ops[i].placeholder()) continue;
-        if (!read[i] && kind[i] != reduce) kind[i] = output;
+        if (!read[i] && kind[i] != is_reduce) kind[i] = is_output;
         out[i] = std::string(names[kind[i]]) + std::to_string(count[kind[i]]++);
     }
     return out;
