@@ -99,6 +99,19 @@ public:
         add(std::move(name), std::move(value), std::move(help), take, true);
     }
 
+    /// Words with commas between them, which replace the default.
+    void add_list(std::string name, std::string help, std::vector<std::string>& to) {
+        add(std::move(name), "NAME,...", std::move(help), [&to](std::string_view text) -> augur::result<void> {
+            to.clear();
+            for (std::size_t at = 0; at <= text.size();) {
+                const auto end = (std::min)(text.find(',', at), text.size());
+                if (end > at) to.emplace_back(text.substr(at, end - at));
+                at = end + 1;
+            }
+            return {};
+        });
+    }
+
     /// Reads all arguments (without the program's name).
     [[nodiscard]] augur::result<void> parse(std::span<char* const> arguments) {
         for (std::size_t i = 0; i < arguments.size(); ++i) {

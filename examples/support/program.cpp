@@ -75,6 +75,8 @@ int run_job(const char* program, job j) {
     const auto log = j.no_search ? std::exchange(j.options.log, {}) : std::string();
     auto session = augur::session::create(j.options);
     if (!session) return complain(program, session.error(), misuse);
+    if (!j.save_model.empty() && !session->trains_tlp())
+        return complain(program, {augur::errc::invalid_argument, "--save-model writes the weights of TLP, which this search does not train"}, misuse);
     if (auto ready = prepare_whole(j.whole); !ready) return complain(program, ready.error(), misuse);
     for (const auto* path : {&j.report, &j.save_model}) { // now, not after the work
         if (path->empty()) continue;

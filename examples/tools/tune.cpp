@@ -28,7 +28,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_text(
         "model", "auto|none|tlp|crop|trees|hybrid|nest|FILE",
         "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
-        "other kernels and learn on, or TLP learning from\nweights; default auto: what the other flags give decides",
+        "other kernels and learn on, or the network of a\nweights file, TLP or MetaTune (`metatune pretrain`), learning on;\ndefault auto: what the other flags give decides",
         model);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text(
@@ -41,7 +41,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                     "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
                     s.transfer_from);
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
-    flags.add_text("weights", "FILE", "weights of TLP, for --model auto", s.search.weights);
+    flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for --model auto", s.search.weights);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
     flags.add_choice(
         "search", {"evolutionary", "random", "sa", "descent", "bo", "tlm"},

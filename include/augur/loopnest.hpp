@@ -12,6 +12,7 @@
 #include <augur/loopnest/codegen/network_program.hpp>
 #include <augur/loopnest/features/nest_features.hpp>
 #include <augur/loopnest/features/nest_row.hpp>
+#include <augur/loopnest/features/schedule_nest.hpp>
 #include <augur/loopnest/ir/operators.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/interpret.hpp>

@@ -6,6 +6,7 @@
 /// MetaTune (Ryu and Sung 2021): a graph network over the loops of a candidate, meta-trained to adapt to unseen kernels. All public headers of the
 /// component `augur::metatune`.
 
+#include <augur/metatune/checkpoint.hpp>
 #include <augur/metatune/cost_model.hpp>
 #include <augur/metatune/fine_tuning.hpp>
 #include <augur/metatune/inference.hpp>
@@ -14,6 +15,7 @@
 #include <augur/metatune/loss.hpp>
 #include <augur/metatune/network.hpp>
 #include <augur/metatune/samples.hpp>
+#include <augur/metatune/standardisation.hpp>
 #include <augur/metatune/super_graph.hpp>
 #include <augur/metatune/super_graph_text.hpp>
 #include <augur/metatune/training.hpp>

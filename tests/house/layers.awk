@@ -60,7 +60,7 @@ BEGIN {
     allow("tbb", "core", "^(oneapi/)?tbb/")
     allow("llvm", "model search tune program loopnest", "^llvm/|" posix)
     allow("xgboost", "model search tune dataset", "^xgboost/")
-    allow("session", "tlp tlm crop transfer search search/bayes tune io loopnest loopnest/crop tbb xgboost", posix)
+    allow("session", "tlp tlm metatune crop transfer search search/bayes tune io loopnest loopnest/crop tbb xgboost", posix)
     banned = "^(iostream|random|regex|format|expected)$"
 }
 

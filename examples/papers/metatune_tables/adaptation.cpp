@@ -1,88 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "metatune_tables.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <mutex>
-#include <numeric>
-#include <optional>
-#include <span>
 #include <utility>
 
 #include <augur/core/random_engine.hpp>
 
 #include "console.hpp"
-#include "statistics.hpp"
 
 namespace metatune_tables {
 
 namespace {
 
-metatune::task_samples part_of(const metatune::task_samples& all, std::span<const std::size_t> which) {
-    metatune::task_samples out;
-    for (const std::size_t i : which) {
-        out.candidates.push_back(all.candidates[i]);
-        out.seconds.push_back(all.seconds[i]);
-    }
-    return out;
-}
-
-/// Speeds that a network predicts, in the unit that it was fine-tuned in.
-std::vector<double> predict(const metatune::network<float>& net, const metatune::task_samples& samples) {
-    constexpr std::size_t most = 128;
-    metatune::candidate_graphs graphs(net.config);
-    metatune::network_activation<float> kept;
-    std::vector<double> out;
-    for (std::size_t first = 0; first < samples.candidates.size(); first += most) {
-        graphs.clear();
-        for (std::size_t i = first; i < (std::min)(first + most, samples.candidates.size()); ++i)
-            (void)graphs.add(samples.candidates[i]); // checked when it was read
-        augur::nn::matrix<float> y(graphs.size(), net.config.outputs);
-        net.forward(graphs, kept, y);
-        for (augur::nn::index i = 0; i < y.rows(); ++i) out.push_back(static_cast<double>(y(i, 0)));
-    }
-    return out;
-}
-
-/// @param speeds  predicted, best of the task = 1
-scores score(const std::vector<double>& speeds, const metatune::task_samples& query, double least) {
-    std::vector<double> measured, errors;
-    for (std::size_t i = 0; i < speeds.size(); ++i) {
-        measured.push_back(least / query.seconds[i]);
-        errors.push_back(std::pow(speeds[i] - measured[i], 2));
-    }
-    std::vector<std::size_t> order(speeds.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return measured[a] != measured[b] ? measured[a] > measured[b] : a < b; });
-    order.resize((order.size() + 3) / 4);
-    scores out;
-    for (const double e : errors) out.mse += e / static_cast<double>(errors.size());
-    for (const std::size_t i : order) out.mse_fast += errors[i] / static_cast<double>(order.size());
-    out.spearman = examples::spearman(speeds, measured);
-    return out;
-}
-
 /// Draw number `seed` of the points of a task: measures some, predicts the others.
 augur::result<scores> adapt(start from, metatune::network<float> net, const table_task& task, std::uint64_t seed, const adaptation& how) {
-    std::vector<std::size_t> order(task.samples.candidates.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    augur::random_engine rng(seed);
-    rng.shuffle(std::span(order));
-    const auto support = part_of(task.samples, std::span(order).first(how.shots)), query = part_of(task.samples, std::span(order).subspan(how.shots));
-    const double unit = task.least / support.least(); // the models know only the best point measured
-    std::vector<double> speeds;
-    if (from == start::constant_high || from == start::constant_mean) {
-        double mean = 0;
-        for (const double s : support.seconds) mean += support.least() / s / static_cast<double>(how.shots);
-        speeds.assign(query.seconds.size(), from == start::constant_high ? 1.0 : mean);
-    } else {
-        if (from == start::random) net = metatune::network<float>::random_init(net.config, augur::random_engine(seed).stream(1));
-        if (auto tuned = metatune::fine_tune(net, support, how.fine_tuning); !tuned) return tuned.error();
-        speeds = predict(net, query);
-    }
-    for (double& s : speeds) s *= unit;
-    return score(speeds, query, task.least);
+    if (from == start::random) net = metatune::network<float>::random_init(net.config, augur::random_engine(seed).stream(1));
+    if (from != start::constant_high && from != start::constant_mean)
+        return examples::adapt_and_judge(std::move(net), task.samples, task.least, how.shots, seed, how.fine_tuning);
+    const auto [support, query] = examples::draw_points(task.samples, how.shots, seed);
+    double mean = 0;
+    for (const double s : support.seconds) mean += support.least() / s / static_cast<double>(how.shots);
+    return examples::judge_speeds(std::vector<double>(query.seconds.size(), from == start::constant_high ? 1.0 : mean), task.least / support.least(),
+                                  query, task.least);
 }
 
 } // namespace

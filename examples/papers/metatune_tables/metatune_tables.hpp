@@ -15,6 +15,7 @@
 #include <augur/core/error.hpp>
 #include <augur/metatune.hpp>
 
+#include "adaptation.hpp"
 #include "cleaning.hpp"
 #include "executor.hpp"
 
@@ -83,12 +84,7 @@ struct training_plan {
 augur::result<std::vector<metatune::network<float>>> train(const device_tasks& on, std::size_t shots, const training_plan& plan,
                                                            examples::executor& threads);
 
-/// Errors of the predictions on the points that were not measured. The unit of the speeds is that of the best configuration of the task.
-struct scores {
-    double mse = 0;
-    double mse_fast = 0; ///< of the fastest quarter of the points: the paper's MSE(D)
-    double spearman = 0;
-};
+using scores = examples::adaptation_scores;
 struct adaptation {
     std::size_t shots = 5, seeds = 3;
     metatune::fine_tuning_options fine_tuning;

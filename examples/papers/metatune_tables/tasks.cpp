@@ -13,12 +13,11 @@
 
 #include <augur/core/random_engine.hpp>
 #include <augur/io/autotvm_archive.hpp>
+#include <augur/metatune/standardisation.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/space/autotvm_convolution.hpp>
 #include <augur/space/autotvm_nest.hpp>
 #include <augur/workload/iterator_features.hpp>
-
-#include "standardise.hpp"
 
 namespace metatune_tables {
 
@@ -130,14 +129,14 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
         auto& to = i >= learned ? out.test : i % 4 == 3 ? out.held_out : out.train;
         to.push_back(std::move(loose[i].task));
     }
-    std::vector<metatune::loop_rows*> all;
     std::vector<const metatune::loop_rows*> learned_from;
-    for (auto* list : {&out.train, &out.held_out, &out.test})
-        for (table_task& t : *list)
-            for (auto& rows : t.samples.candidates) all.push_back(&rows);
     for (const table_task& t : out.train)
         for (const auto& rows : t.samples.candidates) learned_from.push_back(&rows);
-    examples::standardise(all, learned_from);
+    const auto columns = metatune::standardisation::fit(learned_from);
+    for (auto* list : {&out.train, &out.held_out, &out.test})
+        for (table_task& t : *list)
+            for (auto& rows : t.samples.candidates)
+                if (auto applied = columns.apply(rows); !applied) return applied.error();
     return out;
 }
 

@@ -14,14 +14,13 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/io/autotvm_archive.hpp>
 #include <augur/io/tuning_archive.hpp>
+#include <augur/metatune/standardisation.hpp>
 #include <augur/metatune/super_graph.hpp>
 #include <augur/metatune/super_graph_text.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/space/autotvm_convolution.hpp>
 #include <augur/space/autotvm_nest.hpp>
 #include <augur/workload/iterator_features.hpp>
-
-#include "standardise.hpp"
 
 namespace {
 
@@ -124,7 +123,9 @@ result<metatune::super_graph> place_loops(const device_records& device, std::str
         all.push_back(&rows.insert_or_assign(key, *std::move(placed)).first->second);
     }
     for (const auto& [t, i] : of.learned) learned.push_back(&rows.at(key_of(device.tasks[t].archive, device.tasks[t].archive.records[i].point)));
-    examples::standardise(all, learned);
+    const auto columns = metatune::standardisation::fit(learned);
+    for (auto* one : all)
+        if (auto applied = columns.apply(*one); !applied) return applied.error();
     return graph;
 }
 

@@ -26,6 +26,7 @@
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/xgboost/task_normalised_model.hpp>
 #include <augur/session/known.hpp>
+#include <augur/session/sample_schedules.hpp>
 #endif
 
 namespace examples {
@@ -214,7 +215,7 @@ augur::result<bool> run_search(augur::session& s, const search_plan& plan, const
     if (!known) return known.error();
     const auto advised = [&](auto& trees) -> augur::result<bool> {
         for (std::size_t k = 0; k < s.tasks().size(); ++k)
-            if (auto met = trees.set_normaliser(s.tasks()[k], augur::sample_schedules(s.spaces()[k], seed)); !met) return met.error();
+            if (auto met = trees.set_normaliser(s.tasks()[k], augur::sample_schedules(s.spaces()[k], 512, seed)); !met) return met.error();
         return guided(trees);
     };
     augur::boosted_trees_options tree_options = augur::task_normalised_trees::defaults();

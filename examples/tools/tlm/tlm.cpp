@@ -301,18 +301,6 @@ augur::result<int> generate(const wishes& w) {
     return legal == points ? examples::done : examples::failed;
 }
 
-void add_list(examples::flag_set& flags, const char* name, const char* help, std::vector<std::string>& to) {
-    flags.add(name, "NAME,...", help, [&to](std::string_view text) -> augur::result<void> {
-        to.clear();
-        for (std::size_t at = 0; at <= text.size();) {
-            const auto end = (std::min)(text.find(',', at), text.size());
-            if (end > at) to.emplace_back(text.substr(at, end - at));
-            at = end + 1;
-        }
-        return {};
-    });
-}
-
 /// A number of a range, which `expected` describes.
 void add_real(examples::flag_set& flags, const char* name, const char* help, double& to, const char* expected, bool (*fits)(double)) {
     flags.add(name, "X", help, [&to, expected, fits](std::string_view text) -> augur::result<void> {
@@ -343,8 +331,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
     };
     if (command == "corpus") {
         flags.add_text("out", "FILE", "the corpus, a data-set file", w.corpus);
-        add_list(flags, "networks", "networks whose kernels, and variants of them, are taken", w.networks);
-        add_list(flags, "left-out", "networks none of whose kernels is taken; default resnet_50,mobilenet_v2,bert_base", w.left_out);
+        flags.add_list("networks", "networks whose kernels, and variants of them, are taken", w.networks);
+        flags.add_list("left-out", "networks none of whose kernels is taken; default resnet_50,mobilenet_v2,bert_base", w.left_out);
         flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 1000000);
         flags.add_number("sentences", "N", "sentences of a kernel; default 100", w.sentences, 1, 1000000);
     } else if (command == "sentences") {
@@ -352,7 +340,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_texts("log", "LOG", "log of `tune`; may be given again", w.logs);
         flags.add_number("best", "N", "schedules of a kernel, the fastest ones; default 10", w.best, 1, 1000000);
         w.left_out.clear();
-        add_list(flags, "left-out", "networks none of whose kernels is taken; default none", w.left_out);
+        flags.add_list("left-out", "networks none of whose kernels is taken; default none", w.left_out);
     } else if (command == "train") {
         flags.add_switch("constant", "a constant learning rate, for fine-tuning", constant);
         flags.add_text("corpus", "FILE", "what to learn from", w.corpus);

@@ -3,7 +3,8 @@
 #define AUGUR_METATUNE_WEIGHTS_FILE_HPP
 
 /// @file
-/// Saves and loads MetaTune's networks as safetensors files: weights (in, out), in the metadata config and super-graph; a probe and its outputs.
+/// Saves and loads MetaTune's networks as safetensors files: weights (in, out), in the metadata config and super-graph; means and scales of the columns;
+/// a probe and its outputs.
 
 #include <algorithm>
 #include <array>
@@ -22,6 +23,7 @@
 #include <augur/core/json_writer.hpp>
 #include <augur/metatune/loop_rows.hpp>
 #include <augur/metatune/network.hpp>
+#include <augur/metatune/standardisation.hpp>
 #include <augur/nn/safetensors.hpp>
 #include <augur/record/replace_file.hpp>
 
@@ -32,6 +34,7 @@ namespace metatune {
 struct trained_network {
     network<float> net;
     std::string graph_template; ///< text of the super-graph that the network was trained on; empty: none
+    standardisation columns;    ///< of the features that it was trained on
 };
 
 namespace detail {
@@ -133,6 +136,8 @@ inline std::string to_safetensors(const trained_network& trained) {
         out.tensor(name, std::span(shape).subspan(p.RowsAtCompileTime == 1 ? 1 : 0), {p.data(), static_cast<std::size_t>(p.size())});
     };
     network<float>::visit(add, trained.net);
+    for (const auto& [name, values] : {std::pair{"columns.mean", &trained.columns.mean}, std::pair{"columns.scale", &trained.columns.scale}})
+        if (!values->empty()) out.tensor(name, std::array{static_cast<std::uint64_t>(values->size())}, *values);
     nn::matrix<float> probe = nn::matrix<float>::Zero(detail::probe_slots, trained.net.config.features);
     for (nn::index s = 0; s < probe.rows(); ++s)
         for (nn::index f = 0; s != 2 && f < probe.cols(); ++f) probe(s, f) = static_cast<float>((s + 3 * f + 1) % 7) / 4;
@@ -161,13 +166,15 @@ inline result<trained_network> from_safetensors(std::string_view file, const nn:
     if (!config) return config.error();
     // check that the file has the parameters of the config before allocating them
     const auto [tensors, parameters] = detail::parameter_count_of(*config);
-    if (header->tensors.size() != tensors + 2)
+    const bool standardised = header->find("columns.mean") != nullptr;
+    const std::size_t needed = tensors + (standardised ? 4 : 2);
+    if (header->tensors.size() != needed)
         return wrong(errc::shape_mismatch,
-                     "the config needs " + std::to_string(tensors + 2) + " tensors, the file has " + std::to_string(header->tensors.size()));
+                     "the config needs " + std::to_string(needed) + " tensors, the file has " + std::to_string(header->tensors.size()));
     if (parameters > static_cast<double>(file.size()) / 4)
         return wrong(errc::shape_mismatch, "the config needs more parameters than the file has bytes for");
 
-    trained_network trained{network<float>::zeros(*config), std::string(entry("graph_template"))};
+    trained_network trained{network<float>::zeros(*config), std::string(entry("graph_template")), {}};
     result<void> outcome;
     const auto read = [&](std::string_view name, auto& p) {
         if (!outcome) return;
@@ -179,6 +186,11 @@ inline result<trained_network> from_safetensors(std::string_view file, const nn:
     nn::matrix<float> probe(detail::probe_slots, config->features), expected(1, config->outputs);
     read("probe.features", probe);
     read("probe.outputs", expected);
+    if (standardised)
+        for (const auto& [name, values] : {std::pair{"columns.mean", &trained.columns.mean}, std::pair{"columns.scale", &trained.columns.scale}}) {
+            values->resize(static_cast<std::size_t>(config->features));
+            if (outcome) outcome = nn::read_tensor(file, *header, name, std::array{static_cast<std::uint64_t>(config->features)}, *values);
+        }
     if (!outcome) return outcome.error();
     const nn::matrix<float> got = detail::probe_outputs(trained.net, probe);
     for (nn::index o = 0; o < got.cols(); ++o)
@@ -190,14 +202,15 @@ inline result<trained_network> from_safetensors(std::string_view file, const nn:
 
 /// Saves a network. Replaces the file atomically (`replace_file`); the data are durable on return.
 /// Errors, after which the file is unchanged: io, not_found (the folder); invalid_argument for what could not be loaded again: a parameter that is
-/// not finite, a super-graph's text that is not UTF-8.
+/// not finite, a super-graph's text that is not UTF-8, other numbers of means or scales than features.
 inline result<void> save(const trained_network& trained, const std::string& path) {
     if (const auto bad = trained.net.not_finite(); !bad.empty())
         return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
     const std::string bytes = to_safetensors(trained);
-    if (const auto back = from_safetensors(bytes); !back || back->graph_template != trained.graph_template)
-        return error{errc::invalid_argument, path + ": expected a network that can be loaded again" +
-                                                 (back ? ", the super-graph's text would read back as another" : ": " + back.error().detail)};
+    if (const auto back = from_safetensors(bytes); !back || back->graph_template != trained.graph_template || back->columns != trained.columns)
+        return error{errc::invalid_argument,
+                     path + ": expected a network that can be loaded again" +
+                         (back ? ", the super-graph's text or the columns would read back as others" : ": " + back.error().detail)};
     return replace_file(path, bytes);
 }
 

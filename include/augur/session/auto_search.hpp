@@ -17,6 +17,7 @@ namespace augur::inline v0 {
 struct search_knowledge {
     std::size_t records = 0; ///< of other kernels, measured on this machine, with this compiler and its flags
     bool tlp = false;        ///< the component is there
+    bool metatune = false;   ///< the weights are MetaTune's, else TLP's
     bool xgboost = false;    ///< the same
 };
 
@@ -34,7 +35,7 @@ inline constexpr std::size_t drafted_trials = 16;
 /// | known                                    | ranks and learns                      |
 /// |------------------------------------------|---------------------------------------|
 /// | records of other kernels                 | trees that know the records (`nest`)  |
-/// | weights of TLP                           | TLP, from the weights                 |
+/// | weights of TLP or MetaTune               | that network, from the weights        |
 /// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
 /// Candidates are evolved, beginning with the schedules of the kernel's class. A language model, where there is one and a model that ranks, drafts the
@@ -50,7 +51,7 @@ inline constexpr std::size_t drafted_trials = 16;
         guide = "trees that know " + std::to_string(k.records) + " records of other kernels";
     } else if (!s.weights.empty() && k.tlp) {
         s.model = s.weights;
-        guide = "TLP with the given weights";
+        guide = std::string(k.metatune ? "MetaTune" : "TLP") + " with the given weights";
     } else if (guides_itself) {
         s.model = "none";
     } else if (k.xgboost) {

@@ -10,24 +10,17 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random_engine.hpp>
 #include <augur/loopnest/features/nest_row.hpp>
 #include <augur/loopnest/ir/task.hpp>
-#include <augur/loopnest/schedule/space.hpp>
 #include <augur/model/task_normaliser.hpp>
 #include <augur/record/log_reader.hpp>
 #include <augur/record/measurement.hpp>
-#include <augur/schedule/steps.hpp>
-#include <augur/search/random.hpp>
-#include <augur/search/seen.hpp>
 #include <augur/session/detail/tasks_in_log.hpp>
 #include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
@@ -101,18 +94,6 @@ struct known_candidates {
                          (old->other_toolchain == 0 ? "" : " (" + old->first_other_toolchain + ")") + ", " + std::to_string(out.other_machine) +
                          " of another machine" + (out.other_machine == 0 ? "" : " (" + out.first_other_machine + ")") +
                          (out.first_bad.empty() ? "" : "; the first damaged line: " + out.first_bad)};
-    return out;
-}
-
-/// Some hundred random schedules of a space, for `set_normaliser` of task-normalised models.
-[[nodiscard]] inline std::vector<step_list> sample_schedules(const loopnest::ansor_space& space, std::uint64_t seed) {
-    seen_points seen;
-    random_engine rng(seed);
-    std::vector<decision_vector> points;
-    draw_unseen(space, seen, 512, rng, points);
-    std::vector<step_list> out;
-    for (const auto& p : points)
-        if (auto made = space.realise(p)) out.push_back(*std::move(made));
     return out;
 }
 

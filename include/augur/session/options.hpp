@@ -20,7 +20,7 @@
 
 namespace augur::inline v0 {
 
-/// The names of the models that can guide a search; any other name is the path of a weights file of TLP.
+/// The names of the models that can guide a search; any other name is the path of a weights file of TLP or MetaTune, whose format says which.
 ///
 /// | name     | guides by                                                                                        | component          |
 /// |----------|--------------------------------------------------------------------------------------------------|--------------------|
@@ -46,8 +46,8 @@ inline constexpr std::array<std::string_view, 4> session_strategies{"evolutionar
 
 /// One search over all kernels of a session.
 struct session_search {
-    std::string model = "auto";    ///< one of `session_models`, or the path of the weights with which TLP begins
-    std::string weights;           ///< path of weights of TLP that the model "auto" may choose; empty: none
+    std::string model = "auto";    ///< one of `session_models`, or the path of the weights with which TLP or MetaTune begins
+    std::string weights;           ///< path of weights of TLP or MetaTune that the model "auto" may choose; empty: none
     std::string strategy;          ///< one of `session_strategies`; empty: `evolutionary`, without a model random search
     std::size_t descend_after = 0; ///< trials of a kernel after which its candidates are those of `descent`, whatever proposed before; 0: never
     /// Folder of a language model (`tlm::save`) that writes the candidates. The model chooses the best of them; with the model "none" all are measured.

@@ -116,6 +116,8 @@ public:
     /// Writes the weights of the TLP that the last search has trained.
     /// Errors  not_found if none was trained; those of `tlp::save`
     [[nodiscard]] result<void> save_model(const std::string& path) const;
+    /// Does the search of the options train a TLP? MetaTune adapts to each kernel, and its weights stay as they are.
+    [[nodiscard]] bool trains_tlp() const;
 
     [[nodiscard]] const session_options& options() const noexcept { return report_.options; }
     /// The machine that it runs on.

@@ -40,7 +40,7 @@ public:
 private:
     const lowered_kernel& kernel_;
     account& out_;
-    augur::loopnest::detail::crop_values values_;
+    augur::loopnest::detail::term_values values_;
 
     void value(const lowered_expr& e) {
         if (e.op == expr_op::read && e.buffer != lowered_nest::result_buffer) {

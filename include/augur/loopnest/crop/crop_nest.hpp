@@ -16,7 +16,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/loopnest/codegen/c_options.hpp>
-#include <augur/loopnest/crop/detail/crop_statement.hpp>
+#include <augur/loopnest/detail/lowered_statement.hpp>
 #include <augur/loopnest/detail/epilogue.hpp>
 #include <augur/loopnest/detail/tile_plan.hpp>
 #include <augur/loopnest/lower/lower.hpp>
@@ -195,7 +195,7 @@ private:
     /// Visits one step of the reduction; with `last`, the addition of the partial sums and the epilogue.
     void statement(const tile_plan& p, int partial, std::int64_t partials, bool last) {
         const auto& n = p.nest;
-        crop_statement s(kernel_.terms, open_);
+        lowered_statement s(kernel_.terms, open_);
         const auto result = s.place(static_cast<std::uint32_t>(n.buffer), n.index, p.neutral_in_registers);
         if (n.combine == reducer::none) {
             s.store(result, s.value(n.value));
@@ -242,7 +242,7 @@ private:
                 terms.push_back(t);
                 points *= static_cast<double>(kernel_.terms[t].range.high + 1);
             }
-        crop_values values(kernel_.terms);
+        term_values values(kernel_.terms);
         constexpr double most = 20'000;
         augur::random_engine draw(1);
         const auto rounds = static_cast<std::int64_t>((std::min)(points, most));

@@ -5,7 +5,7 @@
 /// @file
 /// The models of a session: checks of their names, what is loaded for them before the search, and what is kept of them after it.
 ///
-/// A component that a build has defines a macro: AUGUR_HAS_TLP, AUGUR_HAS_TLM, AUGUR_HAS_CROP, AUGUR_HAS_XGBOOST, AUGUR_HAS_SEARCH_BAYES.
+/// A component that a build has defines a macro: AUGUR_HAS_TLP, AUGUR_HAS_TLM, AUGUR_HAS_METATUNE, AUGUR_HAS_CROP, AUGUR_HAS_XGBOOST, AUGUR_HAS_SEARCH_BAYES.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,15 @@
 #include <augur/tune/trial_log.hpp>
 
 #ifdef AUGUR_HAS_TLP
+#include <augur/nn/safetensors.hpp>
 #include <augur/tlp/weights_file.hpp>
+#endif
+#ifdef AUGUR_HAS_METATUNE
+#include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
+#include <augur/metatune/weights_file.hpp>
+#include <augur/session/sample_schedules.hpp>
+#include <augur/session/schedule_rows.hpp>
 #endif
 #ifdef AUGUR_HAS_TLM
 #include <augur/dataset/dataset.hpp>
@@ -75,11 +83,11 @@ inline constexpr bool has_xgboost = false;
 inline bool is_model_name(std::string_view model) { return std::find(session_models.begin(), session_models.end(), model) != session_models.end(); }
 /// Does the strategy of a search need no model?
 inline bool guides_itself(const session_search& s) { return s.strategy == "descent" || s.strategy == "bayes"; }
-/// The kind of model, for weights are TLP's, behind what drafts or proposes if that is not evolution: "random", "tlp", "crop+tlp", "tlm", "tlm+trees",
-/// "annealing+trees", "bayes", "tlp+descent".
-inline std::string search_name(const session_search& s) {
+/// The kind of model, for weights that of their file, behind what drafts or proposes if that is not evolution: "random", "tlp", "crop+tlp", "tlm",
+/// "tlm+trees", "annealing+trees", "bayes", "tlp+descent".
+inline std::string search_name(const session_search& s, std::string_view weights = "tlp") {
     const std::string proposes = !s.language.empty() ? "tlm" : s.strategy == "evolutionary" || s.strategy.empty() ? s.draft : s.strategy;
-    const std::string model = s.model == "none" ? (proposes.empty() ? "random" : "") : is_model_name(s.model) ? s.model : "tlp";
+    const std::string model = s.model == "none" ? (proposes.empty() ? "random" : "") : std::string(is_model_name(s.model) ? s.model : weights);
     return proposes + (proposes.empty() || model.empty() ? "" : "+") + model + (s.descend_after > 0 ? "+descent" : "");
 }
 
@@ -111,9 +119,13 @@ struct session_models_state {
     std::vector<std::string> notes; ///< about the records of other kernels
     transfer::schedule_pool pool;   ///< of the logs of `session_options::transfer_from`
 #ifdef AUGUR_HAS_TLP
-    std::string weights_path; ///< of `initial`
+    std::string weights_path; ///< of `initial` or `graph_network`
     std::shared_ptr<const tlp::trained_model> initial;
     std::shared_ptr<const tlp::trained_model> learned; ///< by the last search
+#endif
+#ifdef AUGUR_HAS_METATUNE
+    std::shared_ptr<const metatune::trained_network> graph_network; ///< there are weights of one network at a time
+    bool loops_checked = false;                                     ///< whether it can read the kernels
 #endif
 #ifdef AUGUR_HAS_TLM
     std::string language_path; ///< of `language`
@@ -183,16 +195,81 @@ struct session_models_state {
 #ifdef AUGUR_HAS_TLP
         if (s.model == "tlp") initial.reset();
         const std::string& weights = s.model == "auto" ? s.weights : s.model;
-        if (!weights.empty() && !is_model_name(weights) && !(initial && weights_path == weights)) {
-            std::error_code unknown;
-            auto loaded = tlp::load(weights);
-            if (!loaded && !std::filesystem::exists(weights, unknown))
-                return error{errc::not_found, "model '" + weights + "': expected auto, none, tlp, crop, trees, hybrid, nest or a weights file; " +
-                                                  loaded.error().detail};
+        if (!weights.empty() && !is_model_name(weights))
+            if (auto loaded = load_weights(weights); !loaded) return loaded;
+#endif
+        return {};
+    }
+
+#ifdef AUGUR_HAS_TLP
+    /// Loads the weights of a network; the format of the file says of which.
+    result<void> load_weights(const std::string& path) {
+        if (weights_path == path && !weights_model().empty()) return {};
+        initial.reset();
+#ifdef AUGUR_HAS_METATUNE
+        graph_network.reset();
+#endif
+        std::error_code unknown;
+        const auto bytes = nn::load_bytes(path);
+        if (!bytes && !std::filesystem::exists(path, unknown))
+            return error{errc::not_found,
+                         "model '" + path + "': expected auto, none, tlp, crop, trees, hybrid, nest or a weights file; " + bytes.error().detail};
+        if (!bytes) return bytes.error();
+        const auto header = nn::parse_safetensors(*bytes);
+        if (!header) return error{header.error().code, path + ": " + header.error().detail};
+        weights_path = path;
+#ifdef AUGUR_HAS_METATUNE
+        if (const auto* format = header->find_metadata("format"); format != nullptr && *format == "augur-metatune") {
+            auto loaded = metatune::load(path);
             if (!loaded) return loaded.error();
-            initial = std::make_shared<const tlp::trained_model>(*std::move(loaded));
-            weights_path = weights;
+            graph_network = std::make_shared<const metatune::trained_network>(*std::move(loaded));
+            loops_checked = false;
+            return {};
         }
+#endif
+        auto loaded = tlp::load(path);
+        if (!loaded) return loaded.error();
+        initial = std::make_shared<const tlp::trained_model>(*std::move(loaded));
+        return {};
+    }
+#endif
+    /// The model that the loaded weights are of; empty: none are loaded.
+    [[nodiscard]] std::string_view weights_model() const {
+#ifdef AUGUR_HAS_TLP
+        if (initial) return "tlp";
+#endif
+#ifdef AUGUR_HAS_METATUNE
+        if (graph_network) return "metatune";
+#endif
+        return {};
+    }
+
+    /// Can MetaTune's network read the schedules of these kernels? Adds a note where it can only read some of them.
+    /// Errors: version_mismatch, weights for other candidates; not_found, a kernel whose untuned schedule has a loop without a slot, which is named
+    result<void> check_loops([[maybe_unused]] std::span<const loopnest::kernel_task> tasks,
+                             [[maybe_unused]] std::span<const loopnest::ansor_space> spaces, [[maybe_unused]] int threads) {
+#ifdef AUGUR_HAS_METATUNE
+        if (!graph_network || loops_checked) return {};
+        const auto refused = [&](const error& e) { return error{e.code, "model '" + weights_path + "': " + e.detail}; };
+        const auto rows = schedule_rows::create(*graph_network);
+        if (!rows) return refused(rows.error());
+        std::size_t drawn = 0, unread = 0;
+        std::string first;
+        for (std::size_t k = 0; k < tasks.size(); ++k) {
+            const std::string kernel = tasks[k].workload().text() + ": ";
+            if (const auto untuned = (*rows)(tasks[k], loopnest::untuned_schedule(*tasks[k].dag(), threads)); !untuned)
+                return refused({untuned.error().code, kernel + untuned.error().detail});
+            for (const auto& s : sample_schedules(spaces[k], 64, 1)) {
+                const auto read = (*rows)(tasks[k], s);
+                ++drawn;
+                if (read || read.error().code != errc::not_found) continue;
+                if (unread++ == 0) first = kernel + read.error().detail;
+            }
+        }
+        if (unread > 0)
+            notes.push_back("MetaTune: the weights cannot read " + std::to_string(unread) + " of " + std::to_string(drawn) +
+                            " random schedules, and rank such ones last; the first: " + first);
+        loops_checked = true;
 #endif
         return {};
     }
@@ -274,6 +351,7 @@ struct session_models_state {
         if (known) out.records = known->size();
 #endif
         out.tlp = has_tlp;
+        out.metatune = weights_model() == "metatune";
         out.xgboost = has_xgboost;
         return out;
     }

@@ -111,6 +111,7 @@ result<void> basic_session<E>::prepare() {
     auto models = detail::session_models_state::create(o);
     if (!models) return models.error();
     models_ = std::make_unique<detail::session_models_state>(*std::move(models));
+    if (auto fits = models_->check_loops(tasks_, spaces_, report_.threads); !fits) return fits;
 
     loopnest::runner_options run;
     run.compiler = o.compiler;
@@ -308,7 +309,7 @@ result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
         random.descend_after = 0;
         searches.push_back(search("random", random, false, hooks));
     }
-    const auto name = detail::search_name(o.search);
+    const auto name = detail::search_name(o.search, models_->weights_model());
     searches.push_back(search(o.collect ? "collect" : name, o.search, log_.has_value(), hooks));
     if (!o.collect && !searches.back().failed) measure_best(searches, hooks);
     report_.searches = std::move(searches);
@@ -318,6 +319,12 @@ result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
 template <bulk_executor E>
 std::vector<measurement> basic_session<E>::measure(const loopnest::kernel_task& t, std::span<const step_list> candidates) {
     return runner_->measure(t, candidates);
+}
+
+template <bulk_executor E>
+bool basic_session<E>::trains_tlp() const {
+    const auto& model = report_.options.search.model;
+    return model == "tlp" || (!detail::is_model_name(model) && models_->weights_model() == "tlp");
 }
 
 template <bulk_executor E>

@@ -13,6 +13,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include <augur/session/detail/prepare.hpp>
 #include <augur/session/detail/search_guide.hpp>
 #include <augur/session/detail/transfer_pool.hpp>
+#include <augur/session/sample_schedules.hpp>
 #include <augur/session/session.hpp>
 #include <augur/target/machine_identity.hpp>
 #include <augur/transfer/schedule_pool.hpp>
@@ -33,6 +35,10 @@
 
 #ifdef AUGUR_HAS_TLP
 #include <augur/tlp/online.hpp>
+#endif
+#ifdef AUGUR_HAS_METATUNE
+#include <augur/metatune/cost_model.hpp>
+#include <augur/session/schedule_rows.hpp>
 #endif
 #ifdef AUGUR_HAS_CROP
 #include <augur/crop/cost_model.hpp>
@@ -188,6 +194,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     const session_search& settings = chosen.search;
     if (asked.model == "auto") out.notes.push_back(chosen.why);
     auto ready = models_->load(settings);
+    if (ready) ready = models_->check_loops(tasks_, spaces_, report_.threads);
     if (ready && settings.model == "nest") ready = models_->check_known();
     if (!ready) {
         out.failed = ready.error();
@@ -326,8 +333,17 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
         detail::ranks_nothing nobody;
         search_by(detail::any_model(nobody), usual_share);
     }
+    [[maybe_unused]] const std::string_view learner =
+        detail::is_model_name(settings.model) ? std::string_view(settings.model) : models_->weights_model();
+#ifdef AUGUR_HAS_METATUNE
+    if (learner == "metatune") {
+        auto rows = schedule_rows::create(*models_->graph_network); // `check_loops` has seen it
+        metatune::cost_model<step_list, loopnest::kernel_task, schedule_rows> model(*std::move(rows), models_->graph_network->net);
+        search_with(model);
+    }
+#endif
 #ifdef AUGUR_HAS_TLP
-    if (settings.model == "tlp" || !detail::is_model_name(settings.model)) {
+    if (learner == "tlp") {
         tlp::online_options o;
         o.fit.seed = settings.seed;
         o.first_update = std::clamp(options.round * here.tasks.size(), std::size_t{8}, std::size_t{64}); // after one round of each kernel
@@ -348,7 +364,7 @@ void basic_session<E>::search_by_model(const searched& here, const session_searc
         auto trees = online_model::create(*models_->known, row_of, learning);
         auto ready = trees ? result<void>{} : result<void>(trees.error());
         for (std::size_t k = 0; k < here.tasks.size() && ready; ++k)
-            ready = trees->set_normaliser(here.tasks[k], sample_schedules(here.spaces[k], settings.seed));
+            ready = trees->set_normaliser(here.tasks[k], sample_schedules(here.spaces[k], 512, settings.seed));
         if (ready) search_with(*trees);
         else out.failed = ready.error();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_LOOPNEST_CROP_DETAIL_CROP_STATEMENT_HPP
-#define AUGUR_LOOPNEST_CROP_DETAIL_CROP_STATEMENT_HPP
+#ifndef AUGUR_LOOPNEST_DETAIL_LOWERED_STATEMENT_HPP
+#define AUGUR_LOOPNEST_DETAIL_LOWERED_STATEMENT_HPP
 
 /// @file
 /// Translates lowered expressions to `nest_statement`. An index becomes a sum of strided quotients and remainders of loop variables; a function such
@@ -19,9 +19,9 @@
 namespace augur::inline v0::loopnest::detail {
 
 /// Evaluates affine expressions for given values of the loop variables.
-class crop_values {
+class term_values {
 public:
-    explicit crop_values(const term_table& terms) : terms_(terms), values_(terms.size(), 0) {}
+    explicit term_values(const term_table& terms) : terms_(terms), values_(terms.size(), 0) {}
     void set(int term, std::int64_t value) { values_[static_cast<std::size_t>(term)] = value; }
     [[nodiscard]] std::int64_t evaluate(const affine& a) const {
         std::int64_t v = a.constant;
@@ -43,9 +43,9 @@ private:
 };
 
 /// Builds a statement inside the loops whose terms are `open`, from the outermost.
-class crop_statement {
+class lowered_statement {
 public:
-    crop_statement(const term_table& terms, const std::vector<int>& open) : terms_(terms), open_(open) {}
+    lowered_statement(const term_table& terms, const std::vector<int>& open) : terms_(terms), open_(open) {}
 
     /// The access to an element of a buffer. A quotient or remainder of a sum of several loops is applied to each loop separately; carries between
     /// them are ignored.
