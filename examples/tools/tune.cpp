@@ -28,7 +28,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_text(
         "model", "auto|none|tlp|crop|trees|hybrid|nest|FILE",
         "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
-        "other kernels and learn on, or the network of a\nweights file, TLP or MetaTune (`metatune pretrain`), learning on;\ndefault auto: what the other flags give decides",
+        "other kernels and learn on, or the network of a\nweights file, TLP or MetaTune (`metatune pretrain`), learning on;\ndefault auto: what the "
+        "other flags give decides",
         model);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text(

@@ -39,6 +39,9 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
         CHECK(chosen.search.language == asked.language); // a language model that is there writes
         CHECK(chosen.search.trials == 17);
         CHECK(chosen.why.starts_with("model auto: "));
+        const auto graphs = augur::choose_search(asked, {c.records, c.tlp, c.xgboost, true}); // weights of MetaTune instead of TLP's
+        CHECK(graphs.search == chosen.search);
+        CHECK((graphs.why.find("MetaTune with the given weights") != std::string::npos) == (c.model == "weights"));
         CHECK((chosen.why.find("language model") != std::string::npos) == c.language);
         CHECK((chosen.search.language_trials == augur::drafted_trials) == (c.language && c.model != "none")); // then evolution
 

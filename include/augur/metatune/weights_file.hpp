@@ -33,8 +33,8 @@ namespace metatune {
 /// What a weights file holds.
 struct trained_network {
     network<float> net;
-    std::string graph_template; ///< text of the super-graph that the network was trained on; empty: none
-    standardisation columns;    ///< of the features that it was trained on
+    std::string graph_template;   ///< text of the super-graph that the network was trained on; empty: none
+    standardisation columns = {}; ///< of the features that it was trained on
 };
 
 namespace detail {

@@ -17,8 +17,8 @@ namespace augur::inline v0 {
 struct search_knowledge {
     std::size_t records = 0; ///< of other kernels, measured on this machine, with this compiler and its flags
     bool tlp = false;        ///< the component is there
-    bool metatune = false;   ///< the weights are MetaTune's, else TLP's
     bool xgboost = false;    ///< the same
+    bool metatune = false;   ///< the weights are MetaTune's, else TLP's
 };
 
 /// A search, and why it is this one.
