@@ -200,28 +200,28 @@ TEST_CASE("log: truncated at every byte it loses the last record at most, and go
     for (std::size_t size = 0; size <= log.text.size(); ++size) {
         CAPTURE(size);
         logs::write(path, log.text.substr(0, size));
-        std::size_t whole = 0;
+        std::size_t complete = 0;
         // the last newline may be missing: the checksum tells that the record is whole
-        while (whole < 3 && log.ends[whole] <= size + 1) ++whole;
+        while (complete < 3 && log.ends[complete] <= size + 1) ++complete;
         const auto before = read_log(path);
         REQUIRE(before.error.empty());
-        REQUIRE(before.records.size() == whole);
+        REQUIRE(before.records.size() == complete);
         REQUIRE(before.summary.foreign == 0);
         REQUIRE(before.summary.bad == 0);
 
         auto writer = log_writer::open(path, durability::none);
         REQUIRE(writer);
-        const std::size_t end = whole == 0 ? log_header().size() : log.ends[whole - 1];
+        const std::size_t end = complete == 0 ? log_header().size() : log.ends[complete - 1];
         if (size > end) REQUIRE(writer->bytes_cut() == size - end);
         REQUIRE(writer->append(logs::record(99)));
         const auto after = read_log(path);
         REQUIRE(after.error.empty());
         REQUIRE(after.bad.empty());
-        REQUIRE(after.records.size() == whole + 1);
-        for (std::size_t i = 0; i < whole; ++i) REQUIRE(to_text(after.records[i]) == log.records[i]);
-        REQUIRE(after.records.back().sequence == static_cast<std::int64_t>(whole));
+        REQUIRE(after.records.size() == complete + 1);
+        for (std::size_t i = 0; i < complete; ++i) REQUIRE(to_text(after.records[i]) == log.records[i]);
+        REQUIRE(after.records.back().sequence == static_cast<std::int64_t>(complete));
         auto expected = logs::record(99);
-        expected.sequence = static_cast<std::int64_t>(whole);
+        expected.sequence = static_cast<std::int64_t>(complete);
         REQUIRE(to_text(after.records.back()) == to_text(expected));
     }
 }

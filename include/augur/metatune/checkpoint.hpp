@@ -36,8 +36,8 @@ namespace detail {
 /// Calls f(name, parameter) for each tensor of a state.
 template <class State, class F>
 void visit_state(State& s, const F& f) {
-    for (const auto& [prefix, net] : {std::pair{"network.", &s.net}, std::pair{"first.", &s.first}, std::pair{"second.", &s.second}})
-        network<float>::visit([&f, prefix = std::string(prefix)](const std::string& name, auto& p) { f(prefix + name, p); }, *net);
+    for (const auto& part : {std::pair{"network.", &s.net}, std::pair{"first.", &s.first}, std::pair{"second.", &s.second}})
+        network<float>::visit([&](const std::string& name, auto& p) { f(part.first + name, p); }, *part.second);
 }
 
 inline std::string checkpoint_checksum(const checkpoint& c) {
