@@ -111,7 +111,7 @@ match($0, /R"[^ ()\\]*\(/) {
     sub(/^[ \t]*#[ \t]*define[ \t]+/, "", name)
     if (name !~ /^AUGUR_/) complain("a macro that is not AUGUR_*")
     sub(/[ \t(].*/, "", name)
-    if (name != guard && file != "augur/core/config.hpp") leaks[name] = FNR
+    if (name != guard && file !~ /^augur\/(core\/config|nn\/kernels\/simd_kernel)\.hpp$/) leaks[name] = FNR # these two are there for their macros
 }
 
 /^[ \t]*#[ \t]*undef[ \t]/ {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <augur/nn/kernels/dual_pairs.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 
 #include <concepts>
 
+#include <augur/nn/kernels/dual_pairs.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/product.hpp>
 

@@ -6,13 +6,13 @@
 /// Elementwise float kernels, vectorised at run time independent of the compiler flags. No element depends on another, so only the results of `adam`,
 /// `square_sum`, products and `layer_norm` may differ between instruction sets, by rounding.
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/gemm.hpp>
+#include <augur/nn/kernels/simd_kernel.hpp>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -21,28 +21,6 @@
 namespace augur::inline v0 {
 namespace nn::kernels {
 
-// The body of a kernel is expanded in one function per instruction set, with the vector extensions of gcc and clang.
-#define AUGUR_NN_LANES(LANES) typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias))
-#define AUGUR_NN_READ(P) (*reinterpret_cast<const lanes*>(P))
-#define AUGUR_NN_WRITE(P) (*reinterpret_cast<lanes*>(P))
-#if defined(__x86_64__)
-#define AUGUR_NN_KERNEL(NAME, TEXT, PARAMETERS, ...)                                                                                                 \
-    namespace detail {                                                                                                                               \
-    inline void NAME##_generic PARAMETERS noexcept { TEXT(4) }                                                                                       \
-    __attribute__((target("avx2,fma"))) inline void NAME##_avx2 PARAMETERS noexcept { TEXT(8) }                                                      \
-    __attribute__((target("avx512f"))) inline void NAME##_avx512 PARAMETERS noexcept { TEXT(16) }                                                    \
-    }                                                                                                                                                \
-    inline void NAME PARAMETERS noexcept {                                                                                                           \
-        const isa level = best_isa();                                                                                                                \
-        if (level == isa::avx512) return detail::NAME##_avx512(__VA_ARGS__);                                                                         \
-        if (level == isa::avx2) return detail::NAME##_avx2(__VA_ARGS__);                                                                             \
-        detail::NAME##_generic(__VA_ARGS__);                                                                                                         \
-    }
-#else
-#define AUGUR_NN_KERNEL(NAME, TEXT, PARAMETERS, ...)                                                                                                 \
-    inline void NAME PARAMETERS noexcept { TEXT(4) }
-#endif
-
 // x <- max(x, 0); a NaN stays NaN, so that an invalid score is detected
 #define AUGUR_NN_RELU(LANES)                                                                                                                         \
     AUGUR_NN_LANES(LANES);                                                                                                                           \
@@ -50,7 +28,7 @@ namespace nn::kernels {
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) = AUGUR_NN_READ(x + i) < zero ? zero : AUGUR_NN_READ(x + i);                        \
     for (; i < n; ++i) x[i] = x[i] < 0 ? 0 : x[i];
-AUGUR_NN_KERNEL(relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
+AUGUR_NN_KERNEL(void, relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
 
 // to <- from if y > 0, else 0; `to` may be `from`
 #define AUGUR_NN_RELU_BACKWARD(LANES)                                                                                                                \
@@ -59,74 +37,7 @@ AUGUR_NN_KERNEL(relu, AUGUR_NN_RELU, (float* x, std::ptrdiff_t n), x, n)
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) = AUGUR_NN_READ(y + i) > zero ? AUGUR_NN_READ(from + i) : zero;                    \
     for (; i < n; ++i) to[i] = y[i] > 0 ? from[i] : 0;
-AUGUR_NN_KERNEL(relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
-
-// The same for n pairs of a value and a tangent: to <- from where the value of y is above 0. As integers the bits of such a number lie between those of 0
-// and of infinity; a shift leaves them alone in a lane of two floats.
-#define AUGUR_NN_RELU_BACKWARD_PAIRS(LANES)                                                                                                          \
-    static_assert(std::endian::native == std::endian::little);                                                                                       \
-    typedef std::int64_t pairs __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                            \
-    constexpr std::int64_t infinity = std::int64_t{0x7F800000} << 32;                                                                                \
-    std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) <= 2 * n; i += (LANES)) {                                                                                                     \
-        const pairs value = *reinterpret_cast<const pairs*>(y + i) << 32;                                                                            \
-        *reinterpret_cast<pairs*>(to + i) = *reinterpret_cast<const pairs*>(from + i) & (value > 0) & (value <= infinity);                           \
-    }                                                                                                                                                \
-    for (; i < 2 * n; i += 2) {                                                                                                                      \
-        const bool on = y[i] > 0;                                                                                                                    \
-        to[i] = on ? from[i] : 0;                                                                                                                    \
-        to[i + 1] = on ? from[i + 1] : 0;                                                                                                            \
-    }
-AUGUR_NN_KERNEL(relu_backward_pairs, AUGUR_NN_RELU_BACKWARD_PAIRS, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
-
-#define AUGUR_NN_PAIRS(LANES)                                                                                                                        \
-    typedef std::uint64_t pairs __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                           \
-    typedef std::uint32_t halves __attribute__((vector_size((LANES) / 2 * sizeof(float)), aligned(alignof(float)), may_alias))
-
-// values (n), tangents (n) <- the parts of n pairs
-#define AUGUR_NN_SPLIT_PAIRS(LANES)                                                                                                                  \
-    AUGUR_NN_PAIRS(LANES);                                                                                                                           \
-    std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) / 2 <= n; i += (LANES) / 2) {                                                                                                 \
-        const pairs both = *reinterpret_cast<const pairs*>(from + 2 * i);                                                                            \
-        *reinterpret_cast<halves*>(values + i) = __builtin_convertvector(both, halves);                                                              \
-        *reinterpret_cast<halves*>(tangents + i) = __builtin_convertvector(both >> 32, halves);                                                      \
-    }                                                                                                                                                \
-    for (; i < n; ++i) {                                                                                                                             \
-        values[i] = from[2 * i];                                                                                                                     \
-        tangents[i] = from[2 * i + 1];                                                                                                               \
-    }
-AUGUR_NN_KERNEL(split_pairs, AUGUR_NN_SPLIT_PAIRS, (const float* from, float* values, float* tangents, std::ptrdiff_t n), from, values, tangents, n)
-
-// to <- [to +] n pairs of these parts
-#define AUGUR_NN_JOIN_PAIRS(LANES)                                                                                                                   \
-    AUGUR_NN_LANES(LANES);                                                                                                                           \
-    AUGUR_NN_PAIRS(LANES);                                                                                                                           \
-    std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) / 2 <= n; i += (LANES) / 2) {                                                                                                 \
-        const pairs value = __builtin_convertvector(*reinterpret_cast<const halves*>(values + i), pairs);                                            \
-        const pairs tangent = __builtin_convertvector(*reinterpret_cast<const halves*>(tangents + i), pairs);                                        \
-        const lanes both = reinterpret_cast<lanes>(value | tangent << 32);                                                                           \
-        AUGUR_NN_WRITE(to + 2 * i) = accumulate ? AUGUR_NN_READ(to + 2 * i) + both : both;                                                           \
-    }                                                                                                                                                \
-    for (; i < n; ++i) {                                                                                                                             \
-        to[2 * i] = accumulate ? to[2 * i] + values[i] : values[i];                                                                                  \
-        to[2 * i + 1] = accumulate ? to[2 * i + 1] + tangents[i] : tangents[i];                                                                      \
-    }
-AUGUR_NN_KERNEL(join_pairs, AUGUR_NN_JOIN_PAIRS, (const float* values, const float* tangents, float* to, std::ptrdiff_t n, bool accumulate), values,
-                tangents, to, n, accumulate)
-
-// to (n) <- to + factor times the tangents of n pairs
-#define AUGUR_NN_ADD_TANGENTS(LANES)                                                                                                                 \
-    AUGUR_NN_PAIRS(LANES);                                                                                                                           \
-    typedef float floats __attribute__((vector_size((LANES) / 2 * sizeof(float)), aligned(alignof(float)), may_alias));                              \
-    std::ptrdiff_t i = 0;                                                                                                                            \
-    for (; i + (LANES) / 2 <= n; i += (LANES) / 2) {                                                                                                 \
-        const halves tangents = __builtin_convertvector(*reinterpret_cast<const pairs*>(from + 2 * i) >> 32, halves);                                \
-        *reinterpret_cast<floats*>(to + i) += factor * reinterpret_cast<floats>(tangents);                                                           \
-    }                                                                                                                                                \
-    for (; i < n; ++i) to[i] += factor * from[2 * i + 1];
-AUGUR_NN_KERNEL(add_tangents, AUGUR_NN_ADD_TANGENTS, (float factor, const float* from, float* to, std::ptrdiff_t n), factor, from, to, n)
+AUGUR_NN_KERNEL(void, relu_backward, AUGUR_NN_RELU_BACKWARD, (const float* y, const float* from, float* to, std::ptrdiff_t n), y, from, to, n)
 
 // to <- to + x
 #define AUGUR_NN_ADD(LANES)                                                                                                                          \
@@ -134,7 +45,7 @@ AUGUR_NN_KERNEL(add_tangents, AUGUR_NN_ADD_TANGENTS, (float factor, const float*
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) += AUGUR_NN_READ(x + i);                                                           \
     for (; i < n; ++i) to[i] += x[i];
-AUGUR_NN_KERNEL(add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
+AUGUR_NN_KERNEL(void, add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
 
 // x <- x * factor
 #define AUGUR_NN_SCALE(LANES)                                                                                                                        \
@@ -142,7 +53,7 @@ AUGUR_NN_KERNEL(add, AUGUR_NN_ADD, (const float* x, float* to, std::ptrdiff_t n)
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(x + i) *= factor;                                                                          \
     for (; i < n; ++i) x[i] *= factor;
-AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float factor, float* x, std::ptrdiff_t n), factor, x, n)
+AUGUR_NN_KERNEL(void, scale, AUGUR_NN_SCALE, (float factor, float* x, std::ptrdiff_t n), factor, x, n)
 
 // hidden <- max(hidden, 0), y <- hidden + x
 #define AUGUR_NN_RELU_ADD(LANES)                                                                                                                     \
@@ -158,7 +69,7 @@ AUGUR_NN_KERNEL(scale, AUGUR_NN_SCALE, (float factor, float* x, std::ptrdiff_t n
         hidden[i] = hidden[i] < 0 ? 0 : hidden[i];                                                                                                   \
         y[i] = hidden[i] + x[i];                                                                                                                     \
     }
-AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, float* y, std::ptrdiff_t n), x, hidden, y, n)
+AUGUR_NN_KERNEL(void, relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, float* y, std::ptrdiff_t n), x, hidden, y, n)
 
 // sums (cols) <- sums + rows of x (rows, cols), added in order
 #define AUGUR_NN_ADD_ROWS(LANES)                                                                                                                     \
@@ -171,7 +82,7 @@ AUGUR_NN_KERNEL(relu_add, AUGUR_NN_RELU_ADD, (const float* x, float* hidden, flo
     }                                                                                                                                                \
     for (; i < cols; ++i)                                                                                                                            \
         for (std::ptrdiff_t r = 0; r < rows; ++r) sums[i] += x[r * stride + i];
-AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums), x,
+AUGUR_NN_KERNEL(void, add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, float* sums), x,
                 stride, rows, cols, sums)
 
 // to <- y (to - shift) scale: gradient through a softmax row with weights y
@@ -180,8 +91,8 @@ AUGUR_NN_KERNEL(add_rows, AUGUR_NN_ADD_ROWS, (const float* x, std::ptrdiff_t str
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) AUGUR_NN_WRITE(to + i) = AUGUR_NN_READ(y + i) * (AUGUR_NN_READ(to + i) - shift) * scale;                  \
     for (; i < n; ++i) to[i] = y[i] * (to[i] - shift) * scale;
-AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, float shift, float scale, float* to, std::ptrdiff_t n), y, shift, scale,
-                to, n)
+AUGUR_NN_KERNEL(void, softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, float shift, float scale, float* to, std::ptrdiff_t n), y, shift,
+                scale, to, n)
 
 // x <- min((x - max(x)) scale, 0): exponents of a softmax row
 #define AUGUR_NN_SOFTMAX_SHIFT(LANES)                                                                                                                \
@@ -203,7 +114,7 @@ AUGUR_NN_KERNEL(softmax_backward, AUGUR_NN_SOFTMAX_BACKWARD, (const float* y, fl
         const float below = (x[i] - top) * scale;                                                                                                    \
         x[i] = below > 0 ? 0 : below;                                                                                                                \
     }
-AUGUR_NN_KERNEL(softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, std::ptrdiff_t n), scale, x, n)
+AUGUR_NN_KERNEL(void, softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, std::ptrdiff_t n), scale, x, n)
 
 // lanes of numbers at P, bf16 as floats
 #define AUGUR_NN_FLOATS(P) AUGUR_NN_READ(P)
@@ -236,10 +147,10 @@ AUGUR_NN_KERNEL(softmax_shift, AUGUR_NN_SOFTMAX_SHIFT, (float scale, float* x, s
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     AUGUR_NN_HALF_LANES(LANES);                                                                                                                      \
     AUGUR_NN_ROW_PRODUCT(LANES, AUGUR_NN_HALVES)
-AUGUR_NN_KERNEL(row_product, AUGUR_NN_ROW_PRODUCT_F32,
+AUGUR_NN_KERNEL(void, row_product, AUGUR_NN_ROW_PRODUCT_F32,
                 (const float* x, std::ptrdiff_t k, const float* b, std::ptrdiff_t ldb, std::ptrdiff_t n, float* y, bool accumulate), x, k, b, ldb, n,
                 y, accumulate)
-AUGUR_NN_KERNEL(row_product, AUGUR_NN_ROW_PRODUCT_BF16,
+AUGUR_NN_KERNEL(void, row_product, AUGUR_NN_ROW_PRODUCT_BF16,
                 (const float* x, std::ptrdiff_t k, const bf16* b, std::ptrdiff_t ldb, std::ptrdiff_t n, float* y, bool accumulate), x, k, b, ldb, n,
                 y, accumulate)
 
@@ -267,8 +178,8 @@ inline constexpr std::ptrdiff_t column_block = 16;
     AUGUR_NN_LANES(LANES);                                                                                                                           \
     AUGUR_NN_HALF_LANES(LANES);                                                                                                                      \
     AUGUR_NN_COLUMN_BLOCK(LANES, AUGUR_NN_HALVES)
-AUGUR_NN_KERNEL(column_block_product, AUGUR_NN_COLUMN_BLOCK_F32, (const float* x, std::ptrdiff_t k, const float* b, float* y), x, k, b, y)
-AUGUR_NN_KERNEL(column_block_product, AUGUR_NN_COLUMN_BLOCK_BF16, (const float* x, std::ptrdiff_t k, const bf16* b, float* y), x, k, b, y)
+AUGUR_NN_KERNEL(void, column_block_product, AUGUR_NN_COLUMN_BLOCK_F32, (const float* x, std::ptrdiff_t k, const float* b, float* y), x, k, b, y)
+AUGUR_NN_KERNEL(void, column_block_product, AUGUR_NN_COLUMN_BLOCK_BF16, (const float* x, std::ptrdiff_t k, const bf16* b, float* y), x, k, b, y)
 
 // normal (n) <- (x - mean) / deviation, y <- gamma normal + beta, where deviation = sqrt(variance + epsilon); y may be x. Sums in 64 chains.
 #define AUGUR_NN_LAYER_NORM(LANES)                                                                                                                   \
@@ -302,7 +213,7 @@ AUGUR_NN_KERNEL(column_block_product, AUGUR_NN_COLUMN_BLOCK_BF16, (const float* 
         normal[i] = (x[i] - mean) / below;                                                                                                           \
         y[i] = gamma[i] * normal[i] + beta[i];                                                                                                       \
     }
-AUGUR_NN_KERNEL(layer_norm, AUGUR_NN_LAYER_NORM,
+AUGUR_NN_KERNEL(void, layer_norm, AUGUR_NN_LAYER_NORM,
                 (const float* x, std::ptrdiff_t n, float epsilon, const float* gamma, const float* beta, float* normal, float* deviation, float* y),
                 x, n, epsilon, gamma, beta, normal, deviation, y)
 
@@ -319,7 +230,7 @@ AUGUR_NN_KERNEL(layer_norm, AUGUR_NN_LAYER_NORM,
         const float u = 1.5957691216057307F * (x[i] + 0.044715F * x[i] * x[i] * x[i]);                                                               \
         to[i] = u < 0 ? u : -u;                                                                                                                      \
     }
-AUGUR_NN_KERNEL(gelu_argument, AUGUR_NN_GELU_ARGUMENT, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
+AUGUR_NN_KERNEL(void, gelu_argument, AUGUR_NN_GELU_ARGUMENT, (const float* x, float* to, std::ptrdiff_t n), x, to, n)
 
 // y <- x sigmoid(u), where e = exp(-|u|); y may be x
 #define AUGUR_NN_GELU_VALUE(LANES)                                                                                                                   \
@@ -331,7 +242,7 @@ AUGUR_NN_KERNEL(gelu_argument, AUGUR_NN_GELU_ARGUMENT, (const float* x, float* t
         AUGUR_NN_WRITE(y + i) = at * (at < 0 ? power : one) / (one + power);                                                                         \
     }                                                                                                                                                \
     for (; i < n; ++i) y[i] = x[i] * (x[i] < 0 ? e[i] : 1) / (1 + e[i]);
-AUGUR_NN_KERNEL(gelu_value, AUGUR_NN_GELU_VALUE, (const float* x, const float* e, float* y, std::ptrdiff_t n), x, e, y, n)
+AUGUR_NN_KERNEL(void, gelu_value, AUGUR_NN_GELU_VALUE, (const float* x, const float* e, float* y, std::ptrdiff_t n), x, e, y, n)
 
 // dy <- dy (s + x s (1 - s) du/dx), s = sigmoid(u)
 #define AUGUR_NN_GELU_SLOPE(LANES)                                                                                                                   \
@@ -346,7 +257,7 @@ AUGUR_NN_KERNEL(gelu_value, AUGUR_NN_GELU_VALUE, (const float* x, const float* e
         const float s = (x[i] < 0 ? e[i] : 1) / (1 + e[i]);                                                                                          \
         dy[i] *= s + x[i] * s * (1 - s) * 1.5957691216057307F * (1 + 0.134145F * x[i] * x[i]);                                                       \
     }
-AUGUR_NN_KERNEL(gelu_slope, AUGUR_NN_GELU_SLOPE, (const float* x, const float* e, float* dy, std::ptrdiff_t n), x, e, dy, n)
+AUGUR_NN_KERNEL(void, gelu_slope, AUGUR_NN_GELU_SLOPE, (const float* x, const float* e, float* dy, std::ptrdiff_t n), x, e, dy, n)
 
 /// Constants of one step of Adam.
 struct adam_constants {
@@ -437,17 +348,8 @@ inline double square_sum(const float* x, std::ptrdiff_t n) noexcept {
 #undef AUGUR_NN_RELU_ADD
 #undef AUGUR_NN_SCALE
 #undef AUGUR_NN_ADD
-#undef AUGUR_NN_ADD_TANGENTS
-#undef AUGUR_NN_JOIN_PAIRS
-#undef AUGUR_NN_SPLIT_PAIRS
-#undef AUGUR_NN_PAIRS
-#undef AUGUR_NN_RELU_BACKWARD_PAIRS
 #undef AUGUR_NN_RELU_BACKWARD
 #undef AUGUR_NN_RELU
-#undef AUGUR_NN_KERNEL
-#undef AUGUR_NN_WRITE
-#undef AUGUR_NN_READ
-#undef AUGUR_NN_LANES
 
 } // namespace nn::kernels
 } // namespace augur::inline v0

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include <augur/core/config.hpp>
-#include <augur/core/isa.hpp>
+#include <augur/nn/kernels/simd_kernel.hpp>
 
 namespace augur::inline v0 {
 namespace nn::kernels {
@@ -24,10 +24,9 @@ struct row_source {
     std::ptrdiff_t stride, first = 0;
 };
 
-// The body of a kernel is expanded in one function per instruction set, with the vector extensions of gcc and clang. Most go over columns:
-// BLOCK(LANES, V) for the V vectors of columns from c on, V = 4 and then 1, and REST for each column that is left.
+// Most kernels go over columns: BLOCK(LANES, V) for the V vectors of columns from c on, V = 4 and then 1, and REST for each column that is left.
 #define AUGUR_NN_COLUMNS(LANES, BLOCK, REST)                                                                                                         \
-    typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
     typedef std::int32_t numbers __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                          \
     static_assert(sizeof(lanes) == sizeof(numbers));                                                                                                 \
     std::ptrdiff_t c = 0;                                                                                                                            \
@@ -40,25 +39,6 @@ struct row_source {
     for (; c < n; ++c) {                                                                                                                             \
         REST                                                                                                                                         \
     }
-#define AUGUR_NN_READ(P) (*reinterpret_cast<const lanes*>(P))
-#define AUGUR_NN_WRITE(P) (*reinterpret_cast<lanes*>(P))
-#if defined(__x86_64__)
-#define AUGUR_NN_KERNEL(TYPE, NAME, TEXT, PARAMETERS, ...)                                                                                           \
-    namespace detail {                                                                                                                               \
-    inline TYPE NAME##_generic PARAMETERS noexcept { TEXT(4) }                                                                                       \
-    __attribute__((target("avx2,fma"))) inline TYPE NAME##_avx2 PARAMETERS noexcept { TEXT(8) }                                                      \
-    __attribute__((target("avx512f"))) inline TYPE NAME##_avx512 PARAMETERS noexcept { TEXT(16) }                                                    \
-    }                                                                                                                                                \
-    inline TYPE NAME PARAMETERS noexcept {                                                                                                           \
-        const isa level = best_isa();                                                                                                                \
-        if (level == isa::avx512) return detail::NAME##_avx512(__VA_ARGS__);                                                                         \
-        if (level == isa::avx2) return detail::NAME##_avx2(__VA_ARGS__);                                                                             \
-        return detail::NAME##_generic(__VA_ARGS__);                                                                                                  \
-    }
-#else
-#define AUGUR_NN_KERNEL(TYPE, NAME, TEXT, PARAMETERS, ...)                                                                                           \
-    inline TYPE NAME PARAMETERS noexcept { TEXT(4) }
-#endif
 
 // y (n) <- start + sum of factors[m] x[rows[m]] over the `count` rows
 #define AUGUR_NN_WEIGHTED_ROWS_BLOCK(LANES, V)                                                                                                       \
@@ -239,9 +219,6 @@ AUGUR_NN_KERNEL(bool, all_finite, AUGUR_NN_ALL_FINITE, (const float* x, std::ptr
 #undef AUGUR_NN_WEIGHTED_ROWS_REST
 #undef AUGUR_NN_WEIGHTED_ROWS_BLOCK
 #undef AUGUR_NN_WEIGHTED_ROWS
-#undef AUGUR_NN_KERNEL
-#undef AUGUR_NN_WRITE
-#undef AUGUR_NN_READ
 #undef AUGUR_NN_COLUMNS
 
 } // namespace nn::kernels

@@ -9,6 +9,7 @@
 #include <concepts>
 
 #include <augur/nn/dual.hpp>
+#include <augur/nn/kernels/dual_pairs.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/gelu.hpp>
 #include <augur/nn/types.hpp>

@@ -17,7 +17,7 @@
 #include <augur/core/config.hpp>
 #include <augur/core/executor.hpp>
 #include <augur/nn/dual.hpp>
-#include <augur/nn/kernels/elementwise.hpp>
+#include <augur/nn/kernels/dual_pairs.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/nn/types.hpp>
 
