@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -90,6 +91,19 @@ int run_job(const char* program, job j) {
     line.clear();
     for (const auto& [name, text] : facts_of(session->report())) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
+    std::optional<augur::loopnest::network_runner> whole;
+    const auto open_whole = [&]() -> augur::result<void> {
+        auto opened = open_network(*session, j.whole, line);
+        if (!opened) return opened.error();
+        whole.emplace(*std::move(opened));
+        return {};
+    };
+    if (j.whole.weighs) {
+        if (auto opened = open_whole(); !opened) return complain(program, opened.error(), failed);
+        const auto weights = weights_inside(*session, *whole, line);
+        if (!weights) return complain(program, weights.error(), failed);
+        if (auto weighed = session->weigh(*weights); !weighed) return complain(program, weighed.error(), failed);
+    }
     const auto report = j.no_search ? without_search(*session, log, hooks) : session->tune(hooks);
     line.clear();
     if (!report) return complain(program, report.error(), failed);
@@ -113,7 +127,9 @@ int run_job(const char* program, job j) {
     const auto& tuned = report->searches.back();
     if (tuned.failed) return complain(program, *tuned.failed, failed);
     if (j.whole.graph && code == done) {
-        if (auto measured = measure_whole(*session, *report, j.whole, line); !measured) code = complain(program, measured.error(), failed);
+        auto measured = whole ? augur::result<void>() : open_whole();
+        if (measured) measured = measure_whole(*session, *whole, *report, j.whole, line);
+        if (!measured) code = complain(program, measured.error(), failed);
         if (stop_requested().load()) code = interrupted;
         std::fflush(stdout);
     }

@@ -64,15 +64,15 @@ std::vector<std::vector<std::string>> whole_table(const augur::session_report& r
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         const auto& r = report.kernels[k];
         const double once = inside[k] / r.uses;
-        rows.push_back({r.label, text_of("%.0f", r.uses), milliseconds(alone[k]), milliseconds(once), ratio(once, alone[k]), milliseconds(r.limit),
-                        r.limit > 0 ? std::string(r.bound_name()) : "-", share(inside[k])});
+        rows.push_back({r.label, text_of("%.0f", r.uses), milliseconds(alone[k]), milliseconds(once), ratio(once, alone[k]),
+                        r.limit > 0 ? milliseconds(r.limit) : "-", r.limit > 0 ? std::string(r.bound_name()) : "-", share(inside[k])});
         all_alone += alone[k] * r.uses;
         all_inside += inside[k];
         limit += r.limit * r.uses;
     }
     if (copies > 0) rows.push_back({"copies", "", "", milliseconds(copies), "", "", "", share(copies)});
-    rows.push_back({"sum over uses", "", milliseconds(all_alone), milliseconds(all_inside), ratio(all_inside, all_alone), milliseconds(limit), "",
-                    share(all_inside)});
+    rows.push_back({"sum over uses", "", milliseconds(all_alone), milliseconds(all_inside), ratio(all_inside, all_alone),
+                    limit > 0 ? milliseconds(limit) : "-", "", share(all_inside)});
     rows.push_back({"network", "", "", milliseconds(whole), ratio(whole, all_alone), "", "", "100.0%"});
     return rows;
 }
@@ -115,18 +115,38 @@ augur::result<void> prepare_whole(whole_job& job) {
     return {};
 }
 
-augur::result<void> measure_whole(augur::session& s, const augur::session_report& report, const whole_job& job, progress_line& line) {
-    auto [schedules, others, alone, others_alone] = choose(s, report);
+augur::result<augur::loopnest::network_runner> open_network(augur::session& s, const whole_job& job, progress_line& line) {
     line.show(0, 1, "the naive network", true);
     auto net = augur::loopnest::network_runner::create(s.runner(), *job.graph, s.tasks(), job.weights);
     line.clear();
-    if (!net) return net.error();
+    return net;
+}
+
+augur::result<std::vector<double>> weights_inside(const augur::session& s, augur::loopnest::network_runner& net, progress_line& line) {
+    const auto& report = s.report();
+    std::vector<augur::step_list> schedules;
+    for (const auto& t : s.tasks()) schedules.push_back(augur::loopnest::untuned_schedule(*t.dag(), report.threads));
+    line.show(0, 1, "the untuned network", true);
+    const auto inside = net.times_inside(schedules);
+    line.clear();
+    if (!inside) return inside.error();
+    auto out = net.seconds_of_kernels(*inside);
+    for (std::size_t k = 0; k < out.size(); ++k) {
+        const auto& kernel = report.kernels[k];
+        out[k] = out[k] > 0 && kernel.untuned > 0 && std::isfinite(kernel.untuned) ? out[k] / kernel.untuned : kernel.uses;
+    }
+    return out;
+}
+
+augur::result<void> measure_whole(augur::session& s, augur::loopnest::network_runner& net, const augur::session_report& report, const whole_job& job,
+                                  progress_line& line) {
+    auto [schedules, others, alone, others_alone] = choose(s, report);
     line.show(0, 1, "the network", true);
-    const auto first = net->measure(schedules);
+    const auto first = net.measure(schedules);
     line.clear();
     if (!first) return first.error();
     if (!first->ok()) return augur::error{augur::errc::io, "the network: " + std::string(to_string(first->status)) + ": " + first->reason};
-    const auto trials = augur::loopnest::in_model_pass(*net, alone, others, schedules, rounds, &stop_requested());
+    const auto trials = augur::loopnest::in_model_pass(net, alone, others, schedules, rounds, &stop_requested());
     if (!trials) return trials.error();
     for (const auto& t : *trials)
         std::printf("inside  %s: its %s schedule, network %s to %s ms, %s\n", report.kernels[t.kernel].label.c_str(),
@@ -135,33 +155,33 @@ augur::result<void> measure_whole(augur::session& s, const augur::session_report
     for (const auto& t : *trials)
         if (t.kept) alone[t.kernel] = others_alone[t.kernel][t.alternative];
 
-    const auto program = net->program_of(schedules);
+    const auto program = net.program_of(schedules);
     if (!program) return program.error();
-    const auto inside = net->times_inside(schedules);
+    const auto inside = net.times_inside(schedules);
     if (!inside) return inside.error();
-    const auto kernels = net->seconds_of_kernels(*inside);
+    const auto kernels = net.seconds_of_kernels(*inside);
     double copies = 0;
     for (const double t : *inside) copies += t;
     for (const double t : kernels) copies -= t;
-    const auto whole = net->compare(std::span(&schedules, 1), rounds).front();
+    const auto whole = net.compare(std::span(&schedules, 1), rounds).front();
     if (stop_requested()) return augur::error{augur::errc::interrupted, "stopped while the network was measured"};
     if (!std::isfinite(whole.median)) return augur::error{augur::errc::io, "the network failed in most of its processes"};
     std::printf("\n%s", table_text(whole_table(report, alone, kernels, copies, whole.median)).c_str());
     std::printf("network %s ms, %s to %s over %d processes; naive nests on one thread %s ms\n", milliseconds(whole.median).c_str(),
-                milliseconds(whole.least).c_str(), milliseconds(whole.most).c_str(), rounds, milliseconds(net->naive_seconds()).c_str());
+                milliseconds(whole.least).c_str(), milliseconds(whole.most).c_str(), rounds, milliseconds(net.naive_seconds()).c_str());
     std::printf("memory  arena %.2f MB, %.2f MB live at once, %.2f MB without sharing\n", static_cast<double>(program->arena_bytes) / 1e6,
                 static_cast<double>(program->live_bytes) / 1e6, static_cast<double>(program->tensor_bytes) / 1e6);
     if (!job.parameters.empty()) {
-        const auto outputs = augur::loopnest::program_runner::read_reference(net->right());
+        const auto outputs = augur::loopnest::program_runner::read_reference(net.right());
         if (!outputs) return outputs.error();
         for (std::size_t o = 0; o < outputs->size(); ++o) {
             const auto& values = (*outputs)[o];
             const auto most = std::max_element(values.begin(), values.end());
-            std::printf("output  %s: the largest is number %td, %.5g\n", net->graph().describe(net->graph().outputs()[o]).c_str(),
+            std::printf("output  %s: the largest is number %td, %.5g\n", net.graph().describe(net.graph().outputs()[o]).c_str(),
                         most - values.begin(), static_cast<double>(*most));
         }
     }
-    if (!job.folder.empty()) return write_files(s, *net, schedules, job.folder);
+    if (!job.folder.empty()) return write_files(s, net, schedules, job.folder);
     return {};
 }
 

@@ -22,7 +22,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     auto& model = s.search.model;
     std::string search, scheduler = "gradient";
     std::size_t collect = 0;
-    bool help = false, fixed_language = false, whole = false;
+    bool help = false, fixed_language = false, whole = false, no_limits = false;
     examples::add_work_flags(flags, "network", s.work);
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
@@ -57,7 +57,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_texts("demonstrations", "LOG", "log of other kernels, of any machine, that the language model is fine-tuned on first; may be repeated",
                     s.demonstrations);
     flags.add_switch("fixed-language", "the language model does not learn from what is measured", fixed_language);
-    flags.add_choice("scheduler", {"gradient", "even"}, "how trials are shared out: where they help the network most, or evenly;\ndefault gradient",
+    flags.add_choice("scheduler", {"gradient", "even", "inside"},
+                     "how trials are shared out: where they help the sum of kernels most, evenly, or where they help the\nnetwork most, by times "
+                     "inside it (implies --whole); default gradient",
                      scheduler);
     flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.search.round, 1,
                      1'000'000);
@@ -78,6 +80,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_text("parameters", "FILE",
                    "safetensors file with the network's weights, and its inputs if it has them (docs/network.md); implies --whole. Default: by seed",
                    out.whole.parameters);
+    flags.add_switch("no-limits", "leave out the limits of the machine, which take 3 seconds and more to measure", no_limits);
     flags.add_switch("no-search", "search nothing: the network has the best schedules of --log, else untuned ones; for --whole", out.no_search);
     examples::add_run_flags(flags, s);
     flags.add_switch("help", "print this", help);
@@ -92,12 +95,13 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
     if (s.work.kernels.empty()) return wrong("nothing to tune: give --network or --kernel; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
-    whole = whole || !out.whole.folder.empty() || !out.whole.parameters.empty();
+    out.whole.weighs = scheduler == "inside";
+    whole = whole || out.whole.weighs || !out.whole.folder.empty() || !out.whole.parameters.empty();
     if (out.no_search && !whole) return wrong("--no-search leaves nothing to do: give --whole or --emit");
     if (whole) {
         if (collect > 0) return wrong("--whole and --emit need tuned kernels: they do not go with --collect");
         auto graph = augur::find_network_graph(s.work.name);
-        if (!graph || flags.given("kernel")) return wrong("--whole and --emit are for one --network, without --kernel");
+        if (!graph || flags.given("kernel")) return wrong("--whole, --emit and --scheduler inside are for one --network, without --kernel");
         out.whole.graph = *std::move(graph);
     }
     if (out.no_search)
@@ -149,6 +153,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         return wrong("--weights is for --model auto: `--model FILE` begins with weights whatever is known");
     if (!out.save_model.empty() && !weights && model != "tlp") return wrong("--save-model writes the weights of TLP, not of --model " + model);
     s.search.even = s.search.even || scheduler == "even";
+    s.limits = !no_limits;
     return true;
 }
 

@@ -176,7 +176,7 @@ TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed
     CHECK(contents(folder / "killed/model.safetensors") == written);
 
     const auto tune = [&](strings more) {
-        strings all{"--kernel", kernel, "--trials", "4", "--threads", "1"};
+        strings all{"--kernel", kernel, "--trials", "4", "--threads", "1", "--no-limits"};
         all.insert(all.end(), more.begin(), more.end());
         return wait_for(start(folder, AUGUR_TUNE_PROGRAM, all));
     };

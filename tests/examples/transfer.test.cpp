@@ -144,7 +144,7 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     CHECK(contains(contents(folder / "err"), "holds 6 records"));
     REQUIRE(run(folder,
                 {"--kernel", "dense:m=24,n=32,k=32,bias", "--kernel", "dense:m=8,n=32,k=32,bias,relu", "--model", "none", "--trials", "4",
-                 "--scheduler", "even", "--log", log, "--resume", "--threads", "1"},
+                 "--scheduler", "even", "--log", log, "--resume", "--threads", "1", "--no-limits"},
                 AUGUR_TUNE_PROGRAM) == 0);
     CHECK(contains(contents(folder / "out") + contents(folder / "err"), "4 records are taken over"));
 

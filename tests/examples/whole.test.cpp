@@ -27,4 +27,18 @@ TEST_CASE("tune: a network as one program, its table and its C") {
     CHECK(contains(contents(folder / "net/net.h"), "input  attention.past_key 12x3x64"));
 }
 
+TEST_CASE("tune: a search that weighs the kernels by their times inside") {
+    const scratch folder("whole-test");
+    const int code = wait_for(start(folder, AUGUR_TUNE_PROGRAM,
+                                    {"--network", "gpt2:tokens=2,past=3", "--scheduler", "inside", "--trials", "2", "--model", "none", "--no-limits",
+                                     "--threads", "1", "--log", folder / "log"}));
+    const auto said = contents(folder / "out");
+    CAPTURE(said);
+    CAPTURE(contents(folder / "err"));
+    REQUIRE(code == 0);
+    CHECK(contains(said, "random: "));
+    CHECK(contains(said, "sum over uses"));
+    CHECK_FALSE(contains(said, "limits measured"));
+}
+
 } // namespace whole_test

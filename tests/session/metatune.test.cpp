@@ -87,6 +87,7 @@ augur::session_options options(const std::string& model) {
     o.search.round = 4;
     o.search.population = 32;
     o.search.even = true;
+    o.limits = false;
     o.threads = 1;
     return o;
 }

@@ -57,6 +57,7 @@ augur::session_options two_kernels() {
     o.search.model = "none";
     o.search.trials = 4;
     o.search.even = true;
+    o.limits = false;
     o.threads = 1;
     return o;
 }
@@ -135,6 +136,7 @@ TEST_CASE("session: wrong options are refused before anything is measured") {
 TEST_CASE("session: the untuned schedule is the first record, no trial, and the result is never slower") {
     const scratch folder;
     auto o = two_kernels();
+    o.limits = true;
     o.log = folder / "log.jsonl";
     auto s = std::make_unique<augur::result<augur::session>>(augur::session::create(o));
     REQUIRE(*s);
@@ -448,6 +450,29 @@ TEST_CASE("session: collecting writes the candidates alone") {
     CHECK(records(o.log).size() == 6);
 }
 
+TEST_CASE("session: trials go where the weights say") {
+    auto o = two_kernels();
+    o.search.even = false;
+    o.search.trials = 6;
+    o.search.round = 2;
+    o.collect = true;
+    for (const std::size_t heavy : {0U, 1U}) {
+        auto s = augur::session::create(o);
+        REQUIRE(s);
+        std::vector<double> weights(2, 1e-9);
+        weights[heavy] = 1e9;
+        REQUIRE(s->weigh(weights));
+        for (const std::vector<double>& wrong : {std::vector<double>{1}, {1, 0}, {1, -1}, {1, std::nan("")}, {1, HUGE_VAL}}) {
+            const auto refused = s->weigh(wrong);
+            REQUIRE(!refused);
+            CHECK(refused.error().code == augur::errc::invalid_argument);
+        }
+        const auto found = s->search("by weight", o.search, false);
+        CHECK(found.latencies[heavy].size() == 10); // one round of each kernel, then all
+        CHECK(found.latencies[1 - heavy].size() == 2);
+    }
+}
+
 TEST_CASE("session: a stop request ends it with a report") {
     auto o = two_kernels();
     o.search.trials = 1000;
@@ -571,6 +596,7 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
     (void)move_records(known.log, folder / "elsewhere.jsonl", [](const auto&) { return true; });
     augur::session_options o;
     o.work.add(*augur::kernel::parse("dense:m=16,n=24,k=16"));
+    o.limits = false;
     o.threads = 1;
     o.search.trials = 4;
     o.search.population = 32;

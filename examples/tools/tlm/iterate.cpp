@@ -56,6 +56,7 @@ augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
         o.search.model = "none";
         o.search.trials = o.search.round = it.programs;
         o.search.even = true;
+        o.limits = false;
         o.search.language_learns = false; // within a batch it is one model
         logs.push_back(o.log);
         auto s = augur::session::create(std::move(o));

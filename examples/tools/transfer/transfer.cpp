@@ -34,6 +34,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
     auto& s = w.options;
     bool help = false;
+    s.limits = false; // no table has them
     std::string names, level(to_string(s.transfer_level));
     for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
     flags.add_texts("from", "LOG", "log of kernels that were tuned on this machine; may be given again", s.transfer_from);

@@ -80,6 +80,7 @@ struct session_options {
     session_search search;               ///< the search of `session::tune`
     bool compare_random = false;         ///< `tune` also searches at random, with the same budget, for comparison; not logged
     bool collect = false;                ///< only the records count: no baselines, no untuned schedule as the first record, no second measurement
+    bool limits = true;                  ///< measure the roofline of the machine and the limit of each kernel, for the report; 3 s and more
     int threads = 0;                     ///< of the tuned kernels and of the search; 0: all processors
     loopnest::compiler_options compiler; ///< default: the variable CC, else cc
     std::string log;                     ///< path; empty: none

@@ -43,7 +43,7 @@ public:
         auto levels = class_levels_of(*t.dag_);
         levels.set(class_level::workload, t.key_);
         t.class_levels_ = std::make_shared<const augur::class_levels>(std::move(levels));
-        t.uses_ = uses;
+        t.weight_ = uses;
         t.target_ = t.logged_target_ = target_text(level);
         t.flops_ = t.dag_->flops();
         return t;
@@ -56,9 +56,16 @@ public:
         return t;
     }
 
+    /// The same task with another weight in the task scheduler.
+    [[nodiscard]] kernel_task weighing(double weight) const {
+        kernel_task t = *this;
+        t.weight_ = weight;
+        return t;
+    }
+
     [[nodiscard]] std::string_view key() const noexcept { return key_; }
     [[nodiscard]] std::string_view target() const noexcept { return target_; }
-    [[nodiscard]] double weight() const noexcept { return uses_; }
+    [[nodiscard]] double weight() const noexcept { return weight_; }
     [[nodiscard]] double flops() const noexcept { return flops_; }
     [[nodiscard]] std::string_view kernel_class() const noexcept { return class_; }
     [[nodiscard]] const augur::class_levels& class_levels() const noexcept { return *class_levels_; }
@@ -96,7 +103,7 @@ private:
     std::string target_;
     std::string logged_target_; ///< in TVM's form
     std::string class_;
-    double uses_ = 1;
+    double weight_ = 1;
     double flops_ = 0;
 };
 

@@ -37,7 +37,7 @@ struct in_model_trial {
 /// @param schedules     of each kernel; changed where one was kept
 /// @param rounds        visits to each variant, at least 3
 /// @param stop          asked before each kernel
-/// Cost    a compilation of the network for each schedule tried
+/// Cost    a compilation of the network for each schedule tried, and those of `network_runner::times_inside`
 /// Errors, after which `schedules` is unchanged: invalid_argument (a list without one entry for each kernel of the network, fewer than 3 rounds); those
 ///         of `network_runner::times_inside`
 /// Source  Gibson, Cano: Transfer-tuning (2022), section 5.5: the schedule that is fastest alone need not be so behind other kernels

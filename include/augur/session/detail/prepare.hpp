@@ -177,9 +177,11 @@ void basic_session<E>::take_over() {
 template <bulk_executor E>
 result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
     if (std::exchange(baselines_measured_, true)) return {};
-    auto limits = loopnest::measure_roofline(runner_->programs(), report_.host);
-    if (limits) report_.roofline = *limits;
-    else report_.roofline_error = limits.error().detail;
+    if (report_.options.limits) {
+        auto limits = loopnest::measure_roofline(runner_->programs(), report_.host);
+        if (limits) report_.roofline = *limits;
+        else report_.roofline_error = limits.error().detail;
+    }
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
         kernel_report& k = report_.kernels[i];
         if (k.elsewhere) {
@@ -282,6 +284,19 @@ void basic_session<E>::measure_best(std::span<search_report> searches, const ses
     }
     (void)static_cast<bool>(runner_->programs().set_timing(usual));
     for (auto& s : searches) choose_result(s);
+}
+
+template <bulk_executor E>
+result<void> basic_session<E>::weigh(std::span<const double> weights) {
+    if (weights.size() != tasks_.size())
+        return error{errc::invalid_argument,
+                     "weights: expected " + std::to_string(tasks_.size()) + ", one for each kernel, got " + std::to_string(weights.size())};
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        if (!(weights[i] > 0) || !std::isfinite(weights[i]))
+            return error{errc::invalid_argument,
+                         "weights: expected a positive number for " + report_.kernels[i].label + ", got " + std::to_string(weights[i])};
+    for (std::size_t i = 0; i < weights.size(); ++i) tasks_[i] = tasks_[i].weighing(weights[i]);
+    return {};
 }
 
 /// The untuned schedule is the result where the search found nothing better.
