@@ -22,6 +22,7 @@
 #include <augur/core/printable.hpp>
 #include <augur/loopnest/codegen/naive_program.hpp>
 #include <augur/loopnest/codegen/network_program.hpp>
+#include <augur/loopnest/detail/runner_job.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/record/measurement.hpp>
@@ -241,9 +242,11 @@ private:
 
     /// Asked before a compiler starts: an address space that the kernel cannot fill ends in the middle of a measurement.
     [[nodiscard]] result<void> check_memory(const generated_program& p) const {
+        const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+        const bool huge = runner_->programs().options().huge_pages;
         double bytes = 0;
-        for (const auto& b : p.buffers) bytes += static_cast<double>(b.elements) * sizeof(float);
-        const double all = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+        for (const auto& b : p.buffers) bytes += static_cast<double>(detail::bytes_of_buffer(b.elements, huge, page));
+        const double all = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(page);
         if (bytes <= all) return {};
         return error{errc::limit, "network '" + printable(graph_.name()) + "': its buffers need " +
                                       std::to_string(static_cast<std::int64_t>(bytes / 1048576)) + " MiB, the machine has " +
