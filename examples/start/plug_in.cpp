@@ -100,7 +100,7 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     augur::random_engine rng(1);
     if (auto sound = augur::testing::check_space<plan>(spaces[0], rng); !sound) return std::puts(sound.error().detail.c_str());
 
-    // 5. The loop. With a cost model behind `strategies` the search is guided: see include/augur/session/detail/search.hpp for TLP.
+    // 5. The loop. With a cost model behind `strategies` the search is guided: see include/augur/session/detail/search_by_model.hpp for TLP.
     std::array<augur::random_search, 2> strategies;
     augur::tuning_options options;
     options.trials = 120; // of each task: more than there are: a space that is used up ends its task

@@ -11,6 +11,7 @@
 #include <augur/session/session.hpp>
 
 // The definitions of the members.
+#include <augur/session/detail/baselines.hpp>
 #include <augur/session/detail/prepare.hpp>
 #include <augur/session/detail/search.hpp>
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# documents.sh FOLDER: what the documents say of the code and can be compared with it: defaults of options, fields of a machine, lengths of rows.
+# documents.sh FOLDER: what the documents say of the code and can be compared with it: defaults of options, fields of a machine, lengths of rows,
+# rooms, links.
 wrong=0
 say() { echo "$1"; wrong=1; }
 
@@ -36,4 +37,17 @@ done
 # README.md: a row of a table can be read.
 long=$(awk '/^\|/ && length($0) > 320 { printf " %d", NR }' "$1/README.md")
 [ -z "$long" ] || say "README.md: rows above 320 characters:$long"
+
+# Every room has a README that names its headers, and links between documents lead to a file.
+for room in "$1"/include/augur/*/; do
+    [ -f "$room/README.md" ] || say "$room: no README.md"
+    for header in "$room"/*.hpp; do
+        [ ! -e "$header" ] || grep -q "$(basename "$header" .hpp)" "$room/README.md" || say "$room/README.md does not name $(basename "$header")"
+    done
+done
+for page in $(find "$1/README.md" "$1/docs" "$1/include" "$1/examples" -name '*.md'); do
+    for link in $(awk '/^```/ { code = !code } !code' "$page" | grep -o '][(][^)#: ]*' | sed 's/^][(]//'); do
+        [ -e "$(dirname "$page")/$link" ] || say "$page: no file '$link'"
+    done
+done
 exit $wrong

@@ -145,8 +145,10 @@ TEST_CASE("networks: transformers have any number of tokens") {
     refused("gpt2:tokens=0", "gpt2: 'tokens' must be a number within 1 and 4096, is '0'");
     refused("gpt2:tokens=", "is ''");
     refused("gpt2:tokens=1,past=x", "'past' must be a number within 0 and 4096, is 'x'");
-    refused("gpt2:tokens=1,tokens=2", "there is no parameter 'tokens=2'");
-    refused("gpt2:", "there is no parameter ''");
+    refused("gpt2:tokens=1,tokens=2", "gpt2: 'tokens' is given twice");
+    refused("gpt2:tokens", "gpt2: there is no parameter 'tokens'");
+    for (const auto* text : {"gpt2:", "bert_base:", "resnet_18:", "bert_base:tokens=384,", "bert_base:,tokens=384", "gpt2:tokens=1,past=127,", "gpt2:tokens=1,,past=127"})
+        refused(text, "expected <parameter>=<number> after ':' and after each ',', got nothing");
     refused("bert_base:past=1", "bert_base: there is no parameter 'past=1'");
     refused("resnet_18:tokens=1", "resnet_18: there is no parameter 'tokens=1'");
 }

@@ -19,6 +19,7 @@
 #include <augur/metatune/network.hpp>
 #include <augur/metatune/training.hpp>
 #include <augur/nn/safetensors.hpp>
+#include <augur/nn/train/checkpoint_file.hpp>
 #include <augur/record/replace_file.hpp>
 
 namespace augur::inline v0 {
@@ -74,31 +75,22 @@ std::array<std::uint64_t, 2> shape_of(const P& p) {
 /// Errors: io, not_found; version_mismatch (no such checkpoint, another run, a damaged file); those of `nn::load_bytes` and `nn::read_tensor`.
 /// pre: shape.check()
 [[nodiscard]] inline result<checkpoint> load_checkpoint(const std::string& path, const config& shape, std::uint64_t run) {
-    const auto bytes = nn::load_bytes(path);
-    if (!bytes) return bytes.error();
-    const auto wrong = [&](errc code, const std::string& message) { return error{code, "checkpoint '" + path + "': " + message}; };
-    const auto header = nn::parse_safetensors(*bytes);
-    if (!header) return wrong(header.error().code, header.error().detail);
-    const auto entry = [&](const char* key) {
-        const std::string* const text = header->find_metadata(key);
-        return text != nullptr ? std::string_view(*text) : std::string_view();
-    };
-    if (entry("format") != "augur-metatune-checkpoint" || entry("version") != "1")
-        return wrong(errc::version_mismatch, "expected format 'augur-metatune-checkpoint' version 1, got '" +
-                                                 std::string(entry("format").substr(0, 40)) + "' version '" +
-                                                 std::string(entry("version").substr(0, 40)) + "'");
-    if (entry("run") != std::to_string(run))
-        return wrong(errc::version_mismatch, "a checkpoint of other samples or options: remove it, or name another file");
-    const auto steps = parse_int(entry("steps"));
-    if (!steps || *steps < 0) return wrong(errc::parse, "expected a number of steps, got '" + std::string(entry("steps").substr(0, 40)) + "'");
-    checkpoint c{run, std::string(entry("stage")), training_state(network<float>::zeros(shape))};
+    const auto file = nn::load_checkpoint_file(path, "augur-metatune-checkpoint");
+    if (!file) return file.error();
+    if (file->header.metadata_text("run") != std::to_string(run))
+        return file->wrong(errc::version_mismatch, "a checkpoint of other samples or options: remove it, or name another file");
+    const auto written = file->header.metadata_text("steps");
+    const auto steps = parse_int(written);
+    if (!steps || *steps < 0) return file->wrong(errc::parse, "expected a number of steps, got '" + std::string(written.substr(0, 40)) + "'");
+    checkpoint c{run, std::string(file->header.metadata_text("stage")), training_state(network<float>::zeros(shape))};
     c.state.steps = static_cast<std::size_t>(*steps);
     result<void> outcome;
     detail::visit_state(c.state, [&](const std::string& name, auto& p) {
-        if (outcome) outcome = nn::read_tensor(*bytes, *header, name, detail::shape_of(p), {p.data(), static_cast<std::size_t>(p.size())});
+        if (outcome) outcome = nn::read_tensor(file->bytes, file->header, name, detail::shape_of(p), {p.data(), static_cast<std::size_t>(p.size())});
     });
-    if (!outcome) return wrong(outcome.error().code, outcome.error().detail);
-    if (detail::checkpoint_checksum(c) != entry("checksum")) return wrong(errc::version_mismatch, "the checksum does not fit: the file is damaged");
+    if (!outcome) return file->wrong(outcome.error().code, outcome.error().detail);
+    if (detail::checkpoint_checksum(c) != file->header.metadata_text("checksum"))
+        return file->wrong(errc::version_mismatch, "the checksum does not fit: the file is damaged");
     return c;
 }
 

@@ -154,15 +154,8 @@ inline result<trained_network> from_safetensors(std::string_view file, const nn:
     const auto wrong = [](errc code, std::string message) { return error{code, "metatune weights: " + std::move(message)}; };
     const auto header = nn::parse_safetensors(file, limits);
     if (!header) return header.error();
-    const auto entry = [&](const char* key) {
-        const std::string* const text = header->find_metadata(key);
-        return text != nullptr ? std::string_view(*text) : std::string_view();
-    };
-    if (entry("format") != "augur-metatune")
-        return wrong(errc::version_mismatch, "expected metadata format 'augur-metatune', got '" + std::string(entry("format").substr(0, 40)) + "'");
-    if (entry("version") != "1")
-        return wrong(errc::version_mismatch, "expected version 1, got '" + std::string(entry("version").substr(0, 40)) + "'");
-    const auto config = detail::read_config(entry("config"));
+    if (auto fits = header->check_format("augur-metatune"); !fits) return wrong(fits.error().code, fits.error().detail);
+    const auto config = detail::read_config(header->metadata_text("config"));
     if (!config) return config.error();
     // check that the file has the parameters of the config before allocating them
     const auto [tensors, parameters] = detail::parameter_count_of(*config);
@@ -174,7 +167,7 @@ inline result<trained_network> from_safetensors(std::string_view file, const nn:
     if (parameters > static_cast<double>(file.size()) / 4)
         return wrong(errc::shape_mismatch, "the config needs more parameters than the file has bytes for");
 
-    trained_network trained{network<float>::zeros(*config), std::string(entry("graph_template")), {}};
+    trained_network trained{network<float>::zeros(*config), std::string(header->metadata_text("graph_template")), {}};
     result<void> outcome;
     const auto read = [&](std::string_view name, auto& p) {
         if (!outcome) return;

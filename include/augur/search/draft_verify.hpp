@@ -25,8 +25,8 @@ namespace augur::inline v0 {
 /// Sizes and shares of a `draft_then_verify`.
 struct draft_options {
     std::size_t drafted = 8; ///< points drafted for each point that is proposed; at least 1
-    std::size_t pool =
-        2048; ///< drafted points that are kept for later proposals and verified again; the others are only used when nothing else is left
+    /// Drafted points that are kept for later proposals and verified again; the others are only used when nothing else is left.
+    std::size_t pool = 2048;
     double draft_share = 0.25; ///< fraction of a proposal that the draft alone chooses, for the dear scorer may be wrong at first
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <augur/session/detail/search_checks.hpp>
 #include <augur/session/options.hpp>
 
 namespace augur::inline v0 {
@@ -44,7 +45,7 @@ inline constexpr std::size_t drafted_trials = 16;
 /// this: docs/results/auto.md, which has none for weights.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
-    const bool writes = !s.language.empty(), guides_itself = s.strategy == "descent" || s.strategy == "bayes";
+    const bool writes = !s.language.empty();
     std::string guide; // empty: none
     if (k.records > 0 && k.xgboost) {
         s.model = "nest";
@@ -52,7 +53,7 @@ inline constexpr std::size_t drafted_trials = 16;
     } else if (!s.weights.empty() && k.tlp) {
         s.model = s.weights;
         guide = std::string(k.metatune ? "MetaTune" : "TLP") + " with the given weights";
-    } else if (guides_itself) {
+    } else if (detail::guides_itself(s)) {
         s.model = "none";
     } else if (k.xgboost) {
         s.model = "trees";

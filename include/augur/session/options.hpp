@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/loopnest/run/compile.hpp>
+#include <augur/loopnest/run/compiler.hpp>
 #include <augur/workload/class_levels.hpp>
 #include <augur/workload/networks.hpp>
 
@@ -87,11 +87,11 @@ struct session_options {
     bool resume = false;                 ///< continue with the records of `log`; without it a log that has records is refused
     bool take_over = true;               ///< with `resume`: kernels that another machine has finished keep its records; else all are searched here
     std::string machine;                 ///< that Crop predicts: a machine file or the name of a preset
-    std::string
-        known; ///< log of kernels on this machine, for the model `nest`; empty: those of `transfer_from`. For `auto` it is one of these as well
-    std::vector<std::string>
-        demonstrations; ///< logs that the language model is fine-tuned on first, also of other machines; without the session's kernels. With the
-                        ///< model `auto` and none given, those of `transfer_from`
+    /// Log of kernels on this machine, for the model `nest`; empty: those of `transfer_from`. For `auto` it is one of these as well.
+    std::string known;
+    /// Logs that the language model is fine-tuned on first, also of other machines; without the session's kernels. With the model `auto` and none given,
+    /// those of `transfer_from`.
+    std::vector<std::string> demonstrations;
     std::size_t demonstrations_best = 10;   ///< schedules of each kernel that it learns from, its fastest ones, of these logs and of its own search
     std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
     class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6

@@ -24,6 +24,7 @@
 #include <augur/schedule/steps.hpp>
 #include <augur/session/options.hpp>
 #include <augur/session/report.hpp>
+#include <augur/space/concepts.hpp>
 #include <augur/target/machine.hpp>
 #include <augur/tune/options.hpp>
 #include <augur/tune/resume.hpp>
@@ -37,6 +38,7 @@ class task_runner;
 
 namespace detail {
 struct session_models_state;
+class any_model;
 } // namespace detail
 
 /// Tunes kernels or a network for the machine it runs on, with the embedded compiler (`loopnest/`).
@@ -160,15 +162,20 @@ private:
         std::vector<loopnest::ansor_space> spaces;
     };
 
+    struct running_search;
+
     result<void> prepare();
     void take_over();
     void add_elsewhere(search_report& out) const;
     searched searched_here() const;
-    void search_by_model(const searched& here, const session_search& settings, const tuning_options& options, search_report& out, bool logged,
-                         const session_hooks& hooks);
+    bool begin_language(running_search& s);
+    void search_by_model(running_search& s);
+    void search_with(running_search& s, detail::any_model model, double random_share);
     template <class Scorer>
-    std::vector<decision_vector> add_transfers(const searched& here, std::size_t k, Scorer& scorer, const session_search& settings,
-                                               search_report& out, std::vector<decision_vector>& points) const;
+    std::vector<decision_vector> add_transfers(running_search& s, std::size_t k, Scorer& scorer, std::vector<decision_vector>& points) const;
+    template <class Scorer>
+    auto make_strategy(running_search& s, std::size_t k, std::vector<decision_vector> first, const std::vector<decision_vector>& fitting,
+                       Scorer* drafts) const;
     void find_limit(std::size_t kernel);
     void choose_result(search_report& s) const;
     template <class Tuner>

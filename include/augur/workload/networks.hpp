@@ -8,11 +8,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <augur/core/error.hpp>
+#include <augur/core/number.hpp>
+#include <augur/core/printable.hpp>
 #include <augur/workload/detail/image_networks.hpp>
 #include <augur/workload/detail/transformer_networks.hpp>
 #include <augur/workload/kernel.hpp>
@@ -23,21 +28,34 @@ namespace augur::inline v0 {
 
 namespace detail {
 
-/// The value of `name` in "name=1,other=2", `fallback` if it is not there; removes it from the text.
-inline result<std::int64_t> take_network_parameter(std::string& text, std::string_view name, std::int64_t fallback, std::int64_t least,
-                                                   std::int64_t most) {
-    const auto prefix = std::string(name) + "=";
-    const auto at = text.starts_with(prefix) ? 0 : text.find("," + prefix);
-    if (at == std::string::npos) return fallback;
-    const auto begin = text.find('=', at) + 1;
-    const auto end = (std::min)(text.find(',', begin), text.size());
-    const auto number = parse_int(std::string_view(text).substr(begin, end - begin));
-    if (!number || *number < least || *number > most)
-        return error{errc::invalid_argument, "'" + std::string(name) + "' must be a number within " + std::to_string(least) + " and " +
-                                                 std::to_string(most) + ", is '" + text.substr(begin, (std::min)(end - begin, std::size_t{40})) +
-                                                 "'"};
-    text.erase(at, end - at + (at == 0 && end < text.size() ? 1 : 0));
-    return *number;
+/// A parameter of a network, as in "bert_base:tokens=384".
+struct network_parameter {
+    std::string_view name;
+    std::int64_t least; ///< of the value
+    std::int64_t value; ///< the default, until a text gives another
+    bool given = false;
+};
+
+/// Reads "tokens=1,past=127", each parameter at most once.   Errors: invalid_argument
+inline result<void> read_network_parameters(std::string_view text, std::span<network_parameter> known) {
+    constexpr std::int64_t most = 4096;
+    const auto refused = [](std::string what) { return error{errc::invalid_argument, std::move(what)}; };
+    for (;;) {
+        const auto comma = text.find(',');
+        const auto item = text.substr(0, comma);
+        const auto equals = item.find('=');
+        if (item.empty()) return refused("expected <parameter>=<number> after ':' and after each ',', got nothing");
+        const auto p = std::find_if(known.begin(), known.end(), [&](const network_parameter& k) { return k.name == item.substr(0, equals); });
+        if (p == known.end() || equals == std::string_view::npos) return refused("there is no parameter '" + printable(item) + "'");
+        if (std::exchange(p->given, true)) return refused("'" + std::string(p->name) + "' is given twice");
+        const auto number = parse_int(item.substr(equals + 1));
+        if (!number || *number < p->least || *number > most)
+            return refused("'" + std::string(p->name) + "' must be a number within " + std::to_string(p->least) + " and " + std::to_string(most) +
+                           ", is '" + printable(item.substr(equals + 1)) + "'");
+        p->value = *number;
+        if (comma == std::string_view::npos) return {};
+        text.remove_prefix(comma + 1);
+    }
 }
 
 } // namespace detail
@@ -48,27 +66,17 @@ inline constexpr std::array<std::string_view, 10> network_names{"resnet_18", "re
 
 /// Returns the graph of a network by name. `bert_base` and `gpt2` have parameters: `bert_base:tokens=384`, `gpt2:tokens=1,past=127`. Defaults: 128 tokens,
 /// no past ones.
-/// Errors: not_found, which lists the names; invalid_argument (a parameter that there is not, or a value outside its range)
+/// Errors: not_found, which lists the names; invalid_argument (a parameter that is missing, unknown or given twice, or a value outside its range)
 [[nodiscard]] inline result<network_graph> find_network_graph(std::string_view text) {
     const auto colon = text.find(':');
     const auto name = text.substr(0, colon);
-    std::string parameters(colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1));
-    std::int64_t tokens = 0, past = 0;
-    if (name == "bert_base" || name == "gpt2") {
-        const auto own = [&](std::string_view parameter, std::int64_t fallback, std::int64_t least, std::int64_t& to) -> result<void> {
-            const auto value = detail::take_network_parameter(parameters, parameter, fallback, least, 4096);
-            if (!value) return error{value.error().code, std::string(name) + ": " + value.error().detail};
-            to = *value;
-            return {};
-        };
-        if (auto taken = own("tokens", 128, 1, tokens); !taken) return taken.error();
-        if (name == "gpt2")
-            if (auto taken = own("past", 0, 0, past); !taken) return taken.error();
-    }
     if (std::find(network_names.begin(), network_names.end(), name) == network_names.end())
         return error{errc::not_found, "network '" + std::string(name.substr(0, 40)) + "' is unknown; known are " + detail::join_names(network_names)};
-    if (!parameters.empty() || text.ends_with(':'))
-        return error{errc::invalid_argument, std::string(name) + ": there is no parameter '" + parameters.substr(0, 40) + "'"};
+    std::array<detail::network_parameter, 2> parameters{{{"tokens", 1, 128}, {"past", 0, 0}}};
+    const std::size_t own = name == "gpt2" ? 2 : name == "bert_base" ? 1 : 0;
+    if (colon != std::string_view::npos)
+        if (auto read = detail::read_network_parameters(text.substr(colon + 1), std::span(parameters).first(own)); !read)
+            return error{read.error().code, std::string(name) + ": " + read.error().detail};
     if (name == "resnet_18") return detail::resnet("resnet_18", {2, 2, 2, 2}, false);
     if (name == "resnet_50") return detail::resnet("resnet_50", {3, 4, 6, 3}, true);
     if (name == "resnext_50") return detail::resnet("resnext_50", {3, 4, 6, 3}, true, 32, 4);
@@ -77,7 +85,8 @@ inline constexpr std::array<std::string_view, 10> network_names{"resnet_18", "re
     if (name == "vgg_16") return detail::vgg_16();
     if (name == "alexnet") return detail::alexnet();
     if (name == "densenet_121") return detail::densenet_121();
-    return name == "gpt2" ? detail::gpt2(std::string(text), tokens, past) : detail::bert_base(std::string(text), tokens);
+    const auto& [tokens, past] = parameters;
+    return name == "gpt2" ? detail::gpt2(std::string(text), tokens.value, past.value) : detail::bert_base(std::string(text), tokens.value);
 }
 
 /// Returns the kernels of a network by name.   Errors: those of `find_network_graph`

@@ -201,6 +201,18 @@ TEST_CASE("network program: the arena, element-wise kernels in place, and progra
     refused(swapped, "the program aug_kernel_1 is not one of conv2d");
 }
 
+TEST_CASE("network runner: a buffer takes whole pages, a large one whole huge pages") {
+    constexpr std::int64_t page = 4096, huge = 2097152, numbers = 65536; // of 256 KiB
+    using augur::loopnest::detail::bytes_of_buffer;
+    CHECK(bytes_of_buffer(1, true, page) == page);
+    CHECK(bytes_of_buffer(1025, true, page) == 2 * page);
+    CHECK(bytes_of_buffer(numbers, true, page) == 4 * numbers);
+    CHECK(bytes_of_buffer(numbers + 1, true, page) == huge);
+    CHECK(bytes_of_buffer(numbers + 1, false, page) == 4 * numbers + page);
+    CHECK(bytes_of_buffer(huge / 4 + 1, true, page) == 2 * huge);
+    CHECK(bytes_of_buffer(std::int64_t{1} << 40, true, page) == std::int64_t{1} << 42);
+}
+
 TEST_CASE("network runner: one kernel is a network, and too large a network is refused before it is built") {
     auto runner = small_runner();
     const auto one =

@@ -441,7 +441,8 @@ TEST_CASE("program_runner: malformed programs and options") {
     for (std::size_t i = 0; i < 4; ++i) CHECK(done[i].status == outcome::illegal_schedule);
     CHECK(done[4].ok());
     CHECK(done[5].ok());
-    CHECK_FALSE(done[6].ok());
+    CHECK(done[6].status == outcome::run_memory); // told before it is run
+    CHECK(done[6].reason.find("262144 MiB, the machine has") != std::string::npos);
     CHECK(runner.measure({}, expected_outputs{}).empty());
     auto wrong = multiply("aug_y", "return;");
     auto broken = multiply("aug_z", "no C");

@@ -29,8 +29,8 @@ struct program_buffer {
     std::uint64_t fill = 0; ///< number of the pseudo-random stream; equal numbers give equal contents in every program of the task
     double low = -1;        ///< inputs are uniform in [low, high)
     double high = 1;
-    std::int64_t offset =
-        -1; ///< of an input or weight: where its numbers begin in the file `generated_program::contents`, in bytes; -1: it is filled
+    /// Of an input or weight: where its numbers begin in the file `generated_program::contents`, in bytes; -1: it is filled.
+    std::int64_t offset = -1;
 };
 
 /// One kernel as C. `source` defines these functions; code generation chooses their names:

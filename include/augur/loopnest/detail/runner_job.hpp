@@ -47,6 +47,17 @@ struct runner_buffer {
 };
 static_assert(sizeof(runner_buffer) == 48);
 
+/// Bytes of memory that the runner takes for a buffer: whole pages, of more than 256 KiB whole huge pages where they are asked for. The C source of
+/// the runner does the same (`make_buffer`).
+///
+/// @param page  bytes of a page
+[[nodiscard]] constexpr std::int64_t bytes_of_buffer(std::int64_t elements, bool huge_pages, std::int64_t page) noexcept {
+    constexpr std::int64_t huge = std::int64_t{2} << 20U;
+    const std::int64_t needed = (elements * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
+    const std::int64_t unit = huge_pages && needed > huge / 8 ? huge : page;
+    return (needed + unit - 1) / unit * unit;
+}
+
 /// The message: its length in 8 bytes, the job, the buffers of `p`, the names. Sets the fields of `j` that describe these.
 inline std::string job_message(runner_job j, const generated_program& p, const std::string& object, const std::string& reference) {
     std::string names;

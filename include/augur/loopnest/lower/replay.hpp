@@ -48,8 +48,8 @@ struct replay_verdict {
     std::optional<replay_fault> fault;
     bool inexact = false;   ///< a split does not divide its loop: iterations beyond the extent are guarded
     bool oversized = false; ///< the lengths of a split are beyond the extent of its loop
-    double padded_ratio =
-        1; ///< what the lengths of a split cover over the extent, the largest. A loop itself runs no longer than the extent, as in TVM
+    /// What the lengths of a split cover over the extent, the largest. A loop itself runs no longer than the extent, as in TVM.
+    double padded_ratio = 1;
     friend bool operator==(const replay_verdict&, const replay_verdict&) = default;
 };
 

@@ -15,13 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/printable.hpp>
 #include <augur/loopnest/codegen/naive_program.hpp>
 #include <augur/loopnest/codegen/network_program.hpp>
+#include <augur/loopnest/detail/worker_limits.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/record/measurement.hpp>
@@ -243,15 +242,11 @@ private:
         return {};
     }
 
-    /// Asked before a compiler starts: an address space that the kernel cannot fill ends in the middle of a measurement.
+    /// Asked before a compiler starts.
     [[nodiscard]] result<void> check_memory(const generated_program& p) const {
-        double bytes = 0;
-        for (const auto& b : p.buffers) bytes += static_cast<double>(b.elements) * sizeof(float);
-        const double all = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-        if (bytes <= all) return {};
-        return error{errc::limit, "network '" + printable(graph_.name()) + "': its buffers need " +
-                                      std::to_string(static_cast<std::int64_t>(bytes / 1048576)) + " MiB, the machine has " +
-                                      std::to_string(static_cast<std::int64_t>(all / 1048576)) + " MiB"};
+        auto fits = detail::check_memory(p, runner_->programs().options().huge_pages);
+        if (fits) return fits;
+        return error{fits.error().code, "network '" + printable(graph_.name()) + "': " + fits.error().detail};
     }
 };
 

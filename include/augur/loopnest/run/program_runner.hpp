@@ -25,7 +25,9 @@
 #include <augur/core/error.hpp>
 #include <augur/loopnest/codegen/generated_program.hpp>
 #include <augur/loopnest/detail/classify_outcome.hpp>
+#include <augur/loopnest/detail/program_batch.hpp>
 #include <augur/loopnest/detail/runner_job.hpp>
+#include <augur/loopnest/detail/worker_limits.hpp>
 #include <augur/loopnest/run/compile.hpp>
 #include <augur/loopnest/run/expected_outputs.hpp>
 #include <augur/loopnest/run/process.hpp>
@@ -181,7 +183,7 @@ public:
         AUGUR_ASSERT(i < from.size(), "program_runner::run: no such program");
         auto m = from.measurements_[i];
         if (from.objects_[i].empty()) return m;
-        if (auto valid = well_formed(from.programs_[i], expected); !valid) {
+        if (auto valid = detail::well_formed(from.programs_[i], expected); !valid) {
             m.status = outcome::illegal_schedule;
             m.reason = valid.error().detail;
             return m;
@@ -191,11 +193,6 @@ public:
     }
 
 private:
-    struct piece {
-        std::vector<const generated_program*> programs;
-        std::vector<std::size_t> index;
-    };
-
     program_runner(runner_options options, work_folder folder) : options_(std::move(options)), folder_(std::move(folder)) {}
 
     expected_outputs new_reference(tolerance allowed) {
@@ -205,52 +202,7 @@ private:
         return made;
     }
 
-    static bool identifier(std::string_view name) noexcept {
-        const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-        return !name.empty() && name.size() < 200 && letter(name.front()) &&
-               std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-    }
-
-    static error malformed(const std::string& problem) { return {errc::invalid_argument, "malformed program: " + problem}; }
-
-    /// Checks that a program can be run.
-    static result<void> well_formed(const generated_program& p, const expected_outputs& expected) {
-        constexpr std::int64_t most = std::int64_t{1} << 36U;
-        if (!identifier(p.entry) || (!p.pack_entry.empty() && !identifier(p.pack_entry))) return malformed("entry is not a C identifier");
-        if (p.buffers.size() > 4096) return malformed("more than 4096 buffers");
-        std::vector<std::int64_t> outputs;
-        for (const auto& b : p.buffers) {
-            if (b.elements < 0 || b.elements > most) return malformed("buffer of " + std::to_string(b.elements) + " elements");
-            if (b.purpose == program_buffer::role::output) outputs.push_back(b.elements);
-        }
-        if (!expected.path.empty() && outputs != expected.elements) return malformed("its outputs have other sizes than the reference");
-        return {};
-    }
-
-    /// Groups programs with distinct names into batches, so that all processors have compilations.
-    std::vector<piece> group(std::span<const generated_program> programs, const std::vector<measurement>& done) const {
-        std::vector<piece> pieces;
-        const auto jobs = static_cast<std::size_t>(options_.compile_jobs);
-        const std::size_t size = (std::min)(static_cast<std::size_t>(options_.batch), (programs.size() + jobs - 1) / jobs);
-        for (std::size_t i = 0; i < programs.size(); ++i) {
-            if (!done[i].reason.empty()) continue;
-            const auto fits = [&](const piece& b) {
-                return b.programs.size() < size && std::none_of(
-                                                       b.programs.begin(), b.programs.end(),
-                                                       [&](const generated_program* p) {
-                                                           return p->entry == programs[i].entry ||
-                                                                  (!p->pack_entry.empty() && p->pack_entry == programs[i].pack_entry);
-                                                       });
-            };
-            auto at = std::find_if(pieces.begin(), pieces.end(), fits);
-            if (at == pieces.end()) at = pieces.insert(at, piece{});
-            at->programs.push_back(&programs[i]);
-            at->index.push_back(i);
-        }
-        return pieces;
-    }
-
-    std::vector<compile_outcome> compile(const std::vector<piece>& pieces) {
+    std::vector<compile_outcome> compile(const std::vector<detail::program_batch>& pieces) {
         std::vector<std::vector<const generated_program*>> batches;
         batches.reserve(pieces.size());
         for (const auto& p : pieces) batches.push_back(p.programs);
@@ -278,23 +230,24 @@ private:
         auto& done = out.measurements_ = std::vector<measurement>(programs.size());
         for (std::size_t i = 0; i < programs.size(); ++i) {
             done[i].timestamp = static_cast<std::int64_t>(std::time(nullptr));
-            if (auto valid = well_formed(programs[i], expected); !valid) {
+            if (auto valid = detail::well_formed(programs[i], expected); !valid) {
                 done[i].status = outcome::illegal_schedule;
                 done[i].reason = valid.error().detail;
             }
         }
-        auto pieces = group(programs, done);
+        auto pieces =
+            detail::group_programs(programs, done, static_cast<std::size_t>(options_.compile_jobs), static_cast<std::size_t>(options_.batch));
         auto compiled = compile(pieces);
-        std::vector<piece> alone;
+        std::vector<detail::program_batch> alone;
         for (std::size_t b = 0; b < pieces.size(); ++b) {
-            charge(pieces[b], compiled[b], done);
+            detail::charge(pieces[b], compiled[b], done);
             if (compiled[b].ok || compiled[b].stopped || compiled[b].ours || pieces[b].programs.size() == 1) continue;
             for (std::size_t k = 0; k < pieces[b].programs.size(); ++k) alone.push_back({{pieces[b].programs[k]}, {pieces[b].index[k]}});
             pieces[b] = {};
         }
         if (!alone.empty()) {
             auto more = compile(alone);
-            for (std::size_t b = 0; b < alone.size(); ++b) charge(alone[b], more[b], done);
+            for (std::size_t b = 0; b < alone.size(); ++b) detail::charge(alone[b], more[b], done);
             std::move(alone.begin(), alone.end(), std::back_inserter(pieces));
             std::move(more.begin(), more.end(), std::back_inserter(compiled));
         }
@@ -314,63 +267,26 @@ private:
         return out;
     }
 
-    static void charge(const piece& p, const compile_outcome& c, std::vector<measurement>& done) {
-        for (const auto i : p.index) {
-            done[i].compile_cpu_seconds += c.cpu_seconds / static_cast<double>(p.index.size());
-            done[i].total_seconds += c.wall_seconds / static_cast<double>(p.index.size());
-        }
-    }
-
-    /// @param dump  one short repeat, and the outputs become the reference
-    [[nodiscard]] detail::runner_job new_job(tolerance allowed, double best, bool dump) const {
-        const timing_options& timing = options_.timing;
-        detail::runner_job j{};
-        j.threads = options_.threads;
-        j.repeats = dump ? 1 : timing.repeats;
-        j.warmups = timing.warmups;
-        j.huge = options_.huge_pages ? 1 : 0;
-        j.dump = dump ? 1 : 0;
-        j.min_repeat = dump ? 0 : timing.min_repeat_seconds;
-        j.enough = timing.enough_seconds;
-        j.atol = allowed.absolute;
-        j.rtol = allowed.relative;
-        j.best = std::isfinite(best) ? best : 0;
-        j.cutoff = timing.cutoff;
-        j.flush = timing.flush_bytes;
-        return j;
-    }
-
-    /// The limit of a worker's address space, in bytes: the free memory of the options, thread stacks, the flushed bytes, and the buffers.
-    [[nodiscard]] std::uint64_t address_space(const generated_program& p) const {
-        std::uint64_t bytes = options_.memory_bytes + static_cast<std::uint64_t>(options_.timing.flush_bytes) +
-                              static_cast<std::uint64_t>(options_.threads) * (std::uint64_t{80} << 20U);
-        for (const auto& b : p.buffers) // pages rounded up to huge pages, alignment, guard pages, and the mapped reference
-            bytes += static_cast<std::uint64_t>(b.elements) * sizeof(float) * (b.purpose == program_buffer::role::output ? 2 : 1) +
-                     (std::uint64_t{5} << 20U);
-        return bytes;
-    }
-
-    /// What is added to the time limit for filling and packing the buffers before the first run, which takes a tenth of that.
-    [[nodiscard]] static double seconds_to_fill(const generated_program& p) {
-        double bytes = 0;
-        for (const auto& b : p.buffers) bytes += static_cast<double>(b.elements) * sizeof(float);
-        return bytes / static_cast<double>(std::int64_t{128} << 20U);
-    }
-
     /// Runs a compiled program in its own process and writes the outcome to `m`.
     ///
-    /// @param dump  as for `new_job`; the time limit is then at least 120 s
+    /// @param dump  as for `detail::new_job`; the time limit is then at least 120 s
     void run_one(const generated_program& p, const std::string& object, const expected_outputs& expected, double best, bool dump, measurement& m) {
         m.timestamp = static_cast<std::int64_t>(std::time(nullptr));
         m.status = outcome::runner_error;
         m.reason = "interrupted";
         if (stop_requested(options_.stop)) return;
+        if (auto fits = detail::check_memory(p, options_.huge_pages); !fits) {
+            m.status = outcome::run_memory;
+            m.reason = fits.error().detail;
+            return;
+        }
 
-        const double wall = (dump ? (std::max)(options_.wall_seconds, 120.0) : options_.wall_seconds) + seconds_to_fill(p);
+        const double wall = (dump ? (std::max)(options_.wall_seconds, 120.0) : options_.wall_seconds) + detail::seconds_to_fill(p);
         const auto nonce = detail::fresh_nonce(next_number_++);
-        auto spec = detail::guarded(runner_, nonce, {wall, wall * options_.threads + 2, address_space(p), std::uint64_t{1} << (dump ? 40U : 20U)});
+        auto spec = detail::guarded(runner_, nonce,
+                                    {wall, wall * options_.threads + 2, detail::address_space(p, options_), std::uint64_t{1} << (dump ? 40U : 20U)});
         spec.arguments.emplace_back("measure");
-        spec.input = detail::job_message(new_job(expected.allowed, best, dump), p, object, expected.path);
+        spec.input = detail::job_message(detail::new_job(options_, expected.allowed, best, dump), p, object, expected.path);
         const auto r = run_process(spec, options_.stop);
         detail::classify_outcome(r, detail::read_guard(r, nonce), p, m);
         m.reason = detail::without_path(std::move(m.reason), object, "program.so");

@@ -9,7 +9,7 @@
 #include <string>
 
 #include <augur/core/error.hpp>
-#include <augur/loopnest/run/compile.hpp>
+#include <augur/loopnest/run/compiler.hpp>
 #include <augur/loopnest/run/process.hpp>
 
 namespace augur::inline v0::loopnest {

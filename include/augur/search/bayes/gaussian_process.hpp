@@ -78,8 +78,8 @@ template <class Fill>
 struct gp_posterior {
     Eigen::VectorXd mean;     ///< (m) of the function, without the noise of a label
     Eigen::VectorXd variance; ///< (m) of the function; not negative
-    Eigen::MatrixXd
-        whitened; ///< (n, m) inverse factor times the covariances with the n known points: cov(a, b) = k(a, b) - whitened(a) . whitened(b)
+    /// (n, m) inverse factor times the covariances with the n known points: cov(a, b) = k(a, b) - whitened(a) . whitened(b).
+    Eigen::MatrixXd whitened;
 };
 
 /// A Gaussian process conditioned on labelled points, in double precision.

@@ -29,8 +29,8 @@ namespace augur::inline v0::tlm {
 
 /// What was written without a mask.
 struct unconstrained_points {
-    std::vector<generated_point>
-        points;               ///< distinct, in the order in which they were complete; both log-probabilities are the model's at the temperature
+    /// Distinct, in the order in which they were complete; both log-probabilities are the model's at the temperature.
+    std::vector<generated_point> points;
     std::size_t calls = 0;    ///< sentences begun
     std::size_t illegal = 0;  ///< sentences with a token that the space does not have there, or without an end
     std::size_t repeated = 0; ///< legal sentences that had come before

@@ -21,6 +21,7 @@
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/nn/safetensors.hpp>
+#include <augur/nn/train/checkpoint_file.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/tlp/model.hpp>
@@ -151,33 +152,25 @@ inline result<void> save_checkpoint(const checkpoint& c, const std::string& path
 /// Errors: io, limit; version_mismatch (not a checkpoint, another version, wrong checksum, another run); those of `nn::parse_safetensors` and
 /// `nn::read_tensor`.   pre: config.check()
 inline result<checkpoint> load_checkpoint(const std::string& path, const tlp::config& config, std::uint64_t run) {
-    const auto bytes = nn::load_bytes(path);
-    if (!bytes) return bytes.error();
-    const auto wrong = [&](errc code, const std::string& message) { return error{code, "checkpoint '" + path + "': " + message}; };
-    const auto header = nn::parse_safetensors(*bytes);
-    if (!header) return wrong(header.error().code, header.error().detail);
-    const auto entry = [&](const char* key) {
-        const std::string* const text = header->find_metadata(key);
-        return text != nullptr ? std::string_view(*text) : std::string_view();
-    };
-    if (entry("format") != "augur-tlp-checkpoint" || entry("version") != "1")
-        return wrong(errc::version_mismatch, "expected format 'augur-tlp-checkpoint' version 1, got '" + std::string(entry("format").substr(0, 40)) +
-                                                 "' version '" + std::string(entry("version").substr(0, 40)) + "'");
+    const auto file = nn::load_checkpoint_file(path, "augur-tlp-checkpoint");
+    if (!file) return file.error();
+    const auto state = file->header.metadata_text("state");
     checkpoint c;
-    if (auto read = detail::read_checkpoint_state(entry("state"), c); !read) return wrong(read.error().code, read.error().detail);
+    if (auto read = detail::read_checkpoint_state(state, c); !read) return file->wrong(read.error().code, read.error().detail);
     if (c.run != run)
-        return wrong(errc::version_mismatch,
-                     "expected run " + std::to_string(run) + ", got run " + std::to_string(c.run) + ": other data, options or initial weights");
+        return file->wrong(errc::version_mismatch,
+                           "expected run " + std::to_string(run) + ", got run " + std::to_string(c.run) + ": other data, options or initial weights");
     c.model = c.best_model = c.first = c.second = model<float>::zeros(config);
     result<void> outcome;
     detail::visit_checkpoint(c, [&](const std::string& name, auto& p) {
         if (outcome)
-            outcome = nn::read_tensor(*bytes, *header, name, std::array{static_cast<std::uint64_t>(p.rows()), static_cast<std::uint64_t>(p.cols())},
+            outcome = nn::read_tensor(file->bytes, file->header, name,
+                                      std::array{static_cast<std::uint64_t>(p.rows()), static_cast<std::uint64_t>(p.cols())},
                                       {p.data(), static_cast<std::size_t>(p.size())});
     });
-    if (!outcome) return wrong(outcome.error().code, outcome.error().detail);
-    if (std::to_string(detail::checkpoint_checksum(c, entry("state"))) != entry("checksum"))
-        return wrong(errc::version_mismatch, "the checksum does not fit: the file is damaged");
+    if (!outcome) return file->wrong(outcome.error().code, outcome.error().detail);
+    if (std::to_string(detail::checkpoint_checksum(c, state)) != file->header.metadata_text("checksum"))
+        return file->wrong(errc::version_mismatch, "the checksum does not fit: the file is damaged");
     return c;
 }
 

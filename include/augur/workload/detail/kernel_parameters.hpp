@@ -32,8 +32,8 @@ struct kernel_parameter {
     std::int64_t fallback = -1; ///< default value; -1: the parameter is required
     bool quiet = false;         ///< omitted from the text form when it has its default
     parameter_form form = parameter_form::single;
-    bool appended =
-        false; ///< trailing ones of these are omitted from the workload key when they have their defaults: logs have keys from before them
+    /// Trailing ones of these are omitted from the workload key when they have their defaults: logs have keys from before them.
+    bool appended = false;
 };
 
 constexpr kernel_parameter appended(kernel_parameter p) {
