@@ -19,6 +19,7 @@
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/search/bayes/gaussian_process.hpp>
+#include <augur/search/bayes/hyperparameters.hpp>
 
 namespace augur::inline v0 {
 
@@ -158,14 +159,6 @@ struct gp_priors {
         return {{3, 6 / diagonal}, {2, 0.15}, {1.1, 0.05}};
     }
     [[nodiscard]] static gp_priors none() { return {}; }
-};
-
-/// How hyper-parameters are fitted.
-struct gp_fit_options {
-    std::size_t iterations = 40; ///< of the quasi-Newton method, from each start
-    double tolerance = 1e-5;     ///< relative improvement at which it ends
-    double least_noise = 1e-4;   ///< noise variance
-    double bound = 1e3;          ///< lengthscales and the signal variance stay within 1/bound and bound
 };
 
 /// Fitted hyper-parameters.

@@ -18,16 +18,9 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/search/bayes/hyperparameters.hpp>
 
 namespace augur::inline v0 {
-
-/// What a Gaussian process assumes of a function, in units of its inputs and labels.
-struct gp_hyperparameters {
-    Eigen::VectorXd lengthscales; ///< (d) distance in each dimension over which the function changes; positive
-    double signal_variance = 1;   ///< of the function around its mean; positive
-    double noise_variance = 1e-2; ///< of a label around the function; not negative
-    double mean = 0;              ///< of the function
-};
 
 namespace detail {
 

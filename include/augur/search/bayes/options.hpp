@@ -8,8 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <augur/search/bayes/fit.hpp>
-#include <augur/search/bayes/gaussian_process.hpp>
+#include <augur/search/bayes/hyperparameters.hpp>
 #include <augur/space/mutate.hpp>
 
 namespace augur::inline v0 {
