@@ -261,7 +261,11 @@ private:
             }
         }
         beams = std::move(next);
-        std::stable_sort(beams.begin(), beams.end(), [](const beam& x, const beam& y) { return x.score > y.score; });
+        std::sort(beams.begin(), beams.end(), [](const beam& x, const beam& y) {
+            if (x.score != y.score) return x.score > y.score;
+            return std::lexicographical_compare(x.path.begin(), x.path.end(), y.path.begin(), y.path.end(),
+                                                [](const auto& a, const auto& b) { return a.taken < b.taken; });
+        });
     }
 
     /// Draws n sentences, and takes of their points as many as are missing.

@@ -15,9 +15,8 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
-#include <augur/nn/sum.hpp>
+#include <augur/nn/types.hpp>
 #include <augur/tlm/vocabulary.hpp>
 
 namespace augur::inline v0::tlm {
@@ -43,12 +42,7 @@ public:
     /// Errors  limit: logits that are no numbers, +infinity, or all -infinity
     [[nodiscard]] result<void> read(std::span<const float> logits) {
         logits_ = logits;
-        float most[4] = {logits[0], logits[0], logits[0], logits[0]}; // four chains, which hide the latency
-        for (std::size_t i = 0; i < logits.size(); ++i) {
-            float& m = most[i % 4];
-            m = logits[i] > m ? logits[i] : m;
-        }
-        top_ = (std::max)((std::max)(most[0], most[1]), (std::max)(most[2], most[3]));
+        top_ = Eigen::Map<const nn::matrix<float>>(logits.data(), 1, static_cast<nn::index>(logits.size())).maxCoeff();
         sum_ = sum_at(1);
         if (!std::isfinite(sum_) || !std::isfinite(top_))
             return error{errc::limit, "generator: the model gave logits that are no numbers, or all -infinity"};
@@ -62,7 +56,7 @@ public:
         for (const token t : tokens) sum += static_cast<double>(std::exp(logits_[t] - top_));
         return (std::min)(sum / sum_, 1.0);
     }
-    /// Log-probabilities of the legal tokens of a choice; -infinity beyond the by.
+    /// Log-probabilities of the legal tokens of a choice; -infinity beyond the limits.
     [[nodiscard]] std::vector<double> log_probabilities(std::span<const token> tokens, const token_sampling& by) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         std::vector<double> out(tokens.size(), -infinity);
@@ -82,7 +76,7 @@ public:
                 kept_.resize(logits_.size());
                 std::iota(kept_.begin(), kept_.end(), token{0});
             }
-            std::stable_sort(kept_.begin(), kept_.end(), [&](token a, token b) { return logits_[a] > logits_[b]; });
+            std::sort(kept_.begin(), kept_.end(), [&](token a, token b) { return logits_[a] != logits_[b] ? logits_[a] > logits_[b] : a < b; });
             if (by.top_k > 0) kept_.resize((std::min)(kept_.size(), by.top_k));
             double all = 0;
             for (const token t : kept_) all += std::exp(x(t));
@@ -107,11 +101,15 @@ private:
 
     /// Sum of e^(scale * (logit - top)).
     double sum_at(double scale) {
-        row_.assign(logits_.begin(), logits_.end());
+        row_.resize(logits_.size());
+        const float top = top_, by = static_cast<float>(scale);
+        for (std::size_t i = 0; i < row_.size(); ++i) { // NaN stays
+            const float below = (logits_[i] - top) * by;
+            row_[i] = below > 0 ? 0 : below;
+        }
         const auto n = static_cast<std::ptrdiff_t>(row_.size());
-        nn::kernels::softmax_shift(static_cast<float>(scale), row_.data(), n);
         nn::kernels::exp_nonpositive(row_.data(), n);
-        return static_cast<double>(nn::sum_of_four<float>(n, [&](std::ptrdiff_t i) { return row_[static_cast<std::size_t>(i)]; }));
+        return static_cast<double>(Eigen::Map<const nn::matrix<float>>(row_.data(), 1, n).sum());
     }
 };
 
