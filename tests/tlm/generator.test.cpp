@@ -165,7 +165,7 @@ TEST_CASE("generator: one sample has the model's distribution over legal points;
               .epsilon(1e-4));
 }
 
-TEST_CASE("generator: pairs without replacement are as likely as drawing again until they differ") {
+TEST_CASE("generator: pairs without replacement in one call are as likely as drawing again until they differ") {
     const toy::described_space space;
     const auto words = vocabulary_of(space);
     const hashed model{words.size(), 3};
@@ -192,6 +192,296 @@ TEST_CASE("generator: pairs without replacement are as likely as drawing again u
     for (const auto& [point, p] : expected) chi += std::pow(count[point] - p * draws, 2) / (p * draws * (1 - (std::min)(p, 0.99)) + 1e-9);
     const auto n = static_cast<double>(all.size() - 1);
     CHECK(chi < n + 5 * std::sqrt(2 * n));
+}
+
+namespace {
+
+/// A small space: 42 points.
+toy::described_space few_points() {
+    toy::described_space space;
+    space.extent = 6;
+    space.budget = 4;
+    return space;
+}
+template <class M>
+tlm::generator<M, toy::described_space> generator_of(const M& model, const tlm::vocabulary& words, tlm::sentence_form form,
+                                                     const toy::described_space& space) {
+    return *tlm::generator<M, toy::described_space>::create(model, words, form, "a kernel PPT", space);
+}
+
+/// Whether points were drawn as often as expected: the statistic is below its mean and five deviations. Points that are expected less than five times
+/// count as one.
+bool drawn_as_expected(const std::map<augur::decision_vector, int>& drawn, const std::map<augur::decision_vector, double>& expected, int draws) {
+    double statistic = 0, rare = 0;
+    int all = 0, rare_drawn = 0, cells = 1;
+    for (const auto& [point, p] : expected) {
+        const auto at = drawn.find(point);
+        const int n = at == drawn.end() ? 0 : at->second;
+        all += n;
+        if (p * draws < 5) {
+            rare += p * draws;
+            rare_drawn += n;
+        } else {
+            statistic += std::pow(n - p * draws, 2) / (p * draws);
+            ++cells;
+        }
+    }
+    statistic += std::pow(rare_drawn - rare, 2) / (std::max)(rare, 1.0);
+    const auto freedom = static_cast<double>(cells - 1);
+    return all == draws && statistic < freedom + 5 * std::sqrt(2 * freedom);
+}
+
+/// Of points that are drawn one after the other without replacement: the probabilities of the third.
+std::map<augur::decision_vector, double> third_of(const std::map<augur::decision_vector, double>& p) {
+    std::map<augur::decision_vector, double> out;
+    for (const auto& [i, a] : p)
+        for (const auto& [j, b] : p)
+            for (const auto& [k, c] : p)
+                if (i != j && i != k && j != k) out[k] += a * b / (1 - a) * c / (1 - a - b);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("generator: over all calls, a point comes with its probability divided by that of what has not come") {
+    const auto space = few_points();
+    const auto words = vocabulary_of(space);
+    const hashed model{words.size(), 3};
+    const auto form = tlm::sentence_form::compact;
+    auto all = leaves(model, space, words, form);
+    REQUIRE(all.size() == 42);
+    constexpr int draws = 20000;
+    tlm::generation_options o;
+    SUBCASE("a call each") {
+        std::map<augur::decision_vector, int> third;
+        for (int i = 0; i < draws; ++i) {
+            auto g = generator_of(model, words, form, space);
+            double spent = 0;
+            for (std::uint64_t call = 0; call < 3; ++call) {
+                o.count = 1;
+                o.seed = 3 * static_cast<std::uint64_t>(i) + call;
+                const auto one = g.generate(o);
+                REQUIRE(one->size() == 1);
+                if (call == 2) ++third[one->front().decisions];
+                spent += std::exp(one->front().log_probability);
+                CHECK(std::exp(g.log_left()) == doctest::Approx(1 - spent).epsilon(1e-9));
+            }
+            CHECK(g.report().discarded == 0);
+        }
+        CHECK(drawn_as_expected(third, third_of(all), draws));
+    }
+    SUBCASE("a call of two, and one of one") {
+        std::map<augur::decision_vector, int> third;
+        for (int i = 0; i < draws; ++i) {
+            auto g = generator_of(model, words, form, space);
+            o.seed = 2 * static_cast<std::uint64_t>(i);
+            o.count = 2;
+            REQUIRE(g.generate(o)->size() == 2);
+            ++o.seed;
+            o.count = 1;
+            ++third[g.generate(o)->front().decisions];
+        }
+        CHECK(drawn_as_expected(third, third_of(all), draws));
+    }
+    SUBCASE("points that were excluded, most of the probability; then the same behind a call") {
+        std::vector<std::pair<double, augur::decision_vector>> likely;
+        for (const auto& [point, p] : all) likely.emplace_back(p, point);
+        std::sort(likely.rbegin(), likely.rend());
+        likely.resize(12);
+        std::map<augur::decision_vector, int> drawn, behind;
+        auto rest = all;
+        double left = 1;
+        for (const auto& [p, point] : likely) {
+            left -= p;
+            rest.erase(point);
+        }
+        CHECK(left < 0.5);
+        for (auto& [point, p] : rest) p /= left;
+        std::map<augur::decision_vector, double> second;
+        for (const auto& [i, a] : rest)
+            for (const auto& [j, b] : rest)
+                if (i != j) second[j] += a * b / (1 - a);
+        for (int i = 0; i < draws; ++i) {
+            auto g = generator_of(model, words, form, space);
+            for (const auto& [p, point] : likely) REQUIRE(g.exclude(point));
+            o.count = 1;
+            o.seed = 2 * static_cast<std::uint64_t>(i);
+            ++drawn[g.generate(o)->front().decisions];
+            ++o.seed;
+            ++behind[g.generate(o)->front().decisions];
+        }
+        CHECK(drawn_as_expected(drawn, rest, draws));
+        CHECK(drawn_as_expected(behind, second, draws));
+    }
+    SUBCASE("another temperature, after points that came with the first") {
+        o.count = 10;
+        auto g = generator_of(model, words, form, space);
+        REQUIRE(g.generate(o)->size() == 10);
+        o.temperature = 0.5;
+        o.count = 1000;
+        CHECK(g.generate(o)->size() == 32);
+        CHECK(g.log_left() == -std::numeric_limits<double>::infinity());
+    }
+    SUBCASE("a model that is nearly sure: what is left is tiny, and nothing is lost") {
+        const hashed sure{words.size(), 200};
+        auto g = generator_of(sure, words, form, space);
+        std::set<augur::decision_vector> seen;
+        o.count = 1;
+        while (g.log_left() > -std::numeric_limits<double>::infinity()) {
+            ++o.seed;
+            const auto one = g.generate(o);
+            REQUIRE(one->size() == 1);
+            CHECK(seen.insert(one->front().decisions).second);
+        }
+        CHECK(seen.size() == 42);
+    }
+    SUBCASE("limits: points beyond them do not come") {
+        o.top_k = 2;
+        o.count = 1000;
+        auto g = generator_of(model, words, form, space);
+        const auto some = g.generate(o);
+        CHECK(some->size() > 4);
+        CHECK(some->size() <= 16);
+        double sum = 0;
+        for (const auto& point : *some) sum += std::exp(point.log_probability);
+        CHECK(sum == doctest::Approx(1).epsilon(1e-9));
+        o.top_k = 0;
+        CHECK(g.generate(o)->size() == 42 - some->size());
+    }
+}
+
+namespace {
+
+/// Gives legal tokens, those without an alternative too, a share that differs from place to place, and the rest to all tokens.
+struct distracted {
+    const toy::described_space* space;
+    const tlm::vocabulary* vocabulary;
+    tlm::sentence_form form;
+    std::shared_ptr<std::map<std::vector<tlm::token>, std::vector<float>>> known =
+        std::make_shared<std::map<std::vector<tlm::token>, std::vector<float>>>();
+
+    [[nodiscard]] std::size_t words() const { return vocabulary->size(); }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> all, std::span<float> out) const {
+        auto& row = (*known)[{all.begin(), all.end()}];
+        if (row.empty()) {
+            row.resize(words());
+            std::vector<tlm::token> said{tlm::vocabulary::begin};
+            vocabulary->append_text("a kernel PPT", said);
+            tlm::token_walk<toy::described_space> walk(*space, *vocabulary, form);
+            bool open = walk.advance(said);
+            while (open && said.size() < all.size()) {
+                walk.choose(all[said.size()]);
+                said.push_back(all[said.size()]);
+                open = walk.advance(said);
+            }
+            std::vector<tlm::token> legal;
+            if (said.size() > all.size()) legal.push_back(said[all.size()]);
+            else if (open) legal.assign(walk.choices().begin(), walk.choices().end());
+            else legal.push_back(tlm::vocabulary::end);
+            static_cast<void>(hashed{words(), 1}.logits(all, row));
+            std::uint64_t h = 7;
+            for (const auto t : all) h = augur::mix64(h ^ t);
+            const auto likely = static_cast<float>(augur::random_engine(h).uniform(1, legal.size() == 1 ? 7 : 5));
+            for (const auto t : legal) row[t] += likely;
+        }
+        std::copy(row.begin(), row.end(), out.begin());
+        return {};
+    }
+};
+
+/// The model's own probabilities of all points, their sentences written to the end, without a mask: by brute force.
+std::map<augur::decision_vector, double> sentences_of(const distracted& model, double temperature) {
+    std::map<augur::decision_vector, double> out;
+    for (const auto& [point, ignored] : leaves(hashed{model.words()}, *model.space, *model.vocabulary, model.form)) {
+        std::vector<tlm::token> prompt{tlm::vocabulary::begin}, rest;
+        model.vocabulary->append_text("a kernel PPT", prompt);
+        tlm::token_walk<toy::described_space> walk(*model.space, *model.vocabulary, model.form);
+        while (walk.advance(rest)) {
+            rest.push_back(*walk.towards(point[walk.decisions().size()]));
+            walk.choose(rest.back());
+        }
+        rest.push_back(tlm::vocabulary::end);
+        double p = 1;
+        for (const auto t : rest) {
+            std::vector<float> logits(model.words());
+            REQUIRE(model.logits(prompt, logits));
+            double sum = 0;
+            for (const float x : logits) sum += std::exp(static_cast<double>(x) / temperature);
+            p *= std::exp(static_cast<double>(logits[t]) / temperature) / sum;
+            prompt.push_back(t);
+        }
+        out[point] = p;
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("generator: aligned samples have the model's own distribution, given that a point is legal; masked ones have not") {
+    const auto space = few_points();
+    const auto words = vocabulary_of(space);
+    constexpr int draws = 4000;
+    for (const auto form : {tlm::sentence_form::full, tlm::sentence_form::compact})
+        for (const double temperature : {1.0, 0.7}) {
+            const distracted model{&space, &words, form};
+            const auto own = sentences_of(model, temperature);
+            double legal = 0;
+            for (const auto& [point, p] : own) legal += p;
+            CHECK(legal < 0.5);
+            auto given = own;
+            for (auto& [point, p] : given) p /= legal;
+            tlm::generation_options o;
+            o.temperature = temperature;
+            std::map<augur::decision_vector, int> first, third, masked;
+            for (int i = 0; i < draws; ++i) {
+                auto g = generator_of(model, words, form, space);
+                o.seed = static_cast<std::uint64_t>(i);
+                o.count = 1;
+                o.aligned = false;
+                ++masked[g.generate(o)->front().decisions];
+                CHECK(g.report().discarded == 0);
+                auto h = generator_of(model, words, form, space);
+                o.aligned = true;
+                o.discards = 1000;
+                o.count = i % 2 == 0 ? 1 : 2; // in calls of one and two, and of two and one
+                const auto a = *h.generate(o);
+                o.seed += draws;
+                o.count = 3 - o.count;
+                const auto b = *h.generate(o);
+                REQUIRE(a.size() + b.size() == 3);
+                ++first[a.front().decisions];
+                ++third[b.back().decisions];
+                for (const auto& point : a) CHECK(std::exp(point.log_probability) == doctest::Approx(own.at(point.decisions)).epsilon(1e-4));
+            }
+            CHECK(drawn_as_expected(first, given, draws));
+            CHECK(drawn_as_expected(third, third_of(given), draws));
+            CHECK_FALSE(drawn_as_expected(masked, given, draws));
+            // all points in one call, then nothing is left; each token that is not legal was written once at most
+            o.count = 1000;
+            o.batch = 5;
+            auto g = generator_of(model, words, form, space);
+            const auto all = *g.generate(o);
+            std::set<augur::decision_vector> seen;
+            for (const auto& point : all) CHECK(seen.insert(point.decisions).second);
+            CHECK(seen.size() == own.size());
+            CHECK(g.log_left() == -std::numeric_limits<double>::infinity());
+            CHECK(g.report().discarded > 0);
+            CHECK(g.report().discarded < 1000);
+        }
+}
+
+TEST_CASE("generator: aligned samples of a model that does not know the language end with fewer points") {
+    const auto space = few_points();
+    const auto words = vocabulary_of(space);
+    const constant ignorant{words.size()};
+    auto g = generator_of(ignorant, words, tlm::sentence_form::full, space);
+    tlm::generation_options o;
+    o.count = 10;
+    o.aligned = true;
+    o.discards = 1;
+    o.batch = 1;
+    CHECK(g.generate(o)->size() < 10);
+    CHECK(g.report().discarded > 10);
 }
 
 TEST_CASE("generator: points that the vocabulary cannot tell are excluded without harm") {

@@ -191,6 +191,8 @@ augur::result<int> iterate(wishes w) {
 
 tlm::freeze_options freezing(const wishes& w) { return {.precision = w.precision == "bf16" ? tlm::precision::bf16 : tlm::precision::single}; }
 
+constexpr std::string_view kind_names[] = {"sketch", "tile size", "compute location", "parallel", "unroll", "vectorize", "other"};
+
 /// How often the model writes something legal by itself.
 augur::result<int> generate_unconstrained(const wishes& w) {
     auto loaded = tlm::load(w.model);
@@ -198,7 +200,8 @@ augur::result<int> generate_unconstrained(const wishes& w) {
     const tlm::frozen_gpt2 model(std::move(loaded->net), freezing(w));
     const auto machine = here(w.threads);
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "sentences", "illegal", "sentences a legal one"}};
-    std::size_t calls = 0, illegal = 0, points = 0;
+    std::size_t calls = 0, illegal = 0, points = 0, forced = 0;
+    std::array<std::size_t, augur::decision_kinds> choices{};
     for (const auto& [kernel, uses] : w.work.kernels) {
         if (examples::stop_requested()) break;
         const auto task = augur::loopnest::kernel_task::create(kernel, {});
@@ -210,12 +213,20 @@ augur::result<int> generate_unconstrained(const wishes& w) {
         calls += written->calls;
         illegal += written->illegal;
         points += written->points.size();
+        forced += written->illegal_forced;
+        for (std::size_t k = 0; k < choices.size(); ++k) choices[k] += written->illegal_choices[k];
         rows.push_back({kernel.text(), std::to_string(written->points.size()), std::to_string(written->calls), std::to_string(written->illegal),
                         examples::text_of("%.3f", written->calls_a_legal_one())});
     }
     rows.push_back({"all", std::to_string(points), std::to_string(calls), std::to_string(illegal),
                     examples::text_of("%.3f", static_cast<double>(calls) / static_cast<double>((std::max)(calls - illegal, std::size_t{1})))});
-    std::printf("%s", examples::table_text(rows).c_str());
+    std::vector<std::vector<std::string>> causes{{"first illegal token", "sentences"}};
+    for (std::size_t k = 0; k < choices.size(); ++k)
+        if (choices[k] > 0) causes.push_back({std::string(kind_names[k]), std::to_string(choices[k])});
+    for (const auto& n : choices) illegal -= n;
+    causes.push_back({"without an alternative", std::to_string(forced)});
+    causes.push_back({"beyond the context", std::to_string(illegal - forced)});
+    std::printf("%s\n%s", examples::table_text(rows).c_str(), examples::table_text(causes).c_str());
     return examples::done;
 }
 
@@ -269,7 +280,7 @@ augur::result<int> generate(const wishes& w) {
     const double seconds = augur::steady_seconds() - start;
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "legal", "bits a point", "forced tokens", "masked", "seconds"}};
     std::array<tlm::generation_report::by_kind, augur::decision_kinds> kinds{};
-    std::size_t points = 0, legal = 0, unsayable = 0;
+    std::size_t points = 0, legal = 0, unsayable = 0, discarded = 0;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         const auto& one = all[i];
         if (one.failed) return *one.failed;
@@ -283,6 +294,7 @@ augur::result<int> generate(const wishes& w) {
         points += one.points;
         legal += one.legal;
         unsayable += one.report.unsayable;
+        discarded += one.report.discarded;
         const auto chosen = static_cast<double>(one.report.choices());
         rows.push_back({kernels[i].workload.text(), std::to_string(one.points), std::to_string(one.legal),
                         examples::text_of("%.1f", one.bits / static_cast<double>((std::max)(one.points, std::size_t{1}))),
@@ -291,13 +303,12 @@ augur::result<int> generate(const wishes& w) {
     }
     std::printf("%s\n", examples::table_text(rows).c_str());
     std::vector<std::vector<std::string>> by_kind{{"decision", "tokens chosen", "probability of what is not legal"}};
-    constexpr std::string_view names[] = {"sketch", "tile size", "compute location", "parallel", "unroll", "vectorize", "other"};
     for (std::size_t k = 0; k < kinds.size(); ++k)
         if (kinds[k].choices > 0)
             by_kind.push_back(
-                {std::string(names[k]), std::to_string(kinds[k].choices), percent(kinds[k].masked, static_cast<double>(kinds[k].choices))});
-    std::printf("%s\npoints %zu, of which %zu can be lowered; legal choices that the vocabulary cannot tell: %zu; %.1f s\n",
-                examples::table_text(by_kind).c_str(), points, legal, unsayable, seconds);
+                {std::string(kind_names[k]), std::to_string(kinds[k].choices), percent(kinds[k].masked, static_cast<double>(kinds[k].choices))});
+    std::printf("%s\npoints %zu, of which %zu can be lowered; thrown away: %zu; legal choices that the vocabulary cannot tell: %zu; %.1f s\n",
+                examples::table_text(by_kind).c_str(), points, legal, discarded, unsayable, seconds);
     return legal == points ? examples::done : examples::failed;
 }
 
@@ -380,7 +391,11 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("count", "N", "points of a kernel; default 64", w.generation.count, 1, 10000000);
         flags.add_number("batch", "N", "sequences at a time; default 64", w.generation.batch, 1, 4096);
         flags.add_number("top-k", "N", "only the most likely so many tokens; default all", w.generation.top_k, 1, 1000000);
+        add_real(flags, "top-p", "only the most likely tokens with so much probability together; default 1", w.generation.top_p,
+                 "above 0 and at most 1", [](double x) { return x > 0 && x <= 1; });
         add_real(flags, "temperature", "default 1", w.generation.temperature, "above 0", is_positive);
+        flags.add_switch("aligned", "samples with the model's own ratios between points (grammar-aligned decoding): some are thrown away",
+                         w.generation.aligned);
         flags.add_choice("precision", {"single", "bf16"}, "of the model; bf16 where the processor is faster with it; default single", w.precision);
         flags.add_switch("likely", "the most likely points (beam search; with --count 1 greedy), not samples", w.likely);
         flags.add_switch("unconstrained", "without a mask: how often what the model writes is legal", w.unconstrained);

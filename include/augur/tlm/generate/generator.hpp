@@ -6,8 +6,6 @@
 /// Generates points of a search space with a language model: every point is legal, and none comes twice.
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,59 +20,30 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
-#include <augur/nn/kernels/elementwise.hpp>
-#include <augur/nn/kernels/exp.hpp>
-#include <augur/nn/sum.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tlm/corpus.hpp>
+#include <augur/tlm/generate/generation.hpp>
+#include <augur/tlm/generate/gumbel.hpp>
 #include <augur/tlm/generate/next_token.hpp>
+#include <augur/tlm/generate/point_trie.hpp>
+#include <augur/tlm/generate/token_probabilities.hpp>
 #include <augur/tlm/generate/token_walk.hpp>
 #include <augur/tlm/vocabulary.hpp>
 
 namespace augur::inline v0::tlm {
 
-struct generation_options {
-    std::size_t count = 64; ///< points; fewer come if the space has no more
-    bool sample = true;     ///< false: the most likely ones (beam search; greedy for one)
-    double temperature = 1; ///< of the samples
-    std::size_t top_k = 0;  ///< only the most likely so many tokens of a choice; 0: all
-    double top_p = 1;       ///< only the most likely tokens with so much probability together
-    std::size_t batch = 64; ///< sequences of the model at the same time
-    std::uint64_t seed = 1;
-};
-
-/// A generated point.
-struct generated_point {
-    decision_vector decisions;
-    double log_probability = 0;       ///< among legal points, with temperature and limits
-    double model_log_probability = 0; ///< of its choices, by the model alone: that of anything else included
-};
-
-/// What generation did.
-struct generation_report {
-    struct by_kind {
-        std::size_t choices = 0; ///< tokens that the model chose
-        double masked = 0;       ///< sum over them of the probability that the model gave to what is not legal
-    };
-    std::size_t points = 0;
-    std::size_t forced = 0;    ///< tokens without an alternative, which needed no logits
-    std::size_t unsayable = 0; ///< legal choices with a word that the vocabulary does not have
-    std::array<by_kind, decision_kinds> kinds{};
-
-    [[nodiscard]] std::size_t choices() const noexcept {
-        std::size_t n = 0;
-        for (const auto& k : kinds) n += k.choices;
-        return n;
-    }
-};
-
 /// Writes points of one space. What it has written, or was told to leave out, it does not write again.
 ///
-/// The legal tokens of each step mask the logits, so no point is thrown away. Points are drawn without replacement by stochastic beam search (Kool et al.
-/// 2019): partial points compete by perturbed log-probabilities, and equal beginnings go through the model once. Points of an earlier call leave the
-/// trie of tokens, whose other branches share their probability.
+/// The legal tokens of each step mask the logits. Points are drawn without replacement by stochastic beam search (Kool et al. 2019): partial points compete
+/// by perturbed log-probabilities, and equal beginnings go through the model once. Points that came leave a trie of tokens with their probability
+/// (`point_trie`), so each point comes with its probability divided by that of all that have not come, over all calls.
 ///
-/// Cost     the model for each choice of each point, at most; sequences are copied where points part
+/// A choice whose trie promised more than there is has a further child, a sentence that is thrown away, with the rest: the share of points that were
+/// excluded before the model had told their probability, and, with `aligned` (grammar-aligned decoding, Park et al. 2024), of tokens that are not legal.
+/// It competes as the others, so that the ratios of the points stay exact, and is thrown away once: the trie knows it afterwards.
+///
+/// Cost     the model for each choice of each point, at most; with `aligned` for each token of each sentence, also those thrown away; sequences are
+///          copied where points part
 /// Threads  one thread per generator; model, vocabulary and space must outlive it
 template <next_token_model M, decision_tree P>
 class generator {
@@ -96,57 +65,69 @@ public:
     [[nodiscard]] result<void> exclude(std::span<const std::uint64_t> decisions) {
         if (auto legal = trace_path(*space_, decisions); !legal) return legal.error();
         token_walk<P> walk(*space_, *words_, form_);
-        std::vector<seen_points::step> path;
+        std::vector<point_trie::step> path;
         std::vector<token> passed;
-        std::uint64_t node = seen_points::root;
         while (walk.advance(passed)) {
             // where no other choice can be told, the walk has taken one that the point may not have
             if (!std::equal(walk.decisions().begin(), walk.decisions().end(), decisions.begin())) return {};
             const auto t = walk.towards(decisions[walk.decisions().size()]);
             if (!t) return {}; // it cannot be told, so it cannot come
-            path.push_back({node, walk.choices().size(), *t});
-            node = seen_points::below(node, *t);
+            path.push_back({std::make_shared<token_choice>(token_choice{{walk.choices().begin(), walk.choices().end()}, {}}), *t});
             walk.choose(*t);
         }
-        if (std::equal(decisions.begin(), decisions.end(), walk.decisions().begin(), walk.decisions().end())) seen_.insert(path);
+        if (std::equal(decisions.begin(), decisions.end(), walk.decisions().begin(), walk.decisions().end())) left_.spend(path);
         return {};
     }
 
     /// The points, the most likely first within a batch.
     /// Errors  invalid_argument: options beyond their domain; limit: logits that are no numbers, or no legal token has a probability; those of the model
     [[nodiscard]] result<std::vector<generated_point>> generate(const generation_options& options) {
-        if (!(options.temperature > 0) || !(options.top_p > 0 && options.top_p <= 1) || options.batch == 0)
-            return error{errc::invalid_argument, "generator: expected a temperature above 0, a top_p within 0 and 1 and a batch of at least 1"};
+        if (auto fits = options.check(); !fits) return fits.error();
+        if (options != sampled_by_) left_.forget_probabilities();
+        sampled_by_ = options;
         random_engine rng(options.seed);
         std::vector<generated_point> out;
-        while (out.size() < options.count && !seen_.all()) {
-            auto more = run(options, (std::min)(options.batch, options.count - out.size()), rng);
-            if (!more) return more.error();
-            for (auto& point : *more) out.push_back(std::move(point));
+        const std::size_t before = report_.discarded;
+        for (std::size_t discarded = 0; out.size() < options.count && left_.log_left(point_trie::root) > -infinity;) {
+            if (options.aligned && discarded > options.discards * options.count) break;
+            // once sentences are thrown away more are begun than are missing; the last ones are left then
+            const auto n = discarded > 0 ? options.batch : (std::min)(options.batch, options.count - out.size());
+            if (auto drawn = run(options, n, rng, out); !drawn) return drawn.error();
+            discarded = report_.discarded - before;
         }
         report_.points += out.size();
         return out;
     }
+
+    /// Log of the probability of all points that have not come, as they were sampled last; an upper bound if points were excluded or samples are aligned.
+    [[nodiscard]] double log_left() const { return left_.log_left(point_trie::root); }
 
     [[nodiscard]] const generation_report& report() const noexcept { return report_; }
 
 private:
     using session_type = std::remove_cvref_t<decltype(*open_session(std::declval<const M&>(), std::declval<std::span<const token>>()))>;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double rounding = 1e-12; ///< of a sum of probabilities
 
-    /// A point, or the beginning of one.
+    /// A point, the beginning of one, or a sentence to be thrown away.
     struct beam {
-        std::unique_ptr<token_walk<P>> walk;
-        std::vector<seen_points::step> path;
-        std::uint64_t node = seen_points::root;
+        std::unique_ptr<token_walk<P>> walk; ///< none: thrown away
+        std::vector<point_trie::step> path;
+        point_trie::node node = point_trie::root;
+        std::shared_ptr<const token_choice> choice; ///< the open one
+        std::vector<token> forced;                  ///< aligned: tokens without an alternative that the model is to tell, the next one last
+        double log_left = 0;                        ///< share of its probability that is left, as the choice before knew it
+        double log_forced = 0;                      ///< log-probability of such tokens since the last choice
         double log_probability = 0, model_log_probability = 0;
         double score = 0; ///< perturbed log-probability, or that itself
         std::size_t slot = 0;
+        bool ends = false; ///< no choice comes any more
         bool complete = false;
     };
     struct child {
-        std::size_t parent, choice;
-        double log_probability, model_log_probability, score;
+        static constexpr std::size_t same = static_cast<std::size_t>(-1), thrown_away = same - 1;
+        std::size_t parent, choice; ///< choice: of the legal tokens, or one of the above
+        double log_left, log_probability, model_log_probability, score;
     };
 
     const M* model_;
@@ -154,9 +135,10 @@ private:
     sentence_form form_;
     const P* space_;
     session_type session_;
-    seen_points seen_;
+    point_trie left_;
+    token_sampling sampled_by_;
     generation_report report_;
-    std::vector<float> row_;
+    token_probabilities row_;
 
     generator(const M& model, const vocabulary& words, sentence_form form, const P& space, session_type session)
         : model_(&model), words_(&words), form_(form), space_(&space), session_(std::move(session)) {}
@@ -164,99 +146,92 @@ private:
     /// Goes to the next choice of a beam.
     void advance(beam& b) {
         std::vector<token> passed;
-        b.complete = !b.walk->advance(passed);
+        b.ends = !b.walk->advance(passed);
         report_.forced += passed.size();
-        if (!b.complete) session_.append(b.slot, passed);
+        if (sampled_by_.aligned) {
+            if (b.ends) passed.push_back(vocabulary::end);
+            b.forced.assign(passed.rbegin(), passed.rend());
+        } else if (b.ends) {
+            b.complete = true;
+        } else {
+            session_.append(b.slot, passed);
+        }
     }
 
-    /// Appends the children of a beam: its legal tokens that lead to points which are not seen.
-    result<void> grow(const generation_options& options, std::size_t parent, const beam& b, std::span<const float> logits, random_engine& rng,
-                      std::vector<child>& children) {
-        const auto legal = b.walk->choices();
-        row_.assign(logits.begin(), logits.end());
-        const auto words = static_cast<std::ptrdiff_t>(row_.size());
-        float most[4] = {row_[0], row_[0], row_[0], row_[0]}; // four chains, which hide the latency
-        for (std::ptrdiff_t i = 0; i < words; ++i) {
-            float& m = most[i % 4];
-            m = row_[static_cast<std::size_t>(i)] > m ? row_[static_cast<std::size_t>(i)] : m;
-        }
-        const float top = (std::max)((std::max)(most[0], most[1]), (std::max)(most[2], most[3]));
-        nn::kernels::softmax_shift(1, row_.data(), words);
-        nn::kernels::exp_nonpositive(row_.data(), words);
-        const auto all = static_cast<double>(nn::sum_of_four<float>(words, [&](std::ptrdiff_t i) { return row_[static_cast<std::size_t>(i)]; }));
-        if (!std::isfinite(all) || !std::isfinite(top))
-            return error{errc::limit, "generator: the model gave logits that are no numbers, or all -infinity"};
-        double kept = 0;
-        for (const token t : legal) kept += static_cast<double>(row_[t]);
-        auto& kind = report_.kinds[static_cast<std::size_t>(b.walk->kind())];
-        ++kind.choices;
-        kind.masked += 1 - kept / all;
+    /// Whether the next token is no choice; the end of a sentence is the last choice, of one token.
+    static bool is_forced(const beam& b) { return b.forced.size() > (b.ends ? 1 : 0); }
+    void tell_forced(beam& b) {
+        const token t = b.forced.back();
+        b.log_forced += row_.log_probabilities(std::span(&t, 1), sampled_by_).front();
+        b.model_log_probability += row_.log_probability(t);
+        b.forced.pop_back();
+        session_.append(b.slot, std::span(&t, 1));
+    }
 
-        struct option {
-            std::size_t choice;
-            double log_weight;
-        };
-        std::vector<option> able;
-        double best = -infinity;
+    /// Appends the children of a beam: its legal tokens with a probability that is left, and a sentence to be thrown away for what is not.
+    result<void> grow(bool sample, std::size_t parent, beam& b, random_engine& rng, std::vector<child>& children) {
+        const auto legal = b.ends ? std::span<const token>(b.forced) : b.walk->choices();
+        if (!b.ends) {
+            auto& kind = report_.kinds[static_cast<std::size_t>(b.walk->kind())];
+            ++kind.choices;
+            kind.masked += 1 - row_.probability(legal);
+        }
+        auto choice = std::make_shared<token_choice>(token_choice{{legal.begin(), legal.end()}, row_.log_probabilities(legal, sampled_by_)});
+        auto& log_p = choice->log_probabilities;
+        if (!sampled_by_.aligned && *std::max_element(log_p.begin(), log_p.end()) == -infinity)
+            return error{errc::limit, "generator: the model gives no legal token a probability"};
+        std::vector<double> left;
         for (std::size_t c = 0; c < legal.size(); ++c) {
-            const double x = (static_cast<double>(logits[legal[c]]) - static_cast<double>(top)) / options.temperature;
-            if (seen_.is_spent(b.node, legal[c]) || !(x > -infinity)) continue;
-            able.push_back({c, x});
-            best = (std::max)(best, x);
+            log_p[c] += b.log_forced;
+            const double below = left_.log_left(left_.below(b.node, legal[c]));
+            if (!(log_p[c] + below > -infinity)) continue;
+            left.push_back(log_p[c] + below);
+            children.push_back({parent, c, below, b.log_probability + log_p[c], b.model_log_probability + row_.log_probability(legal[c]), 0});
         }
-        if (able.empty()) return error{errc::limit, "generator: the model gives no legal token a probability"};
-        if (options.top_k > 0 || options.top_p < 1) {
-            std::sort(able.begin(), able.end(), [](const option& x, const option& y) {
-                return x.log_weight != y.log_weight ? x.log_weight > y.log_weight : x.choice < y.choice;
-            });
-            if (options.top_k > 0) able.resize((std::min)(able.size(), options.top_k));
-            double sum = 0, reached = 0;
-            for (const auto& o : able) sum += std::exp(o.log_weight - best);
-            std::size_t n = 0;
-            while (n < able.size() && reached < options.top_p * sum) reached += std::exp(able[n++].log_weight - best);
-            able.resize((std::max)(n, std::size_t{1}));
+        b.choice = std::move(choice);
+        const double all = log_sum_exp(left);
+        const bool promised = !left_.is_known(b.node) && all < b.log_left - rounding; // more than there is
+        if (left.empty() || (sample && promised)) {
+            children.push_back({parent, child::thrown_away, 0, 0, 0, 0});
+            left.push_back(b.log_left + (left.empty() ? 0 : log_one_minus_exp(all - b.log_left)));
         }
-        double sum = 0;
-        for (const auto& o : able) sum += std::exp(o.log_weight - best);
-        const double log_sum = best + std::log(sum), log_all = std::log(all);
-        const auto from = children.size();
-        double highest = -infinity;
-        for (const auto& o : able) {
-            const double p = b.log_probability + o.log_weight - log_sum;
-            const double by_model = static_cast<double>(logits[legal[o.choice]]) - static_cast<double>(top) - log_all;
-            double score = p;
-            if (options.sample) score -= std::log(-std::log((std::max)(rng.uniform(), 1e-300)));
-            highest = (std::max)(highest, score);
-            children.push_back({parent, o.choice, p, b.model_log_probability + by_model, score});
-        }
-        if (!options.sample) return {};
-        for (auto i = from; i < children.size(); ++i) { // so that the highest is the parent's: equation 10 and appendix B.3 of Kool et al.
-            const double v = b.score - children[i].score + log_of_rest(children[i].score - highest);
-            children[i].score = b.score - (std::max)(v, 0.0) - std::log1p(std::exp(-std::abs(v)));
-        }
+        const auto mine = std::span(children).last(left.size());
+        for (double& x : left) x += b.log_probability;
+        if (sample) perturb_below(b.score, left, rng);
+        for (std::size_t i = 0; i < mine.size(); ++i)
+            mine[i].score = sample ? left[i] : mine[i].choice == child::thrown_away ? -infinity : mine[i].log_probability;
         return {};
     }
 
-    /// log(1 - e^x) for x <= 0.
-    static double log_of_rest(double x) { return x > -0.6931471805599453 ? std::log(-std::expm1(x)) : std::log1p(-std::exp(x)); }
-
-    /// The beams become the chosen children. The first child of a beam takes its walk and its sequence, the others take copies.
+    /// The beams become the chosen children, in the order of scores. The first child of a beam takes its walk and its sequence, the others take copies.
     void follow(std::vector<beam>& beams, const std::vector<child>& children, const std::vector<std::size_t>& chosen,
                 std::vector<std::size_t>& free_slots) {
         std::vector<std::vector<std::size_t>> of(beams.size());
-        for (const auto c : chosen) of[children[c].parent].push_back(c);
-        for (std::size_t i = 0; i < beams.size(); ++i)
-            if (of[i].empty() && !beams[i].complete) free_slots.push_back(beams[i].slot);
         std::vector<beam> next;
         next.reserve(chosen.size());
+        for (const auto c : chosen) {
+            if (children[c].choice != child::thrown_away) {
+                of[children[c].parent].push_back(c);
+                continue;
+            }
+            const auto& from = beams[children[c].parent];
+            auto& b = next.emplace_back();
+            b.path = from.path;
+            b.path.push_back({from.choice, 0});
+            b.score = children[c].score;
+            b.complete = true;
+        }
+        for (std::size_t i = 0; i < beams.size(); ++i)
+            if (of[i].empty() && !beams[i].complete) free_slots.push_back(beams[i].slot);
         for (std::size_t i = 0; i < beams.size(); ++i) {
             if (of[i].empty()) continue;
-            if (beams[i].complete) {
+            if (children[of[i][0]].choice == child::same) {
                 next.push_back(std::move(beams[i]));
                 continue;
             }
             for (std::size_t k = of[i].size(); k-- > 0;) { // the first one last, for it takes the parent's
-                beam b;
+                const auto& c = children[of[i][k]];
+                auto& b = next.emplace_back();
                 if (k > 0) {
                     b.walk = std::make_unique<token_walk<P>>(*beams[i].walk);
                     b.path = beams[i].path;
@@ -268,55 +243,66 @@ private:
                     b.path = std::move(beams[i].path);
                     b.slot = beams[i].slot;
                 }
-                const auto& c = children[of[i][k]];
-                const token t = b.walk->choices()[c.choice];
-                b.path.push_back({beams[i].node, b.walk->choices().size(), t});
-                b.node = seen_points::below(beams[i].node, t);
+                const token t = beams[i].choice->tokens[c.choice];
+                b.path.push_back({beams[i].choice, t});
+                b.node = left_.below(beams[i].node, t);
+                b.log_left = c.log_left;
                 b.log_probability = c.log_probability;
                 b.model_log_probability = c.model_log_probability;
                 b.score = c.score;
-                b.walk->choose(t);
-                session_.append(b.slot, std::span(&t, 1));
-                advance(b);
+                if (beams[i].ends) {
+                    b.complete = true;
+                } else {
+                    b.walk->choose(t);
+                    session_.append(b.slot, std::span(&t, 1));
+                    advance(b);
+                }
                 if (b.complete) free_slots.push_back(b.slot);
-                next.push_back(std::move(b));
             }
         }
         beams = std::move(next);
-        // the order of scores, so that it does not depend on who took whose walk
         std::sort(beams.begin(), beams.end(), [](const beam& x, const beam& y) {
-            return x.score != y.score ? x.score > y.score
-                                      : std::lexicographical_compare(x.walk->decisions().begin(), x.walk->decisions().end(),
-                                                                     y.walk->decisions().begin(), y.walk->decisions().end());
+            if (x.score != y.score) return x.score > y.score;
+            return std::lexicographical_compare(x.path.begin(), x.path.end(), y.path.begin(), y.path.end(),
+                                                [](const auto& a, const auto& b) { return a.taken < b.taken; });
         });
     }
 
-    result<std::vector<generated_point>> run(const generation_options& options, std::size_t n, random_engine& rng) {
+    /// Draws n sentences, and takes of their points as many as are missing.
+    result<void> run(const generation_options& options, std::size_t n, random_engine& rng, std::vector<generated_point>& out) {
         session_.sequences(n);
         std::vector<std::size_t> free_slots;
         for (std::size_t i = n; i-- > 1;) free_slots.push_back(i);
         std::vector<beam> beams(1);
         beams[0].walk = std::make_unique<token_walk<P>>(*space_, *words_, form_);
+        beams[0].log_left = left_.log_left(point_trie::root);
         advance(beams[0]);
         std::vector<float> logits;
         for (;;) {
             std::vector<std::size_t> open, slots;
+            std::vector<child> children;
             for (std::size_t i = 0; i < beams.size(); ++i) {
-                if (beams[i].complete) continue;
-                open.push_back(i);
-                slots.push_back(beams[i].slot);
+                if (beams[i].complete) {
+                    children.push_back({i, child::same, 0, 0, 0, beams[i].score});
+                } else {
+                    open.push_back(i);
+                    slots.push_back(beams[i].slot);
+                }
             }
             if (open.empty()) break;
             const std::size_t words = model_->words();
             logits.resize(slots.size() * words);
             if (auto told = session_.logits(slots, std::span<float>(logits)); !told) return told.error();
-            std::vector<child> children;
-            for (std::size_t i = 0; i < beams.size(); ++i)
-                if (beams[i].complete) children.push_back({i, 0, 0, 0, beams[i].score});
-            for (std::size_t k = 0; k < open.size(); ++k)
-                if (auto grown = grow(options, open[k], beams[open[k]], std::span<const float>(logits).subspan(k * words, words), rng, children);
-                    !grown)
+            for (std::size_t k = 0; k < open.size(); ++k) {
+                auto& b = beams[open[k]];
+                if (auto read = row_.read(std::span<const float>(logits).subspan(k * words, words)); !read) return read.error();
+                if (is_forced(b)) {
+                    tell_forced(b);
+                    children.push_back({open[k], child::same, 0, 0, 0, b.score});
+                } else if (auto grown = grow(options.sample, open[k], b, rng, children); !grown) {
                     return grown.error();
+                }
+            }
             std::vector<std::size_t> order(children.size());
             std::iota(order.begin(), order.end(), std::size_t{0});
             std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -325,12 +311,17 @@ private:
             order.resize((std::min)(order.size(), n));
             follow(beams, children, order, free_slots);
         }
-        std::vector<generated_point> out;
         for (auto& b : beams) {
-            report_.unsayable += b.walk->unsayable();
-            if (seen_.insert(b.path)) out.push_back({b.walk->decisions(), b.log_probability, b.model_log_probability});
+            if (!b.walk) {
+                ++report_.discarded;
+                left_.learn(b.path);
+            } else if (out.size() < options.count) {
+                report_.unsayable += b.walk->unsayable();
+                left_.spend(b.path);
+                out.push_back({b.walk->decisions(), b.log_probability, b.model_log_probability});
+            }
         }
-        return out;
+        return {};
     }
 };
 

@@ -3,7 +3,7 @@
 #define AUGUR_TLM_GENERATE_TOKEN_WALK_HPP
 
 /// @file
-/// A walk down a search space token by token: at each token the legal ones. And the points that are not to come again.
+/// A walk down a search space token by token: at each token the legal ones.
 
 #include <algorithm>
 #include <concepts>
@@ -12,12 +12,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <augur/core/hash.hpp>
-#include <augur/core/random_engine.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/sentence.hpp>
@@ -183,47 +180,6 @@ private:
         speller_->choose(first.choice);
         list();
     }
-};
-
-/// Points that are not to come again, as a trie of the tokens at which there is a choice. It knows which branches have no other point.
-///
-/// Cost     of a point: one entry for each of its choices, at most
-/// Threads  one thread
-class seen_points {
-public:
-    struct step {
-        std::uint64_t node;  ///< hash of the choices before
-        std::size_t choices; ///< legal tokens
-        token chosen;
-    };
-    static constexpr std::uint64_t root = 0x9E3779B97F4A7C15ULL;
-    [[nodiscard]] static constexpr std::uint64_t below(std::uint64_t node, token t) noexcept {
-        return mix64(node ^ (std::uint64_t{t} + 1) * 0xBF58476D1CE4E5B9ULL);
-    }
-
-    /// Whether all points behind a token were seen.
-    [[nodiscard]] bool is_spent(std::uint64_t node, token t) const {
-        const auto at = spent_.find(node);
-        return at != spent_.end() && std::find(at->second.begin(), at->second.end(), t) != at->second.end();
-    }
-    /// Whether all points were seen.
-    [[nodiscard]] bool all() const noexcept { return all_; }
-    /// Adds the point with these choices. False: it was there.
-    bool insert(std::span<const step> path) {
-        if (path.empty()) return !std::exchange(all_, true);
-        if (is_spent(path.back().node, path.back().chosen)) return false;
-        for (std::size_t i = path.size(); i-- > 0;) {
-            auto& spent = spent_[path[i].node];
-            spent.push_back(path[i].chosen);
-            if (spent.size() < path[i].choices) return true;
-        }
-        all_ = true;
-        return true;
-    }
-
-private:
-    std::unordered_map<std::uint64_t, std::vector<token>> spent_;
-    bool all_ = false;
 };
 
 } // namespace augur::inline v0::tlm

@@ -6,10 +6,13 @@
 /// Generation as the paper has it (Zhai et al. 2024, algorithm 2): the model writes whatever it likes, what is not legal is thrown away and written anew.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string_view>
@@ -20,8 +23,9 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tlm/corpus.hpp>
-#include <augur/tlm/generate/generator.hpp>
+#include <augur/tlm/generate/generation.hpp>
 #include <augur/tlm/generate/next_token.hpp>
+#include <augur/tlm/generate/token_probabilities.hpp>
 #include <augur/tlm/generate/token_walk.hpp>
 #include <augur/tlm/vocabulary.hpp>
 
@@ -29,11 +33,13 @@ namespace augur::inline v0::tlm {
 
 /// What was written without a mask.
 struct unconstrained_points {
-    /// Distinct, in the order in which they were complete; both log-probabilities are the model's at the temperature.
+    /// Distinct, in the order in which they were complete; both log-probabilities are those of the samples.
     std::vector<generated_point> points;
-    std::size_t calls = 0;    ///< sentences begun
-    std::size_t illegal = 0;  ///< sentences with a token that the space does not have there, or without an end
-    std::size_t repeated = 0; ///< legal sentences that had come before
+    std::size_t calls = 0;                                     ///< sentences begun
+    std::size_t illegal = 0;                                   ///< sentences with a token that the space does not have there, or without an end
+    std::array<std::size_t, decision_kinds> illegal_choices{}; ///< of these: at a choice of a decision of this kind
+    std::size_t illegal_forced = 0;                            ///< of these: in place of a token without an alternative, the end included
+    std::size_t repeated = 0;                                  ///< legal sentences that had come before
 
     /// Sentences begun for each legal one; the paper has 1.1 after fine-tuning (section 5.2).
     [[nodiscard]] double calls_a_legal_one() const noexcept {
@@ -43,15 +49,14 @@ struct unconstrained_points {
 };
 
 /// Writes until `options.count` distinct points are there, at most `passes` times as many sentences as points are missing. A sentence ends at its first
-/// illegal token. Of the options `count`, `temperature`, `batch` and `seed` count.
+/// illegal token. Of the options `sample`, `discards` and `aligned` do not count: a sentence is a sample among all tokens.
 ///
 /// Errors  as those of `generator`
 template <next_token_model M, decision_tree P>
 [[nodiscard]] result<unconstrained_points> generate_unconstrained(const M& model, const vocabulary& words, sentence_form form,
                                                                   std::string_view prompt, const P& space, const generation_options& options,
                                                                   std::size_t passes = 5) {
-    if (!(options.temperature > 0) || options.batch == 0)
-        return error{errc::invalid_argument, "generator: expected a temperature above 0 and a batch of at least 1"};
+    if (auto fits = options.check(); !fits) return fits.error();
     std::vector<token> tokens{vocabulary::begin};
     words.append_text(prompt, tokens);
     auto session = open_session(model, tokens);
@@ -67,7 +72,11 @@ template <next_token_model M, decision_tree P>
     std::set<decision_vector> seen;
     random_engine rng(options.seed);
     std::vector<float> logits;
-    std::vector<double> weights(size);
+    std::vector<token> every(size);
+    std::iota(every.begin(), every.end(), token{0});
+    token_sampling among_all = options;
+    among_all.aligned = true;
+    token_probabilities probabilities;
     for (std::size_t pass = 0; pass < passes && out.points.size() < options.count; ++pass) {
         for (std::size_t missing = options.count - out.points.size(); missing > 0;) {
             const auto n = (std::min)(missing, options.batch);
@@ -96,17 +105,18 @@ template <next_token_model M, decision_tree P>
                 std::vector<std::size_t> next;
                 for (std::size_t k = 0; k < active.size(); ++k) {
                     auto& s = open[active[k]];
-                    const auto row = std::span<const float>(logits).subspan(k * size, size);
-                    const float most = *std::max_element(row.begin(), row.end());
-                    double sum = 0;
-                    for (std::size_t t = 0; t < size; ++t) sum += weights[t] = std::exp(static_cast<double>(row[t] - most) / options.temperature);
-                    if (!std::isfinite(sum)) return error{errc::limit, "generator: the model gave logits that are no numbers, or all -infinity"};
-                    double left = rng.uniform() * sum;
+                    if (auto read = probabilities.read(std::span<const float>(logits).subspan(k * size, size)); !read) return read.error();
+                    const auto log_p = probabilities.log_probabilities(every, among_all);
+                    double left = rng.uniform();
                     token chosen = 0;
-                    while (chosen + 1 < size && left >= weights[chosen]) left -= weights[chosen++];
-                    s.log_probability += std::log(weights[chosen] / sum);
+                    for (token t = 0; t < size && left >= 0; ++t) {
+                        if (!(log_p[t] > -std::numeric_limits<double>::infinity())) continue;
+                        chosen = t;
+                        left -= std::exp(log_p[t]);
+                    }
+                    s.log_probability += log_p[chosen];
                     if (s.forced.empty() && s.complete) {
-                        if (chosen != vocabulary::end) ++out.illegal;
+                        if (chosen != vocabulary::end) ++out.illegal, ++out.illegal_forced;
                         else if (seen.insert(s.walk->decisions()).second)
                             out.points.push_back({s.walk->decisions(), s.log_probability, s.log_probability});
                         else ++out.repeated;
@@ -115,6 +125,7 @@ template <next_token_model M, decision_tree P>
                     if (!s.forced.empty()) {
                         if (chosen != s.forced.back()) {
                             ++out.illegal;
+                            ++out.illegal_forced;
                             continue;
                         }
                         s.forced.pop_back();
@@ -122,6 +133,7 @@ template <next_token_model M, decision_tree P>
                         const auto legal = s.walk->choices();
                         if (std::find(legal.begin(), legal.end(), chosen) == legal.end()) {
                             ++out.illegal;
+                            ++out.illegal_choices[static_cast<std::size_t>(s.walk->kind())];
                             continue;
                         }
                         s.walk->choose(chosen);
