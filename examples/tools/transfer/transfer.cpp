@@ -99,9 +99,9 @@ augur::session_search search_by(const wishes& w, const chooser& c) {
 }
 
 int print_summary(const wishes& w) {
-    std::vector<transfer_result> all;
+    std::vector<examples::transfer_result> all;
     for (const auto& path : w.summary) {
-        auto read = read_results(path);
+        auto read = examples::read_results(path);
         if (!read) return examples::complain("transfer", read.error(), examples::misuse);
         all.insert(all.end(), read->begin(), read->end());
     }
@@ -155,7 +155,7 @@ int run(wishes w) {
     std::printf("\n%s\n", examples::table_text(kernel_table(report, first, full)).c_str());
     for (std::size_t i = first; i < report.searches.size(); ++i)
         for (const auto& text : examples::account_of(report.searches[i])) std::printf("%s\n", text.c_str());
-    std::vector<transfer_result> all;
+    std::vector<examples::transfer_result> all;
     for (std::size_t i = first; i < report.searches.size(); ++i)
         for (auto& r : results_of(report, i, report.searches[i].name, full)) all.push_back(std::move(r));
     if (full != static_cast<std::size_t>(-1))
