@@ -187,7 +187,7 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
-    refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "operations|canonical|structure|dag|workload");
+    refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "prefix|operations|canonical|structure|dag|workload");
     { std::ofstream(folder / "log") << "precious"; } // no log that is read is written over
     refused({"--from", folder / "log", "--kernel", kernel, "--results", folder / "log"}, "--results and --from are the same file");
     refused({"--from", folder / "log", "--kernel", kernel, "--log", folder / "log", "--resume"}, "--log and --from are the same file");
