@@ -20,14 +20,13 @@
 #include <augur/io/autotvm_log.hpp>
 #include <augur/io/tuning_archive.hpp>
 #include <augur/tlp/model.hpp>
-#include <augur/tlp/row_table.hpp>
 #include <augur/tlp/train/dataset_trainer.hpp>
-#include <augur/tlp/vocabulary.hpp>
 
 #include "console.hpp"
 #include "executor.hpp"
 #include "flags.hpp"
 #include "program.hpp"
+#include "tlp_fit.hpp"
 
 namespace {
 
@@ -68,35 +67,14 @@ picks at_random(const augur::dataset& data, std::span<const std::uint32_t> tasks
     return {best / one, best / five};
 }
 
-std::vector<std::uint32_t> records_of(const augur::dataset& data, std::span<const std::uint32_t> tasks) {
-    std::vector<std::uint32_t> out;
-    for (const auto t : tasks)
-        for (auto r = data.task(t).first; r < data.task(t).last; ++r) out.push_back(static_cast<std::uint32_t>(r));
-    return out;
-}
-
 result<picks> train_and_pick(const augur::dataset& data, std::span<const std::uint32_t> train_tasks, std::span<const std::uint32_t> test_tasks,
                              const wishes& w, std::uint64_t seed, examples::executor& threads) {
-    const auto train_records = records_of(data, train_tasks), test_records = records_of(data, test_tasks);
-    augur::tlp::vocabulary_builder words;
-    for (const auto r : train_records) words.see(data.visit(r));
-    auto schema = words.schema();
-    if (!schema) return schema.error();
-    const augur::tlp::row_table table(*schema, data.primitives());
-    augur::tlp::config config = augur::tlp::config::small(0).with_input(*schema);
-    if (auto fits = config.check(); !fits) return fits.error();
-    auto net = augur::tlp::model<float>::random_init(config, augur::random_engine(seed));
-    const auto train = augur::tlp::make_samples(data, std::span<const std::uint32_t>(train_records));
+    const auto tlp = examples::fit_tlp(data, examples::records_of(data, train_tasks), w.epochs, seed, threads);
+    if (!tlp) return tlp.error();
+    const auto test_records = examples::records_of(data, test_tasks);
     const auto test = augur::tlp::make_samples(data, std::span<const std::uint32_t>(test_records));
-    augur::tlp::training_options options;
-    options.epochs = w.epochs;
-    options.seed = seed;
-    const auto report = augur::tlp::train_on_dataset(net, table, data, train, {}, threads, options,
-                                                     [](const augur::tlp::training_progress&) { return !examples::stop_requested().load(); });
-    if (!report) return report.error();
-    if (report->stopped) return error{augur::errc::interrupted, "stopped"};
     augur::tlp::forward_backward<float> pass;
-    const auto score = augur::tlp::evaluate_top_k(net, table, data, test, 0, threads, pass);
+    const auto score = augur::tlp::evaluate_top_k(tlp->net, tlp->table, data, test, 0, threads, pass);
     return picks{score.score(0), score.score(1)};
 }
 
@@ -121,7 +99,7 @@ result<std::vector<std::string>> row_of(const std::string& name, const augur::da
     const auto random = at_random(data, test);
     const auto one = cell(&picks::top_1), five = cell(&picks::top_5);
     return std::vector<std::string>{name,
-                                    std::to_string(records_of(data, train).size()),
+                                    std::to_string(examples::records_of(data, train).size()),
                                     std::to_string(test.size()),
                                     one.first,
                                     one.second,

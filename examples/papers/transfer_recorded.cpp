@@ -14,11 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/hash.hpp>
 #include <augur/dataset/builder.hpp>
 #include <augur/dataset/dataset.hpp>
 #include <augur/io/autotvm_log.hpp>
 #include <augur/io/tuning_archive.hpp>
 #include <augur/schedule/hash.hpp>
+#include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/transfer/source_cover.hpp>
 #include <augur/transfer/workload_distance.hpp>
 
@@ -26,6 +28,7 @@
 #include "executor.hpp"
 #include "flags.hpp"
 #include "program.hpp"
+#include "tlp_fit.hpp"
 
 namespace {
 
@@ -37,6 +40,7 @@ struct recorded_task {
     augur::transfer::workload_arguments arguments;
     std::unordered_map<std::uint64_t, double> latency; ///< by the hash of the configuration; seconds, the least of its records
     double best = 0;
+    std::unordered_map<std::uint64_t, float> scores; ///< by a TLP that was trained on other tasks of the device; empty: none was
 
     /// The share of the best latency that a configuration has; 0: it failed or was not recorded.
     [[nodiscard]] double share(std::uint64_t configuration) const {
@@ -97,14 +101,30 @@ double random_share(const recorded_task& t, std::size_t n) {
     return mean;
 }
 
-/// The best share of the `n` configurations that cover the sources (`cover_sources`), near sources counting more.
-double ranked_share(const recorded_task& target, std::span<const recorded_task* const> sources, std::size_t n) {
-    std::vector<std::uint64_t> candidates;
+/// The configurations of the sources of which the target has a record; of others nobody knows how fast they are there.
+std::vector<std::uint64_t> candidates_of(const recorded_task& target, std::span<const recorded_task* const> sources) {
+    std::vector<std::uint64_t> out;
     for (const auto* s : sources)
         for (const auto& [configuration, latency] : s->latency)
-            if (target.latency.contains(configuration)) candidates.push_back(configuration); // else nobody knows how fast it is there
-    std::sort(candidates.begin(), candidates.end());
-    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+            if (target.latency.contains(configuration)) out.push_back(configuration);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+/// The best share of the `n` configurations of the sources that the target's TLP ranks highest.
+double share_by_tlp(const recorded_task& target, std::span<const recorded_task* const> sources, std::size_t n) {
+    auto candidates = candidates_of(target, sources);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](std::uint64_t a, std::uint64_t b) { return target.scores.at(a) > target.scores.at(b); });
+    double best = 0;
+    for (std::size_t i = 0; i < (std::min)(n, candidates.size()); ++i) best = (std::max)(best, target.share(candidates[i]));
+    return best;
+}
+
+/// The best share of the `n` configurations that cover the sources (`cover_sources`), near sources counting more.
+double ranked_share(const recorded_task& target, std::span<const recorded_task* const> sources, std::size_t n) {
+    const auto candidates = candidates_of(target, sources);
     std::vector<double> weights;
     std::vector<float> shares;
     for (const auto* s : sources) {
@@ -121,7 +141,7 @@ double ranked_share(const recorded_task& target, std::span<const recorded_task* 
 /// Mean shares over the targets of one row.
 struct row {
     std::size_t targets = 0, pairs = 0;
-    double one = 0, pool = 0, pool_size = 0, random = 0, ranked = 0, random_3 = 0;
+    double one = 0, pool = 0, pool_size = 0, random = 0, ranked = 0, random_3 = 0, by_tlp = 0;
 
     void add(const recorded_task& target, std::span<const recorded_task* const> sources) {
         double all = 0, best = 0;
@@ -142,6 +162,8 @@ struct row {
         random += random_share(target, n);
         random_3 += random_share(target, 3);
         ranked += ranked_share(target, sources, 3);
+        const bool one_device = std::all_of(sources.begin(), sources.end(), [&](const auto* s) { return s->device == target.device; });
+        if (one_device && !target.scores.empty()) by_tlp += share_by_tlp(target, sources, 3);
     }
     [[nodiscard]] std::vector<std::string> cells(std::string title) const {
         const auto mean = [&](double sum) { return examples::text_of("%.3f", sum / static_cast<double>(targets)); };
@@ -152,11 +174,33 @@ struct row {
                 mean(pool),
                 mean(random),
                 mean(ranked),
-                mean(random_3)};
+                mean(random_3),
+                by_tlp > 0 ? mean(by_tlp) : "-"};
     }
 };
 
-result<std::vector<recorded_task>> read_autotvm(const std::vector<std::string>& paths, examples::executor& threads) {
+/// Scores every task by a TLP that was trained on the tasks of the other parts of the data set.
+/// @param tasks  of the data set, in its order
+result<void> add_scores(const augur::dataset& data, std::span<recorded_task> tasks, examples::executor& threads) {
+    constexpr std::uint64_t parts = 4;
+    for (std::uint64_t part = 0; part < parts; ++part) {
+        std::vector<std::uint32_t> train, scored;
+        for (std::uint32_t t = 0; t < data.tasks(); ++t) (augur::fnv1a64(data.task(t).key) % parts == part ? scored : train).push_back(t);
+        if (train.empty() || scored.empty()) continue;
+        const auto tlp = examples::fit_tlp(data, examples::records_of(data, train), 8, 1, threads);
+        if (!tlp) return tlp.error();
+        augur::tlp::forward_backward<float> pass;
+        for (const auto t : scored) {
+            const auto records = examples::records_of(data, std::vector<std::uint32_t>{t});
+            const auto scores = augur::tlp::record_scores(tlp->net, tlp->table, data, records, threads, pass);
+            for (std::size_t i = 0; i < records.size(); ++i) tasks[t].scores[augur::hash_schedule(data.visit(records[i]))] = scores[i];
+        }
+    }
+    return {};
+}
+
+/// @param with_tlp  with the scores of a TLP, which is trained for it
+result<std::vector<recorded_task>> read_autotvm(const std::vector<std::string>& paths, bool with_tlp, examples::executor& threads) {
     std::map<std::string, std::vector<std::string>> devices;
     for (const auto& path : paths) {
         const auto name = std::filesystem::path(path).filename().string();
@@ -167,8 +211,12 @@ result<std::vector<recorded_task>> read_autotvm(const std::vector<std::string>& 
         augur::dataset_builder builder;
         if (auto read = augur::read_autotvm_logs(logs, threads, builder); !read) return read.error();
         const augur::dataset data = std::move(builder).finish();
-        for (std::uint32_t t = 0; t < data.tasks(); ++t)
-            if (auto task = task_of(data, t, device); std::isfinite(task.best)) out.push_back(std::move(task));
+        std::vector<recorded_task> tasks;
+        for (std::uint32_t t = 0; t < data.tasks(); ++t) tasks.push_back(task_of(data, t, device));
+        if (with_tlp)
+            if (auto added = add_scores(data, tasks, threads); !added) return augur::error{added.error().code, device + ": " + added.error().detail};
+        for (auto& task : tasks)
+            if (std::isfinite(task.best)) out.push_back(std::move(task));
     }
     return out;
 }
@@ -189,7 +237,7 @@ std::vector<std::vector<std::string>> autotvm_table(const std::vector<recorded_t
         between_devices[target.name + ", all tasks of other devices to " + target.device].add(target, elsewhere);
     }
     std::vector<std::vector<std::string>> rows{
-        {"from", "targets", "pairs", "one source", "all sources", "as many at random", "3 ranked", "3 at random"}};
+        {"from", "targets", "pairs", "one source", "all sources", "as many at random", "3 ranked", "3 at random", "3 by TLP"}};
     for (const auto* group : {&between_tasks, &same_task, &between_devices})
         for (const auto& [title, r] : *group)
             if (r.targets > 0) rows.push_back(r.cells(title));
@@ -248,9 +296,11 @@ result<std::vector<std::vector<std::string>>> archive_table(const std::vector<st
 int main(int argc, char** argv) {
     std::vector<std::string> autotvm, archives;
     examples::flag_set flags;
-    bool help = false;
+    bool help = false, tlp = false;
     flags.add_texts("autotvm", "LOG", "AutoTVM log; its name begins with the device, up to a dot; may be given again", autotvm);
     flags.add_texts("archive", "FILE", "Kernel Tuner cache or T4 file of a kernel on a device; may be given again", archives);
+    flags.add_switch("tlp", "rank the configurations of other tasks by a TLP, too, trained on three quarters of a device's tasks without the target",
+                     tlp);
     flags.add_switch("help", "print this", help);
     const auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
     if (!read) return examples::complain("transfer_recorded", read.error(), examples::misuse);
@@ -262,8 +312,9 @@ int main(int argc, char** argv) {
     if (autotvm.empty() && archives.size() < 2)
         return examples::complain("transfer_recorded", {augur::errc::invalid_argument, "expected --autotvm or two --archive"}, examples::misuse);
     if (!autotvm.empty()) {
+        if (tlp) examples::catch_signals(); // between epochs
         auto threads = examples::make_executor(2);
-        const auto tasks = read_autotvm(autotvm, threads);
+        const auto tasks = read_autotvm(autotvm, tlp, threads);
         if (!tasks) return examples::complain("transfer_recorded", tasks.error(), examples::failed);
         std::printf("%s\n", examples::table_text(autotvm_table(*tasks)).c_str());
     }

@@ -52,12 +52,14 @@ template <class... Args>
     return std::string(buffer, n < 0 ? 0 : (std::min)(static_cast<std::size_t>(n), sizeof buffer - 1));
 }
 
-/// Seconds as milliseconds with three digits that count; "-" when there are none.
-[[nodiscard]] inline std::string milliseconds(double seconds) {
-    if (!std::isfinite(seconds) || seconds <= 0) return "-";
-    const double ms = seconds * 1e3;
-    return text_of("%.*f", ms >= 100 ? 1 : ms >= 10 ? 2 : ms >= 1 ? 3 : 4, ms);
+/// A positive number with three digits that count, or four; "-" for anything else.
+[[nodiscard]] inline std::string three_digits(double x) {
+    if (!std::isfinite(x) || x <= 0) return "-";
+    return text_of("%.*f", x >= 100 ? 1 : x >= 10 ? 2 : x >= 1 ? 3 : 4, x);
 }
+
+/// Seconds as milliseconds with three digits that count; "-" when there are none.
+[[nodiscard]] inline std::string milliseconds(double seconds) { return three_digits(seconds * 1e3); }
 
 /// 75 as "1:15".
 [[nodiscard]] inline std::string clock_text(double seconds) {

@@ -15,6 +15,7 @@
 #include <augur/record/file_descriptor.hpp>
 #include <augur/record/replace_file.hpp>
 
+#include "chart.hpp"
 #include "console.hpp"
 #include "flags.hpp"
 
@@ -121,75 +122,14 @@ std::vector<std::string> account_of(const augur::search_report& s) {
     return lines;
 }
 
-/// Text for HTML, in content and in attributes. What is no printable ASCII becomes a number or a '?'.
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-        case '&': out += "&amp;"; break;
-        case '<': out += "&lt;"; break;
-        case '>': out += "&gt;"; break;
-        case '"': out += "&quot;"; break;
-        case '\'': out += "&#39;"; break;
-        default: out += c >= ' ' && c < 127 ? c : '?'; break;
-        }
-    }
-    return out;
-}
-
-/// The best latency so far over the trials of one kernel, a curve a search; logarithmic in time. Empty when nothing succeeded.
+/// The best latency so far over the trials of one kernel, a curve a search. Empty when nothing succeeded.
 std::string curve_svg(const augur::session_report& s, std::size_t kernel) {
-    constexpr double width = 520, height = 256, left = 64, right = 12, top = 28, bottom = 36;
-    double low = std::numeric_limits<double>::infinity(), high = 0;
-    std::size_t trials = 1;
-    const auto range = [&](double x) {
-        low = (std::min)(low, x);
-        high = (std::max)(high, x);
-    };
-    for (const auto& one : s.searches) {
-        double best = std::numeric_limits<double>::infinity();
-        trials = (std::max)(trials, one.latencies[kernel].size());
-        for (const double x : one.latencies[kernel]) {
-            best = (std::min)(best, x);
-            if (std::isfinite(best)) range(best);
-        }
-    }
-    if (!std::isfinite(low)) return {};
-    const double untuned = s.kernels[kernel].untuned;
-    if (untuned > 0) range(untuned);
-    low /= 1.1;
-    high *= 1.1;
-    const auto x_of = [&](double trial) { return left + (width - left - right) * trial / static_cast<double>(trials); };
-    const auto y_of = [&](double t) { return top + (height - top - bottom) * std::log(high / t) / std::log(high / low); };
-    std::string out = text_of("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"tuning curve\">\n", width, height);
-    for (int i = 0; i <= 4; ++i) {
-        const double t = high * std::pow(low / high, i / 4.0);
-        out += text_of("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", left, y_of(t),
-                       width - right, left - 6, y_of(t) + 4, milliseconds(t).c_str());
-        const auto trial = static_cast<double>(trials) * i / 4;
-        out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f</text>\n", x_of(trial), height - bottom + 16, trial);
-    }
-    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">ms</text>\n",
-                   (left + width) / 2, height - 4, left - 6, top - 14);
-    if (untuned > 0)
-        out += text_of("<path class=\"untuned\" d=\"M%.1f %.1fH%.1f\"><title>untuned %s ms</title></path>\n", left, y_of(untuned), width - right,
-                       milliseconds(untuned).c_str());
+    curve_chart chart{"tuning curve", "ms", "trials", 1e3 * s.kernels[kernel].untuned, "untuned", {}};
     for (std::size_t k = 0; k < s.searches.size(); ++k) {
-        double best = std::numeric_limits<double>::infinity();
-        std::string path;
-        for (std::size_t i = 0; i < s.searches[k].latencies[kernel].size(); ++i) {
-            const double x = s.searches[k].latencies[kernel][i];
-            const double from = x_of(static_cast<double>(i)), to = x_of(static_cast<double>(i + 1));
-            if (std::isfinite(best)) path += text_of("H%.1f", from);
-            if (x < best) path += text_of(std::isfinite(best) ? "V%.1f" : "M%.1f %.1f", std::isfinite(best) ? y_of(x) : from, y_of(x));
-            best = (std::min)(best, x);
-            if (std::isfinite(best)) path += text_of("H%.1f", to);
-        }
-        const bool counts = k + 1 == s.searches.size();
-        out += "<path class=\"" + std::string(counts ? "tuned" : "other") + "\" d=\"" + path + "\"><title>" + escaped(s.searches[k].name) +
-               "</title></path>\n";
+        auto& curve = chart.curves.emplace_back(chart_curve{s.searches[k].name, k + 1 == s.searches.size() ? "tuned" : "other", {}});
+        for (const double seconds : s.searches[k].latencies[kernel]) curve.values.push_back(1e3 * seconds);
     }
-    return out + "</svg>\n";
+    return to_svg(chart);
 }
 
 std::string html_head(std::string_view title, std::string_view style) {

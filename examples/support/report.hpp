@@ -30,9 +30,6 @@ namespace examples {
 /// How a search went, in sentences.
 [[nodiscard]] std::vector<std::string> account_of(const augur::search_report& s);
 
-/// Text for HTML, in content and in attributes. What is no printable ASCII becomes a '?'.
-[[nodiscard]] std::string escaped(std::string_view text);
-
 /// How a report begins, to the open body; `style` comes behind what all of them have.
 [[nodiscard]] std::string html_head(std::string_view title, std::string_view style);
 /// The work's name as a heading, and the facts.

@@ -19,6 +19,9 @@ namespace transfer_test {
 
 namespace {
 
+using examples::read_results;
+using examples::transfer_result;
+
 transfer_result made_up(const std::string& kernel, const std::string& chooser, double latency, std::size_t adapted) {
     transfer_result r;
     r.network = "net";
@@ -32,6 +35,7 @@ transfer_result made_up(const std::string& kernel, const std::string& chooser, d
     r.full = 1;
     r.measurements = 4;
     r.adapted = adapted;
+    r.logs = "other, another";
     r.source = "dense:m=1";
     return r;
 }
@@ -123,6 +127,7 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     REQUIRE(read->size() == 4);
     CHECK((*read)[0].adapted > 0);
     CHECK((*read)[1].adapted == 0); // relu is another class
+    CHECK((*read)[0].logs == "known");
     CHECK((*read)[0].measurements == 3);
     CHECK((*read)[0].latency <= (*read)[0].untuned);
     CHECK((*read)[0].full == 0); // that log does not know it
@@ -182,7 +187,7 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
-    refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "operations|canonical|structure|dag|workload");
+    refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "prefix|operations|canonical|structure|dag|workload");
     { std::ofstream(folder / "log") << "precious"; } // no log that is read is written over
     refused({"--from", folder / "log", "--kernel", kernel, "--results", folder / "log"}, "--results and --from are the same file");
     refused({"--from", folder / "log", "--kernel", kernel, "--log", folder / "log", "--resume"}, "--log and --from are the same file");

@@ -114,3 +114,58 @@ TEST_CASE("transfer: what a transferred schedule computes, 200 for each pair, bo
     CHECK(by_words > 2000);
     CHECK(guarded > 200);
 }
+
+TEST_CASE("transfer: between classes that share a prefix, the stages in common keep their decisions and the result is right") {
+    const std::vector<std::pair<std::string, std::string>> pairs{
+        {"conv2d:h=6,w=6,c=4,f=8,k=3,pad=1,bias,relu", "conv2d:h=6,w=6,c=4,f=8,k=3,pad=1,bias,add,relu"}, // classes E and F of the paper
+        {"conv2d:h=6,w=6,c=8,f=8,k=1", "conv2d:h=5,w=7,c=6,f=12,k=1,bias,relu"},
+        {"depthwise_conv2d:h=8,w=8,c=8,k=3,pad=1,bias", "depthwise_conv2d:h=7,w=7,c=6,k=3,stride=2,pad=1,bias,relu6"},
+        {"dense:m=8,n=12,k=16,bias", "dense:m=5,n=16,k=7,bias,gelu"},
+    };
+    std::size_t points = 0, kept = 0;
+    for (const auto& pair : pairs)
+        for (const bool back : {false, true}) {
+            const std::string &from = back ? pair.second : pair.first, &to = back ? pair.first : pair.second;
+            CAPTURE(from);
+            CAPTURE(to);
+            const auto source_dag = dag_of(from), target_dag = dag_of(to);
+            ansor_options options;
+            options.num_cores = 2;
+            const auto source = ansor_space::create(source_dag, options), target = ansor_space::create(target_dag, options);
+            REQUIRE(source);
+            REQUIRE(target);
+            transfer::schedule_pool pool;
+            random_engine rng(fnv1a64(from));
+            for (int i = 0; i < 100; ++i) REQUIRE(pool.add(from, class_levels_of(*source_dag), "", *source, sample_path(*source, rng).values, 1));
+            const auto levels = class_levels_of(*target_dag);
+            CHECK(pool.adapt(*target, levels, "", {class_level::operations, false, false}).count(transfer::refusal::other_class) == 100);
+            const auto found = pool.adapt(*target, levels, "", {class_level::prefix, false, false});
+            CHECK(found.points.size() + found.count(transfer::refusal::duplicate) == 100);
+            const auto [inputs, want] = evaluated(*target_dag);
+            for (const auto& p : found.points) {
+                CHECK(p.level == class_level::prefix);
+                const auto state = target->state(p.point);
+                REQUIRE(state);
+                CHECK(error_of(*state, inputs, want) <= 2e-5);
+                ++points;
+                // by hand: a decision of a stage that the source has takes its words where they are legal, another one the preferred value
+                const auto words = describe_point(*target, p.point);
+                REQUIRE(words);
+                const auto& given = pool.schedules()[p.source].words;
+                auto cursor = target->cursor();
+                for (std::size_t d = 0; d < p.point.size(); ++d) {
+                    const auto named = std::find_if(given.decisions.begin(), given.decisions.end(),
+                                                    [&](const auto& e) { return e.name == words->decisions[d].name; });
+                    if (named == given.decisions.end()) CHECK(p.point[d] == cursor.next()->preferred);
+                    else if (const auto value = cursor.nearest(given.words(*named))) {
+                        CHECK(p.point[d] == *value);
+                        ++kept;
+                    }
+                    cursor.choose(p.point[d]);
+                }
+            }
+        }
+    MESSAGE(points << " points, " << kept << " decisions of the sources");
+    CHECK(points > 300);
+    CHECK(kept > 4 * points);
+}

@@ -28,7 +28,9 @@ kernel_like draw(random_engine& rng) {
         k.arguments.arguments.push_back({std::int64_t{1} << rng.below(4), {}});
         text += "," + std::to_string(k.arguments.arguments.back().number);
     }
-    k.levels.set(class_level::operations, operations).set(class_level::structure, std::to_string(rng.below(2)));
+    k.levels.set(class_level::prefix, operations == "2" ? "b" : "a")
+        .set(class_level::operations, operations)
+        .set(class_level::structure, std::to_string(rng.below(2)));
     if (rng.below(5) != 0) k.levels.set(class_level::dag, dag).set(class_level::workload, text);
     return k;
 }
@@ -55,7 +57,8 @@ TEST_CASE("record index: what a scan of all records finds, at every level") {
     std::size_t found = 0;
     for (int t = 0; t < 40; ++t) {
         const auto target = draw(rng);
-        for (const auto level : {class_level::operations, class_level::canonical, class_level::structure, class_level::dag, class_level::workload}) {
+        for (const auto level : {class_level::prefix, class_level::operations, class_level::canonical, class_level::structure, class_level::dag,
+                                 class_level::workload}) {
             std::vector<near_record> all;
             for (std::uint64_t r = 0; r < records.size(); ++r) {
                 const auto& k = kernels[records[r].kernel];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "chart.hpp"
 #include "report.hpp"
 #include "statistics.hpp"
 

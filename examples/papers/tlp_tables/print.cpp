@@ -11,6 +11,7 @@
 #include <augur/tlp/row_table.hpp>
 #include <augur/tlp/train/samples.hpp>
 
+#include "chart.hpp"
 #include "report.hpp"
 #include "tables.hpp"
 

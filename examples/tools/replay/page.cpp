@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "chart.hpp"
 #include "console.hpp"
 #include "report.hpp"
 

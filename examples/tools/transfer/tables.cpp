@@ -3,21 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include <augur/core/json.hpp>
-#include <augur/core/json_writer.hpp>
 #include <augur/core/random_engine.hpp>
-#include <augur/core/whole_file.hpp>
 
 #include "console.hpp"
 
 using examples::milliseconds;
 using examples::text_of;
+using examples::transfer_result;
 
 const chooser* find_chooser(std::string_view name) {
     const auto at = std::find_if(choosers.begin(), choosers.end(), [&](const chooser& c) { return c.name == name; });
@@ -64,41 +62,6 @@ double three_over_all(double untuned, const augur::kernel_transfers& transfers) 
 
 std::string percent(double share) { return std::isfinite(share) && share > 0 ? text_of("%.1f %%", 100 * share) : "-"; }
 
-/// All of the visited fields, in the order of the file.
-template <class R, class F>
-bool fields(R& r, F&& f) {
-    return f("network", r.network) && f("kernel", r.kernel) && f("label", r.label) && f("machine", r.machine) && f("chooser", r.chooser) &&
-           f("uses", r.uses) && f("untuned", r.untuned) && f("latency", r.latency) && f("full", r.full) && f("of_three", r.of_three) &&
-           f("measurements", r.measurements) && f("adapted", r.adapted) && f("source", r.source);
-}
-
-struct field_writer {
-    augur::json_writer& out;
-    bool operator()(std::string_view name, const std::string& text) const { return out.key(name).value(text), true; }
-    bool operator()(std::string_view name, std::size_t n) const { return out.key(name).value(static_cast<std::int64_t>(n)), true; }
-    bool operator()(std::string_view name, double x) const { return out.key(name).value(std::isfinite(x) ? x : -1.0), true; } // -1: it failed
-};
-struct field_reader {
-    augur::json_reader& in;
-    [[nodiscard]] bool at(std::string_view name) const {
-        std::string_view key;
-        return in.next_member(key) && (key == name || in.fail(augur::errc::parse, "expected the field " + std::string(name)));
-    }
-    bool operator()(std::string_view name, std::string& text) const { return at(name) && in.read(text); }
-    bool operator()(std::string_view name, std::size_t& n) const {
-        std::int64_t value = 0;
-        if (!at(name) || !in.read(value)) return false;
-        if (value < 0) return in.fail(augur::errc::parse, "expected a number from 0");
-        n = static_cast<std::size_t>(value);
-        return true;
-    }
-    bool operator()(std::string_view name, double& x) const {
-        if (!at(name) || !in.read(x)) return false;
-        if (x < 0) x = std::numeric_limits<double>::infinity();
-        return true;
-    }
-};
-
 /// Geometric mean, and the interval of it that 95 of 100 draws of the values with replacement give.
 struct mean_share {
     double mean = 0, low = 0, high = 0, least = 0;
@@ -126,6 +89,8 @@ mean_share mean_of(const std::vector<double>& shares) {
 std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser, std::size_t full) {
     std::vector<transfer_result> out;
     const auto& s = report.searches[search];
+    std::string logs;
+    for (const auto& path : report.options.transfer_from) logs += (logs.empty() ? "" : ", ") + std::filesystem::path(path).stem().string();
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         const auto& kernel = report.kernels[k];
         transfer_result r;
@@ -140,38 +105,11 @@ std::vector<transfer_result> results_of(const augur::session_report& report, std
         r.full = full_latency(report, full, k);
         r.measurements = s.latencies[k].size() + (find_chooser(chooser)->model == "none" && kernel.untuned > 0 ? 1 : 0);
         r.adapted = k < s.transfers.size() ? s.transfers[k].adapted : 0;
+        r.logs = logs;
         if (const auto* best = fastest(s, k)) r.source = best->source;
         if (find_chooser(chooser)->first == every && r.adapted > 0 && kernel.untuned > 0)
             r.of_three = r.latency * three_over_all(kernel.untuned, s.transfers[k]);
         out.push_back(std::move(r));
-    }
-    return out;
-}
-
-std::string to_line(const transfer_result& r) {
-    std::string text;
-    augur::json_writer out(text);
-    out.begin_object();
-    fields(r, field_writer{out});
-    out.end_object();
-    return text;
-}
-
-augur::result<std::vector<transfer_result>> read_results(const std::string& path) {
-    const auto text = augur::read_whole_file(path, std::size_t{1} << 30U);
-    if (!text) return text.error();
-    std::vector<transfer_result> out;
-    std::size_t number = 0;
-    for (std::size_t from = 0; from < text->size();) {
-        const auto end = (std::min)(text->find('\n', from), text->size());
-        augur::json_reader in(std::string_view(*text).substr(from, end - from), {}, ++number);
-        transfer_result r;
-        std::string_view more;
-        if (!in.begin_object() || !fields(r, field_reader{in}) || in.next_member(more) || !in.finish())
-            return augur::error{augur::errc::parse,
-                                path + ": " + (in.ok() ? "line " + std::to_string(number) + ": a field too many" : in.error().detail)};
-        out.push_back(std::move(r));
-        from = end + 1;
     }
     return out;
 }

@@ -54,7 +54,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("count", "N", "schedules of a kernel to measure beside its untuned one; default 3", w.count, 1, 1000);
     flags.add_number("best", "N", "schedules of each kernel of the logs to choose from, its fastest ones; default 1", s.transfer_best, 1, 1000);
     flags.add_choice("level", {augur::class_level_names.begin(), augur::class_level_names.end()},
-                     "what two kernels must have in common; default operations, the sequence of their operations", level);
+                     "what two kernels must have in common; default operations, the sequence of their operations; prefix: the first of them", level);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text("full", "LOG", "log of a long search of the same kernels, to compare with: its best are timed again next to those found", w.full);
     flags.add_text("log", "FILE", "write each record as soon as it is measured; `tune --log FILE --resume` goes on with it", s.log);
@@ -100,9 +100,9 @@ augur::session_search search_by(const wishes& w, const chooser& c) {
 }
 
 int print_summary(const wishes& w) {
-    std::vector<transfer_result> all;
+    std::vector<examples::transfer_result> all;
     for (const auto& path : w.summary) {
-        auto read = read_results(path);
+        auto read = examples::read_results(path);
         if (!read) return examples::complain("transfer", read.error(), examples::misuse);
         all.insert(all.end(), read->begin(), read->end());
     }
@@ -156,7 +156,7 @@ int run(wishes w) {
     std::printf("\n%s\n", examples::table_text(kernel_table(report, first, full)).c_str());
     for (std::size_t i = first; i < report.searches.size(); ++i)
         for (const auto& text : examples::account_of(report.searches[i])) std::printf("%s\n", text.c_str());
-    std::vector<transfer_result> all;
+    std::vector<examples::transfer_result> all;
     for (std::size_t i = first; i < report.searches.size(); ++i)
         for (auto& r : results_of(report, i, report.searches[i].name, full)) all.push_back(std::move(r));
     if (full != static_cast<std::size_t>(-1))

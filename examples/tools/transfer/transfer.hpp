@@ -12,8 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include <augur/core/error.hpp>
 #include <augur/session/report.hpp>
+
+#include "transfer_results.hpp"
 
 /// A way to choose what is measured of a kernel beside its untuned schedule.
 struct chooser {
@@ -37,37 +38,17 @@ inline constexpr std::array choosers{
 /// Null: there is none of that name.
 [[nodiscard]] const chooser* find_chooser(std::string_view name);
 
-/// What one chooser found for one kernel. Latencies are in seconds, timed again next to each other.
-struct transfer_result {
-    std::string network, kernel, label; ///< kernel: `augur::kernel::text`
-    std::string machine;                ///< `augur::to_text` of its identity
-    std::string chooser;
-    double uses = 1;
-    double untuned = 0;           ///< 0: not measured
-    double latency = 0;           ///< the better of the untuned schedule and what was found; infinity: neither ran
-    double full = 0;              ///< of the best schedule of a long search; 0: not known
-    double of_three = 0;          ///< mean of `latency` over all choices of three of the transferred schedules; 0: not all of them were measured
-    std::size_t measurements = 0; ///< with the untuned schedule
-    std::size_t adapted = 0;      ///< schedules of other kernels that were adapted to it; 0: its class has no source
-    std::string source;           ///< workload whose schedule is the fastest of those transferred; empty: none ran
-};
-
 /// The results of a search, a kernel each. `full`: the index of the long search in the report; npos: none.
-[[nodiscard]] std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser,
-                                                      std::size_t full);
-
-/// One line of JSON, without newline.
-[[nodiscard]] std::string to_line(const transfer_result& r);
-/// Reads what `to_line` has written, a result a line.   Errors: io; parse, with the line
-[[nodiscard]] augur::result<std::vector<transfer_result>> read_results(const std::string& path);
+[[nodiscard]] std::vector<examples::transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser,
+                                                                std::size_t full);
 
 using text_table = std::vector<std::vector<std::string>>;
 /// The kernels of a search: what was taken from where, and what it gave. The last row is the network.
 [[nodiscard]] text_table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full);
 /// The choosers: share of the full search, its interval, share of the speed-up of networks; over kernels that have a source, and over all.
-[[nodiscard]] text_table summary_table(std::span<const transfer_result> results);
+[[nodiscard]] text_table summary_table(std::span<const examples::transfer_result> results);
 /// How much faster the schedules of the first chooser are than those of each other one, kernel by kernel: over the kernels that have a source, and over the
 /// half of them for which random schedules do worst. Only the head if there is one chooser.
-[[nodiscard]] text_table rivals_table(std::span<const transfer_result> results);
+[[nodiscard]] text_table rivals_table(std::span<const examples::transfer_result> results);
 
 #endif

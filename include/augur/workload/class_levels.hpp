@@ -3,7 +3,7 @@
 #define AUGUR_WORKLOAD_CLASS_LEVELS_HPP
 
 /// @file
-/// Kernel classes at five levels: how much two kernels have in common, from the same sequence of operations to the same computation.
+/// Kernel classes at six levels: how much two kernels have in common, from the same first operation to the same computation.
 
 #include <array>
 #include <cstddef>
@@ -17,13 +17,14 @@ namespace augur::inline v0 {
 
 /// Levels of a kernel class, the coarsest first.
 enum class class_level : std::uint8_t {
+    prefix,     ///< the first operation, which kernels have in common whose sequences share a prefix (section 4.2, "across-class")
     operations, ///< the sequence of operations: the classes of Transfer-Tuning (section 4.2)
     canonical,  ///< that sequence with commuting element-wise operations in one order
     structure,  ///< the stages: kind, number of space and reduce axes, and which stages each one reads
     dag,        ///< the compute DAG but for its extents: kernel size, stride and formulas are equal
     workload,   ///< the computation: extents, too
 };
-inline constexpr std::array<std::string_view, 5> class_level_names{"operations", "canonical", "structure", "dag", "workload"};
+inline constexpr std::array<std::string_view, 6> class_level_names{"prefix", "operations", "canonical", "structure", "dag", "workload"};
 [[nodiscard]] constexpr std::string_view to_string(class_level l) noexcept { return class_level_names[static_cast<std::size_t>(l)]; }
 
 /// The class of a kernel at each level, a text. Two kernels agree at a level if their texts are equal; an empty text is not known and agrees with none.

@@ -21,7 +21,7 @@ class_levels levels_of(const char* kernel_text) {
     return task_class_levels(*task);
 }
 
-/// The levels at which two kernels agree, a letter each: o c s d w.
+/// The levels at which two kernels agree, a letter each: p o c s d w.
 std::string agreement(const char* a, const char* b) {
     const class_agreement both(levels_of(a), levels_of(b));
     std::string out;
@@ -34,15 +34,16 @@ std::string agreement(const char* a, const char* b) {
 
 TEST_CASE("dag_class: what two kernels of a network have in common") {
     const char* const conv = "conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,relu";
-    CHECK(agreement(conv, conv) == "ocsdw");
-    CHECK(agreement(conv, "conv2d:h=28,w=28,c=128,f=256,k=3,pad=1,bias,relu") == "ocsd");
-    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=3,stride=2,pad=1,bias,relu") == "ocs");
-    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=1,bias,relu") == "oc"); // no stage that pads
-    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias") == "");
+    CHECK(agreement(conv, conv) == "pocsdw");
+    CHECK(agreement(conv, "conv2d:h=28,w=28,c=128,f=256,k=3,pad=1,bias,relu") == "pocsd");
+    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=3,stride=2,pad=1,bias,relu") == "pocs");
+    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=1,bias,relu") == "poc"); // no stage that pads
+    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias") == "p");
+    CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,add,relu") == "p");         // classes E and F of the paper
     CHECK(agreement(conv, "conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,layout=nchw,bias,relu") == "s"); // another operation of TVM
     CHECK(agreement(conv, "dense:m=64,n=64,k=64,bias,relu") == "");
-    CHECK(agreement("dense:m=64,n=64,k=64", "dense:m=1,n=64,k=1024") == "ocsd");
-    CHECK(agreement("dense:m=64,n=64,k=64,bias", "dense:m=64,n=64,k=64,add") == "os"); // two additions, of a vector and of a matrix
+    CHECK(agreement("dense:m=64,n=64,k=64", "dense:m=1,n=64,k=1024") == "pocsd");
+    CHECK(agreement("dense:m=64,n=64,k=64,bias", "dense:m=64,n=64,k=64,add") == "pos"); // two additions, of a vector and of a matrix
 }
 
 TEST_CASE("dag_class: commuting element-wise operations have one order") {

@@ -226,7 +226,7 @@ namespace {
 struct logged_kernel {
     testing_dags::dag_ptr dag;
     std::string hash; ///< that TVM gives the DAG without its extents
-    std::string structure;
+    class_levels levels;
     std::vector<step_list> some;
 };
 
@@ -235,8 +235,8 @@ std::map<std::string, logged_kernel> logged_kernels() {
     for (const auto& [key, text] : logged_dags::read()) {
         auto parsed = parse_tvm_dag(text, key);
         if (!parsed) continue;
-        auto structure = class_levels_of(parsed->dag).at(class_level::structure);
-        out[key] = {testing_dags::share(std::move(parsed->dag)), logged_dags::hash_of(key), std::move(structure), {}};
+        auto levels = class_levels_of(parsed->dag);
+        out[key] = {testing_dags::share(std::move(parsed->dag)), logged_dags::hash_of(key), std::move(levels), {}};
     }
     return out;
 }
@@ -293,32 +293,61 @@ TEST_CASE("replay: real logs replay on their own kernels as they were recorded, 
     }
     CHECK(seen == records);
 
-    // pairs of kernels: of one DAG, and of other DAGs, of which the structure says whether they can do it
+    // pairs of kernels of a class. Two filters: by the structure of the kernels, and by that of the schedule on the kernel, whose first member is replayed
+    struct counts {
+        std::size_t kept = 0, kept_refused = 0, dropped = 0, dropped_accepted = 0;
+        void add(bool keeps, bool refused) {
+            ++(keeps ? kept : dropped);
+            kept_refused += keeps && refused ? 1 : 0;
+            dropped_accepted += !keeps && !refused ? 1 : 0;
+        }
+        [[nodiscard]] double precision() const { return 1 - static_cast<double>(kept_refused) / static_cast<double>(kept); }
+        [[nodiscard]] double recall() const {
+            const auto accepted = static_cast<double>(kept - kept_refused);
+            return accepted / (accepted + static_cast<double>(dropped_accepted));
+        }
+    };
     std::map<std::string, replay_cache> caches;
-    std::size_t other_verdicts = 0;
-    std::size_t of_one_dag = 0, refused_of_one_dag = 0, kept = 0, kept_refused = 0, dropped_accepted = 0;
+    std::map<std::string, std::map<std::uint64_t, bool>> replayed_before; // by kernel and structure: refused
+    std::size_t other_verdicts = 0, of_one_dag = 0, refused_of_one_dag = 0, of_one_prefix = 0, refused_of_one_prefix = 0, structures = 0;
+    counts by_kernels, by_schedule;
     for (const auto& [key, from] : kernels)
         for (const auto& list : from.some)
             for (const auto& [other, to] : kernels) {
-                if (key == other || (from.hash != to.hash && from.dag->ops.back().name != to.dag->ops.back().name)) continue;
+                const class_agreement agreement(from.levels, to.levels);
+                if (key == other || !agreement.at(class_level::prefix)) continue;
+                if (!agreement.at(class_level::operations)) {
+                    ++of_one_prefix;
+                    refused_of_one_prefix += replay(to.dag, list).fault ? 1 : 0;
+                    continue;
+                }
                 const auto replayed = replay(to.dag, list);
                 other_verdicts += caches.try_emplace(other, to.dag).first->second.check(list) == replayed ? 0 : 1;
                 const bool refused = replayed.fault.has_value();
                 if (from.hash == to.hash) {
                     ++of_one_dag;
                     refused_of_one_dag += refused ? 1 : 0;
-                } else if (from.structure == to.structure) {
-                    ++kept;
-                    kept_refused += refused ? 1 : 0;
                 } else {
-                    dropped_accepted += refused ? 0 : 1;
+                    by_kernels.add(agreement.at(class_level::structure), refused);
                 }
+                const auto [known, fresh] = replayed_before[other].try_emplace(loopnest::detail::step_skeleton(list).hash(), refused);
+                if (fresh) ++structures;
+                else by_schedule.add(!known->second, refused);
             }
-    MESSAGE(of_one_dag << " replays within a DAG; " << kept << " of equal structure, " << dropped_accepted << " more of others would apply");
+    MESSAGE(of_one_dag << " replays within a DAG; between DAGs " << by_kernels.kept << " of equal structure, of others "
+                       << by_kernels.dropped_accepted << " of " << by_kernels.dropped << " apply, recall " << by_kernels.recall()
+                       << "; by the structure of the schedule " << by_schedule.kept << " kept and " << by_schedule.dropped << " not, after "
+                       << structures << " replays: precision " << by_schedule.precision() << ", recall " << by_schedule.recall() << "; "
+                       << refused_of_one_prefix << " of " << of_one_prefix << " refused between classes that share a prefix");
+    CHECK(refused_of_one_prefix < of_one_prefix); // the stages in common are the first ones
     CHECK(of_one_dag > 0);
     CHECK(refused_of_one_dag == 0);
-    CHECK(kept > 0);
-    CHECK(kept_refused == 0);
+    CHECK(by_kernels.kept > 0);
+    CHECK(by_kernels.kept_refused == 0);
+    CHECK(by_schedule.kept > 0);
+    CHECK(by_schedule.dropped > 0);
+    CHECK(by_schedule.precision() >= 0.99);
+    CHECK(by_schedule.recall() >= 0.99);
     CHECK(other_verdicts == 0);
 }
 #endif

@@ -122,16 +122,17 @@ inline std::string plain_name(std::string_view name) {
 
 } // namespace detail
 
-/// The class of a DAG at the levels operations, canonical, structure and dag. What depends on extents is in none of them, apart from what padding
+/// The class of a DAG at the levels prefix, operations, canonical, structure and dag. What depends on extents is in none of them, apart from what padding
 /// leaves out of a DAG: without it there is no stage that pads.
 ///
+/// Prefix       the name of the first of the operations
 /// Operations   the names of the computed stages in their order; a stage that pads belongs to its reader
 /// Canonical    element-wise stages as formulas, whose inputs are whole tensors or spread over an axis, in sorted order where additions, or products,
 ///              follow each other; other stages by name
 /// Structure    of each stage: input, element-wise, other, or how it reduces; the numbers of axes; the stages that it reads
 /// Dag          a hash of the structure and of all formulas
 [[nodiscard]] inline class_levels class_levels_of(const compute_dag& dag) {
-    std::string operations, structure, formulas;
+    std::string first, operations, structure, formulas;
     std::vector<std::pair<expr_op, std::string>> canonical; // root operation of element-wise stages, and the text
     const detail::body_printer print(dag);
     for (const auto& op : dag.ops) {
@@ -143,9 +144,11 @@ inline std::string plain_name(std::string_view name) {
         if (op.placeholder()) continue;
         formulas += print.whole(op.body) + ";";
         if (detail::is_padding(op)) continue;
-        operations.append(operations.empty() ? "" : "_").append(detail::plain_name(op.name));
+        const auto name = detail::plain_name(op.name);
+        if (operations.empty()) first = name;
+        operations.append(operations.empty() ? "" : "_").append(name);
         const auto root = elementwise && detail::body_printer::commutes(op.body->op) ? op.body->op : expr_op::read;
-        canonical.emplace_back(root, elementwise ? print.operation(op.body, op.axes.size()) : detail::plain_name(op.name));
+        canonical.emplace_back(root, elementwise ? print.operation(op.body, op.axes.size()) : name);
     }
     for (std::size_t begin = 0, end = 0; begin < canonical.size(); begin = end) {
         while (end < canonical.size() && canonical[end].first == canonical[begin].first) ++end;
@@ -161,6 +164,7 @@ inline std::string plain_name(std::string_view name) {
     for (int shift = 60; shift >= 0; shift -= 4) hash += digits[(h >> static_cast<unsigned>(shift)) & 15U];
     if (!structure.empty()) structure.pop_back();
     return class_levels()
+        .set(class_level::prefix, std::move(first))
         .set(class_level::operations, std::move(operations))
         .set(class_level::canonical, std::move(sequence))
         .set(class_level::structure, std::move(structure))

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The tables of Transfer-Tuning (Gibson and Cano, PACT 2022) that follow from its table 2 alone: which network each network takes schedules from, and how
-// many pairs of kernel and schedule that is. Ends with 1 where a number is not the one that the paper prints. Measures nothing.
+// many pairs of kernel and schedule that is. Ends with 1 where a number is not the one that the paper prints. With --figures, the paper's figures for other
+// networks, from what was measured of these. Measures nothing.
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include <augur/record/replace_file.hpp>
 #include <augur/transfer/source_ranking.hpp>
 
+#include "chart.hpp"
 #include "console.hpp"
+#include "figures.hpp"
+#include "flags.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -123,9 +133,8 @@ std::size_t print_sources(transfer::source_rule rule) {
     return wrong;
 }
 
-} // namespace
-
-int main() {
+/// Prints all tables.   @return  the numbers that are not the paper's
+std::size_t print_tables() {
     std::printf("Which network to take schedules from, by equation 1, P^2 sqrt(W):\n\n");
     std::size_t wrong = print_sources(transfer::source_rule::square_root);
     std::printf("\nThe same by P^2 W, which the paper's tables cannot tell from equation 1:\n\n");
@@ -144,5 +153,77 @@ int main() {
         {"times as long as transfer-tuning, for Ansor to be as fast", examples::text_of("%.3f", ansor), "6.5"}};
     wrong += examples::text_of("%.3f %.3f %.3f", speedup, time, ansor) == "49.116 2.079 6.516" ? 0 : 1;
     std::printf("\n%s\n%zu numbers are not the paper's.\n", examples::table_text(means).c_str(), wrong);
-    return wrong == 0 ? 0 : 1;
+    return wrong;
+}
+
+struct wishes {
+    std::string figures;                                       ///< folder; empty: none
+    std::vector<std::string> results;                          ///< files
+    std::vector<std::pair<std::string, std::string>> searches, ///< network, log
+        pairs;
+};
+
+augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
+    examples::flag_set flags;
+    bool help = false;
+    const auto add_logs = [&](const char* name, const char* text, std::vector<std::pair<std::string, std::string>>& to) {
+        flags.add(
+            name, "NETWORK=LOG", text,
+            [&to](std::string_view given) -> augur::result<void> {
+                const auto split = given.rfind('='); // a network may have parameters
+                if (split == std::string_view::npos || split == 0 || split + 1 == given.size())
+                    return augur::error{augur::errc::invalid_argument, "expected NETWORK=LOG, got '" + examples::shown(given) + "'"};
+                to.emplace_back(given.substr(0, split), given.substr(split + 1));
+                return {};
+            },
+            true);
+    };
+    flags.add_text("figures", "FOLDER", "write the figures as SVG, from the files that the flags below name", w.figures);
+    flags.add_texts("results", "FILE", "what `transfer --results` wrote; may be given again", w.results);
+    add_logs("search", "log of a long search of a network by `tune`; may be given again", w.searches);
+    add_logs("pairs", "log of a network by `transfer --by all`; may be given again", w.pairs);
+    flags.add_switch("help", "print this", help);
+    if (auto read = flags.parse(arguments); !read) return read.error();
+    if (help) std::printf("usage: transfer_tables [flags]\n\n%s", flags.help().c_str());
+    else if (w.figures.empty() != (w.results.empty() && w.searches.empty() && w.pairs.empty()))
+        return augur::error{augur::errc::invalid_argument, "expected --figures, and --results, --search or --pairs with it"};
+    return !help;
+}
+
+augur::result<void> write_figures(const wishes& w) {
+    transfer_figures::figure_data data;
+    for (const auto& path : w.results) {
+        auto read = examples::read_results(path);
+        if (!read) return read.error();
+        data.results.insert(data.results.end(), read->begin(), read->end());
+    }
+    for (auto [names, logs] : {std::pair(&w.searches, &data.searches), std::pair(&w.pairs, &data.pairs)})
+        for (const auto& [network, path] : *names) {
+            auto read = transfer_figures::read_network_log(network, path);
+            if (!read) return read.error();
+            logs->push_back(*std::move(read));
+        }
+    std::error_code wrong;
+    std::filesystem::create_directories(w.figures, wrong);
+    if (wrong) return augur::error{augur::errc::io, w.figures + ": " + wrong.message()};
+    for (const auto& figure : transfer_figures::draw(data)) {
+        const auto path = w.figures + "/" + figure.name + ".svg";
+        if (auto written = augur::replace_file(path, examples::to_svg(figure.chart)); !written) return written;
+        std::printf("figure  %s\n", path.c_str());
+    }
+    return {};
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    wishes w;
+    const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
+    if (!go) return examples::complain("transfer_tables", go.error(), examples::misuse);
+    if (!*go) return examples::done;
+    if (!w.figures.empty()) {
+        if (auto written = write_figures(w); !written) return examples::complain("transfer_tables", written.error(), examples::failed);
+        return examples::done;
+    }
+    return print_tables() == 0 ? examples::done : examples::failed;
 }

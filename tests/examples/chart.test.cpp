@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Charts as SVG, read back from the XML; and the figures of Transfer-Tuning, from results and logs that were made up.
+#include <doctest/doctest.h>
+
+#ifdef AUGUR_TRANSFER_TABLES_PROGRAM // else there is no Eigen
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <augur/core/random_engine.hpp>
+#include <augur/session/report.hpp>
+#include <augur/workload/networks.hpp>
+
+#include "../../examples/papers/transfer_tables/figures.hpp"
+#include "chart.hpp"
+#include "child_program.hpp"
+
+namespace chart_test {
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+struct element {
+    std::string name, text;
+    std::map<std::string, std::string> attributes;
+
+    [[nodiscard]] double number(const std::string& attribute) const { return std::strtod(attributes.at(attribute).c_str(), nullptr); }
+    [[nodiscard]] bool is(const std::string& look) const {
+        const auto at = attributes.find("class");
+        return at != attributes.end() && (at->second + " ").starts_with(look + " ");
+    }
+};
+
+std::string unescaped(std::string text) {
+    for (const auto& [entity, c] :
+         {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&quot;", "\""), std::pair("&#39;", "'"), std::pair("&amp;", "&")})
+        for (auto at = text.find(entity); at != std::string::npos; at = text.find(entity, at + 1))
+            text.replace(at, std::string_view(entity).size(), c);
+    return text;
+}
+
+/// The elements of an XML text in their order. What is not well-formed fails the test.
+std::vector<element> parse(const std::string& xml) {
+    std::vector<element> out;
+    std::vector<std::size_t> open;
+    std::size_t at = 0;
+    const auto until = [&](std::string_view ends) {
+        const auto from = at;
+        at = (std::min)(xml.find_first_of(ends, at), xml.size());
+        REQUIRE(at < xml.size());
+        return xml.substr(from, at - from);
+    };
+    const auto plain = [](const std::string& text) {
+        for (auto amp = text.find('&'); amp != std::string::npos; amp = text.find('&', amp + 1)) {
+            const auto entity = text.substr(amp, text.find(';', amp) - amp + 1);
+            CHECK((entity == "&lt;" || entity == "&gt;" || entity == "&quot;" || entity == "&#39;" || entity == "&amp;"));
+        }
+        return unescaped(text);
+    };
+    while (at < xml.size()) {
+        REQUIRE(xml[at++] == '<');
+        if (xml[at] == '/') {
+            ++at;
+            REQUIRE(!open.empty());
+            CHECK(until(">") == out[open.back()].name);
+            open.pop_back();
+            ++at;
+        } else {
+            element& e = out.emplace_back();
+            e.name = until(" />");
+            while (xml[at] == ' ') {
+                ++at;
+                const auto name = until("=");
+                REQUIRE(xml.substr(at, 2) == "=\"");
+                at += 2;
+                CHECK(e.attributes.emplace(name, plain(until("\""))).second);
+                ++at;
+            }
+            if (xml[at] == '/') ++at;
+            else open.push_back(out.size() - 1);
+            REQUIRE(xml[at++] == '>');
+        }
+        const auto end = (std::min)(xml.find('<', at), xml.size());
+        const auto text = plain(xml.substr(at, end - at));
+        if (!open.empty()) out[open.back()].text += text;
+        at = end;
+    }
+    CHECK(open.empty());
+    for (auto& e : out)
+        while (e.text.ends_with('\n')) e.text.pop_back();
+    return out;
+}
+
+std::vector<element> all(const std::vector<element>& elements, const std::string& name, const std::string& look = {}) {
+    std::vector<element> out;
+    std::copy_if(elements.begin(), elements.end(), std::back_inserter(out),
+                 [&](const element& e) { return e.name == name && (look.empty() || e.is(look)); });
+    return out;
+}
+bool has_text(const std::vector<element>& elements, const std::string& text) {
+    return std::any_of(elements.begin(), elements.end(), [&](const element& e) { return e.name == "text" && e.text == text; });
+}
+
+/// No text leaves the drawing or lies upon another, if letters are on average no wider than 0.64 of the font.
+void check_layout(const std::vector<element>& elements) {
+    struct box {
+        double left, right, top, bottom;
+        std::string text;
+    };
+    std::vector<box> boxes;
+    double width = 0, height = 0;
+    REQUIRE(std::sscanf(elements.front().attributes.at("viewBox").c_str(), "0 0 %lf %lf", &width, &height) == 2);
+    for (const auto& e : all(elements, "text")) {
+        const double size = e.is("head") ? 13 : 11, wide = 0.64 * size * static_cast<double>(e.text.size());
+        const auto anchor = e.attributes.find("text-anchor");
+        const double left = e.number("x") - (anchor == e.attributes.end() ? 0 : anchor->second == "middle" ? wide / 2 : wide);
+        boxes.push_back({left, left + wide, e.number("y") - 0.75 * size, e.number("y") + 0.2 * size, e.text});
+    }
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        const auto& a = boxes[i];
+        CAPTURE(a.text);
+        CHECK(a.left >= 0);
+        CHECK(a.right <= width);
+        CHECK(a.bottom <= height);
+        for (std::size_t j = 0; j < i; ++j) {
+            const auto& b = boxes[j];
+            CAPTURE(b.text);
+            CHECK((a.left >= b.right || b.left >= a.right || a.top >= b.bottom || b.top >= a.bottom));
+        }
+    }
+}
+
+/// Bars and axis have one scale, and every value has its bar.
+void check_bars(const examples::bar_chart& chart) {
+    const auto elements = parse(to_svg(chart));
+    check_layout(elements);
+    CHECK(elements.front().name == "svg");
+    CHECK(elements.front().attributes.at("xmlns") == "http://www.w3.org/2000/svg");
+    CHECK(elements.front().attributes.at("role") == "img");
+    CHECK(elements[1].name == "title");
+    CHECK(elements[1].text == chart.title);
+    CHECK(has_text(elements, chart.title));
+    CHECK(has_text(elements, chart.unit));
+    std::vector<double> values;
+    for (const auto& g : chart.groups) {
+        CHECK(has_text(elements, g.label));
+        for (const auto& b : g.bars)
+            if (std::isfinite(b.value) && b.value > 0) values.push_back(b.value);
+            else CHECK(has_text(elements, b.note.empty() ? "-" : b.note));
+    }
+    if (chart.series.size() > 1)
+        for (const auto& s : chart.series) CHECK(has_text(elements, s));
+    const auto bars = all(elements, "rect", "bar"), texts = all(elements, "text");
+    REQUIRE(bars.size() == values.size());
+    double left = -1, scale = 0; // of the axis, from the texts of its ticks
+    for (const auto& t : texts) {
+        char* end = nullptr;
+        const double tick = std::strtod(t.text.c_str(), &end);
+        if (t.attributes.count("text-anchor") == 0 || t.attributes.at("text-anchor") != "middle" || *end != '\0' || t.text.empty()) continue;
+        if (tick == 0) left = t.number("x");
+        else scale = (t.number("x") - left) / tick;
+    }
+    REQUIRE(scale > 0);
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+        CHECK(bars[i].number("x") == doctest::Approx(left));
+        CHECK(std::abs(bars[i].number("width") - scale * values[i]) < 0.2); // lengths are rounded to a tenth
+    }
+}
+
+} // namespace
+
+TEST_CASE("chart: bars are as long as their values on the axis, and every text is there") {
+    augur::random_engine rng(3);
+    const std::string letters = "abc <&>\"' XYZ-+0123456789";
+    for (int round = 0; round < 60; ++round) {
+        const auto words = [&](std::size_t least, std::size_t most) {
+            std::string out;
+            for (auto n = least + rng.below(most - least); n > 0; --n) out += letters[rng.below(letters.size())];
+            return "w" + out;
+        };
+        examples::bar_chart chart{words(1, 90), words(1, 40), {}, {}};
+        const auto series = 1 + rng.below(5), groups = 1 + rng.below(20);
+        for (std::size_t s = 0; s < series; ++s) chart.series.push_back(words(3, 30));
+        const double size = std::pow(10, static_cast<double>(rng.below(9)) - 4);
+        for (std::size_t g = 0; g < groups; ++g) {
+            auto& group = chart.groups.emplace_back(examples::bar_group{words(1, 45), {}});
+            for (std::size_t s = 0; s < series; ++s)
+                group.bars.push_back({s, rng.below(12) == 0 ? (g % 2 == 0 ? inf : -1.0) : size * (1 + static_cast<double>(rng.below(1000))) / 1000,
+                                      rng.below(3) == 0 ? words(1, 8) : ""});
+        }
+        CAPTURE(round);
+        check_bars(chart);
+        CHECK(to_svg(chart) == to_svg(chart));
+    }
+}
+
+TEST_CASE("chart: nothing to draw is a drawing with its labels, and what is not printable is a question mark") {
+    examples::bar_chart chart{"t\n\x01\xc3", "u", {"s"}, {{"g", {{0, std::nan(""), "failed"}, {0, 0}}}}};
+    const auto elements = parse(to_svg(chart));
+    CHECK(has_text(elements, "t???"));
+    CHECK(has_text(elements, "failed"));
+    CHECK(has_text(elements, "-"));
+    CHECK(all(elements, "rect", "bar").empty());
+    chart.groups.clear();
+    check_bars({"title", "unit", {}, {}});
+}
+
+TEST_CASE("chart: curves fall by the logarithm of the best value so far") {
+    examples::curve_chart chart{"curves & more", "ms", "trials", 8, "level", {{"one", "tuned", {16, inf, 4, 8, 2}}, {"fails", "other", {inf, inf}}}};
+    const auto elements = parse(to_svg(chart));
+    check_layout(elements);
+    CHECK(elements[1].text == "curves & more");
+    const auto paths = all(elements, "path", "tuned");
+    REQUIRE(paths.size() == 1);
+    std::vector<double> heights; // of each step
+    double x = 0;
+    const auto& d = paths[0].attributes.at("d");
+    for (std::size_t at = 0; at < d.size();) {
+        const char letter = d[at];
+        char* end = nullptr;
+        const double first = std::strtod(d.c_str() + at + 1, &end);
+        if (letter == 'M') heights.push_back(std::strtod(end, &end));
+        if (letter == 'V') heights.push_back(first);
+        if (letter == 'H') {
+            CHECK(first >= x);
+            x = first;
+        }
+        at = static_cast<std::size_t>(end - d.c_str());
+    }
+    REQUIRE(heights.size() == 3); // 16, 4, 2
+    CHECK(heights[1] - heights[0] == doctest::Approx(2 * (heights[2] - heights[1])).epsilon(0.01));
+    const auto& level = all(elements, "path", "level").at(0).attributes.at("d");
+    const double y = std::strtod(level.c_str() + level.find(' '), nullptr);
+    CHECK(y == doctest::Approx((heights[0] + heights[1]) / 2).epsilon(0.01)); // 8 is between 16 and 4
+    chart.curves[0].values = {inf};
+    CHECK(to_svg(chart).empty());
+}
+
+namespace {
+
+examples::transfer_result result_of(const std::string& network, const std::string& kernel, const std::string& chooser, double latency) {
+    examples::transfer_result r;
+    r.network = network;
+    r.kernel = kernel;
+    r.chooser = chooser;
+    r.uses = 2;
+    r.untuned = 4;
+    r.latency = latency;
+    r.full = 1;
+    r.measurements = 4;
+    r.adapted = 5;
+    r.logs = "a, b";
+    return r;
+}
+
+const transfer_figures::figure& find(const std::vector<transfer_figures::figure>& figures, const std::string& name) {
+    const auto at = std::find_if(figures.begin(), figures.end(), [&](const auto& f) { return f.name == name; });
+    REQUIRE(at != figures.end());
+    return *at;
+}
+
+/// Each kernel of a network with these latencies.
+transfer_figures::network_log log_of(const std::string& network, const std::vector<double>& latencies) {
+    transfer_figures::network_log out{network, {}};
+    const auto known = augur::find_network(network);
+    REQUIRE(known);
+    for (const auto& k : known->kernels) {
+        out.kernels.push_back({k.workload, static_cast<double>(k.uses), {}});
+        for (const double l : latencies)
+            out.kernels.back().trials.push_back({l, 1000 + static_cast<std::int64_t>(out.kernels.back().trials.size()), ""});
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses, the first result of a kernel counts") {
+    transfer_figures::figure_data data;
+    CHECK(draw(data).empty());
+    auto& all_results = data.results;
+    all_results = {result_of("net", "a", "trees", 1), result_of("net", "b", "trees", 3), result_of("net", "a", "random", 4),
+                   result_of("net", "b", "random", 4)};
+    all_results[1].uses = all_results[3].uses = 6;
+    all_results.push_back(result_of("net", "a", "trees", 100)); // a second run
+    auto figures = draw(data);
+    REQUIRE(figures.size() == 1); // no logs, no pool, no parameters
+    const auto& bars = find(figures, "figure5_speedup").chart.groups.at(0).bars;
+    REQUIRE(bars.size() == 3);
+    CHECK(bars[0].value == doctest::Approx(32.0 / 20));
+    CHECK(bars[1].value == doctest::Approx(1));
+    CHECK(bars[1].series == 2);
+    CHECK(bars[2].value == doctest::Approx(4));
+
+    all_results[1].full = 0; // of one kernel not known: of the network, neither
+    CHECK(find(draw(data), "figure5_speedup").chart.groups.at(0).bars.at(2).value == 0);
+    all_results[1].full = 1;
+
+    for (const double latency : {2.0, 1.0}) {
+        auto r = result_of("net", "a", "all", latency);
+        r.logs = latency == 2 ? "one" : "a, b, c";
+        all_results.push_back(r);
+    }
+    all_results.push_back(result_of("net:tokens=4", "a", "trees", 2));
+    figures = draw(data);
+    const auto& pools = find(figures, "figure8_speedup").chart.groups;
+    REQUIRE(pools.size() == 2);
+    CHECK(pools[0].label == "net from one");
+    CHECK(pools[0].bars[0].value == doctest::Approx(2));
+    CHECK(pools[1].label == "net from 3 networks");
+    CHECK(pools[1].bars[0].value == doctest::Approx(4));
+    CHECK(find(figures, "figure8_measurements").chart.groups[0].bars[0].value == 5);
+    CHECK(find(figures, "figure7").chart.groups.at(0).label == "net:tokens=4");
+    for (const auto& f : figures) check_bars(f.chart);
+}
+
+TEST_CASE("transfer figures: long searches, as many of their measurements as are needed, and pairs") {
+    transfer_figures::figure_data data;
+    data.searches.push_back(log_of("alexnet", {8, 4, inf, 2, 1, 3}));
+    data.results = {result_of("alexnet", "a", "trees", 2), result_of("alexnet", "b", "trees", 2)};
+    data.pairs.push_back(log_of("resnet_18", {4, 2, inf, 6, 1}));
+    const auto tuned = augur::find_network("resnet_50");
+    REQUIRE(tuned);
+    for (auto& k : data.pairs[0].kernels) {
+        k.trials[1].source = k.trials[2].source = tuned->kernels[3].workload.text();
+        k.trials[3].source = "dense:m=1,n=1,k=1"; // of another network
+    }
+    data.pairs[0].kernels[1].trials.resize(1);
+    const auto figures = draw(data);
+    CHECK(find(figures, "figure1_speedup").chart.groups.at(0).bars.at(0).value == doctest::Approx(4)); // of what was timed again
+    CHECK(find(figures, "figure1_seconds").chart.groups.at(0).bars.at(0).value == doctest::Approx(5));
+    const auto& needs = find(figures, "figure5_measurements").chart.groups.at(0).bars;
+    CHECK(needs[0].value == 4);
+    CHECK(needs[1].value == 4); // twice the long search's latency: its fourth record
+    const auto& pairs = find(figures, "figure4").chart.groups;
+    REQUIRE(pairs.size() == data.pairs[0].kernels.size());
+    REQUIRE(pairs[0].bars.size() == 2);
+    CHECK(pairs[0].bars[0].value == doctest::Approx(0.5));
+    CHECK(pairs[0].bars[0].note == augur::kernel_label(tuned->kernels[3].workload));
+    CHECK(pairs[0].bars[1].note == "failed");
+    CHECK(pairs[1].bars.at(0).note == "no schedule of its class");
+    for (const auto& f : figures) check_bars(f.chart);
+
+    data.results.push_back(result_of("resnet_18", data.pairs[0].kernels[0].workload.text(), "random", 4)); // its untuned schedule, timed again
+    data.results.back().untuned = 2;
+    CHECK(find(draw(data), "figure4").chart.groups.at(0).bars.at(0).value == doctest::Approx(1));
+
+    data.results[0].latency = data.results[1].latency = 0.5; // faster than the long search
+    CHECK(find(draw(data), "figure5_measurements").chart.groups.at(0).bars.at(1).note == "not with 6");
+}
+
+TEST_CASE("transfer figures: the program writes them, the same bytes again, and refuses what it cannot read") {
+    const scratch folder("figures");
+    const auto run = [&](const strings& arguments) { return wait_for(start(folder, AUGUR_TRANSFER_TABLES_PROGRAM, arguments)); };
+    {
+        std::ofstream file(folder / "results");
+        file << to_line(result_of("net", "a", "trees", 2)) << "\n";
+    }
+    REQUIRE(run({"--figures", folder / "out1", "--results", folder / "results"}) == 0);
+    REQUIRE(run({"--figures", folder / "out2", "--results", folder / "results"}) == 0);
+    const auto svg = contents(folder / "out1/figure5_speedup.svg");
+    CHECK(svg == contents(folder / "out2/figure5_speedup.svg"));
+    CHECK(has_text(parse(svg), "net"));
+    CHECK(run({"--figures", folder / "out1"}) == 2);
+    CHECK(run({"--results", folder / "results"}) == 2);
+    CHECK(run({"--figures", folder / "out1", "--search", "alexnet"}) == 2);
+    CHECK(run({"--figures", folder / "out1", "--search", "no_such_net=" + folder / "results"}) == 1);
+    CHECK(run({"--figures", folder / "out1", "--pairs", "alexnet=" + folder / "none"}) == 1);
+    std::ofstream(folder / "log") << "";
+    CHECK(run({"--figures", folder / "out1", "--search", "alexnet=" + folder / "log"}) == 1);
+    CHECK(contains(contents(folder / "err"), "none of conv2d"));
+    CHECK(run({"--help"}) == 0);
+}
+
+} // namespace chart_test
+
+#endif
