@@ -31,6 +31,12 @@ std::string without_seconds(const std::string& said) {
     }
     return out;
 }
+network_plan short_plan() {
+    network_plan plan;
+    plan.steps = 2;
+    plan.batch = plan.queries = 16;
+    return plan;
+}
 
 } // namespace
 
@@ -40,6 +46,7 @@ TEST_CASE("search_tables: every wrong argument is one sentence and exit code 2")
     const std::vector<std::pair<strings, std::string>> rows{
         {{}, "--work is needed"},
         {{"--work", folder / "a", "--search", "magic"}, "--search: expected random"},
+        {{"--work", folder / "a", "--search", "bo+meta:mean"}, "--search: expected --trainings of 2 or more for bo+meta:mean, got 1"},
         {{"--work", folder / "a", "--trials", "3"}, "--trials: expected a whole number"},
         {{"--work", folder / "a", "--data", "/no/such"}, "/no/such: expected autotvm/"},
         {{"--work", folder / "a", "--data", "/no/such", "--device", "typo"}, "/no/such: expected autotvm/typo"},
@@ -50,7 +57,7 @@ TEST_CASE("search_tables: every wrong argument is one sentence and exit code 2")
 
 TEST_CASE("search_tables: the same tables for any number of threads, and after a kill") {
     const scratch folder("search-tables-test");
-    const strings common{"--quick", "--trials", "64", "--seeds", "2"};
+    const strings common{"--quick", "--trials", "64", "--seeds", "2", "--trainings", "3"};
     const auto with = [&](const std::string& work, const char* threads) {
         strings out = common;
         out.insert(out.end(), {"--work", folder / work, "--threads", threads});
@@ -63,8 +70,8 @@ TEST_CASE("search_tables: the same tables for any number of threads, and after a
     const auto device = made_up_device();
     std::size_t searches = 0; // those with features of loops do not apply
     for (std::size_t t = 0; t < device.replayed; ++t)
-        for (const auto& name : search_names()) searches += !applies(device, t, name) ? 0 : draws(name) ? 2 : 1;
-    CHECK(searches >= 2 * (2 * 5 + 2));
+        for (const auto& name : search_names()) searches += applies(device, t, name) ? distinct_seeds(name, 2, 3) : 0;
+    CHECK(searches >= 2 * (2 * 5 + 2 * 3 + 2));
     CHECK(lines_in(folder / "one/results.jsonl") == searches);
     REQUIRE(run_tables(folder, with("four", "4")) == 0);
     CHECK(without_seconds(contents(folder / "out")) == without_seconds(said));
@@ -77,19 +84,18 @@ TEST_CASE("search_tables: the same tables for any number of threads, and after a
     CHECK(without_seconds(contents(folder / "out")) == without_seconds(said));
     CHECK(lines_in(folder / "killed/results.jsonl") == searches);
     const std::vector<std::pair<strings, std::string>> rows{
-        {{"--quick", "--trials", "32", "--work", folder / "killed"}, "expected results of 32 trials, got one of 64"}};
+        {{"--quick", "--trials", "32", "--work", folder / "killed"}, "expected results of 32 trials, got one of 64"},
+        {{"--quick", "--trials", "64", "--work", folder / "killed"}, "expected results of 1 trainings, got one of 3"}};
     check_refusals(folder, AUGUR_SEARCH_TABLES_PROGRAM, rows);
 }
 
 TEST_CASE("search_tables: networks are read again only if the records and the plan are those that they were trained with") {
     const scratch folder("search-tables-test");
     auto threads = examples::make_executor(1);
-    network_plan plan;
-    plan.steps = 2;
-    plan.batch = plan.queries = 16;
-    const auto files_after = [&](device_records device) {
-        REQUIRE(learn_networks(device, plan, folder / "", threads));
-        REQUIRE(device.networks.contains("tiles"));
+    network_plan plan = short_plan();
+    const auto files_after = [&](device_records device, std::size_t trainings = 1) {
+        REQUIRE(learn_networks({&device, 1}, plan, trainings, folder / "", threads));
+        REQUIRE(device.networks["tiles"].size() == trainings);
         const std::filesystem::directory_iterator files(folder / "");
         return std::distance(begin(files), end(files));
     };
@@ -101,6 +107,53 @@ TEST_CASE("search_tables: networks are read again only if the records and the pl
     CHECK(files_after(std::move(fewer)) == 4);
     plan.steps = 3;
     CHECK(files_after(made_up_device()) == 6);
+    CHECK(files_after(made_up_device(), 3) == 10);
+}
+
+TEST_CASE("search_tables: a training depends on its seed, not on the threads nor on the number of trainings") {
+    const auto weights_of = [](std::size_t trainings, int threads) {
+        const scratch folder("search-tables-test");
+        auto executor = examples::make_executor(threads);
+        auto device = made_up_device();
+        REQUIRE(learn_networks({&device, 1}, short_plan(), trainings, folder / "", executor));
+        std::vector<std::vector<float>> out;
+        for (const auto& n : device.networks["tiles"])
+            for (const auto* net : {&n.supervised, &n.meta}) {
+                auto& weights = out.emplace_back();
+                net->visit([&](const std::string&, const auto& p) { weights.insert(weights.end(), p.data(), p.data() + p.size()); }, *net);
+            }
+        return out;
+    };
+    const auto three = weights_of(3, 1);
+    REQUIRE(three.size() == 6);
+    CHECK(weights_of(3, 4) == three);
+    CHECK(weights_of(1, 1) == std::vector(three.begin(), three.begin() + 2));
+    for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t k = 0; k < i; ++k) CHECK(three[i] != three[k]);
+}
+
+TEST_CASE("search_tables: a seed takes the network of its training, and the mean is none of them") {
+    const scratch folder("search-tables-test");
+    auto threads = examples::make_executor(1);
+    auto device = made_up_device();
+    REQUIRE(learn_networks({&device, 1}, short_plan(), 2, folder / "", threads));
+    CHECK(distinct_seeds("bo+meta", 10, 2) == 2);
+    CHECK(distinct_seeds("bo+meta:mean", 10, 2) == 1);
+    CHECK(distinct_seeds("bo+meta:mean", 10, 1) == 0);
+    CHECK(distinct_seeds("evolution+meta", 10, 2) == 10);
+    for (const char* search : {"bo+supervised", "bo+meta"}) {
+        const auto best = [&](const std::string& name, std::uint64_t seed) { return run_search(device, 0, name, 32, seed).best; };
+        const std::string mean = search + std::string(":mean");
+        const auto first = best(search, 1), second = best(search, 2), of_both = best(mean, 1);
+        CHECK(best(search, 3) == first);
+        CHECK(first != second);
+        CHECK(of_both != first);
+        CHECK(of_both != second);
+        auto& networks = device.networks["tiles"];
+        networks.pop_back();
+        CHECK(best(mean, 1) == first); // of one
+        REQUIRE(learn_networks({&device, 1}, short_plan(), 2, folder / "", threads));
+    }
 }
 
 TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled") {

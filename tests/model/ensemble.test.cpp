@@ -38,6 +38,25 @@ struct by_heart {
 static_assert(augur::cost_model<augur::ensemble<by_heart>, augur::step_list, kernel>);
 static_assert(augur::ensemble<by_heart>::meaning == augur::score_meaning::throughput);
 
+/// Scores by the number of records it has learned, times a factor; refuses them if that is 0.
+struct counts_records {
+    static constexpr augur::score_meaning meaning = augur::score_meaning::rank;
+    std::size_t factor;
+    float known = 0;
+
+    augur::result<void> score(const kernel&, std::span<const augur::step_list>, std::span<float> scores) const {
+        for (float& s : scores) s = known;
+        return {};
+    }
+    augur::result<void> update(std::span<const augur::observation<augur::step_list, kernel>> records) {
+        if (factor == 0) return augur::error{augur::errc::limit, "refused"};
+        known = static_cast<float>(factor * records.size());
+        return {};
+    }
+};
+static_assert(augur::trainable_cost_model<augur::ensemble<counts_records>, augur::step_list, kernel>);
+static_assert(!augur::trainable_cost_model<augur::ensemble<by_heart>, augur::step_list, kernel>);
+
 } // namespace
 
 TEST_CASE("ensemble: the mean, -infinity where any member has it, the members' errors") {
@@ -50,6 +69,22 @@ TEST_CASE("ensemble: the mean, -infinity where any member has it, the members' e
     const auto refused = three.score(kernel{}, std::span(schedules), std::span<float>(scores));
     REQUIRE(!refused);
     CHECK(refused.error().code == augur::errc::limit);
+}
+
+TEST_CASE("ensemble: the members are updated, each on its own, up to the first that refuses") {
+    augur::ensemble<counts_records> two({{1}, {2}});
+    const std::vector<augur::observation<augur::step_list, kernel>> records(3);
+    REQUIRE(two.update(std::span(records)));
+    const std::vector<augur::step_list> schedules(1);
+    std::vector<float> scores(1);
+    REQUIRE(two.score(kernel{}, std::span(schedules), std::span<float>(scores)));
+    CHECK(scores[0] == 4.5F); // (3 + 6) / 2
+    augur::ensemble<counts_records> refusing({{1}, {0}, {2}});
+    const auto refused = refusing.update(std::span(records));
+    REQUIRE(!refused);
+    CHECK(refused.error().code == augur::errc::limit);
+    REQUIRE(refusing.score(kernel{}, std::span(schedules), std::span<float>(scores)));
+    CHECK(scores[0] == 1.0F); // 3 / 3: the last one was not updated
 }
 
 TEST_CASE("ensemble and the scorers of TLP take vectors, arrays and spans of schedules") {

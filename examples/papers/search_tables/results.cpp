@@ -18,7 +18,7 @@ std::string line_of(const search_result& r) {
     std::string text;
     augur::json_writer out(text);
     out.begin_object().key("device").value(r.device).key("task").value(r.task).key("search").value(r.search);
-    out.key("trials").value(static_cast<std::int64_t>(r.trials));
+    out.key("trials").value(static_cast<std::int64_t>(r.trials)).key("trainings").value(static_cast<std::int64_t>(r.trainings));
     out.key("seed").value(static_cast<std::int64_t>(r.seed)).key("optimum").value(r.optimum).key("proposing").value_6(r.proposing);
     out.key("best").begin_array();
     for (const double b : r.best) out.value(b); // infinity becomes null
@@ -36,6 +36,7 @@ bool read(augur::json_reader& in, search_result& out) {
         else if (key == "search") in.read(out.search);
         else if (key == "seed" && in.read(number)) out.seed = static_cast<std::uint64_t>(number);
         else if (key == "trials" && in.read(number)) out.trials = static_cast<std::size_t>(number);
+        else if (key == "trainings" && in.read(number)) out.trainings = static_cast<std::size_t>(number);
         else if (key == "optimum") in.read(out.optimum);
         else if (key == "proposing") in.read(out.proposing);
         else if (key == "best" && in.begin_array()) {
@@ -52,7 +53,7 @@ bool read(augur::json_reader& in, search_result& out) {
 
 } // namespace
 
-augur::result<result_file> result_file::open(const std::string& path, std::size_t trials) {
+augur::result<result_file> result_file::open(const std::string& path, std::size_t trials, std::size_t trainings) {
     result_file out;
     out.path_ = path;
     if (std::FILE* const there = std::fopen(path.c_str(), "a"); there != nullptr) std::fclose(there); // may it be written?
@@ -71,10 +72,13 @@ augur::result<result_file> result_file::open(const std::string& path, std::size_
         augur::json_reader in(std::string_view(*text).substr(at, stop - at), {}, ++number);
         search_result r;
         if (!read(in, r)) return augur::error{in.error().code, path + ":" + in.error().detail};
-        if (r.trials != trials)
+        const auto other = [&](const char* what, std::size_t expected, std::size_t got) {
             return augur::error{augur::errc::invalid_argument, path + ":" + std::to_string(number) + ": expected results of " +
-                                                                   std::to_string(trials) + " trials, got one of " + std::to_string(r.trials) +
+                                                                   std::to_string(expected) + " " + what + ", got one of " + std::to_string(got) +
                                                                    "; take another folder"};
+        };
+        if (r.trials != trials) return other("trials", trials, r.trials);
+        if (uses_network(r.search) && r.trainings != trainings) return other("trainings", trainings, r.trainings);
         result_key key{r.device, r.task, r.search, r.seed};
         out.results_.insert_or_assign(std::move(key), std::move(r));
         at = stop + 1;

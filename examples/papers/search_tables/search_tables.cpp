@@ -28,7 +28,7 @@ using augur::error;
 struct wishes {
     std::string data, work;
     std::vector<std::string> searches, devices;
-    std::size_t trials = 128, seeds = 10, tasks = 6, threads = 0;
+    std::size_t trials = 128, seeds = 10, trainings = 1, tasks = 6, threads = 0;
     std::uint64_t draw = 1;
     bool quick = false, help = false;
 };
@@ -57,12 +57,18 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("draw", "N", "seed of the draw of these tasks; default 1", w.draw, 0, 1'000'000'000'000);
     flags.add_number("trials", "N", "trials of a search; default 128", w.trials, 16, 100'000);
     flags.add_number("seeds", "N", "searches of each kind on each task; default 10", w.seeds, 1, 10'000);
-    flags.add_number("threads", "N", "searches at the same time; of the tables only the seconds differ; default: all processors", w.threads, 1, 1024);
+    flags.add_number("trainings", "N", "trainings of each network; the search of seed s takes training 1 + (s - 1) mod N; default 1", w.trainings, 1,
+                     1000);
+    flags.add_number("threads", "N", "searches and trainings at the same time; of the tables only the seconds differ; default: all processors",
+                     w.threads, 1, 1024);
     flags.add_switch("quick", "a made-up device instead of data, two seeds", w.quick);
     flags.add_switch("help", "print this", w.help);
     if (auto read = flags.parse(arguments); !read) return read;
     if (w.help) std::printf("usage: search_tables --work FOLDER [flags]\n\n%s", flags.help().c_str());
     else if (w.work.empty()) return error{errc::invalid_argument, "--work is needed; try --help"};
+    for (const auto& search : w.searches)
+        if (distinct_seeds(search, w.seeds, w.trainings) == 0)
+            return error{errc::invalid_argument, "--search: expected --trainings of 2 or more for " + search + ", got 1"};
     if (w.searches.empty()) w.searches = known;
     if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());
     if (w.quick) w.seeds = (std::min)(w.seeds, std::size_t{2});
@@ -90,7 +96,7 @@ network_plan quick_plan() {
 int run(const wishes& w) {
     std::error_code code;
     std::filesystem::create_directories(w.work, code);
-    auto results = result_file::open(w.work + "/results.jsonl", w.trials);
+    auto results = result_file::open(w.work + "/results.jsonl", w.trials, w.trainings);
     if (!results) return examples::complain("search_tables", results.error(), examples::misuse);
     auto threads = examples::make_executor(w.threads);
     std::vector<device_records> devices;
@@ -103,9 +109,8 @@ int run(const wishes& w) {
     }
     examples::catch_signals();
     if (std::any_of(w.searches.begin(), w.searches.end(), uses_network))
-        for (auto& d : devices)
-            if (auto learned = learn_networks(d, w.quick ? quick_plan() : network_plan{}, w.work, threads); !learned)
-                return examples::complain("search_tables", learned.error(), examples::failed);
+        if (auto learned = learn_networks(devices, w.quick ? quick_plan() : network_plan{}, w.trainings, w.work, threads); !learned)
+            return examples::complain("search_tables", learned.error(), examples::failed);
     std::vector<std::string> replayed, exhaustive;
     text_table sources{{"device", "records", "tasks", "replayed", "copied, left out", "slow sessions", "records scaled", "unreadable"}};
     for (const auto& d : devices) {
@@ -123,7 +128,7 @@ int run(const wishes& w) {
         for (std::size_t t = 0; t < devices[d].replayed; ++t)
             for (const auto& search : w.searches) {
                 if (!applies(devices[d], t, search)) continue;
-                for (std::uint64_t seed = 1; seed <= (draws(search) ? w.seeds : 1); ++seed) {
+                for (std::uint64_t seed = 1; seed <= distinct_seeds(search, w.seeds, w.trainings); ++seed) {
                     result_key key{devices[d].device, devices[d].tasks[t].name, search, seed};
                     if (!results->has(key)) jobs.push_back({d, t, search, seed});
                     planned.insert(std::move(key));
@@ -144,7 +149,8 @@ int run(const wishes& w) {
             examples::stop_requested() = true;
             return;
         }
-        if (auto added = results->add({devices[d].device, task.name, search, seed, w.trials, task.optimum, curve.proposing, std::move(curve.best)});
+        if (auto added = results->add(
+                {devices[d].device, task.name, search, seed, w.trials, w.trainings, task.optimum, curve.proposing, std::move(curve.best)});
             !added) {
             failed = added.error();
             examples::stop_requested() = true;
@@ -164,9 +170,10 @@ int run(const wishes& w) {
     for (const auto& [key, r] : results->all())
         if (planned.contains(key)) shown.insert({key, r});
     std::printf(
-        "Share of the best recorded speed, geometric mean over the tasks of the geometric mean over %zu seeds; the mean trials to 0.95 of it (a "
-        "search that did not get there counts %zu), the share that did not, and the seconds of strategy and model in a search.\n\n",
-        w.seeds, w.trials);
+        "Share of the best recorded speed, geometric mean over the tasks of the geometric mean over %zu seeds (of what does not draw: over %zu "
+        "trainings); the mean trials to 0.95 of it (a search that did not get there counts %zu), the share that did not, and the seconds of "
+        "strategy and model in a search.\n\n",
+        w.seeds, w.trainings, w.trials);
     for (const auto* group : {&replayed, &exhaustive}) {
         if (group->empty()) continue;
         std::printf("%s\n", group == &replayed ? "AutoTVM logs" : "All points of the space recorded");

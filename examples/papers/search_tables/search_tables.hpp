@@ -64,8 +64,8 @@ struct device_records {
     examples::cleaning cleaned;
     std::size_t all_tasks = 0; ///< in the logs that are replayed
     loop_columns loops;
-    recorded_loops graphs;                                          ///< of the replayed records and of those of `history`
-    std::map<std::string, template_networks, std::less<>> networks; ///< by template; after `learn_networks`
+    recorded_loops graphs;                                                       ///< of the replayed records and of those of `history`
+    std::map<std::string, std::vector<template_networks>, std::less<>> networks; ///< by template, then by training; after `learn_networks`
 };
 
 /// Template of a task: the key of its workload up to the first comma.
@@ -100,22 +100,26 @@ struct network_plan {
     augur::nn::maml_options inner{1e-2, 5};
 };
 
-/// Trains the networks of each template that was learned from. They are kept in `work`, and read from there by the next call
-/// with the same records and plan.
+/// Trains the networks of each template that was learned from, `trainings` times with the seeds 1, 2, .., which give the start weights and the order
+/// of the samples. Trainings run in parallel, and are the same for any number of threads. Networks are kept in `work`, and read from there by the next
+/// call with the same records and plan.
 /// Errors: those of the trainings and the files; interrupted.
-augur::result<void> learn_networks(device_records& device, const network_plan& plan, const std::string& work, examples::executor& threads);
+augur::result<void> learn_networks(std::span<device_records> devices, const network_plan& plan, std::size_t trainings, const std::string& work,
+                                   examples::executor& threads);
 
 // ---- searches.cpp
 
 std::vector<std::string> search_names();
 /// Does a search need `learn_networks`?
 bool uses_network(std::string_view search);
-/// Is a search of a recorded space with another seed another search? If not, one seed is enough.
-bool draws(std::string_view search);
+/// How many of the seeds 1, 2, .. are searches of their own: where nothing but the networks is drawn, one for each training; of their mean one, and
+/// none if it is that of one training.
+std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings);
 /// Whether a search can be run on a task: those with features of loops need a template whose loops are known, those with a history 500 records of
 /// other tasks of that template, those with a network one of that template.
 bool applies(const device_records& on, std::size_t t, std::string_view search);
-/// Runs a search on task `t` of a device. The other tasks of the device are the history of the searches that know one.
+/// Runs a search on task `t` of a device. The other tasks of the device are the history of the searches that know one. Seed s takes the networks of
+/// training 1 + (s - 1) mod the number of trainings.
 examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed);
 
 // ---- results.cpp
@@ -125,6 +129,7 @@ struct search_result {
     std::string device, task, search;
     std::uint64_t seed = 0;
     std::size_t trials = 0;            ///< that were asked for
+    std::size_t trainings = 1;         ///< of the networks
     double optimum = 0, proposing = 0; ///< seconds
     std::vector<double> best;          ///< after each trial
 };
@@ -133,8 +138,9 @@ using result_key = std::tuple<std::string, std::string, std::string, std::uint64
 /// The results of a work folder: a file with one line each. A line that was cut off by a kill is left out and said.
 class result_file {
 public:
-    /// Errors: io; parse (a line that is no result); invalid_argument (a result with another number of trials).
-    static augur::result<result_file> open(const std::string& path, std::size_t trials);
+    /// Errors: io; parse (a line that is no result); invalid_argument (a result with another number of trials, or one of a search with a network and
+    /// another number of trainings).
+    static augur::result<result_file> open(const std::string& path, std::size_t trials, std::size_t trainings);
     [[nodiscard]] bool has(const result_key& key) const { return results_.contains(key); }
     augur::result<void> add(search_result r);
     [[nodiscard]] const std::map<result_key, search_result>& all() const { return results_; }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/model/ensemble.hpp>
 #include <augur/search/annealing.hpp>
 #include <augur/search/bayes/bayesian_search.hpp>
 #include <augur/search/descent.hpp>
@@ -56,16 +57,23 @@ std::vector<augur::observation<augur::configuration, augur::tuning_archive>> his
 }
 #endif
 
-/// MetaTune's model of a task, which begins with what it learned from other tasks.
-recorded_model network_model(const device_records& on, std::size_t t, std::string_view search) {
-    const auto& networks = on.networks.find(form_of(on, t))->second;
+bool is_mean(std::string_view search) { return search.ends_with(":mean"); }
+bool is_supervised(std::string_view search) { return search.starts_with("bo+supervised"); }
+
+/// MetaTune's model of a task, which begins with what it learned from other tasks: of the training of the seed, or the mean of all trainings, each of
+/// which adapts on its own.
+recorded_model network_model(const device_records& on, std::size_t t, std::string_view search, std::uint64_t seed) {
+    using model = metatune::cost_model<augur::configuration, augur::tuning_archive, recorded_loops>;
+    std::span<const template_networks> networks = on.networks.find(form_of(on, t))->second;
+    if (!is_mean(search)) networks = networks.subspan((seed - 1) % networks.size(), 1);
     metatune::fine_tuning_options o; // as meta-training prepares for
     o.inner_rate = network_plan{}.inner.inner_rate;
     o.inner_steps = network_plan{}.inner.inner_steps;
     o.steps = 0;
     o.frozen = false;
-    return recorded_model(metatune::cost_model<augur::configuration, augur::tuning_archive, recorded_loops>(
-        on.graphs, search == "bo+supervised" ? networks.supervised : networks.meta, o));
+    std::vector<model> members;
+    for (const auto& n : networks) members.emplace_back(on.graphs, is_supervised(search) ? n.supervised : n.meta, o);
+    return recorded_model(augur::ensemble(std::move(members)));
 }
 
 /// `n` of the recorded points, all if there are not so many.
@@ -83,16 +91,19 @@ std::vector<augur::decision_vector> uniform_points(const examples::recording& on
 
 std::vector<std::string> search_names() {
 #ifdef AUGUR_HAS_XGBOOST
-    return {"random",          "descent", "sa+xgb:64",     "sa+xgb",         "sa+xgb:loops",     "sa+xgb:history", "chameleon",
-            "evolution+trees", "bo",      "bo+supervised", "evolution+meta", "bo+meta:faithful", "bo+meta"};
+    return {"random", "descent",       "sa+xgb:64",          "sa+xgb",         "sa+xgb:loops",     "sa+xgb:history", "chameleon", "evolution+trees",
+            "bo",     "bo+supervised", "bo+supervised:mean", "evolution+meta", "bo+meta:faithful", "bo+meta:mean",   "bo+meta"};
 #else
-    return {"random", "descent", "bo", "bo+supervised", "evolution+meta", "bo+meta:faithful", "bo+meta"};
+    return {"random", "descent", "bo", "bo+supervised", "bo+supervised:mean", "evolution+meta", "bo+meta:faithful", "bo+meta:mean", "bo+meta"};
 #endif
 }
 
-bool uses_network(std::string_view search) { return search.find("+meta") != std::string_view::npos || search.ends_with("+supervised"); }
+bool uses_network(std::string_view search) { return search.find("+meta") != std::string_view::npos || is_supervised(search); }
 
-bool draws(std::string_view search) { return search != "bo+meta" && search != "bo+supervised"; }
+std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings) {
+    if (is_mean(search)) return trainings > 1 ? 1 : 0;
+    return search == "bo+meta" || search == "bo+supervised" ? trainings : seeds;
+}
 
 bool applies(const device_records& on, std::size_t t, std::string_view search) {
     const bool loops = t < on.loops.known.size() && on.loops.known[t];
@@ -126,15 +137,16 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     if (search == "evolution+meta") {
         augur::evolutionary_options o;
         o.population = 256;
-        return run_recorded(task, recorded_strategy(augur::evolutionary<>(o)), network_model(on, t, search), options);
+        return run_recorded(task, recorded_strategy(augur::evolutionary<>(o)), network_model(on, t, search, seed), options);
     }
     if (search == "bo+meta:faithful")
-        return run_recorded(task, recorded_strategy(augur::surrogate_search(augur::bayesian_search<>{})), network_model(on, t, search), options);
-    if (search == "bo+meta" || search == "bo+supervised") { // the networks choose the first points, too
+        return run_recorded(task, recorded_strategy(augur::surrogate_search(augur::bayesian_search<>{})), network_model(on, t, search, seed),
+                            options);
+    if (uses_network(search)) { // the networks choose the first points, too
         augur::bayesian_options o;
         o.initial = 0;
         o.prior_mean = true;
-        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(o)), network_model(on, t, search), options);
+        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(o)), network_model(on, t, search, seed), options);
     }
 #ifdef AUGUR_HAS_XGBOOST
     if (search == "sa+xgb:64") { // AutoTVM's plan

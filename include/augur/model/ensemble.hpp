@@ -16,7 +16,7 @@
 
 namespace augur::inline v0 {
 
-/// Mean of the scores of several cost models. Models `cost_model` if `Member` does.
+/// Mean of the scores of several cost models. Models `cost_model`, or `trainable_cost_model`, if `Member` does.
 ///
 /// Neural models that differ only in their seed agree on programs similar to the training data and disagree on others. There a single model may rank
 /// a very slow program first; the mean rarely does. Train all members on the same data and objective, so that their scores have the same scale.
@@ -43,6 +43,15 @@ public:
             for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += one_[i];
         }
         for (float& s : scores) s /= static_cast<float>(members_.size());
+        return {};
+    }
+
+    /// Updates each member on its own. Errors: the first of a member; the members behind it are not updated.
+    template <schedule S, task Task>
+        requires trainable_cost_model<Member, S, Task>
+    result<void> update(std::span<const observation<S, Task>> records) {
+        for (Member& m : members_)
+            if (auto done = m.update(records); !done) return done;
         return {};
     }
 
