@@ -455,7 +455,6 @@ TEST_CASE("session: trials go where the weights say") {
     o.search.even = false;
     o.search.trials = 6;
     o.search.round = 2;
-    o.collect = true;
     for (const std::size_t heavy : {0U, 1U}) {
         auto s = augur::session::create(o);
         REQUIRE(s);

@@ -95,7 +95,7 @@ std::vector<decision_vector> basic_session<E>::add_transfers(running_search& s, 
 /// @param drafts   the scores of the draft; null: there is none
 template <bulk_executor E>
 template <class Scorer>
-auto basic_session<E>::make_strategy(running_search& s, std::size_t k, std::vector<decision_vector> first,
+auto basic_session<E>::make_strategy(running_search& s, [[maybe_unused]] std::size_t k, std::vector<decision_vector> first,
                                      const std::vector<decision_vector>& fitting, Scorer* drafts) const {
     using guided = detail::guided_search<E>;
     using begun = initial_points<guided>;
