@@ -98,7 +98,7 @@ int run_job(const char* program, job j) {
         whole.emplace(*std::move(opened));
         return {};
     };
-    if (j.whole.weighs) {
+    if (j.whole.weighs && !stop_requested().load()) {
         if (auto opened = open_whole(); !opened) return complain(program, opened.error(), failed);
         const auto weights = weights_inside(*session, *whole, line);
         if (!weights) return complain(program, weights.error(), failed);

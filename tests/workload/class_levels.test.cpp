@@ -51,6 +51,7 @@ TEST_CASE("class_levels: of a task that says them, and of one that has a class a
     CHECK(task_class_levels(own).at(class_level::structure) == "e2.0");
     CHECK(task_class_levels(own).at(class_level::workload).empty());
     const auto levels = task_class_levels(other_task{"id", "dense"});
+    CHECK(levels.at(class_level::prefix) == "dense");
     CHECK(levels.at(class_level::operations) == "dense");
     CHECK(levels.at(class_level::workload) == "id");
     CHECK(levels.at(class_level::structure).empty());

@@ -123,14 +123,21 @@ template <task Task>
     else return {};
 }
 
-/// The kernel class of a task at every level. If the task type does not say them: its class as the sequence of operations, and its key as the workload.
+/// The kernel class of a task at every level. If the task type does not say them: its class as the sequence of operations and as their prefix, and its
+/// key as the workload.
 template <task Task>
 [[nodiscard]] class_levels task_class_levels(const Task& t) {
     if constexpr (requires {
                       { task_traits<Task>::class_levels(t) } -> std::convertible_to<class_levels>;
                   })
         return task_traits<Task>::class_levels(t);
-    else return class_levels().set(class_level::operations, std::string(task_kernel_class(t))).set(class_level::workload, std::string(task_key(t)));
+    else {
+        const std::string operations(task_kernel_class(t));
+        return class_levels()
+            .set(class_level::prefix, operations)
+            .set(class_level::operations, operations)
+            .set(class_level::workload, std::string(task_key(t)));
+    }
 }
 
 /// Target and key in one string, unique per task: an index for data about tasks.

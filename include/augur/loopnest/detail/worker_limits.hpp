@@ -60,7 +60,7 @@ namespace augur::inline v0::loopnest::detail {
     double bytes = 0;
     for (const auto& b : p.buffers) bytes += static_cast<double>(bytes_of_buffer(b.elements, huge_pages, page));
     const double all = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(page);
-    if (bytes <= all) return {};
+    if (!(all > 0) || bytes <= all) return {}; // a system may not tell
     return error{errc::limit, "its buffers need " + std::to_string(static_cast<std::int64_t>(bytes / 1048576)) + " MiB, the machine has " +
                                   std::to_string(static_cast<std::int64_t>(all / 1048576)) + " MiB"};
 }

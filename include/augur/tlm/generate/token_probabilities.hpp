@@ -95,21 +95,21 @@ private:
     std::span<const float> logits_;
     float top_ = 0;
     double sum_ = 0, log_sum_ = 0; ///< of e^(logit - top)
-    std::vector<float> row_;
+    nn::row_vector<float> row_;    ///< aligned: the order in which it is summed depends on its length only
     std::vector<token> kept_;
     std::vector<std::uint8_t> is_kept_;
 
     /// Sum of e^(scale * (logit - top)).
     double sum_at(double scale) {
-        row_.resize(logits_.size());
+        row_.resize(static_cast<nn::index>(logits_.size()));
+        float* const row = row_.data();
         const float top = top_, by = static_cast<float>(scale);
-        for (std::size_t i = 0; i < row_.size(); ++i) { // NaN stays
+        for (std::size_t i = 0; i < logits_.size(); ++i) { // NaN stays
             const float below = (logits_[i] - top) * by;
-            row_[i] = below > 0 ? 0 : below;
+            row[i] = below > 0 ? 0 : below;
         }
-        const auto n = static_cast<std::ptrdiff_t>(row_.size());
-        nn::kernels::exp_nonpositive(row_.data(), n);
-        return static_cast<double>(Eigen::Map<const nn::matrix<float>>(row_.data(), 1, n).sum());
+        nn::kernels::exp_nonpositive(row, row_.size());
+        return static_cast<double>(row_.sum());
     }
 };
 
