@@ -54,7 +54,8 @@ struct session_search {
     /// Empty: the candidates are evolved.
     std::string language;
     bool language_learns = true; ///< it is fine-tuned on what is measured
-    /// Trials of a kernel that the language model drafts, the untuned schedule among them; after them the candidates are evolved. 0: all. Without effect with the model "none".
+    /// Trials of a kernel that the language model drafts, the untuned schedule among them; after them the candidates are evolved. 0: all. Without effect
+    /// with the model "none".
     std::size_t language_trials = 0;
     std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
     std::size_t trials = 64; ///< of each kernel, on average

@@ -53,8 +53,8 @@ public:
     /// @param runner  must outlive this object
     /// @param tasks   one for each of `g.kernels()`, in the same order
     /// @param weights numbers of the caller; its file must stay as it is
-    /// Errors: invalid_argument (tasks of other kernels, an output that is not finite, with which nothing can be compared); limit (the buffers need more memory than the machine has); those of `write_network` and
-    ///         `program_runner::make_expected_outputs`
+    /// Errors: invalid_argument (tasks of other kernels, an output that is not finite, with which nothing can be compared); limit (the buffers need more
+    ///         memory than the machine has); those of `write_network` and `program_runner::make_expected_outputs`
     [[nodiscard]] static result<network_runner> create(task_runner& runner, network_graph g, std::span<const kernel_task> tasks,
                                                        network_weights weights = {}) {
         network_runner out(runner, std::move(g), tasks);
