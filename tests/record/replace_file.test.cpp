@@ -24,7 +24,7 @@ namespace {
 
 /// What the next calls meet, one letter each: I interrupted, S only half is taken, 1 one byte is taken, F disk full, 0 nothing is taken, E an
 /// input/output error, N not possible here. When it is used up, calls go through. `seen` says which were made, a retry as itself.
-struct scripted_calls {
+struct scripted_replacement {
     static inline std::string script, seen;
     static inline std::size_t at = 0;
     static void set(const char* to) {
@@ -67,9 +67,9 @@ TEST_CASE("replace_file: bytes to the disk, then the name, then the folder") {
     const logs::folder folder;
     const std::string path = folder / "weights";
     for (const char* text : {"first", "", "third, which is longer"}) {
-        scripted_calls::set("");
-        REQUIRE(replace_file<scripted_calls>(path, text));
-        CHECK(scripted_calls::seen == (*text == '\0' ? "srs" : "wsrs"));
+        scripted_replacement::set("");
+        REQUIRE(replace_file<scripted_replacement>(path, text));
+        CHECK(scripted_replacement::seen == (*text == '\0' ? "srs" : "wsrs"));
         CHECK(logs::read(path) == text);
         CHECK(files_in(folder) == 1);
         REQUIRE(replace_file(path, std::string(text) + "!")); // the system's own calls
@@ -84,24 +84,24 @@ TEST_CASE("replace_file: interrupted, short and failing calls give the old file 
     for (const char* script : {"I", "III", "SSS", "1I1S", "SISI111", ".I", ".III", "...I", "...N"}) { // these go through in the end
         CAPTURE(script);
         logs::write(path, before);
-        scripted_calls::set(script);
-        CHECK(replace_file<scripted_calls>(path, after));
+        scripted_replacement::set(script);
+        CHECK(replace_file<scripted_replacement>(path, after));
         CHECK(logs::read(path) == after);
         CHECK(files_in(folder) == 1);
     }
     for (const char* script : {"F", "SF", "1IF", "0", "S0", "E", ".E", ".F", ".IE", ".N", "..E", "..F", "..I"}) { // these fail, nothing has changed
         CAPTURE(script);
         logs::write(path, before);
-        scripted_calls::set(script);
-        const auto failed = replace_file<scripted_calls>(path, after);
+        scripted_replacement::set(script);
+        const auto failed = replace_file<scripted_replacement>(path, after);
         REQUIRE(!failed);
         CHECK(failed.error().code == errc::io);
         CHECK(failed.error().detail.starts_with(path + ": "));
         CHECK(logs::read(path) == before);
         CHECK(files_in(folder) == 1);
     }
-    scripted_calls::set("...E"); // the folder: the new file is there, and not certain to stay
-    const auto unsure = replace_file<scripted_calls>(path, after);
+    scripted_replacement::set("...E"); // the folder: the new file is there, and not certain to stay
+    const auto unsure = replace_file<scripted_replacement>(path, after);
     REQUIRE(!unsure);
     CHECK(unsure.error().detail.find("did not confirm its name") != std::string::npos);
     CHECK(logs::read(path) == after);

@@ -18,7 +18,7 @@
 
 namespace {
 
-using rows = std::vector<augur::tlp::launch_follower::row>;
+using thread_rows = std::vector<augur::tlp::launch_follower::row>;
 
 augur::step_list steps_in(const std::string& text) {
     augur::json_reader in(text);
@@ -27,7 +27,7 @@ augur::step_list steps_in(const std::string& text) {
     return list;
 }
 
-rows rows_of(const augur::step_list& s) {
+thread_rows rows_of(const augur::step_list& s) {
     augur::recording_sink seen;
     augur::tlp::launch_follower follower;
     augur::tlp::launch_feature_sink<augur::recording_sink> sink(seen, follower);
@@ -63,16 +63,17 @@ const char* const product = R"([["CHW", 2, "local"],
 TEST_CASE("thread rows: worked by hand") {
     // rows 64 = 4 x 2 x 4 x (2 1), columns 96 = 4 x 1 x 8 x (3 1): 4 4 blocks, 2 1 virtual threads, 4 8 threads; a thread has 2 3 elements for each
     // virtual one. The copy of B has no row
-    CHECK(rows_of(steps_in(product)) == rows{{32, 12, 2, 16}});
+    CHECK(rows_of(steps_in(product)) == thread_rows{{32, 12, 2, 16}});
     // an elementwise kernel: all loops fused, then split
-    CHECK(rows_of(steps_in(R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 6000, [32], 1], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == rows{{32, 1, 0, 188}});
+    CHECK(rows_of(steps_in(R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 6000, [32], 1], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) ==
+          thread_rows{{32, 1, 0, 188}});
     // outside in: 5 parts of 20
-    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 100, [5], 0], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == rows{{20, 1, 0, 5}});
+    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 100, [5], 0], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])")) == thread_rows{{20, 1, 0, 5}});
     // no extent was told
-    CHECK(rows_of(steps_in(R"([["AN", 1, 0, 6]])")) == rows{{0, 1, 0, 0}});
+    CHECK(rows_of(steps_in(R"([["AN", 1, 0, 6]])")) == thread_rows{{0, 1, 0, 0}});
     // the second stage is split like the first, but it is the one that has another number after the insertion
     CHECK(rows_of(steps_in(R"([["SP", 1, 0, 40, [8], 1], ["CHW", 1, "local"], ["AN", 2, 1, 6], ["AN", 1, 0, 6]])")) ==
-          rows{{8, 5, 0, 0}, {0, 1, 0, 0}});
+          thread_rows{{8, 5, 0, 0}, {0, 1, 0, 0}});
     // CPU schedules have none
     CHECK(rows_of(steps_in(R"([["SP", 1, 0, 40, [8], 1], ["AN", 1, 0, 3], ["AN", 1, 1, 2]])")).empty());
 }
@@ -104,12 +105,12 @@ TEST_CASE("thread rows: steps that contradict themselves end the following, and 
                                       transform_step(fuse_step{1, {0, 2}}), transform_step(follow_fused_split_step{1, 0, {0}, 3, true})}) {
         const split_step good{1, 0, 40, {8}, true};
         const annotate_step bound{1, 1, loop_annotation::thread_x};
-        CHECK(rows_of({{good, bound}}) == rows{{8, 5, 0, 0}});
+        CHECK(rows_of({{good, bound}}) == thread_rows{{8, 5, 0, 0}});
         CHECK(rows_of({{good, bad, bound}}).empty());
-        CHECK(rows_of({{good, bound, bad, bound}}) == rows{{8, 5, 0, 0}});
+        CHECK(rows_of({{good, bound, bad, bound}}) == thread_rows{{8, 5, 0, 0}});
     }
     // above 2^40 a product is not known
-    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 9007199254740993, [8, 1048576, 2097152], 1], ["AN", 1, 1, 6]])")) == rows{{8, 0, 0, 0}});
+    CHECK(rows_of(steps_in(R"([["SP", 1, 0, 9007199254740993, [8, 1048576, 2097152], 1], ["AN", 1, 1, 6]])")) == thread_rows{{8, 0, 0, 0}});
     augur::random_engine rng(5);
     augur::tlp::launch_follower follower;
     for (int n = 0; n < 2000; ++n) {

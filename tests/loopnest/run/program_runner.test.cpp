@@ -18,7 +18,7 @@
 using namespace augur;
 
 using namespace augur::loopnest;
-using role = program_buffer::role;
+using buffer_role = program_buffer::role;
 
 namespace {
 
@@ -30,7 +30,7 @@ generated_program multiply(const std::string& name, const std::string& inside = 
                "(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) {\n"
                "    volatile int64_t zero = 0, n = 1000; (void)zero;\n" +
                inside + "\n    for (int64_t i = 0; i < n; ++i) b[2][i] = b[0][i] * b[1][i];\n}\n";
-    p.buffers = {{role::input, 1000, 1, -1, 1}, {role::weight, 1000, 2, 0, 3}, {role::output, 1000, 0, 0, 0}};
+    p.buffers = {{buffer_role::input, 1000, 1, -1, 1}, {buffer_role::weight, 1000, 2, 0, 3}, {buffer_role::output, 1000, 0, 0, 0}};
     return p;
 }
 
@@ -240,8 +240,8 @@ TEST_CASE("program_runner: inputs are what the header says, in aligned buffers o
         "void aug_copy(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) {\n"
         "    const int64_t n[3] = {1, 1000003, 77};\n    int bad = 0;\n    for (int k = 0; k < 6; ++k) bad |= ((uintptr_t)b[k] & 63) != 0;\n"
         "    for (int k = 0; k < 3; ++k) for (int64_t i = 0; i < n[k]; ++i) b[3 + k][i] = bad ? -100 : b[k][i];\n}\n";
-    copy.buffers = {{role::input, 1, 11, -1, 1}, {role::weight, 1000003, 12, 0, 0.5}, {role::input, 77, 0xFFFFFFFFFFFFULL, 3, 5},
-                    {role::output, 1, 0, 0, 0},  {role::output, 1000003, 0, 0, 0},    {role::output, 77, 0, 0, 0}};
+    copy.buffers = {{buffer_role::input, 1, 11, -1, 1}, {buffer_role::weight, 1000003, 12, 0, 0.5}, {buffer_role::input, 77, 0xFFFFFFFFFFFFULL, 3, 5},
+                    {buffer_role::output, 1, 0, 0, 0},  {buffer_role::output, 1000003, 0, 0, 0},    {buffer_role::output, 77, 0, 0, 0}};
     for (const bool huge : {true, false}) {
         auto o = quick();
         o.huge_pages = huge;
@@ -273,7 +273,7 @@ TEST_CASE("program_runner: launch covers every index once, with any number of th
                "b[0] + 7 * i, 7); }\n}\n"
                "void aug_cover(float *const *b, launch_t launch) {\n    again = launch;\n    launch(outer, (void *)b, 0);\n"
                "    for (int r = 0; r < 50; ++r) launch(outer, (void *)b, 1 + r % 3);\n    launch(outer, (void *)b, 13);\n}\n";
-    p.buffers = {{role::output, 91, 0, 0, 0}};
+    p.buffers = {{buffer_role::output, 91, 0, 0, 0}};
     std::vector<float> want(91);
     for (std::size_t i = 0; i < 91; ++i) want[i] = 1 + static_cast<float>(i % 7);
     for (const int threads : {1, 2, 3, 5, 16}) {
@@ -296,7 +296,7 @@ TEST_CASE("program_runner: packing is done once, before, and timed apart") {
                "void aug_packs(float *const *b, void (*launch)(void (*)(void *, int64_t, int64_t), void *, int64_t)) {\n"
                "    for (int i = 0; i < 1000; ++i) b[2][i] = b[0][i] * b[3][999 - i];\n}\n";
     p.pack_entry = "aug_pack";
-    p.buffers.push_back({role::packed, 1000, 0, 0, 0});
+    p.buffers.push_back({buffer_role::packed, 1000, 0, 0, 0});
     const auto right = runner.make_expected_outputs(multiplied());
     REQUIRE(right);
     const auto m = runner.measure(std::span(&p, 1), *right).front();

@@ -33,9 +33,9 @@ nn::transformer_layer<double> layer_to_drop(nn::norm_place place) {
 }
 
 // a prefix of 3 rows, its continuations of 2 and 4 rows, and a sequence of its own
-const std::array<nn::index, 5> begins{0, 3, 5, 9, 11};
+const std::array<nn::index, 5> sequence_begins{0, 3, 5, 9, 11};
 const std::array<nn::index, 4> prefixes{-1, 0, 0, -1};
-const nn::sequences with_prefix{begins, {}, true, prefixes};
+const nn::sequences with_prefix{sequence_begins, {}, true, prefixes};
 
 } // namespace
 
