@@ -145,6 +145,6 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
                     {{"--tables", "--work", "/dev/null"}, "/dev/null"}});
 }
 
-#endif
-
 } // namespace headroom_test
+
+#endif

@@ -114,6 +114,6 @@ TEST_CASE("replay: an AutoTVM log has a table for each task that had a success")
     CHECK(contains(contents(folder / "err"), "the log ends within a record"));
 }
 
-#endif
-
 } // namespace replay_test
+
+#endif

@@ -197,6 +197,6 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     CHECK(contains(contents(folder / "out"), "usage: transfer"));
 }
 
-#endif
-
 } // namespace transfer_test
+
+#endif
