@@ -26,6 +26,7 @@
 #include "../../examples/papers/transfer_tables/figures.hpp"
 #include "chart.hpp"
 #include "child_program.hpp"
+#include "made_up_result.hpp"
 
 namespace chart_test {
 
@@ -385,21 +386,6 @@ TEST_CASE("chart: the best value so far falls at trials that are better than all
 
 namespace {
 
-examples::transfer_result result_of(const std::string& network, const std::string& kernel, const std::string& chooser, double latency) {
-    examples::transfer_result r;
-    r.network = network;
-    r.kernel = kernel;
-    r.chooser = chooser;
-    r.uses = 2;
-    r.untuned = 4;
-    r.latency = latency;
-    r.full = 1;
-    r.measurements = 4;
-    r.adapted = 5;
-    r.logs = "a, b";
-    return r;
-}
-
 const transfer_figures::figure& find(const std::vector<transfer_figures::figure>& figures, const std::string& name) {
     const auto at = std::find_if(figures.begin(), figures.end(), [&](const auto& f) { return f.name == name; });
     REQUIRE(at != figures.end());
@@ -425,10 +411,10 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
     transfer_figures::figure_data data;
     CHECK(draw(data).empty());
     auto& all_results = data.results;
-    all_results = {result_of("net", "a", "trees", 1), result_of("net", "b", "trees", 3), result_of("net", "a", "random", 4),
-                   result_of("net", "b", "random", 4)};
+    all_results = {made_up_result("net", "a", "trees", 1), made_up_result("net", "b", "trees", 3), made_up_result("net", "a", "random", 4),
+                   made_up_result("net", "b", "random", 4)};
     all_results[1].uses = all_results[3].uses = 6;
-    all_results.push_back(result_of("net", "a", "trees", 100)); // a second run
+    all_results.push_back(made_up_result("net", "a", "trees", 100)); // a second run
     auto figures = draw(data);
     REQUIRE(figures.size() == 1); // no logs, no pool, no parameters
     const auto& bars = find(figures, "figure5_speedup").chart.groups.at(0).bars;
@@ -443,11 +429,11 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
     all_results[1].full = 1;
 
     for (const double latency : {2.0, 1.0}) {
-        auto r = result_of("net", "a", "all", latency);
+        auto r = made_up_result("net", "a", "all", latency);
         r.logs = latency == 2 ? "one" : "a, b, c";
         all_results.push_back(r);
     }
-    all_results.push_back(result_of("net:tokens=4", "a", "trees", 2));
+    all_results.push_back(made_up_result("net:tokens=4", "a", "trees", 2));
     figures = draw(data);
     const auto& pools = find(figures, "figure8_speedup").chart.groups;
     REQUIRE(pools.size() == 2);
@@ -463,7 +449,7 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
 TEST_CASE("transfer figures: long searches, as many of their measurements as are needed, and pairs") {
     transfer_figures::figure_data data;
     data.searches.push_back(log_of("alexnet", {8, 4, inf, 2, 1, 3}));
-    data.results = {result_of("alexnet", "a", "trees", 2), result_of("alexnet", "b", "trees", 2)};
+    data.results = {made_up_result("alexnet", "a", "trees", 2), made_up_result("alexnet", "b", "trees", 2)};
     data.pairs.push_back(log_of("resnet_18", {4, 2, inf, 6, 1}));
     const auto tuned = augur::find_network("resnet_50");
     REQUIRE(tuned);
@@ -487,7 +473,7 @@ TEST_CASE("transfer figures: long searches, as many of their measurements as are
     CHECK(pairs[1].bars.at(0).note == "no schedule of its class");
     for (const auto& f : figures) check_bars(f.chart);
 
-    data.results.push_back(result_of("resnet_18", data.pairs[0].kernels[0].workload.text(), "random", 4)); // its untuned schedule, timed again
+    data.results.push_back(made_up_result("resnet_18", data.pairs[0].kernels[0].workload.text(), "random", 4)); // its untuned schedule, timed again
     data.results.back().untuned = 2;
     CHECK(find(draw(data), "figure4").chart.groups.at(0).bars.at(0).value == doctest::Approx(1));
 
@@ -500,7 +486,7 @@ TEST_CASE("transfer figures: the program writes them, the same bytes again, and 
     const auto run = [&](const strings& arguments) { return wait_for(start(folder, AUGUR_TRANSFER_TABLES_PROGRAM, arguments)); };
     {
         std::ofstream file(folder / "results");
-        file << to_line(result_of("net", "a", "trees", 2)) << "\n";
+        file << to_line(made_up_result("net", "a", "trees", 2)) << "\n";
     }
     REQUIRE(run({"--figures", folder / "out1", "--results", folder / "results"}) == 0);
     REQUIRE(run({"--figures", folder / "out2", "--results", folder / "results"}) == 0);
