@@ -501,6 +501,8 @@ TEST_CASE("transfer figures: the program writes them, the same bytes again, and 
     std::ofstream(folder / "log") << "";
     CHECK(run({"--figures", folder / "out1", "--search", "alexnet=" + folder / "log"}) == 1);
     CHECK(contains(contents(folder / "err"), "none of conv2d"));
+    CHECK(run({"--figures", folder / "out3", "--results", folder / "log"}) == 1);
+    CHECK(contains(contents(folder / "err"), "of which a figure can be drawn"));
     CHECK(run({"--help"}) == 0);
 }
 
