@@ -168,7 +168,10 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x"}, "--to NETWORK");
     refused({"--from", "x", "--to", "no_such_net"}, "unknown");
     refused({"--from", "x", "--kernel", "dense"}, "dense");
-    refused({"--from", "x", "--kernel", kernel, "--by", "guess"}, "guess");
+    for (const std::string name : {"guess", "", "trees,", ",trees"})
+        refused({"--from", "x", "--kernel", kernel, "--by", name}, "--by: expected one of trees,");
+    refused({"--summary", "x", "--by", "trees"}, "--summary only prints: it does not go with --by");
+    refused({"--from", "x", "--kernel", kernel, "--count", "-1"}, "--count: expected a whole number from 1 to 1000, got '-1'");
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
