@@ -355,7 +355,7 @@ TEST_CASE("chart: a file of several charts has each with its heading and the nam
         for (std::size_t i = 0; i < 12; ++i)
             chart.curves.push_back({"a curve & its name " + std::to_string(i), examples::series_look(i), {{1, 2}, {2, static_cast<double>(i)}}});
     }
-    for (const std::size_t columns : {0, 1, 2, 9}) {
+    for (const std::size_t columns : {0U, 1U, 2U, 9U}) {
         const auto elements = parse(to_svg(charts, columns));
         check_layout(elements);
         CHECK(elements.front().attributes.at("xmlns") == "http://www.w3.org/2000/svg");
