@@ -145,6 +145,7 @@ result<void> archive_rows(const wishes& w, examples::executor& threads, std::vec
             if (auto added = builder.add(*task, source, r.point, r.measured); !added) return added.error();
     }
     const augur::dataset data = std::move(builder).finish();
+    if (data.tasks() < 2) return error{augur::errc::not_found, "expected records of two devices, got those of " + std::to_string(data.tasks())};
     for (std::uint32_t left_out = 0; left_out < data.tasks(); ++left_out) {
         std::vector<std::uint32_t> train;
         for (std::uint32_t t = 0; t < data.tasks(); ++t)
@@ -187,7 +188,10 @@ int main(int argc, char** argv) {
         std::printf("usage: tlp_other_logs [flags]\n\n%s\n", flags.help().c_str());
         return examples::done;
     }
-    if (w.autotvm.empty() && w.archives.size() < 2)
-        return examples::complain("tlp_other_logs", {augur::errc::invalid_argument, "expected --autotvm or two --archive"}, examples::misuse);
+    if (w.autotvm.empty() ? w.archives.size() < 2 : w.archives.size() == 1)
+        return examples::complain("tlp_other_logs",
+                                  {augur::errc::invalid_argument, "expected --autotvm or --archive of two devices, got " +
+                                                                      std::to_string(w.archives.size()) + " --archive; try --help"},
+                                  examples::misuse);
     return run(w);
 }

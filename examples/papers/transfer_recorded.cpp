@@ -211,6 +211,7 @@ result<std::vector<recorded_task>> read_autotvm(const std::vector<std::string>& 
         augur::dataset_builder builder;
         if (auto read = augur::read_autotvm_logs(logs, threads, builder); !read) return read.error();
         const augur::dataset data = std::move(builder).finish();
+        if (data.tasks() == 0) return augur::error{augur::errc::not_found, device + ": expected records of AutoTVM, found none"};
         std::vector<recorded_task> tasks;
         for (std::uint32_t t = 0; t < data.tasks(); ++t) tasks.push_back(task_of(data, t, device));
         if (with_tlp)
@@ -257,7 +258,8 @@ result<std::vector<std::vector<std::string>>> archive_table(const std::vector<st
         device d{archive.target().empty() ? std::filesystem::path(path).filename().string() : std::string(archive.target()), {}, 0};
         for (const auto& r : archive.records) {
             const auto hash = augur::hash_schedule(r.point);
-            d.records.latency[hash] = r.measured.latency();
+            auto [at, fresh] = d.records.latency.try_emplace(hash, r.measured.latency());
+            if (!fresh) at->second = (std::min)(at->second, r.measured.latency());
             if (r.measured.ok() && (d.records.best == 0 || r.measured.latency() < d.records.best)) {
                 d.records.best = r.measured.latency();
                 d.winner = hash;
@@ -309,8 +311,11 @@ int main(int argc, char** argv) {
                     flags.help().c_str());
         return examples::done;
     }
-    if (autotvm.empty() && archives.size() < 2)
-        return examples::complain("transfer_recorded", {augur::errc::invalid_argument, "expected --autotvm or two --archive"}, examples::misuse);
+    if (autotvm.empty() ? archives.size() < 2 : archives.size() == 1)
+        return examples::complain("transfer_recorded",
+                                  {augur::errc::invalid_argument, "expected --autotvm or --archive of two devices, got " +
+                                                                      std::to_string(archives.size()) + " --archive; try --help"},
+                                  examples::misuse);
     if (!autotvm.empty()) {
         if (tlp) examples::catch_signals(); // between epochs
         auto threads = examples::make_executor(2);

@@ -6,6 +6,8 @@
 /// Charts as SVG, for a page or as files of their own. The same data give the same bytes.
 
 #include <cstddef>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,23 +38,43 @@ struct bar_chart {
 /// A whole file: brings its own style.
 [[nodiscard]] std::string to_svg(const bar_chart& chart);
 
-/// The best value so far over the trials of a search.
-struct chart_curve {
-    std::string name;
-    std::string look;           ///< class in the style of the page
-    std::vector<double> values; ///< a trial each; infinity: it failed
+/// An axis of curves: as long as the points need, or longer.
+struct chart_axis {
+    std::string name;                                       ///< and the unit
+    bool logarithmic = false;                               ///< what is not positive is left out
+    double low = std::numeric_limits<double>::infinity();   ///< the axis has at least this value
+    double high = -std::numeric_limits<double>::infinity(); ///< and this one
 };
-/// Falling curves on a logarithmic axis; the page brings the style.
+struct chart_point {
+    double x = 0, y = 0;
+};
+struct chart_curve {
+    std::string name;                ///< shown under the pointer
+    std::string look;                ///< classes of the style; `series_look`, or of the page
+    std::vector<chart_point> points; ///< from left to right; what is not a number on the axes is left out
+};
 struct curve_chart {
-    std::string title;  ///< the drawing's accessible name
-    std::string unit;   ///< of the values
-    std::string trials; ///< name of the axis of trials
-    double level = 0;   ///< dotted line across, of the class `level_name`; 0: none
-    std::string level_name;
+    std::string title; ///< the heading, and the drawing's accessible name
+    chart_axis x, y;
+    bool steps = false; ///< a curve stays as it is until the next point; else it is a line through the points
     std::vector<chart_curve> curves;
 };
-/// Empty when no value is finite.
+/// An element of a page that has `chart_style`; without heading and key. Empty when there is no point to draw.
 [[nodiscard]] std::string to_svg(const curve_chart& chart);
+/// A whole file, the charts in rows of `columns`, each with its heading and the names of its curves.
+[[nodiscard]] std::string to_svg(std::span<const curve_chart> charts, std::size_t columns);
+
+/// The points of a search that is better with lower values: where the best value falls, and the end.
+/// @param values  of the trials in order; what is not finite has failed
+/// @param at      x of each trial; empty: 1, 2, 3, ...
+[[nodiscard]] std::vector<chart_point> best_so_far(std::span<const double> values, std::span<const double> at = {});
+
+/// The classes of the i-th curve or bar of a chart; 24 of them differ.
+[[nodiscard]] std::string series_look(std::size_t i);
+/// The rules of all charts but for classes that a page adds, for its style element.
+[[nodiscard]] std::string_view chart_style();
+/// A curve's line and name, for the key that a page has above its charts.
+[[nodiscard]] std::string curve_key(std::string_view look, std::string_view name);
 
 } // namespace examples
 

@@ -52,9 +52,10 @@ template <class... Args>
     return std::string(buffer, n < 0 ? 0 : (std::min)(static_cast<std::size_t>(n), sizeof buffer - 1));
 }
 
-/// A positive number with three digits that count, or four; "-" for anything else.
+/// A positive number with three digits that count, or four; short, too, where it is very small or large; "-" for anything else.
 [[nodiscard]] inline std::string three_digits(double x) {
     if (!std::isfinite(x) || x <= 0) return "-";
+    if (x < 1e-3 || x >= 1e6) return text_of("%.3g", x);
     return text_of("%.*f", x >= 100 ? 1 : x >= 10 ? 2 : x >= 1 ? 3 : 4, x);
 }
 

@@ -144,6 +144,12 @@ public:
         return std::any_of(flags_.begin(), flags_.end(), [&](const flag& f) { return f.name == name && f.given; });
     }
 
+    /// The first flag but this one that was given; empty: there is none.
+    [[nodiscard]] std::string_view given_beside(std::string_view name) const {
+        const auto at = std::find_if(flags_.begin(), flags_.end(), [&](const flag& f) { return f.name != name && f.given; });
+        return at == flags_.end() ? std::string_view() : std::string_view(at->name);
+    }
+
     /// One line a flag, more where the help has newlines.
     [[nodiscard]] std::string help() const {
         std::size_t widest = 0;

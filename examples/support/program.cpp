@@ -2,11 +2,9 @@
 #include "program.hpp"
 
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,23 +15,6 @@
 #include "session.hpp"
 
 namespace examples {
-
-augur::result<void> keep_apart(const std::vector<named_file>& files) {
-    const auto real = [](const std::string& path) {
-        std::error_code unknown;
-        auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
-        return unknown ? std::filesystem::path(path) : found;
-    };
-    for (std::size_t i = 0; i < files.size(); ++i)
-        for (std::size_t k = i + 1; k < files.size(); ++k) {
-            const auto &a = files[i], &b = files[k];
-            if (!(a.written || b.written) || a.path.empty() || b.path.empty()) continue;
-            std::error_code none;
-            if (real(a.path) == real(b.path) || std::filesystem::equivalent(a.path, b.path, none))
-                return augur::error{augur::errc::invalid_argument, a.flag + " and " + b.flag + " are the same file, " + a.path};
-        }
-    return {};
-}
 
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "console.hpp"
 #include "report.hpp"
@@ -28,14 +27,6 @@ struct job {
     bool no_search = false; ///< the best schedules of the log, else untuned ones; the log is only read
     whole_job whole;
 };
-
-/// A file of a run.
-struct named_file {
-    std::string flag, path; ///< path: may be empty
-    bool written;
-};
-/// No file that is written may be another one of the run.   Errors: invalid_argument, with both flags
-[[nodiscard]] augur::result<void> keep_apart(const std::vector<named_file>& files);
 
 inline int complain(const char* program, const augur::error& why, int code) {
     std::fprintf(stderr, "%s: %s\n", program, why.detail.c_str());

@@ -124,11 +124,19 @@ std::vector<std::string> account_of(const augur::search_report& s) {
 
 /// The best latency so far over the trials of one kernel, a curve a search. Empty when nothing succeeded.
 std::string curve_svg(const augur::session_report& s, std::size_t kernel) {
-    curve_chart chart{"tuning curve", "ms", "trials", 1e3 * s.kernels[kernel].untuned, "untuned", {}};
+    const double untuned = 1e3 * s.kernels[kernel].untuned;
+    curve_chart chart{"tuning curve", {"trials", false, 0}, {"ms", true}, true, {}};
+    chart.curves.push_back({"untuned " + three_digits(untuned) + " ms", "untuned", {}});
+    double trials = 0; // the last that is drawn
     for (std::size_t k = 0; k < s.searches.size(); ++k) {
-        auto& curve = chart.curves.emplace_back(chart_curve{s.searches[k].name, k + 1 == s.searches.size() ? "tuned" : "other", {}});
-        for (const double seconds : s.searches[k].latencies[kernel]) curve.values.push_back(1e3 * seconds);
+        std::vector<double> values;
+        for (const double seconds : s.searches[k].latencies[kernel]) values.push_back(1e3 * seconds);
+        auto points = best_so_far(values);
+        if (!points.empty()) trials = (std::max)(trials, points.back().x);
+        chart.curves.push_back({s.searches[k].name, k + 1 == s.searches.size() ? "tuned" : "other", std::move(points)});
     }
+    if (!(trials > 0)) return {};
+    chart.curves[0].points = {{0, untuned}, {trials, untuned}};
     return to_svg(chart);
 }
 
@@ -144,11 +152,11 @@ std::string html_head(std::string_view title, std::string_view style) {
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222; background: #fff; }
 h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }
 table { border-collapse: collapse; } td, th { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; } svg text { font-size: 11px; fill: #555; }
+td:first-child, th:first-child { text-align: left; }
 dl div { display: grid; grid-template-columns: 10em 1fr; column-gap: 1em; } dt { font-weight: bold; } dd { margin: 0; overflow-wrap: anywhere; }
 .key svg { width: 2.5em; height: .8em; vertical-align: middle; } .key span { margin-right: 1.5em; }
-)" + std::string(style) +
-           "</style>\n</head>\n<body>\n";
+)" + std::string(chart_style()) +
+           std::string(style) + "</style>\n</head>\n<body>\n";
 }
 
 std::string html_facts(const augur::session_report& s) {
@@ -171,20 +179,16 @@ std::string html_table(const std::vector<std::vector<std::string>>& rows) {
 std::string report_html(const augur::session_report& s) {
     std::string out = html_head("augur: tuning report", R"(tr:last-child td { font-weight: bold; border-bottom: 0; }
 .curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 1em 2em; }
-figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap: anywhere; } svg { width: 100%; } svg path { fill: none; } .grid { stroke: #e4e4e4; }
-.untuned { stroke: #999; stroke-dasharray: 2 4; stroke-width: 1.5; } .tuned { stroke: #0b62a4; stroke-width: 2.5; }
-.other { stroke: #d9822b; stroke-width: 2; stroke-dasharray: 6 3; }
+figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap: anywhere; } svg { width: 100%; }
+.untuned { color: #999; stroke-dasharray: 2 4; stroke-width: 1.5; } .tuned { color: #0b62a4; stroke-width: 2.5; }
+.other { color: #d9822b; stroke-dasharray: 6 4; }
 )");
     out += html_facts(s) + "<h2>Latency</h2>\n" + html_table(result_table(s));
     out += "<p>Naive: the loops of the definition on one thread. Untuned: the outermost loop parallel, the innermost one a vector. "
            "The limit is the peak of fused multiply-adds (fma) or the read bandwidth for a working set of the kernel's size (read), measured in this "
            "run. The last row is weighted by uses.</p>\n<h2>Best latency over trials</h2>\n<p class=\"key\">";
-    const auto key = [&](const char* look, const std::string& text) {
-        out += "<span><svg viewBox=\"0 0 30 8\"><path class=\"" + std::string(look) + "\" d=\"M0 4H30\"/></svg> " + escaped(text) + "</span>";
-    };
-    for (std::size_t k = 0; k < s.searches.size(); ++k) key(k + 1 == s.searches.size() ? "tuned" : "other", s.searches[k].name);
-    key("untuned", "untuned");
-    out += "</p>\n<div class=\"curves\">\n";
+    for (std::size_t k = 0; k < s.searches.size(); ++k) out += curve_key(k + 1 == s.searches.size() ? "tuned" : "other", s.searches[k].name);
+    out += curve_key("untuned", "untuned") + "</p>\n<div class=\"curves\">\n";
     for (std::size_t i = 0; i < s.kernels.size(); ++i) {
         const auto svg = curve_svg(s, i);
         out += "<figure>" + (svg.empty() ? std::string("<p>no trial succeeded</p>") : svg) + "<figcaption>" + escaped(s.kernels[i].label) +
@@ -194,6 +198,23 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: .9em; overflow-wrap:
     for (const auto& one : s.searches)
         for (const auto& line : account_of(one)) out += "<li>" + escaped(line) + "</li>\n";
     return out + "</ul>\n</body>\n</html>\n";
+}
+
+augur::result<void> keep_apart(const std::vector<named_file>& files) {
+    const auto real = [](const std::string& path) {
+        std::error_code unknown;
+        auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+        return unknown ? std::filesystem::path(path) : found;
+    };
+    for (std::size_t i = 0; i < files.size(); ++i)
+        for (std::size_t k = i + 1; k < files.size(); ++k) {
+            const auto &a = files[i], &b = files[k];
+            if (!(a.written || b.written) || a.path.empty() || b.path.empty()) continue;
+            std::error_code none;
+            if (real(a.path) == real(b.path) || std::filesystem::equivalent(a.path, b.path, none))
+                return augur::error{augur::errc::invalid_argument, a.flag + " and " + b.flag + " are the same file, " + a.path};
+        }
+    return {};
 }
 
 augur::result<void> can_write(const std::string& path) {

@@ -40,6 +40,14 @@ namespace examples {
 /// The whole report; refers to nothing outside.
 [[nodiscard]] std::string report_html(const augur::session_report& s);
 
+/// A file of a run.
+struct named_file {
+    std::string flag, path; ///< path: may be empty
+    bool written;
+};
+/// No file that is written may be another one of the run.   Errors: invalid_argument, with both flags
+[[nodiscard]] augur::result<void> keep_apart(const std::vector<named_file>& files);
+
 /// Can a file be written there? What it holds stays, and what was not there is not there behind it.
 [[nodiscard]] augur::result<void> can_write(const std::string& path);
 

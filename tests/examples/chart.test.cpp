@@ -13,6 +13,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "../../examples/papers/transfer_tables/figures.hpp"
 #include "chart.hpp"
 #include "child_program.hpp"
+#include "made_up_result.hpp"
 
 namespace chart_test {
 
@@ -217,53 +219,172 @@ TEST_CASE("chart: nothing to draw is a drawing with its labels, and what is not 
     check_bars({"title", "unit", {}, {}});
 }
 
-TEST_CASE("chart: curves fall by the logarithm of the best value so far") {
-    examples::curve_chart chart{"curves & more", "ms", "trials", 8, "level", {{"one", "tuned", {16, inf, 4, 8, 2}}, {"fails", "other", {inf, inf}}}};
-    const auto elements = parse(to_svg(chart));
-    check_layout(elements);
-    CHECK(elements[1].text == "curves & more");
-    const auto paths = all(elements, "path", "tuned");
-    REQUIRE(paths.size() == 1);
-    std::vector<double> heights; // of each step
-    double x = 0;
-    const auto& d = paths[0].attributes.at("d");
-    for (std::size_t at = 0; at < d.size();) {
-        const char letter = d[at];
-        char* end = nullptr;
-        const double first = std::strtod(d.c_str() + at + 1, &end);
-        if (letter == 'M') heights.push_back(std::strtod(end, &end));
-        if (letter == 'V') heights.push_back(first);
-        if (letter == 'H') {
-            CHECK(first >= x);
-            x = first;
-        }
-        at = static_cast<std::size_t>(end - d.c_str());
+TEST_CASE("chart: bars of all sizes are short texts within the drawing, and a group without bars has its place") {
+    for (const double value : {5e-324, 1e-310, 1e-200, 1.2345e-7, 0.00012345, 999999.5, 123456789.0, 1e200, 1.7e308}) {
+        examples::bar_chart chart{"t", "u", {"s"}, {{"none", {}}, {"no bars", {}}, {"g", {{0, value}}}}};
+        CAPTURE(value);
+        const auto elements = parse(to_svg(chart));
+        check_layout(elements);
+        CHECK(all(elements, "rect", "bar").size() == (value > 1e-300 && value < 1e300 ? 1 : 0));
     }
-    REQUIRE(heights.size() == 3); // 16, 4, 2
-    CHECK(heights[1] - heights[0] == doctest::Approx(2 * (heights[2] - heights[1])).epsilon(0.01));
-    const auto& level = all(elements, "path", "level").at(0).attributes.at("d");
-    const double y = std::strtod(level.c_str() + level.find(' '), nullptr);
-    CHECK(y == doctest::Approx((heights[0] + heights[1]) / 2).epsilon(0.01)); // 8 is between 16 and 4
-    chart.curves[0].values = {inf};
-    CHECK(to_svg(chart).empty());
 }
 
 namespace {
 
-examples::transfer_result result_of(const std::string& network, const std::string& kernel, const std::string& chooser, double latency) {
-    examples::transfer_result r;
-    r.network = network;
-    r.kernel = kernel;
-    r.chooser = chooser;
-    r.uses = 2;
-    r.untuned = 4;
-    r.latency = latency;
-    r.full = 1;
-    r.measurements = 4;
-    r.adapted = 5;
-    r.logs = "a, b";
-    return r;
+/// Where a line goes: absolute M, L, H and V, and the h0 of a dot.
+std::vector<examples::chart_point> corners(const std::string& d) {
+    std::vector<examples::chart_point> out;
+    for (std::size_t at = 0; at < d.size();) {
+        const char letter = d[at];
+        char* end = nullptr;
+        const double first = std::strtod(d.c_str() + at + 1, &end);
+        auto p = out.empty() ? examples::chart_point() : out.back();
+        if (letter == 'V') p.y = first;
+        else if (letter != 'h') p.x = first;
+        if (letter == 'M' || letter == 'L') p.y = std::strtod(end, &end);
+        REQUIRE(at + 1 < static_cast<std::size_t>(end - d.c_str()));
+        out.push_back(p);
+        at = static_cast<std::size_t>(end - d.c_str());
+    }
+    return out;
 }
+
+/// What one tick of an axis says, and where it stands.
+struct tick {
+    double at = 0, value = 0;
+};
+std::vector<tick> ticks(const std::vector<element>& elements, const std::string& anchor, const std::string& coordinate) {
+    std::vector<tick> out;
+    for (const auto& t : all(elements, "text")) {
+        char* end = nullptr;
+        const double value = std::strtod(t.text.c_str(), &end);
+        if (t.attributes.count("text-anchor") > 0 && t.attributes.at("text-anchor") == anchor && *end == '\0')
+            out.push_back({t.number(coordinate), value});
+    }
+    return out;
+}
+
+/// Where a value is by the first and the last tick.
+double place(const std::vector<tick>& ticks, bool logarithmic, double value) {
+    const auto& a = ticks.front();
+    const auto& b = ticks.back();
+    const auto along = [&](double x) { return logarithmic ? std::log(x) : x; };
+    return a.at + (b.at - a.at) * ((along(value) - along(a.value)) / (along(b.value) - along(a.value)));
+}
+
+} // namespace
+
+TEST_CASE("chart: points lie where the ticks of the axes say, and nothing leaves the drawing") {
+    augur::random_engine rng(5);
+    for (int round = 0; round < 200; ++round) {
+        examples::curve_chart chart{"<&\"' t", {"x & x", rng.below(2) == 0}, {"<y>", rng.below(2) == 0}, rng.below(2) == 0, {}};
+        if (rng.below(2) == 0) chart.x.low = chart.y.low = 0;
+        const double size = std::pow(10, static_cast<double>(rng.below(12)) - 6);
+        const auto some = [&] { return size * static_cast<double>(1 + rng.below(1000)); };
+        for (auto n = 1 + rng.below(4); n > 0; --n) {
+            auto& curve = chart.curves.emplace_back(examples::chart_curve{"'" + std::to_string(n) + "' <&>", examples::series_look(n), {}});
+            for (auto points = 1 + rng.below(5); points > 0; --points) curve.points.push_back({some(), some()});
+            if (rng.below(3) == 0) curve.points[rng.below(curve.points.size())].y = rng.below(2) == 0 ? inf : std::nan("");
+            std::sort(curve.points.begin(), curve.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+        }
+        CAPTURE(round);
+        const auto svg = to_svg(chart);
+        if (svg.empty()) continue; // all of them no numbers
+        CHECK(svg == to_svg(chart));
+        CHECK(svg.find("http") == std::string::npos); // a page refers to nothing outside
+        const auto elements = parse(svg);
+        check_layout(elements);
+        CHECK(elements[1].text == chart.title);
+        CHECK(has_text(elements, chart.x.name));
+        CHECK(has_text(elements, chart.y.name));
+        const auto across = ticks(elements, "middle", "x");
+        auto up = ticks(elements, "end", "y");
+        for (auto& t : up) t.at -= 4; // the baseline of its text
+        REQUIRE(across.size() > 1);
+        REQUIRE(up.size() > 1);
+        for (const auto& c : chart.curves) {
+            std::vector<examples::chart_point> wanted;
+            for (const auto& p : c.points) {
+                if (!std::isfinite(p.y)) continue;
+                const double x = place(across, chart.x.logarithmic, p.x), y = place(up, chart.y.logarithmic, p.y);
+                if (wanted.empty()) wanted = {{x, y}, {x, y}};
+                else {
+                    if (chart.steps) wanted.push_back({x, wanted.back().y});
+                    wanted.push_back({x, y});
+                }
+            }
+            const auto paths = all(elements, "path", "curve " + c.look);
+            REQUIRE(paths.size() == (wanted.empty() ? 0 : 1));
+            if (wanted.empty()) continue;
+            const auto drawn = corners(paths[0].attributes.at("d"));
+            REQUIRE(drawn.size() == wanted.size());
+            for (std::size_t i = 0; i < drawn.size(); ++i) { // the texts of ticks have three digits
+                CHECK(std::abs(drawn[i].x - wanted[i].x) < 3);
+                CHECK(std::abs(drawn[i].y - wanted[i].y) < 3);
+            }
+        }
+    }
+}
+
+TEST_CASE("chart: curves of one value, of huge and tiny ones and of none") {
+    for (const bool logarithmic : {false, true})
+        for (const double value : {-1e308, -7.0, 0.0, 5e-324, 1e-290, 1.0, 123456789012.0, 1e290, 1.7e308, inf, -inf, std::nan("")}) {
+            examples::curve_chart chart{"t", {"x", logarithmic}, {"y", logarithmic}, true, {{"one", "s0", {{value, value}, {value, value}}}}};
+            CAPTURE(value);
+            const bool there = logarithmic ? value >= 1e-300 && value <= 1e300 : std::abs(value) <= 1e300;
+            const auto svg = to_svg(chart);
+            REQUIRE(svg.empty() != there);
+            if (!there) continue;
+            CHECK(svg.find("nan") == std::string::npos);
+            CHECK(svg.find("inf") == std::string::npos);
+            check_layout(parse(svg));
+        }
+    examples::curve_chart wide{"t", {"x"}, {"y"}, false, {{"from end to end", "s0", {{-1e300, 1e-300}, {1e300, 1e300}}}}};
+    check_layout(parse(to_svg(wide)));
+    wide.curves.clear();
+    CHECK(to_svg(wide).empty());
+}
+
+TEST_CASE("chart: a file of several charts has each with its heading and the names of its curves") {
+    CHECK(parse(to_svg(std::span<const examples::curve_chart>(), 3)).front().name == "svg");
+    std::vector<examples::curve_chart> charts;
+    for (const char* title :
+         {"first <one>", "second with a heading that is longer than a chart is wide, and so both of them become wider", "nothing"}) {
+        auto& chart = charts.emplace_back(examples::curve_chart{title, {"x"}, {"y"}, false, {}});
+        if (charts.size() == 3) break;
+        for (std::size_t i = 0; i < 12; ++i)
+            chart.curves.push_back({"a curve & its name " + std::to_string(i), examples::series_look(i), {{1, 2}, {2, static_cast<double>(i)}}});
+    }
+    for (const std::size_t columns : {0U, 1U, 2U, 9U}) {
+        const auto elements = parse(to_svg(charts, columns));
+        check_layout(elements);
+        CHECK(elements.front().attributes.at("xmlns") == "http://www.w3.org/2000/svg");
+        for (const auto& chart : charts) {
+            CHECK(has_text(elements, chart.title));
+            for (const auto& c : chart.curves) CHECK(has_text(elements, c.name));
+        }
+        CHECK(has_text(elements, "nothing to draw"));
+        CHECK(all(elements, "path", "curve").size() == 2 * 2 * 12); // each in the key and in the chart
+    }
+    std::vector<std::string> looks;
+    for (std::size_t i = 0; i < 24; ++i) looks.push_back(examples::series_look(i));
+    std::sort(looks.begin(), looks.end());
+    CHECK(std::adjacent_find(looks.begin(), looks.end()) == looks.end());
+}
+
+TEST_CASE("chart: the best value so far falls at trials that are better than all before") {
+    const auto same = [](const std::vector<examples::chart_point>& points, const std::vector<std::pair<double, double>>& wanted) {
+        REQUIRE(points.size() == wanted.size());
+        for (std::size_t i = 0; i < points.size(); ++i) CHECK((points[i].x == wanted[i].first && points[i].y == wanted[i].second));
+    };
+    const std::vector<double> values{inf, 16, std::nan(""), 4, 8, -inf, 2, 2, 3}, at{0, 1, 2, 3, 5, 8, 13, 21, 34};
+    same(examples::best_so_far(values), {{2, 16}, {4, 4}, {7, 2}, {9, 2}});
+    same(examples::best_so_far(values, at), {{1, 16}, {3, 4}, {13, 2}, {34, 2}});
+    same(examples::best_so_far(std::vector<double>{inf, inf}), {});
+    same(examples::best_so_far({}), {});
+}
+
+namespace {
 
 const transfer_figures::figure& find(const std::vector<transfer_figures::figure>& figures, const std::string& name) {
     const auto at = std::find_if(figures.begin(), figures.end(), [&](const auto& f) { return f.name == name; });
@@ -290,10 +411,10 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
     transfer_figures::figure_data data;
     CHECK(draw(data).empty());
     auto& all_results = data.results;
-    all_results = {result_of("net", "a", "trees", 1), result_of("net", "b", "trees", 3), result_of("net", "a", "random", 4),
-                   result_of("net", "b", "random", 4)};
+    all_results = {made_up_result("net", "a", "trees", 1), made_up_result("net", "b", "trees", 3), made_up_result("net", "a", "random", 4),
+                   made_up_result("net", "b", "random", 4)};
     all_results[1].uses = all_results[3].uses = 6;
-    all_results.push_back(result_of("net", "a", "trees", 100)); // a second run
+    all_results.push_back(made_up_result("net", "a", "trees", 100)); // a second run
     auto figures = draw(data);
     REQUIRE(figures.size() == 1); // no logs, no pool, no parameters
     const auto& bars = find(figures, "figure5_speedup").chart.groups.at(0).bars;
@@ -308,11 +429,11 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
     all_results[1].full = 1;
 
     for (const double latency : {2.0, 1.0}) {
-        auto r = result_of("net", "a", "all", latency);
+        auto r = made_up_result("net", "a", "all", latency);
         r.logs = latency == 2 ? "one" : "a, b, c";
         all_results.push_back(r);
     }
-    all_results.push_back(result_of("net:tokens=4", "a", "trees", 2));
+    all_results.push_back(made_up_result("net:tokens=4", "a", "trees", 2));
     figures = draw(data);
     const auto& pools = find(figures, "figure8_speedup").chart.groups;
     REQUIRE(pools.size() == 2);
@@ -328,7 +449,7 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
 TEST_CASE("transfer figures: long searches, as many of their measurements as are needed, and pairs") {
     transfer_figures::figure_data data;
     data.searches.push_back(log_of("alexnet", {8, 4, inf, 2, 1, 3}));
-    data.results = {result_of("alexnet", "a", "trees", 2), result_of("alexnet", "b", "trees", 2)};
+    data.results = {made_up_result("alexnet", "a", "trees", 2), made_up_result("alexnet", "b", "trees", 2)};
     data.pairs.push_back(log_of("resnet_18", {4, 2, inf, 6, 1}));
     const auto tuned = augur::find_network("resnet_50");
     REQUIRE(tuned);
@@ -352,7 +473,7 @@ TEST_CASE("transfer figures: long searches, as many of their measurements as are
     CHECK(pairs[1].bars.at(0).note == "no schedule of its class");
     for (const auto& f : figures) check_bars(f.chart);
 
-    data.results.push_back(result_of("resnet_18", data.pairs[0].kernels[0].workload.text(), "random", 4)); // its untuned schedule, timed again
+    data.results.push_back(made_up_result("resnet_18", data.pairs[0].kernels[0].workload.text(), "random", 4)); // its untuned schedule, timed again
     data.results.back().untuned = 2;
     CHECK(find(draw(data), "figure4").chart.groups.at(0).bars.at(0).value == doctest::Approx(1));
 
@@ -365,7 +486,7 @@ TEST_CASE("transfer figures: the program writes them, the same bytes again, and 
     const auto run = [&](const strings& arguments) { return wait_for(start(folder, AUGUR_TRANSFER_TABLES_PROGRAM, arguments)); };
     {
         std::ofstream file(folder / "results");
-        file << to_line(result_of("net", "a", "trees", 2)) << "\n";
+        file << to_line(made_up_result("net", "a", "trees", 2)) << "\n";
     }
     REQUIRE(run({"--figures", folder / "out1", "--results", folder / "results"}) == 0);
     REQUIRE(run({"--figures", folder / "out2", "--results", folder / "results"}) == 0);
@@ -380,6 +501,8 @@ TEST_CASE("transfer figures: the program writes them, the same bytes again, and 
     std::ofstream(folder / "log") << "";
     CHECK(run({"--figures", folder / "out1", "--search", "alexnet=" + folder / "log"}) == 1);
     CHECK(contains(contents(folder / "err"), "none of conv2d"));
+    CHECK(run({"--figures", folder / "out3", "--results", folder / "log"}) == 1);
+    CHECK(contains(contents(folder / "err"), "of which a figure can be drawn"));
     CHECK(run({"--help"}) == 0);
 }
 

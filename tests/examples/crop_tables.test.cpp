@@ -151,6 +151,6 @@ TEST_CASE("crop_tables: killed at any moment it goes on, and what was measured i
     CHECK(contents(folder / "out") == said);
 }
 
-#endif
-
 } // namespace crop_tables_test
+
+#endif

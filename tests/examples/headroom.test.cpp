@@ -140,11 +140,14 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
                     {{"--guides", "tlp,tlp"}, "'tlp' twice"},
                     {{"--guides", "crop+tlp"}, "the guide 'crop+tlp' needs --machine"},
                     {{"--guides", "tlm+known"}, "the guide 'tlm+known' needs --language"},
+                    {{"--guides", "tlp,"}, "got ''"},
+                    {{"--trials", "257"}, "--trials: expected a whole number from 1 to 256, got '257'"},
                     {{"--quick", "--kernels", "2"}, "does not go with --kernels"},
+                    {{"--quick", "--trials", "7"}, "expected --trials of 8 at least, got 7"},
                     {{"--nonsense"}, "unknown flag"},
                     {{"--tables", "--work", "/dev/null"}, "/dev/null"}});
 }
 
-#endif
-
 } // namespace headroom_test
+
+#endif

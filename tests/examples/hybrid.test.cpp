@@ -87,6 +87,6 @@ TEST_CASE("hybrid: killed at any moment it goes on; Crop and the hybrid begin al
     CHECK(contains(contents(folder / "err"), "holds searches with other settings ('candidates 8 in rounds of 4'"));
 }
 
-#endif
-
 } // namespace hybrid_test
+
+#endif

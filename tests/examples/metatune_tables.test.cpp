@@ -99,6 +99,6 @@ TEST_CASE("metatune_tables: on made-up tasks, other tasks teach what five points
     CHECK(spearman_of(metatune_tables::start::second_order) > random + 0.05);
 }
 
-#endif
-
 } // namespace metatune_tables_test
+
+#endif

@@ -475,6 +475,6 @@ TEST_CASE("network_onnx: ONNX Runtime gets what the naive nests gave" MAY_SKIP) 
     check_refusals(folder, "node", {{{script}, "usage:"}, {{script, folder / "model", "0"}, "usage:"}});
 }
 
-#endif
-
 } // namespace network_onnx_test
+
+#endif

@@ -49,6 +49,9 @@ TEST_CASE("replay: every wrong argument is one sentence and exit code 2") {
         {{"--log", folder / "empty.json"}, "empty.json:9:1: expected a value, got the end"},
         {{"--log", folder / "failed.json", "--search", "magic"}, "--search: expected random"},
         {{"--log", folder / "failed.json", "--trials", "0"}, "--trials: expected a whole number"},
+        {{"--log", folder / "failed.json", "--seeds", "nan"}, "--seeds: expected a whole number from 1 to 100000, got 'nan'"},
+        {{"--log", folder / "failed.json", "--report", folder / "failed.json"}, "--report and --log are the same file"},
+        {{"--log", "a", "--report", folder / "b", "--t4", folder / "./b"}, "--report and --t4 are the same file"},
     };
     check_refusals(folder, AUGUR_REPLAY_PROGRAM, rows);
 }
@@ -114,6 +117,6 @@ TEST_CASE("replay: an AutoTVM log has a table for each task that had a success")
     CHECK(contains(contents(folder / "err"), "the log ends within a record"));
 }
 
-#endif
-
 } // namespace replay_test
+
+#endif

@@ -36,6 +36,6 @@ TEST_CASE("statistics: Spearman's correlation, with ties") {
     CHECK(examples::spearman({1, 2, 3}, {4, 4, 4}) == 0);
 }
 
-#endif
-
 } // namespace statistics_test
+
+#endif

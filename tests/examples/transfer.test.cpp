@@ -14,6 +14,7 @@
 
 #include "../../examples/tools/transfer/transfer.hpp"
 #include "child_program.hpp"
+#include "made_up_result.hpp"
 
 namespace transfer_test {
 
@@ -21,24 +22,6 @@ namespace {
 
 using examples::read_results;
 using examples::transfer_result;
-
-transfer_result made_up(const std::string& kernel, const std::string& chooser, double latency, std::size_t adapted) {
-    transfer_result r;
-    r.network = "net";
-    r.kernel = kernel;
-    r.label = kernel + " label";
-    r.machine = "a machine";
-    r.chooser = chooser;
-    r.uses = 2;
-    r.untuned = 4;
-    r.latency = latency;
-    r.full = 1;
-    r.measurements = 4;
-    r.adapted = adapted;
-    r.logs = "other, another";
-    r.source = "dense:m=1";
-    return r;
-}
 
 int run(const scratch& folder, const strings& arguments, const std::string& program = AUGUR_TRANSFER_PROGRAM) {
     return wait_for(start(folder, program, arguments));
@@ -49,15 +32,15 @@ int run(const scratch& folder, const strings& arguments, const std::string& prog
 TEST_CASE("transfer: results come back from their file, and a damaged line is told with its number") {
     const scratch folder("transfer");
     const auto path = folder / "results.jsonl";
-    auto failed = made_up("b", "crop", std::numeric_limits<double>::infinity(), 0);
+    auto failed = made_up_result("net", "b", "crop", std::numeric_limits<double>::infinity(), 0);
     {
         std::ofstream file(path);
-        file << to_line(made_up("a", "trees", 0.1, 3)) << "\n" << to_line(failed) << "\n";
+        file << to_line(made_up_result("net", "a", "trees", 0.1, 3)) << "\n" << to_line(failed) << "\n";
     }
     const auto read = read_results(path);
     REQUIRE(read);
     REQUIRE(read->size() == 2);
-    CHECK(to_line((*read)[0]) == to_line(made_up("a", "trees", 0.1, 3)));
+    CHECK(to_line((*read)[0]) == to_line(made_up_result("net", "a", "trees", 0.1, 3)));
     CHECK((*read)[1].latency == std::numeric_limits<double>::infinity());
     CHECK((*read)[0].latency == 0.1);
     const auto good = to_line(failed);
@@ -75,8 +58,9 @@ TEST_CASE("transfer: results come back from their file, and a damaged line is to
 }
 
 TEST_CASE("transfer: the summary is a geometric mean, kernels with a source and without apart") {
-    std::vector<transfer_result> all{made_up("a", "trees", 2, 3), made_up("b", "trees", 1, 1), made_up("c", "trees", 4, 0)};
-    all.push_back(made_up("a", "random", 4, 0)); // has a source, though random search does not look for it
+    std::vector<transfer_result> all{made_up_result("net", "a", "trees", 2, 3), made_up_result("net", "b", "trees", 1, 1),
+                                     made_up_result("net", "c", "trees", 4, 0)};
+    all.push_back(made_up_result("net", "a", "random", 4, 0)); // has a source, though random search does not look for it
     const auto rows = summary_table(all);
     REQUIRE(rows.size() == 4);
     CHECK(rows[1][0] == "2 with a source");
@@ -91,10 +75,11 @@ TEST_CASE("transfer: the summary is a geometric mean, kernels with a source and 
 }
 
 TEST_CASE("transfer: rivals are compared kernel by kernel, the hard ones apart") {
-    std::vector<transfer_result> all{made_up("a", "trees", 1, 3), made_up("b", "trees", 1, 1), made_up("c", "trees", 1, 0)};
-    all.push_back(made_up("a", "random", 2, 0));
-    all.push_back(made_up("b", "random", 8, 0));
-    all.push_back(made_up("c", "random", 3, 0)); // without a source: in no row
+    std::vector<transfer_result> all{made_up_result("net", "a", "trees", 1, 3), made_up_result("net", "b", "trees", 1, 1),
+                                     made_up_result("net", "c", "trees", 1, 0)};
+    all.push_back(made_up_result("net", "a", "random", 2, 0));
+    all.push_back(made_up_result("net", "b", "random", 8, 0));
+    all.push_back(made_up_result("net", "c", "random", 3, 0)); // without a source: in no row
     const auto rows = rivals_table(all);
     REQUIRE(rows.size() == 3);
     CHECK(rows[1] == std::vector<std::string>{"2 with a source", "random", "4.000", "2.000 to 8.000"});
@@ -183,7 +168,10 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x"}, "--to NETWORK");
     refused({"--from", "x", "--to", "no_such_net"}, "unknown");
     refused({"--from", "x", "--kernel", "dense"}, "dense");
-    refused({"--from", "x", "--kernel", kernel, "--by", "guess"}, "guess");
+    for (const std::string name : {"guess", "", "trees,", ",trees"})
+        refused({"--from", "x", "--kernel", kernel, "--by", name}, "--by: expected one of trees,");
+    refused({"--summary", "x", "--by", "trees"}, "--summary only prints: it does not go with --by");
+    refused({"--from", "x", "--kernel", kernel, "--count", "-1"}, "--count: expected a whole number from 1 to 1000, got '-1'");
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
@@ -197,6 +185,6 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     CHECK(contains(contents(folder / "out"), "usage: transfer"));
 }
 
-#endif
-
 } // namespace transfer_test
+
+#endif

@@ -59,6 +59,8 @@ TEST_CASE("cover_sources: a second choice is for the source that the first leave
     const std::vector<float> shares{1.0F, 0.99F, 0.2F, 0.3F, 0.31F, 0.9F}; // two sources, three candidates
     const std::vector<double> weights{1, 0.5};
     CHECK(cover_sources(shares, weights, 2) == std::vector<std::size_t>{0, 2});
+    // where nothing is left to add, of a single source after its best one: the next best
+    CHECK(cover_sources(std::vector<float>{0.2F, 0.5F, 1.0F, 0.9F, 0.0F}, std::vector<double>{0.7}, 4) == std::vector<std::size_t>{2, 3, 1, 0});
     CHECK(cover_sources({}, {}, 3).empty());
     CHECK(cover_sources(shares, weights, 0).empty());
 }

@@ -7,6 +7,7 @@
 
 #include <augur/record/replace_file.hpp>
 
+#include "chart.hpp"
 #include "crop_tables.hpp"
 
 namespace examples {
@@ -44,47 +45,26 @@ void print_crop_tables(const std::vector<measured_task>& tasks, const std::vecto
 }
 
 augur::result<void> draw_crop_curves(const std::vector<measured_task>& tasks, const augur::machine& target, int threads, const std::string& path) {
-    constexpr double wide = 300, high = 160, gap = 40;
     augur::crop::options plain;
     plain.breakdown = false;
     augur::crop::predictor crop(target, plain);
-    std::string panels;
-    std::size_t drawn = 0;
+    std::vector<curve_chart> charts;
     for (const auto& t : tasks) {
         const auto times = times_of(t);
         std::vector<std::size_t> order(times.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
-        std::vector<double> predicted;
-        for (const auto& p : t.programs) {
-            auto got = crop.predict(p.features, threads);
+        curve_chart chart{t.name, {"programs by measured time"}, {"ms", true}, false, {}};
+        for (const char* name : {"predicted", "measured"}) chart.curves.push_back({name, series_look(chart.curves.size()), {}});
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            auto got = crop.predict(t.programs[order[i]].features, threads);
             if (!got) return got.error();
-            predicted.push_back(got->seconds);
+            chart.curves[0].points.push_back({static_cast<double>(i + 1), 1e3 * got->seconds});
+            chart.curves[1].points.push_back({static_cast<double>(i + 1), 1e3 * times[order[i]]});
         }
-        double low = times[order[0]], top = times[order.back()];
-        for (const double p : predicted) low = (std::min)(low, p), top = (std::max)(top, p);
-        const double x0 = gap + static_cast<double>(drawn % 3) * (wide + gap), y0 = gap + static_cast<double>(drawn / 3) * (high + gap);
-        const auto line = [&](const std::vector<double>& values, const char* colour) {
-            std::string points;
-            for (std::size_t i = 0; i < order.size(); ++i)
-                points +=
-                    text_of("%.1f,%.1f ", x0 + wide * static_cast<double>(i) / static_cast<double>((std::max)(order.size(), std::size_t{2}) - 1),
-                            y0 + high - high * std::log(values[order[i]] / low) / std::log(top / low * 1.0001));
-            return "<polyline fill=\"none\" stroke=\"" + std::string(colour) + "\" points=\"" + points + "\"/>\n";
-        };
-        panels += text_of("<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" fill=\"none\" stroke=\"#ccc\"/>\n", x0, y0, wide, high);
-        panels += text_of("<text x=\"%.0f\" y=\"%.0f\">%s, %.4g to %.4g ms</text>\n", x0, y0 - 6, t.name.c_str(), low * 1e3, top * 1e3);
-        panels += line(predicted, "#d95f02") + line(times, "#1b6ca8");
-        ++drawn;
+        charts.push_back(std::move(chart));
     }
-    const double full_wide = gap + 3 * (wide + gap), full_high = gap + static_cast<double>((drawn + 2) / 3) * (high + gap);
-    const std::string text =
-        text_of("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" font-size=\"12\">\n", full_wide,
-                full_high) +
-        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"40\" y=\"14\">measured (blue) and predicted (orange) time of "
-        "each program, logarithmic, by measured time</text>\n" +
-        panels + "</svg>\n";
-    return augur::replace_file(path, text);
+    return augur::replace_file(path, to_svg(charts, 3));
 }
 
 } // namespace examples

@@ -56,57 +56,23 @@ double again(const augur::session& s, const search_trace& t) {
 
 std::string number(const char* format, double x) { return std::isfinite(x) ? text_of(format, x) : "-"; }
 
-const char* colour(std::string_view id) {
-    constexpr const char* colours[] = {"#888888", "#d9822b", "#0b62a4", "#2a9d3a", "#1aa6b7", "#b3245c", "#6a4fb0", "#7a5230"};
-    static_assert(std::size(colours) >= std::size(search_rows), "a colour for each row");
-    for (std::size_t i = 0; i < std::size(search_rows); ++i)
-        if (search_rows[i].id == id) return colours[i];
-    return colours[0];
-}
+/// A row has the same look in all charts.
+std::string look_of(const search_row& row) { return series_look(static_cast<std::size_t>(&row - search_rows)); }
 
-/// The tuning curves of all searches, a step where the network became faster; logarithmic in its latency.
+/// The tuning curves of all searches, a step where the network became faster.
 std::string curves_svg(std::span<const search_outcome> all, bool over_time, double target) {
-    constexpr double width = 760, height = 416, left = 64, right = 12, top = 28, bottom = 40;
-    double most = 0, low = target, high = target;
-    const auto x_of_point = [&](const search_trace& t, std::size_t i) { return over_time ? t.seconds[i] : static_cast<double>(i + 1); };
-    for (const auto& o : all)
-        for (const auto& t : o.traces)
-            for (std::size_t i = 0; i < t.network.size(); ++i) {
-                most = (std::max)(most, x_of_point(t, i));
-                if (!std::isfinite(t.network[i])) continue;
-                low = (std::min)(low, t.network[i]);
-                high = (std::max)(high, t.network[i]);
-            }
-    if (!(most > 0) || !(low > 0) || !std::isfinite(high)) return {};
-    low /= 1.02;
-    high *= 1.02;
-    const auto x_at = [&](double x) { return left + (width - left - right) * x / most; };
-    const auto y_at = [&](double y) { return top + (height - top - bottom) * std::log(high / y) / std::log(high / low); };
-    std::string out = text_of("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"tuning curves\">\n", width, height);
-    for (int i = 0; i <= 5; ++i) {
-        const double y = high * std::pow(low / high, i / 5.0), x = most * i / 5;
-        out += text_of("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", left, y_at(y),
-                       width - right, left - 6, y_at(y) + 4, milliseconds(y).c_str());
-        out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f</text>\n", x_at(x), height - bottom + 16, x);
-    }
-    out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">ms</text>\n",
-                   (left + width) / 2, height - 6, over_time ? "seconds, models included" : "measured candidates", left - 6, top - 14);
-    out += text_of("<path class=\"target\" d=\"M%.1f %.1fH%.1f\"/>\n", left, y_at(target), width - right);
+    curve_chart chart{"tuning curves", {over_time ? "seconds, models included" : "measured candidates", false, 0}, {"ms", true}, true, {}};
+    double most = 0;
     for (const auto& o : all)
         for (const auto& t : o.traces) {
-            std::string path;
-            double now = infinity;
-            for (std::size_t i = 0; i < t.network.size(); ++i) {
-                if (!(t.network[i] < now)) continue;
-                const double x = x_at(x_of_point(t, i)), y = y_at(t.network[i]);
-                path += std::isfinite(now) ? text_of("H%.1fV%.1f", x, y) : text_of("M%.1f %.1f", x, y);
-                now = t.network[i];
-            }
-            if (!path.empty()) path += text_of("H%.1f", x_at(x_of_point(t, t.network.size() - 1)));
-            out += "<path stroke=\"" + std::string(colour(o.row->id)) + "\" d=\"" + path + "\"><title>" + escaped(o.row->name) + ", seed " +
-                   std::to_string(t.seed) + "</title></path>\n";
+            std::vector<double> milliseconds_of;
+            for (const double seconds : t.network) milliseconds_of.push_back(1e3 * seconds);
+            auto points = best_so_far(milliseconds_of, over_time ? std::span<const double>(t.seconds) : std::span<const double>());
+            if (!points.empty()) most = (std::max)(most, points.back().x);
+            chart.curves.push_back({std::string(o.row->name) + ", seed " + std::to_string(t.seed), look_of(*o.row), std::move(points)});
         }
-    return out + "</svg>\n";
+    if (most > 0) chart.curves.push_back({"baseline", "target", {{0, 1e3 * target}, {most, 1e3 * target}}});
+    return to_svg(chart);
 }
 
 } // namespace
@@ -187,18 +153,15 @@ std::string search_html(const augur::session& s, const search_plan& plan, std::s
     const search_outcome* const baseline = baseline_of(all);
     const double target = baseline != nullptr ? geometric_mean(baseline->traces, [](const search_trace& t) { return t.last(); }) : 0;
     std::string out = html_head("augur: searches compared", R"(svg { width: 100%; max-width: 60em; }
-svg path { fill: none; stroke-width: 1.8; stroke-opacity: .8; } svg .grid { stroke: #e4e4e4; stroke-width: 1; }
-svg .target { stroke: #000; stroke-dasharray: 2 4; stroke-width: 1; }
+.curve { stroke-opacity: .8; } .target { color: #000; stroke-dasharray: 2 4; stroke-width: 1; }
 )");
     out += html_facts(s.report()) + "<h2>Time to the online baseline</h2>\n" + html_table(search_table(s, all));
     out += "<ul>\n";
     for (const auto& line : search_notes(s, plan, all)) out += "<li>" + escaped(line) + "</li>\n";
     out += "</ul>\n<h2>Tuning curves</h2>\n<p class=\"key\">";
     for (const auto& o : all)
-        if (!o.traces.empty())
-            out += "<span><svg viewBox=\"0 0 30 8\"><path stroke=\"" + std::string(colour(o.row->id)) + "\" d=\"M0 4H30\"/></svg> " +
-                   escaped(o.row->name) + "</span>";
-    out += "<span><svg viewBox=\"0 0 30 8\"><path class=\"target\" d=\"M0 4H30\"/></svg> baseline</span></p>\n";
+        if (!o.traces.empty()) out += curve_key(look_of(*o.row), o.row->name);
+    out += curve_key("target", "baseline") + "</p>\n";
     if (baseline != nullptr) out += curves_svg(all, false, target) + curves_svg(all, true, target);
     return out + "</body>\n</html>\n";
 }

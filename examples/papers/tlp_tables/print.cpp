@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <concepts>
+#include <span>
 #include <unordered_set>
 
 #include <augur/record/replace_file.hpp>
@@ -46,62 +47,6 @@ std::string mean_text(const std::vector<double>& values) {
     if (!std::isfinite(i.mean)) return "-";
     return values.size() < 2 ? text_of("%.4f", i.mean) : text_of("%.4f +- %.4f", i.mean, i.half);
 }
-
-/// One axis, one frame, curves as points (x, y); x is logarithmic where `log_x`.
-struct chart {
-    struct curve {
-        std::string name, colour;
-        std::vector<std::array<double, 2>> points;
-    };
-    std::string x_name, y_name;
-    bool log_x = false, bars = false;
-    std::vector<curve> curves;
-
-    [[nodiscard]] std::string svg() const {
-        constexpr double width = 640, height = 320, left = 64, right = 12, top = 16, bottom = 44;
-        double x_low = 1e300, x_high = -1e300, y_low = 1e300, y_high = -1e300;
-        for (const curve& c : curves)
-            for (const auto& [x, y] : c.points) {
-                if (!std::isfinite(y)) continue;
-                x_low = (std::min)(x_low, x), x_high = (std::max)(x_high, x);
-                y_low = (std::min)(y_low, y), y_high = (std::max)(y_high, y);
-            }
-        if (x_low > x_high) return {};
-        if (bars) y_low = 0;
-        if (x_low == x_high) x_high = x_low + 1;
-        if (y_low == y_high) y_high = y_low + 1e-3;
-        const auto along = [&](double x) { return log_x ? std::log(x) : x; };
-        const auto x_of = [&](double x) { return left + (width - left - right) * (along(x) - along(x_low)) / (along(x_high) - along(x_low)); };
-        const auto y_of = [&](double y) { return top + (height - top - bottom) * (y_high - y) / (y_high - y_low); };
-        std::string out = text_of("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
-                                  "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-                                  width, height);
-        for (int i = 0; i <= 4; ++i) {
-            const double y = y_low + (y_high - y_low) * i / 4;
-            const double x = log_x ? x_low * std::pow(x_high / x_low, i / 4.0) : x_low + (x_high - x_low) * i / 4;
-            out += text_of("<path stroke=\"#e4e4e4\" d=\"M%.1f %.1fH%.1f\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n", left,
-                           y_of(y), width - right, left - 6, y_of(y) + 4, y);
-            out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.4g</text>\n", x_of(x), height - bottom + 16, x);
-        }
-        out += text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", (left + width) / 2, height - 10) + escaped(x_name) + "</text>\n";
-        out += "<text x=\"6\" y=\"12\">" + escaped(y_name) + "</text>\n";
-        double key = top + 14;
-        for (const curve& c : curves) {
-            std::string path;
-            for (const auto& [x, y] : c.points) {
-                if (!std::isfinite(y)) continue;
-                if (bars) path += text_of("M%.1f %.1fV%.1f", x_of(x), y_of(0), y_of(y));
-                else path += text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(x), y_of(y));
-            }
-            out += text_of("<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" d=\"", c.colour.c_str(), bars ? 4 : 2) + path + "\"/>\n";
-            out += text_of("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">", left + 12, key, c.colour.c_str()) + escaped(c.name) + "</text>\n";
-            key += 14;
-        }
-        return out + "</svg>\n";
-    }
-};
-
-constexpr std::array<const char*, 4> colours{"#0b62a4", "#d9822b", "#4d9221", "#8e44ad"};
 
 /// How many numbers and names a primitive has.
 struct item_counter {
@@ -203,7 +148,7 @@ std::string repetition(const table_world& world) {
 }
 
 augur::result<std::string> figure_6(const table_world& world, const std::string& folder) {
-    chart drawn{"primitives of a schedule", "records", false, true, {}};
+    curve_chart drawn{"Figure 6: lengths of schedules", {"primitives of a schedule"}, {"records", false, 0}, true, {}};
     std::vector<std::vector<std::string>> rows{
         {"platform", "most frequent length", "its records", "median", "longest", "longer than 25", "longer than 54"},
         {"paper, CPU", "21", "1807960", "-", "54", "-", "0.0 %"}};
@@ -216,16 +161,17 @@ augur::result<std::string> figure_6(const table_world& world, const std::string&
             auto most = count.begin();
             std::size_t median = 0, below = 0;
             std::array<std::size_t, 2> beyond{};
-            chart::curve curve{platform, colours[drawn.curves.size() % colours.size()], {}};
+            chart_curve curve{platform, series_look(drawn.curves.size()), {}};
             for (auto at = count.begin(); at != count.end(); ++at) {
                 if (at->second > most->second) most = at;
                 if (2 * below < all) median = at->first;
                 below += at->second;
                 if (at->first > 25) beyond[0] += at->second;
                 if (at->first > 54) beyond[1] += at->second;
-                // a little aside, so that the bars of several platforms stand beside each other
-                curve.points.push_back(
-                    {static_cast<double>(at->first) + 0.2 * static_cast<double>(drawn.curves.size()), static_cast<double>(at->second)});
+            }
+            for (std::size_t length = 0; length <= count.rbegin()->first + 1; ++length) { // a length is as wide as 1
+                const auto at = count.find(length);
+                curve.points.push_back({static_cast<double>(length) - 0.5, at == count.end() ? 0.0 : static_cast<double>(at->second)});
             }
             drawn.curves.push_back(std::move(curve));
             const auto share = [&](std::size_t n) { return text_of("%.1f %%", 100 * static_cast<double>(n) / static_cast<double>(all)); };
@@ -233,7 +179,7 @@ augur::result<std::string> figure_6(const table_world& world, const std::string&
                             std::to_string(count.rbegin()->first), share(beyond[0]), share(beyond[1])});
         }
     if (!folder.empty())
-        if (auto written = augur::replace_file(folder + "/figure-6.svg", drawn.svg()); !written) return written.error();
+        if (auto written = augur::replace_file(folder + "/figure-6.svg", to_svg(std::span(&drawn, 1), 1)); !written) return written.error();
     return table_text(rows);
 }
 
@@ -355,7 +301,8 @@ std::string print_table(const table_info& table, const std::vector<shown_cell>& 
 }
 
 augur::result<void> write_figure_9(const std::string& folder, const std::vector<shown_cell>& cells) {
-    chart drawn{"records of the target that are trained on", "top-1", true, false, {{"alone", colours[0], {}}, {"with k80", colours[1], {}}}};
+    curve_chart drawn{"Figure 9: records of the target", {"records of the target that are trained on", true}, {"top-1"}, false, {}};
+    for (const char* name : {"alone", "with k80"}) drawn.curves.push_back({name, series_look(drawn.curves.size()), {}});
     std::map<double, double> records; // of the target, by share: those of the cells with the target alone
     for (const shown_cell& c : cells)
         if (c.cell->heads.size() == 1 && !c.seeds.empty()) records[c.cell->heads[0].share] = static_cast<double>(c.seeds.begin()->second.samples);
@@ -364,7 +311,7 @@ augur::result<void> write_figure_9(const std::string& folder, const std::vector<
         drawn.curves[c.cell->heads.size() - 1].points.push_back(
             {records[c.cell->heads[0].share], interval_of(values_of(c, &top_scores::top_1)).mean});
     }
-    return augur::replace_file(folder + "/figure-9.svg", drawn.svg());
+    return augur::replace_file(folder + "/figure-9.svg", to_svg(std::span(&drawn, 1), 1));
 }
 
 } // namespace examples

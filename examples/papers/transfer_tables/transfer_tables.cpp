@@ -203,10 +203,12 @@ augur::result<void> write_figures(const wishes& w) {
             if (!read) return read.error();
             logs->push_back(*std::move(read));
         }
+    const auto figures = transfer_figures::draw(data);
+    if (figures.empty()) return augur::error{augur::errc::not_found, "expected results or logs of which a figure can be drawn, found none"};
     std::error_code wrong;
     std::filesystem::create_directories(w.figures, wrong);
     if (wrong) return augur::error{augur::errc::io, w.figures + ": " + wrong.message()};
-    for (const auto& figure : transfer_figures::draw(data)) {
+    for (const auto& figure : figures) {
         const auto path = w.figures + "/" + figure.name + ".svg";
         if (auto written = augur::replace_file(path, examples::to_svg(figure.chart)); !written) return written;
         std::printf("figure  %s\n", path.c_str());

@@ -90,6 +90,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         if (flags.given("kernels")) return error{errc::invalid_argument, "--quick has its own number of kernels: it does not go with --kernels"};
         w.of_each = 1;
         w.share = 8;
+        if (w.most < w.share)
+            return error{errc::invalid_argument,
+                         "--quick takes an eighth of the trials: expected --trials of 8 at least, got " + std::to_string(w.most)};
         w.known_kernels = 6;
         w.known_trials = 16;
     }

@@ -20,37 +20,36 @@
 #include <augur/workload/networks.hpp>
 
 /// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model (Crop or a language model),
-/// its trials, its curve, whether it begins with the schedules of the known kernels of its class, what proposes (`augur::session_strategies`), and after
+/// its trials, whether it begins with the schedules of the known kernels of its class, what proposes (`augur::session_strategies`), and after
 /// how many trials it descends.
 struct guide {
     std::string_view name, model, draft;
     std::size_t trials;
-    const char* colour;
     bool transfers = false;
     std::string_view strategy{};
     std::size_t descend_after = 0;
     std::size_t language_trials = 0; ///< that the language model drafts; 0: all
 };
-inline constexpr std::array guides{guide{"random", "none", "", 256, "#777777"},
-                                   guide{"tlp", "tlp", "", 256, "#0b62a4"},
-                                   guide{"known", "nest", "", 64, "#d9822b"},
-                                   guide{"crop", "crop", "", 64, "#2b8a3e"},
-                                   guide{"crop+tlp", "tlp", "crop", 64, "#a43b8f"},
-                                   guide{"tlm", "none", "tlm", 64, "#c92a2a"},
-                                   guide{"tlm+known", "nest", "tlm", 64, "#5f3dc4"},
-                                   guide{"trees", "trees", "", 64, "#0ca678"},
-                                   guide{"hybrid", "hybrid", "", 64, "#74b816"},
-                                   guide{"tlm+trees", "trees", "tlm", 64, "#e64980"},
-                                   guide{"transfer", "none", "", 64, "#f08c00", true},
-                                   guide{"transfer+known", "nest", "", 64, "#1098ad", true},
-                                   guide{"transfer+tlm+known", "nest", "tlm", 64, "#862e9c", true},
-                                   guide{"sa+trees", "trees", "", 64, "#5c940d", false, "annealing"},
-                                   guide{"descent", "none", "", 64, "#a61e4d", false, "descent"},
-                                   guide{"bo", "none", "", 64, "#364fc7", false, "bayes"},
-                                   guide{"bo+known", "nest", "", 64, "#087f5b", false, "bayes"},
-                                   guide{"known+descent", "nest", "", 64, "#d9480f", false, "", 32},
-                                   guide{"tlm16+known", "nest", "tlm", 64, "#0b7285", false, "", 0, 16},
-                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, "#c2255c", true, "", 0, 16}};
+inline constexpr std::array guides{guide{"random", "none", "", 256},
+                                   guide{"tlp", "tlp", "", 256},
+                                   guide{"known", "nest", "", 64},
+                                   guide{"crop", "crop", "", 64},
+                                   guide{"crop+tlp", "tlp", "crop", 64},
+                                   guide{"tlm", "none", "tlm", 64},
+                                   guide{"tlm+known", "nest", "tlm", 64},
+                                   guide{"trees", "trees", "", 64},
+                                   guide{"hybrid", "hybrid", "", 64},
+                                   guide{"tlm+trees", "trees", "tlm", 64},
+                                   guide{"transfer", "none", "", 64, true},
+                                   guide{"transfer+known", "nest", "", 64, true},
+                                   guide{"transfer+tlm+known", "nest", "tlm", 64, true},
+                                   guide{"sa+trees", "trees", "", 64, false, "annealing"},
+                                   guide{"descent", "none", "", 64, false, "descent"},
+                                   guide{"bo", "none", "", 64, false, "bayes"},
+                                   guide{"bo+known", "nest", "", 64, false, "bayes"},
+                                   guide{"known+descent", "nest", "", 64, false, "", 32},
+                                   guide{"tlm16+known", "nest", "tlm", 64, false, "", 0, 16},
+                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, true, "", 0, 16}};
 /// The names of all guides.
 [[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.

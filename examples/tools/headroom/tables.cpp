@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "chart.hpp"
 #include "console.hpp"
 #include "statistics.hpp"
 
@@ -233,40 +234,25 @@ std::string markdown_of(std::span<const titled_table> tables) {
 }
 
 std::string chart_of(std::span<const kernel_record> records) {
-    constexpr double panel = 400, height = 300, left = 52, right = 16, top = 30, bottom = 44;
     const auto measured = measured_guides(records);
     const auto hard = hard_ones(records);
-    const auto steps = std::log2(static_cast<double>(milestones.back()));
-    std::string out =
-        examples::text_of("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
-                          "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-                          2 * panel, height);
-    for (const bool hard_panel : {true, false}) {
-        const double x0 = hard_panel ? 0 : panel;
-        const auto x_of = [&](std::size_t trials) { return x0 + left + (panel - left - right) * std::log2(static_cast<double>(trials)) / steps; };
-        const auto y_of = [&](double share) { return height - bottom - (height - top - bottom) * share; };
-        out += examples::text_of("<text x=\"%.1f\" y=\"16\" font-size=\"13\">%s kernels: median share of the best known latency</text>\n", x0 + left,
-                                 hard_panel ? "Hard" : "Easy");
-        for (int i = 0; i <= 5; ++i)
-            out += examples::text_of("<path d=\"M%.1f %.1fH%.1f\" stroke=\"#e4e4e4\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%d %%</text>\n",
-                                     x0 + left, y_of(i / 5.0), x0 + panel - right, x0 + left - 6, y_of(i / 5.0) + 4, 20 * i);
-        for (const auto n : milestones)
-            out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%zu</text>\n", x_of(n), height - bottom + 16, n);
-        out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">trials</text>\n", x0 + (left + panel - right) / 2, height - 10);
-        for (std::size_t line = 0; line < measured.size(); ++line) {
-            const auto g = measured[line];
-            std::string path;
+    std::vector<examples::curve_chart> charts;
+    for (const bool of_hard : {true, false}) {
+        examples::curve_chart chart{std::string(of_hard ? "Hard" : "Easy") + " kernels: median share of the best known latency",
+                                    {"trials", true, 1, static_cast<double>(milestones.back())},
+                                    {"%", false, 0, 100},
+                                    false,
+                                    {}};
+        for (const auto g : measured) {
+            auto& curve = chart.curves.emplace_back(examples::chart_curve{std::string(guides[g].name), examples::series_look(g), {}});
             for (std::size_t n = 1; n <= trials_of(records, g); n = n < 16 ? n + 1 : n + n / 16) {
                 std::vector<double> shares;
                 for (std::size_t i = 0; i < records.size(); ++i)
-                    if (hard[i] == hard_panel) shares.push_back(share_of(records[i], g, n));
-                path += examples::text_of("%s%.1f %.1f", path.empty() ? "M" : "L", x_of(n), y_of(shares.empty() ? 0 : examples::median(shares)));
+                    if (hard[i] == of_hard) shares.push_back(share_of(records[i], g, n));
+                if (!shares.empty()) curve.points.push_back({static_cast<double>(n), 100 * examples::median(shares)});
             }
-            out += examples::text_of("<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path.c_str(), guides[g].colour);
-            out += examples::text_of("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n", x0 + panel - right - 60,
-                                     height - bottom - 10 - 14.0 * static_cast<double>(measured.size() - line - 1), guides[g].colour,
-                                     std::string(guides[g].name).c_str());
         }
+        charts.push_back(std::move(chart));
     }
-    return out + "</svg>\n";
+    return to_svg(charts, charts.size());
 }

@@ -102,6 +102,10 @@ augur::result<std::vector<recording>> read_logs(const wishes& w, examples::execu
 }
 
 int run(const wishes& w) {
+    std::vector<examples::named_file> files{{"--report", w.report, true}, {"--t4", w.t4, true}};
+    for (const auto& path : w.logs) files.push_back({"--log", path, false});
+    for (const auto& path : w.autotvm) files.push_back({"--autotvm", path, false});
+    if (auto apart = examples::keep_apart(files); !apart) return examples::complain("replay", apart.error(), examples::misuse);
     auto executor = examples::make_executor(w.threads);
     const double begin = augur::steady_seconds();
     const auto recordings = read_logs(w, executor);

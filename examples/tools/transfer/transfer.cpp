@@ -35,19 +35,20 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     auto& s = w.options;
     bool help = false;
     s.limits = false; // no table has them
-    std::string names, level(to_string(s.transfer_level));
+    std::string list, names, level(to_string(s.transfer_level));
+    for (const auto& c : choosers) list += (list.empty() ? "" : ",") + std::string(c.name);
     for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
     flags.add_texts("from", "LOG", "log of kernels that were tuned on this machine; may be given again", s.transfer_from);
     examples::add_work_flags(flags, "to", s.work);
     flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
               [&](std::string_view text) -> augur::result<void> {
-                  while (!text.empty()) {
-                      const auto end = (std::min)(text.find(','), text.size());
-                      const auto* found = find_chooser(text.substr(0, end));
+                  for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
+                      end = (std::min)(text.find(',', at), text.size());
+                      const auto* found = find_chooser(text.substr(at, end - at));
                       if (found == nullptr)
-                          return error{errc::invalid_argument, "'" + examples::shown(text.substr(0, end)) + "' is none of those that choose"};
+                          return error{errc::invalid_argument,
+                                       "expected one of " + list + ", got '" + examples::shown(text.substr(at, end - at)) + "'"};
                       if (std::find(w.by.begin(), w.by.end(), found) == w.by.end()) w.by.push_back(found);
-                      text.remove_prefix((std::min)(end + 1, text.size()));
                   }
                   return {};
               });
@@ -73,7 +74,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     s.transfer_level = static_cast<augur::class_level>(std::find(augur::class_level_names.begin(), augur::class_level_names.end(), level) -
                                                        augur::class_level_names.begin());
     const auto wrong = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
-    if (!w.summary.empty()) return true;
+    if (!w.summary.empty()) {
+        if (const auto other = flags.given_beside("summary"); !other.empty())
+            return wrong("--summary only prints: it does not go with --" + std::string(other));
+        return true;
+    }
     if (s.work.kernels.empty() || s.transfer_from.empty()) return wrong("expected --from LOG and --to NETWORK or --kernel KERNEL; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
     if (w.by.empty()) w.by.push_back(choosers.data());

@@ -15,7 +15,8 @@
 namespace augur::inline v0::transfer {
 
 /// Chooses up to `count` candidates one after the other. Each adds the most to the sum, over the sources, of weight times the best share there of those
-/// that are chosen. The best ones of one source are much alike, and all of them slow if the target differs from it; this choice spreads over the sources.
+/// that are chosen; where several add as much, as when nothing is left to add, the one with the most weight times share. The best ones of one source are
+/// much alike, and all of them slow if the target differs from it; this choice spreads over the sources.
 ///
 /// @param shares   (sources x candidates), row by row: the best latency of the source over that of the candidate there, 0 to 1; what is not known gets
 ///                 the mean of the source
@@ -31,14 +32,18 @@ namespace augur::inline v0::transfer {
     if (weights.empty()) return chosen;
     const auto candidates = shares.size() / weights.size();
     std::vector<float> covered(weights.size(), 0.0F);
-    std::vector<double> gain(candidates);
+    std::vector<double> gain(candidates), worth(candidates, 0.0);
+    for (std::size_t s = 0; s < weights.size(); ++s)
+        for (std::size_t c = 0; c < candidates; ++c) worth[c] += weights[s] * static_cast<double>(shares[s * candidates + c]);
     while (chosen.size() < (std::min)(count, candidates)) {
         std::fill(gain.begin(), gain.end(), 0.0);
         for (std::size_t s = 0; s < weights.size(); ++s)
             for (std::size_t c = 0; c < candidates; ++c)
                 gain[c] += weights[s] * static_cast<double>((std::max)(shares[s * candidates + c] - covered[s], 0.0F));
         for (const auto c : chosen) gain[c] = -1;
-        const auto best = static_cast<std::size_t>(std::max_element(gain.begin(), gain.end()) - gain.begin());
+        std::size_t best = 0;
+        for (std::size_t c = 1; c < candidates; ++c)
+            if (gain[c] > gain[best] || (gain[c] == gain[best] && worth[c] > worth[best])) best = c;
         for (std::size_t s = 0; s < weights.size(); ++s) covered[s] = (std::max)(covered[s], shares[s * candidates + best]);
         chosen.push_back(best);
     }
