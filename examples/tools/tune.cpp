@@ -63,6 +63,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                      scheduler);
     flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.search.round, 1,
                      1'000'000);
+    flags.add_number("first-round", "N",
+                     "trials of the first round of a kernel; later rounds are as large as what has been tried, up to --round;\ndefault --round",
+                     s.search.first_round, 1, 1'000'000);
     flags.add_number("collect", "N", "only measure N random candidates a kernel into the log, e.g. to train a model", collect, 1, 1'000'000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
     flags.add_switch("resume",

@@ -142,7 +142,7 @@ TEST_CASE("search_tables: a seed takes the network of its training, and the mean
     CHECK(distinct_seeds("bo+meta:mean", 10, 1) == 0);
     CHECK(distinct_seeds("evolution+meta", 10, 2) == 10);
     for (const char* search : {"bo+supervised", "bo+meta"}) {
-        const auto best = [&](const std::string& name, std::uint64_t seed) { return run_search(device, 0, name, 32, seed).best; };
+        const auto best = [&](const std::string& name, std::uint64_t seed) { return run_search(device, 0, name, {32}, seed).best; };
         const std::string mean = search + std::string(":mean");
         const auto first = best(search, 1), second = best(search, 2), of_both = best(mean, 1);
         CHECK(best(search, 3) == first);
@@ -154,6 +154,48 @@ TEST_CASE("search_tables: a seed takes the network of its training, and the mean
         CHECK(best(mean, 1) == first); // of one
         REQUIRE(learn_networks({&device, 1}, short_plan(), 2, folder / "", threads));
     }
+}
+
+TEST_CASE("search_tables: over the seeds of a task shares and trials are geometric means") {
+    std::map<result_key, search_result> results;
+    const auto add = [&](const std::string& search, std::uint64_t seed, std::vector<double> best) {
+        search_result r{"d", "t", search, seed, 16, 0, 1, 1.0, 0, std::move(best)};
+        r.best.resize(16, r.best.back());
+        results.emplace(key_of(r), r);
+    };
+    add("random", 1, {8.0, 4.0, 2.0, 1.0});                          // 0.95 of the best after 4 trials
+    add("random", 2, {8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 4.0, 4.0}); // not within 16
+    add("bo", 1, {4.0, 1.0});
+    const auto shares = share_table(results, {"d"}, {"random", "bo"}, 16);
+    REQUIRE(shares.size() == 3);
+    CHECK(shares[0] == strings{"device", "search", "8", "16", "trials to 0.95", "not reached", "s proposing"});
+    CHECK(shares[1] == strings{"d", "random", "0.500", "0.500", "8.0", "0.50", "0.00"}); // sqrt(1 * 1/4), sqrt(4 * 16)
+    CHECK(shares[2] == strings{"d", "bo", "1.000", "1.000", "2.0", "0.00", "0.00"});
+    const auto ratios = ratio_table(results, {"d"}, {"random", "bo"}, 16);
+    REQUIRE(ratios.size() == 2);
+    CHECK(ratios[1] == strings{"bo over random", "2.000", "2.000", "0.25"});
+}
+
+TEST_CASE("search_tables: a first round is a result of its own, and leaves a search as it is where rounds have a plan of their own") {
+    const scratch folder("search-tables-test");
+    CHECK(first_round_of("bo", 4) == 4);
+    CHECK(first_round_of("random", 4) == 0);
+    CHECK(first_round_of("sa+xgb:64", 4) == 0);
+    const auto device = made_up_device();
+    CHECK(run_search(device, 0, "random", {32, 4}, 1).best == run_search(device, 0, "random", {32}, 1).best);
+    CHECK(run_search(device, 0, "descent", {32, 4}, 1).best != run_search(device, 0, "descent", {32}, 1).best);
+    const auto run = [&](strings more) {
+        strings arguments{"--quick", "--trials", "32", "--search", "random", "--search", "descent", "--work", folder / "w"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        REQUIRE(run_tables(folder, std::move(arguments)) == 0);
+        return std::pair(lines_in(folder / "w/results.jsonl"), without_seconds(contents(folder / "out")));
+    };
+    const auto full = run({});
+    const auto grown = run({"--first-round", "4"});
+    CHECK(grown.first - full.first == full.first / 2); // descent alone is searched again
+    CHECK(grown.second != full.second);
+    CHECK(run({}) == std::pair(grown.first, full.second));
+    CHECK(run({"--first-round", "4"}) == grown);
 }
 
 TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled") {

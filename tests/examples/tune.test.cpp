@@ -175,6 +175,7 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--kernel", tiny, "--seed", "-1"}, "--seed: expected"},
         {{"--kernel", tiny, "--threads", "0"}, "--threads: expected"},
         {{"--kernel", tiny, "--round", "0"}, "--round: expected"},
+        {{"--kernel", tiny, "--first-round", "0"}, "--first-round: expected"},
         {{"--kernel", tiny, "--search", "annealing"}, "expected evolutionary|random|sa|descent|bo|tlm, got 'annealing'"},
         {{"--kernel", tiny, "--search", "random", "--model", "tlp"}, "--search random asks no model"},
         {{"--kernel", tiny, "--search", "evolutionary", "--model", "none"}, "needs a model"},

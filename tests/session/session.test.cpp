@@ -466,9 +466,12 @@ TEST_CASE("session: trials go where the weights say") {
             REQUIRE(!refused);
             CHECK(refused.error().code == augur::errc::invalid_argument);
         }
-        const auto found = s->search("by weight", o.search, false);
-        CHECK(found.latencies[heavy].size() == 10); // one round of each kernel, then all
-        CHECK(found.latencies[1 - heavy].size() == 2);
+        for (const std::size_t first : {0U, 1U}) {
+            o.search.first_round = first;
+            const auto found = s->search("by weight", o.search, false);
+            CHECK(found.latencies[heavy].size() == 10 + first); // one round of each kernel, then all
+            CHECK(found.latencies[1 - heavy].size() == 2 - first);
+        }
     }
 }
 

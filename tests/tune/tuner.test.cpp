@@ -261,6 +261,61 @@ TEST_CASE("tuner: resumed after any number of records it ends with the same tria
     }
 }
 
+TEST_CASE("tuner: the rounds of each task grow from the first one to full ones") {
+    augur::function_runner runner(measure_toy);
+    const auto records_after_rounds = [&](std::size_t trials, std::size_t first, std::size_t round, std::size_t tasks = 1, std::size_t known = 0) {
+        const std::vector<task> all{{"conv", 3}, {"dense", 1}};
+        const std::vector<toy::grid> spaces(tasks);
+        std::vector<augur::random_search> strategies(tasks);
+        table_model model; // is trained after each round
+        auto options = budget(trials, round, tasks);
+        options.first_round = first;
+        options.scheduler.strategy = augur::scheduling::round_robin;
+        options.replay = false;
+        const std::span<const task> tuned(all.data(), tasks);
+        augur::tuner t(tuned, spaces, strategies, model, options);
+        std::vector<record> records;
+        for (std::size_t i = 0; i < known; ++i) {
+            const schedule s{{100 + static_cast<std::int64_t>(i)}};
+            records.push_back({augur::task_identity(all[0]), s, measure_toy(all[0], s)});
+        }
+        t.resume(records);
+        const auto summary = t.run(runner);
+        REQUIRE(summary);
+        CHECK(summary->trials == trials);
+        return model.sizes;
+    };
+    using sizes = std::vector<std::size_t>;
+    CHECK(records_after_rounds(70, 0, 16) == sizes{16, 32, 48, 64, 70});
+    CHECK(records_after_rounds(70, 4, 16) == sizes{4, 8, 16, 32, 48, 64, 70});
+    CHECK(records_after_rounds(60, 3, 16) == sizes{3, 6, 12, 24, 40, 56, 60});
+    CHECK(records_after_rounds(40, 1, 8) == sizes{1, 2, 4, 8, 16, 24, 32, 40});
+    for (const std::size_t first : {16U, 17U, 1000U}) CHECK(records_after_rounds(70, first, 16) == sizes{16, 32, 48, 64, 70});
+    CHECK(records_after_rounds(5, 3, 16) == sizes{3, 5});
+    CHECK(records_after_rounds(2, 3, 16) == sizes{2});                                    // a round is at most the trials of a task
+    CHECK(records_after_rounds(72, 4, 16, 2) == sizes{4, 8, 12, 16, 24, 32, 48, 64, 72}); // each task for itself
+    CHECK(records_after_rounds(60, 4, 16, 1, 10) == sizes{20, 36, 52, 60});               // known trials count
+}
+
+TEST_CASE("tuner: resumed while its rounds grow it ends with the same trials") {
+    augur::function_runner runner(measure_toy);
+    auto options = budget(60, 16);
+    const auto full = run(runner, options);
+    options.first_round = 2;
+    const auto whole = run(runner, options);
+    REQUIRE(whole.written.size() == 60);
+    CHECK(whole.trials != full.trials);
+    CHECK(whole.model_sizes.front() == 2);
+    for (std::size_t cut = 0; cut <= 60; ++cut) {
+        CAPTURE(cut);
+        const auto rest = run(runner, options, {whole.written.begin(), whole.written.begin() + static_cast<std::ptrdiff_t>(cut)});
+        REQUIRE(rest.summary.recorded == cut);
+        REQUIRE(rest.summary.measured == 60 - cut);
+        REQUIRE(rest.trials == whole.trials);
+        REQUIRE(rest.model_sizes == whole.model_sizes);
+    }
+}
+
 TEST_CASE("tuner: resumed without replay, or from another seed's log, it measures nothing twice and uses the budget") {
     augur::function_runner runner(measure_toy);
     const auto whole = run(runner, budget(60, 7));

@@ -19,6 +19,7 @@ std::string line_of(const search_result& r) {
     augur::json_writer out(text);
     out.begin_object().key("device").value(r.device).key("task").value(r.task).key("search").value(r.search);
     out.key("trials").value(static_cast<std::int64_t>(r.trials)).key("trainings").value(static_cast<std::int64_t>(r.trainings));
+    out.key("first_round").value(static_cast<std::int64_t>(r.first_round));
     out.key("seed").value(static_cast<std::int64_t>(r.seed)).key("optimum").value(r.optimum).key("proposing").value_6(r.proposing);
     out.key("best").begin_array();
     for (const double b : r.best) out.value(b); // infinity becomes null
@@ -36,6 +37,7 @@ bool read(augur::json_reader& in, search_result& out) {
         else if (key == "search") in.read(out.search);
         else if (key == "seed" && in.read(number)) out.seed = static_cast<std::uint64_t>(number);
         else if (key == "trials" && in.read(number)) out.trials = static_cast<std::size_t>(number);
+        else if (key == "first_round" && in.read(number)) out.first_round = static_cast<std::size_t>(number);
         else if (key == "trainings" && in.read(number)) out.trainings = static_cast<std::size_t>(number);
         else if (key == "optimum") in.read(out.optimum);
         else if (key == "proposing") in.read(out.proposing);
@@ -79,7 +81,7 @@ augur::result<result_file> result_file::open(const std::string& path, std::size_
         };
         if (r.trials != trials) return other("trials", trials, r.trials);
         if (uses_network(r.search) && r.trainings != trainings) return other("trainings", trainings, r.trainings);
-        result_key key{r.device, r.task, r.search, r.seed};
+        result_key key = key_of(r);
         out.results_.insert_or_assign(std::move(key), std::move(r));
         at = stop + 1;
     }
@@ -91,7 +93,7 @@ augur::result<void> result_file::add(search_result r) {
     std::FILE* const file = std::fopen(path_.c_str(), "a");
     const bool written = file != nullptr && std::fwrite(line.data(), 1, line.size(), file) == line.size();
     if (file == nullptr || (std::fclose(file) != 0) || !written) return augur::error{augur::errc::io, path_ + ": cannot be written"};
-    result_key key{r.device, r.task, r.search, r.seed};
+    result_key key = key_of(r);
     results_.insert_or_assign(std::move(key), std::move(r));
     return {};
 }

@@ -28,7 +28,7 @@ using augur::error;
 struct wishes {
     std::string data, work;
     std::vector<std::string> searches, devices;
-    std::size_t trials = 128, seeds = 10, trainings = 1, tasks = 6, threads = 0;
+    std::size_t trials = 128, seeds = 10, trainings = 1, tasks = 6, threads = 0, first_round = 0;
     std::uint64_t draw = 1;
     bool quick = false, help = false;
 };
@@ -56,6 +56,10 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("tasks", "N", "tasks of a device with AutoTVM logs; default 6", w.tasks, 1, 1000);
     flags.add_number("draw", "N", "seed of the draw of these tasks; default 1", w.draw, 0, 1'000'000'000'000);
     flags.add_number("trials", "N", "trials of a search; default 128", w.trials, 16, 100'000);
+    flags.add_number("first-round", "N",
+                     "trials of the first round; later ones are as large as what has been tried, up to the round of 16 (8 where all points are\n"
+                     "recorded); default: all rounds are full. sa+xgb:64 keeps AutoTVM's plan",
+                     w.first_round, 1, 100'000);
     flags.add_number("seeds", "N", "searches of each kind on each task; default 10", w.seeds, 1, 10'000);
     flags.add_number("trainings", "N", "trainings of each network; the search of seed s takes training 1 + (s - 1) mod N; default 1", w.trainings, 1,
                      1000);
@@ -129,7 +133,7 @@ int run(const wishes& w) {
             for (const auto& search : w.searches) {
                 if (!applies(devices[d], t, search)) continue;
                 for (std::uint64_t seed = 1; seed <= distinct_seeds(search, w.seeds, w.trainings); ++seed) {
-                    result_key key{devices[d].device, devices[d].tasks[t].name, search, seed};
+                    result_key key{devices[d].device, devices[d].tasks[t].name, search, first_round_of(search, w.first_round), seed};
                     if (!results->has(key)) jobs.push_back({d, t, search, seed});
                     planned.insert(std::move(key));
                 }
@@ -142,15 +146,16 @@ int run(const wishes& w) {
         if (examples::stop_requested()) return;
         const auto& [d, t, search, seed] = jobs[i];
         const auto& task = devices[d].tasks[t];
-        auto curve = run_search(devices[d], t, search, w.trials, seed);
+        const std::size_t first_round = first_round_of(search, w.first_round);
+        auto curve = run_search(devices[d], t, search, {w.trials, first_round}, seed);
         const std::scoped_lock<std::mutex> lock(one_at_a_time);
         if (curve.failed) {
             if (!failed) failed = error{curve.failed->code, devices[d].device + ", " + task.name + ", " + search + ": " + curve.failed->detail};
             examples::stop_requested() = true;
             return;
         }
-        if (auto added = results->add(
-                {devices[d].device, task.name, search, seed, w.trials, w.trainings, task.optimum, curve.proposing, std::move(curve.best)});
+        if (auto added = results->add({devices[d].device, task.name, search, seed, w.trials, first_round, w.trainings, task.optimum, curve.proposing,
+                                       std::move(curve.best)});
             !added) {
             failed = added.error();
             examples::stop_requested() = true;
@@ -171,7 +176,7 @@ int run(const wishes& w) {
         if (planned.contains(key)) shown.insert({key, r});
     std::printf(
         "Share of the best recorded speed, geometric mean over the tasks of the geometric mean over %zu seeds (of what does not draw: over %zu "
-        "trainings); the mean trials to 0.95 of it (a search that did not get there counts %zu), the share that did not, and the seconds of "
+        "trainings), and of the trials to 0.95 of it (a search that did not get there counts %zu); the share that did not, and the seconds of "
         "strategy and model in a search.\n\n",
         w.seeds, w.trainings, w.trials);
     for (const auto* group : {&replayed, &exhaustive}) {

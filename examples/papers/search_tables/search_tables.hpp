@@ -118,9 +118,15 @@ std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size
 /// Whether a search can be run on a task: those with features of loops need a template whose loops are known, those with a history 500 records of
 /// other tasks of that template, those with a network one of that template.
 bool applies(const device_records& on, std::size_t t, std::string_view search);
+/// The first round of a search for which `wanted` is asked: 0 for those that have a plan of their own, or none.
+std::size_t first_round_of(std::string_view search, std::size_t wanted);
+/// Trials of a search, and of its first round (`tuning_options::first_round`).
+struct search_budget {
+    std::size_t trials = 128, first_round = 0;
+};
 /// Runs a search on task `t` of a device. The other tasks of the device are the history of the searches that know one. Seed s takes the networks of
 /// training 1 + (s - 1) mod the number of trainings.
-examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed);
+examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, const search_budget& budget, std::uint64_t seed);
 
 // ---- results.cpp
 
@@ -129,11 +135,14 @@ struct search_result {
     std::string device, task, search;
     std::uint64_t seed = 0;
     std::size_t trials = 0;            ///< that were asked for
+    std::size_t first_round = 0;       ///< after `first_round_of`
     std::size_t trainings = 1;         ///< of the networks
     double optimum = 0, proposing = 0; ///< seconds
     std::vector<double> best;          ///< after each trial
 };
-using result_key = std::tuple<std::string, std::string, std::string, std::uint64_t>;
+/// Device, task, search, first round and seed.
+using result_key = std::tuple<std::string, std::string, std::string, std::size_t, std::uint64_t>;
+inline result_key key_of(const search_result& r) { return {r.device, r.task, r.search, r.first_round, r.seed}; }
 
 /// The results of a work folder: a file with one line each. A line that was cut off by a kill is left out and said.
 class result_file {
@@ -153,9 +162,9 @@ private:
 // ---- tables.cpp
 
 using text_table = std::vector<std::vector<std::string>>;
-/// By device and search: the share of the best after 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks; over
-/// the seeds the shares are geometric means, the trials arithmetic ones; a search that did not get there counts `trials`, and the share of those is
-/// told.
+/// By device and search: the share of the best after 8, 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks of the
+/// geometric means over the seeds; a search that did not get there counts `trials`, and the share of those is told.
+/// pre: `results` has one first round a search, here and below
 text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
                        const std::vector<std::string>& searches, std::size_t trials);
 /// How much better `search` is than `other`, with intervals over all tasks of all given devices.

@@ -115,16 +115,23 @@ bool applies(const device_records& on, std::size_t t, std::string_view search) {
     return true;
 }
 
-examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, std::size_t trials, std::uint64_t seed) {
+std::size_t first_round_of(std::string_view search, std::size_t wanted) { return search == "random" || search == "sa+xgb:64" ? 0 : wanted; }
+
+examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, const search_budget& budget, std::uint64_t seed) {
     const examples::recording& task = on.tasks[t];
     augur::tuning_options options;
-    options.trials = trials;
+    options.trials = budget.trials;
     options.round = on.exhaustive ? 8 : 16; // so few points matter more where a search ends after 64
+    options.first_round = budget.first_round;
     options.batch = 64;
     options.seed = seed;
-    // All searches of a seed begin with the same points, uniform among the recorded ones: a walk through the space is not uniform there.
+    // All searches of a seed begin with the same points, uniform among the recorded ones: a walk through the space is not uniform there. They are those of
+    // the first round, or what Bayesian optimisation draws.
     const auto run = [&]<class Strategy>(Strategy strategy, recorded_model model = {}) {
-        const std::size_t given = std::is_same_v<Strategy, augur::random_search> ? trials : options.round;
+        std::size_t given = options.round;
+        if (options.first_round > 0) given = (std::min)(given, options.first_round);
+        if constexpr (std::is_same_v<Strategy, augur::random_search>) given = options.trials;
+        if constexpr (std::is_same_v<Strategy, augur::bayesian_search<>>) given = (std::max)(given, strategy.options().initial);
         return run_recorded(task, recorded_strategy(augur::initial_points<Strategy>(std::move(strategy), uniform_points(task, given, seed), true)),
                             std::move(model), options);
     };

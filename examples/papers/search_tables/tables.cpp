@@ -16,14 +16,14 @@ using examples::text_of;
 
 namespace {
 
-constexpr std::array<std::size_t, 4> marks{16, 32, 64, 128};
+constexpr std::array<std::size_t, 5> marks{8, 16, 32, 64, 128};
 
-/// What one search has on one task: means over the seeds.
+/// What one search has on one task: means over the seeds, of shares and trials geometric ones.
 struct task_summary {
-    std::array<double, marks.size()> share{}; ///< geometric
-    double trials = 0;                        ///< to 0.95
-    double reached = 0;                       ///< share of the seeds that got there
-    double proposing = 0;                     ///< seconds of a search
+    std::array<double, marks.size()> share{};
+    double trials = 0;    ///< to 0.95
+    double reached = 0;   ///< share of the seeds that got there
+    double proposing = 0; ///< seconds of a search
     std::size_t seeds = 0;
 };
 
@@ -40,14 +40,14 @@ summaries summarise(const std::map<result_key, search_result>& results, const st
             s.share[m] += std::log((std::max)(curve.share(r.optimum, (std::min)(marks[m], trials)), 1e-3)); // no success yet: a thousandth
         const double to = curve.trials_to(r.optimum, 0.95);
         s.reached += std::isfinite(to) ? 1 : 0;
-        s.trials += std::isfinite(to) ? to : static_cast<double>(trials);
+        s.trials += std::log(std::isfinite(to) ? to : static_cast<double>(trials));
         s.proposing += r.proposing;
         ++s.seeds;
     }
     for (auto& [task, s] : out) {
         const auto n = static_cast<double>(s.seeds);
         for (double& share : s.share) share = std::exp(share / n);
-        s.trials /= n;
+        s.trials = std::exp(s.trials / n);
         s.reached /= n;
         s.proposing /= n;
     }

@@ -60,7 +60,8 @@ struct session_search {
     std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
     std::size_t trials = 64; ///< of each kernel, on average
     std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
-    bool even = false;       ///< the same number of trials for every kernel; else where they reduce the time of the network most
+    std::size_t first_round = 0; ///< of the first round of a kernel; see `tuning_options::first_round`
+    bool even = false;           ///< the same number of trials for every kernel; else where they reduce the time of the network most
     std::uint64_t seed = 1;
     std::size_t transfers = 3; ///< schedules of `transfer_from` that a kernel begins with, at most: those that the draft or the model ranks highest
     bool evolve_transfers = true; ///< all schedules of `transfer_from` that fit join the population of the evolutionary search

@@ -20,7 +20,11 @@ namespace augur::inline v0 {
 struct tuning_options {
     std::size_t trials = 64; ///< of each task, on average, failed and recorded ones included: the budget is this times the number of tasks
     std::size_t round = 64;  ///< trials of a task between two scheduler decisions; at most `trials`, so that each task gets a round
-    std::size_t batch = 4;   ///< candidates per call of the runner; after each call the records are written and the stop flag is read
+    /// Trials of the first round of a task; later rounds are as large as what has been tried of the task so far, up to `round`: with 4 and 16 rounds of
+    /// 4, 4, 8, 16, 16, ... So what a model or a strategy believes before it has seen the task decides fewer trials. 0, or more than `round`: all rounds
+    /// have `round` trials.
+    std::size_t first_round = 0;
+    std::size_t batch = 4; ///< candidates per call of the runner; after each call the records are written and the stop flag is read
     std::uint64_t seed = 0;
     /// The model is trained at the end of the first round with this many records in all.
     std::size_t train_first = 1;

@@ -86,6 +86,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     tuning_options options;
     options.trials = settings.trials;
     options.round = settings.round_size();
+    options.first_round = settings.first_round;
     options.batch = 8;
     options.seed = settings.seed;
     if (settings.even) options.scheduler.strategy = scheduling::round_robin;

@@ -156,7 +156,7 @@ void basic_session<E>::search_with(running_search& s, detail::any_model model, d
         typename detail::guided_search<E>::scorer ranks(s.here.spaces[k], s.here.tasks[k], model, s.threads);
         const auto fitting = add_transfers(s, k, s.draft ? drafts.back() : ranks, first);
         if (s.settings.only_transfers)
-            rounds.trials = rounds.round = (std::max)(rounds.trials, first.size()); // none of a kernel waits for the next round
+            rounds.trials = rounds.round = rounds.first_round = (std::max)(rounds.trials, first.size()); // none of a kernel waits for the next round
         strategies.push_back(make_strategy(s, k, std::move(first), fitting, s.draft ? &drafts.back() : nullptr));
     }
     if (!s.out.transfers.empty()) s.out.notes.push_back(detail::transfer_account(s.out.transfers));

@@ -44,7 +44,8 @@ public:
     tuning_loop(const problem& p, const tuning_options& options, task_scheduler& scheduler, trial_book<S>& book, R& runner,
                 tuning_hooks<S, Task> hooks)
         : problem_(p), options_(options), scheduler_(scheduler), book_(book), runner_(runner), hooks_(std::move(hooks)),
-          round_((std::min)(options.round, options.trials)), shown_(static_cast<bool>(hooks_.progress)) {
+          round_((std::min)(options.round, options.trials)), first_round_(options.first_round > 0 ? (std::min)(options.first_round, round_) : round_),
+          shown_(static_cast<bool>(hooks_.progress)) {
         if (!hooks_.sink) hooks_.sink = [](const Task&, const S&, const measurement&) { return result<void>(); };
         if (!shown_) hooks_.progress = [](const tuning_progress&) {};
         if (!hooks_.stop) hooks_.stop = [] { return false; };
@@ -65,7 +66,7 @@ public:
                 take_all();
                 continue;
             }
-            auto ok = run_round(*task, (std::min)(round_, budget() - book_.trials.size()));
+            auto ok = run_round(*task, (std::min)(round_after(book_.summary.tasks[*task].trials), budget() - book_.trials.size()));
             if (!ok) return ok;
             if (book_.summary.interrupted) break;
         }
@@ -81,6 +82,9 @@ private:
 
     /// Trials of all tasks together.
     [[nodiscard]] std::size_t budget() const noexcept { return options_.trials * problem_.tasks.size(); }
+
+    /// The size of the round of a task that has so many trials.
+    [[nodiscard]] std::size_t round_after(std::size_t trials) const noexcept { return std::clamp(trials, first_round_, round_); }
 
     /// One round of a task: propose, measure, observe, report to the scheduler, train.
     [[nodiscard]] result<void> run_round(std::size_t task, std::size_t n) {
@@ -194,8 +198,9 @@ private:
                     problem_.strategies[task].observe(std::span<const measured_decisions>(&point, 1));
                 }
             }
+            const std::size_t before = book_.summary.tasks[task].trials - count[task]; // at the start of the round
             book_.take(r);
-            if (++count[task] == round_) report_round(task);
+            if (++count[task] == round_after(before)) report_round(task);
         }
         for (std::size_t i = 0; i < problem_.tasks.size(); ++i)
             if (count[i] > 0) report_round(i);
@@ -214,8 +219,9 @@ private:
     trial_book<S>& book_;
     R& runner_;
     tuning_hooks<S, Task> hooks_;
-    std::size_t round_; ///< trials of a task between two decisions of the scheduler
-    bool shown_;        ///< somebody sees the progress
+    std::size_t round_;       ///< trials of a task between two decisions of the scheduler
+    std::size_t first_round_; ///< the same of the first round, at most `round_`
+    bool shown_;              ///< somebody sees the progress
     double begin_ = 0;
     std::size_t trained_at_ = 0; ///< retraining point of the last training
 };
