@@ -63,10 +63,10 @@ TEST_CASE("tlm: a corpus, a model, points of a kernel that it never saw") {
 TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and none of their workloads") {
     const scratch folder("tlm");
     const auto corpus = folder / "corpus.bin";
-    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "600", "--sentences", "1"}) == 0);
+    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "1000", "--sentences", "1"}) == 0);
     const auto read = augur::map_dataset(corpus);
     REQUIRE(read);
-    REQUIRE(read->tasks() == 600);
+    REQUIRE(read->tasks() == 1000);
     const auto words_of = [](std::string_view text) {
         std::string out;
         augur::tlm::text_words(text, [&](std::string_view word) { (out += word) += ' '; });
@@ -74,11 +74,14 @@ TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and 
     };
     std::set<std::string> left_out;
     std::map<std::string, int> kernels; // of the classes that are left out
-    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base"})
-        for (const auto& k : augur::find_network(name)->kernels) {
+    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base"}) {
+        const auto network = augur::find_network(name);
+        REQUIRE(network);
+        for (const auto& k : network->kernels) {
             left_out.insert(words_of(k.workload.workload_key()));
             kernels[words_of(k.workload.class_name())] = 0;
         }
+    }
     for (std::size_t t = 0; t < read->tasks(); ++t) {
         std::string begun; // a prompt begins with the words of a workload key, which begins with those of a class
         bool is_left_out = false;

@@ -57,10 +57,11 @@ std::string template_of(const augur::kernel& k) {
 /// The text of a kernel with some parameters and fused operations changed; the text may be of no kernel.
 std::string varied(const augur::kernel& k, augur::random_engine& rng) {
     constexpr double widths[] = {0.25, 0.375, 0.5, 0.625, 0.75, 1, 1, 1.25, 1.5, 2};
-    constexpr double sevenths[] = {2, 3, 4, 5, 6, 7, 7, 8, 9, 10, 14}; // images of 224 become those of 64 to 448
-    constexpr double rows[] = {0.25, 0.5, 0.75, 1, 1, 1.25, 1.5, 2};
+    constexpr double sevenths[] = {2, 3, 4, 5, 6, 8, 9, 10, 14}; // images of 224 become those of 64 to 448
+    constexpr double rows[] = {0.25, 0.5, 0.75, 1.25, 1.5, 2};
     const auto one_of = [&](const auto& of) { return of[rng.below(std::size(of))]; };
-    const double side = k.is_image() ? one_of(sevenths) / 7 : one_of(rows), width = one_of(widths), more_width = one_of(widths);
+    const bool same_side = rng.below(2) == 0;
+    const double side = same_side ? 1 : k.is_image() ? one_of(sevenths) / 7 : one_of(rows), width = one_of(widths), more_width = one_of(widths);
     const std::int64_t batch = std::int64_t{1} << (rng.below(4) * rng.below(2));
     constexpr std::string_view of_images[] = {"relu", "relu6"}, of_rows[] = {"relu", "gelu", "tanh"};
     const auto activations = k.is_image() ? std::span<const std::string_view>(of_images) : std::span<const std::string_view>(of_rows);
