@@ -92,7 +92,7 @@ TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and 
         });
         CHECK_FALSE(is_left_out);
     }
-    for (const auto& [name, n] : kernels) CHECK_MESSAGE(n >= 5, name);
+    for (const auto& of : kernels) CHECK_MESSAGE(of.second >= 5, of.first);
 }
 
 TEST_CASE("tlm: a training that is interrupted or killed goes on by the same command, and ends with the same bytes") {
