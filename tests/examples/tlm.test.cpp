@@ -8,10 +8,17 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/dataset/file.hpp>
+#include <augur/tlm/sentence.hpp>
+#include <augur/tlm/vocabulary.hpp>
+#include <augur/workload/networks.hpp>
 
 #include "child_program.hpp"
 
@@ -51,6 +58,41 @@ TEST_CASE("tlm: a corpus, a model, points of a kernel that it never saw") {
                              "--unconstrained"}) == 0);
     CHECK(contains(contents(folder / "out"), "sentences a legal one"));
     REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--base", model, "--model", folder / "tuned", "--epochs", "1", "--threads", "1"}) == 0);
+}
+
+TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and none of their workloads") {
+    const scratch folder("tlm");
+    const auto corpus = folder / "corpus.bin";
+    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "1000", "--sentences", "1"}) == 0);
+    const auto read = augur::map_dataset(corpus);
+    REQUIRE(read);
+    REQUIRE(read->tasks() == 1000);
+    const auto words_of = [](std::string_view text) {
+        std::string out;
+        augur::tlm::text_words(text, [&](std::string_view word) { (out += word) += ' '; });
+        return out;
+    };
+    std::set<std::string> left_out;
+    std::map<std::string, int> kernels; // of the classes that are left out
+    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base"}) {
+        const auto network = augur::find_network(name);
+        REQUIRE(network);
+        for (const auto& k : network->kernels) {
+            left_out.insert(words_of(k.workload.workload_key()));
+            kernels[words_of(k.workload.class_name())] = 0;
+        }
+    }
+    for (std::size_t t = 0; t < read->tasks(); ++t) {
+        std::string begun; // a prompt begins with the words of a workload key, which begins with those of a class
+        bool is_left_out = false;
+        augur::tlm::vocabulary::each_word(read->task(t).key, [&](std::string_view word) {
+            const bool is_number = word.find_first_not_of("0123456789") == std::string_view::npos;
+            if (const auto of = kernels.find(begun); is_number && of != kernels.end()) ++of->second;
+            is_left_out |= left_out.contains((begun += word) += ' ');
+        });
+        CHECK_FALSE(is_left_out);
+    }
+    for (const auto& of : kernels) CHECK_MESSAGE(of.second >= 5, of.first);
 }
 
 TEST_CASE("tlm: a training that is interrupted or killed goes on by the same command, and ends with the same bytes") {
