@@ -2,7 +2,8 @@
 # Writes the units that prove that every header stands alone: <out>/<header>.cpp for each line "header COMPONENT PATH" of the input. `-v include=FOLDER -v out=FOLDER`.
 # A header proves as much behind another one whose includes, with theirs, are all among its own: what stands before it then declares nothing that it does not
 # include itself. So the headers of a component form chains, each in one unit, which is compiled at the price of its last header (two fifths of all headers one by
-# one); the units of the others are empty. A file is rewritten only where its text changes. Prints the headers of each chain.
+# one); the units of the others are empty. An #include within #ifdef is taken for one that is read: the macros of all components that are built are set.
+# A file is rewritten only where its text changes. Prints the headers of each chain.
 
 # closure[h, g]: compiling h reads g. size[h]: how many there are.
 function close_over(h, g,    i) {

@@ -20,9 +20,9 @@ namespace augur::inline v0 {
 struct tuning_options {
     std::size_t trials = 64; ///< of each task, on average, failed and recorded ones included: the budget is this times the number of tasks
     std::size_t round = 64;  ///< trials of a task between two scheduler decisions; at most `trials`, so that each task gets a round
-    /// Trials of the first round of a task; later rounds are as large as what has been tried of the task so far, up to `round`: with 4 and 16 rounds of
-    /// 4, 4, 8, 16, 16, ... So what a model or a strategy believes before it has seen the task decides fewer trials. 0, or more than `round`: all rounds
-    /// have `round` trials.
+    /// Trials of the first round of a task; each later round is as large as the number of trials that the task has, up to `round`: with a `first_round`
+    /// of 4 and a `round` of 16 the rounds have 4, 4, 8, 16, 16, ... trials. So what a model or a strategy predicts before it has seen the task decides
+    /// fewer trials. 0, or more than `round`: all rounds have `round` trials.
     std::size_t first_round = 0;
     std::size_t batch = 4; ///< candidates per call of the runner; after each call the records are written and the stop flag is read
     std::uint64_t seed = 0;
