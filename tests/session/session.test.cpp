@@ -50,8 +50,26 @@ struct scratch {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+// What these cases look at does not depend on how fast the candidates are, nor on how well their times are known.
+std::vector<std::string> quick_flags() {
+    auto flags = augur::loopnest::isa_flags(augur::isa_level::native);
+    flags.insert(flags.end(), {"-O0", "-w"});
+    return flags;
+}
+augur::result<augur::session> quick_session(const augur::session_options& o) {
+    auto s = augur::session::create(o);
+    if (s) {
+        augur::loopnest::timing_options timing;
+        timing.repeats = 3;
+        timing.min_repeat_seconds = 1e-4;
+        REQUIRE(s->runner().programs().set_timing(timing));
+    }
+    return s;
+}
+
 augur::session_options two_kernels() {
     augur::session_options o;
+    o.compiler.flags = quick_flags();
     o.work.name = "two kernels";
     for (const char* k : {"dense:m=16,n=32,k=16,bias", "dense:m=16,n=48,k=16"}) o.work.add(augur::kernel::parse(k));
     o.search.model = "none";
@@ -137,6 +155,7 @@ TEST_CASE("session: the untuned schedule is the first record, no trial, and the 
     const scratch folder;
     auto o = two_kernels();
     o.limits = true;
+    o.compiler.flags.clear(); // all as a user has it
     o.log = folder / "log.jsonl";
     auto s = std::make_unique<augur::result<augur::session>>(augur::session::create(o));
     REQUIRE(*s);
@@ -182,7 +201,7 @@ TEST_CASE("session: the untuned schedule is the first record, no trial, and the 
     s.reset(); // closes the log
     CHECK(contains(error_of(o), "holds 10 records"));
     o.resume = true;
-    auto again = augur::session::create(o);
+    auto again = quick_session(o);
     REQUIRE(again);
     std::vector<std::string> notes;
     hooks.note = [&](const std::string& text) { notes.push_back(text); };
@@ -204,15 +223,16 @@ TEST_CASE("session: what a log holds of others is passed over, and said by reaso
     auto o = two_kernels();
     o.log = folder / "log.jsonl";
     o.search.trials = 2;
+    o.compiler.flags.clear();
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
     o.resume = true;
     o.work.kernels.erase(o.work.kernels.begin()); // three records of another kernel
     o.compiler.flags = {"-O2", "-fopenmp-simd"};  // three of another toolchain
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     const auto report = s->tune();
     REQUIRE(report);
@@ -232,17 +252,18 @@ TEST_CASE("session: records of two ISA levels in one log are not mixed") {
     auto o = two_kernels();
     o.log = folder / "log.jsonl";
     o.search.trials = 2;
+    o.compiler.flags.clear();
     o.compiler.isa = augur::isa_level::x86_64_v2;
     if (!augur::detect_machine(o.compiler.isa)) return;
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         CHECK(s->host().vector_bytes == 16);
         REQUIRE(s->tune());
     }
     o.resume = true;
     o.compiler.isa = augur::isa_level::native;
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     const auto report = s->tune();
     REQUIRE(report);
@@ -291,13 +312,14 @@ TEST_CASE("session: a record has the machine, and the level of the code as it wa
     const scratch folder;
     auto o = two_kernels();
     o.work.kernels.pop_back();
+    o.compiler.flags.clear();
     o.collect = true;
     o.search.trials = 1;
     o.log = folder / "log.jsonl";
     for (const bool narrow : {false, true}) {
         if (narrow) o.compiler.flags = {"-O2", "-mno-avx"}; // without an option of ours
         o.resume = narrow;
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         REQUIRE(s->tune());
         const auto& m = s->made_with().machine;
@@ -324,7 +346,7 @@ TEST_CASE("session: a kernel that another machine has finished stays, an unfinis
     double untuned = 0, best = HUGE_VAL;
     std::string first_key;
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         REQUIRE(s->tune());
         first_key = s->tasks()[0].key();
@@ -341,7 +363,7 @@ TEST_CASE("session: a kernel that another machine has finished stays, an unfinis
     o.log = folder / "moved.jsonl";
     o.resume = true;
     for (const bool again : {false, true}) {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         const auto report = s->tune();
         REQUIRE(report);
@@ -377,7 +399,7 @@ TEST_CASE("session: a kernel that another machine has finished stays, an unfinis
         CHECK(there == 7);
     }
     o.take_over = false; // then nothing of another machine counts
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     const auto report = s->tune();
     REQUIRE(report);
@@ -394,7 +416,7 @@ TEST_CASE("session: all kernels finished on another machine: nothing is left to 
     o.search.trials = 2;
     o.log = folder / "whole.jsonl";
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
@@ -403,7 +425,7 @@ TEST_CASE("session: all kernels finished on another machine: nothing is left to 
     CHECK(contains(error_of(o), "holds 4 records: expected `resume`"));
     o.resume = true;
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         const auto report = s->tune();
         REQUIRE(report);
@@ -422,11 +444,11 @@ TEST_CASE("session: all kernels finished on another machine: nothing is left to 
     auto more = o;
     more.take_over = false;
     {
-        auto own = augur::session::create(more); // two records of each kernel of this machine behind those of the other one
+        auto own = quick_session(more); // two records of each kernel of this machine behind those of the other one
         REQUIRE(own);
         REQUIRE(own->tune());
     }
-    auto taught = augur::session::create(nest);
+    auto taught = quick_session(nest);
     REQUIRE(taught);
     const auto found = taught->search("nest", nest.search, false);
     const auto notes = joined(found.notes);
@@ -441,7 +463,7 @@ TEST_CASE("session: collecting writes the candidates alone") {
     o.log = folder / "log.jsonl";
     o.collect = true;
     o.search.trials = 3;
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     const auto report = s->tune();
     REQUIRE(report);
@@ -456,7 +478,7 @@ TEST_CASE("session: trials go where the weights say") {
     o.search.trials = 6;
     o.search.round = 2;
     for (const std::size_t heavy : {0U, 1U}) {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         std::vector<double> weights(2, 1e-9);
         weights[heavy] = 1e9;
@@ -478,7 +500,7 @@ TEST_CASE("session: trials go where the weights say") {
 TEST_CASE("session: a stop request ends it with a report") {
     auto o = two_kernels();
     o.search.trials = 1000;
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     int left = 12;
     augur::session_hooks hooks;
@@ -499,14 +521,14 @@ TEST_CASE("session: every model of this build guides a search") {
     o.log = folder / "known.jsonl";
     o.collect = true;
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
     o.collect = false;
     o.log.clear();
     o.known = folder / "known.jsonl";
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     for (const auto model : augur::session_models) {
         CAPTURE(model);
@@ -533,7 +555,7 @@ TEST_CASE("session: every strategy of this build proposes, and descends in the e
     auto o = two_kernels();
     o.search.trials = 8;
     o.search.population = 32;
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     std::vector<kind> kinds{{"descent", "none", "descent", 0}, {"", "none", "random+descent", 5}};
 #ifdef AUGUR_HAS_SEARCH_BAYES
@@ -562,7 +584,7 @@ TEST_CASE("session: every strategy of this build proposes, and descends in the e
     o.search.descend_after = 2;
     o.compare_random = true; // stays at random
     {
-        auto both = augur::session::create(o);
+        auto both = quick_session(o);
         REQUIRE(both);
         const auto report = both->tune();
         REQUIRE(report);
@@ -591,12 +613,13 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
     known.search.trials = 8;
     known.log = folder / "others.jsonl";
     {
-        auto s = augur::session::create(known);
+        auto s = quick_session(known);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
     (void)move_records(known.log, folder / "elsewhere.jsonl", [](const auto&) { return true; });
     augur::session_options o;
+    o.compiler.flags = quick_flags(); // as `known`
     o.work.add(*augur::kernel::parse("dense:m=16,n=24,k=16"));
     o.limits = false;
     o.threads = 1;
@@ -604,7 +627,7 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
     o.search.population = 32;
     REQUIRE(o.search.model == "auto");
     {
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         const auto report = s->tune();
         REQUIRE(report);
@@ -615,7 +638,7 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
     }
     o.known = folder / "elsewhere.jsonl"; // another machine's records decide nothing, and are told
     {
-        const auto s = augur::session::create(o);
+        const auto s = quick_session(o);
         REQUIRE(s);
 #ifdef AUGUR_HAS_XGBOOST
         CHECK(s->options().search.model == "trees");
@@ -625,7 +648,7 @@ TEST_CASE("session: the model auto takes what is known, and says what it took") 
     for (const bool transferred : {false, true}) {
         o.known = transferred ? "" : folder / "others.jsonl";
         o.transfer_from = {folder / (transferred ? "others.jsonl" : "elsewhere.jsonl")};
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         CHECK(s->options().search.model == "nest");
         const auto report = s->tune();
@@ -651,14 +674,14 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     known.collect = true;
     known.log = folder / "known.jsonl";
     {
-        auto s = augur::session::create(known);
+        auto s = quick_session(known);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
     auto o = two_kernels(); // of the two kernels only the second has a class there, without a bias
     o.transfer_from = {known.log};
     o.log = folder / "log.jsonl";
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     const auto found = s->search("random", o.search, true);
     REQUIRE_FALSE(found.failed);
@@ -720,7 +743,7 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     o.transfer_best = 0;
     CHECK(contains(error_of(o), "expected to transfer at least the best schedule of a kernel"));
     o.transfer_best = 100; // all that there are
-    auto all = augur::session::create(o);
+    auto all = quick_session(o);
     REQUIRE(all);
     const auto wide = all->search("random", o.search, false);
     REQUIRE(wide.transfers.size() == 2);
@@ -748,7 +771,7 @@ TEST_CASE("session: transferred schedules that do not compile, are wrong or neve
     known.compiler.command = folder / "cc";
     known.log = folder / "known.jsonl";
     {
-        auto s = augur::session::create(known);
+        auto s = quick_session(known);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
@@ -765,7 +788,7 @@ TEST_CASE("session: transferred schedules that do not compile, are wrong or neve
         CAPTURE(mode);
         fs::remove(folder / "mode");
         o.log = folder / (mode + ".jsonl");
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         REQUIRE(s->measure_baselines());
         std::ofstream(folder / "mode") << mode;
@@ -797,7 +820,7 @@ TEST_CASE("session: Crop drafts, trees verify; a draft that nothing verifies is 
     o.search.trials = 8;
     o.search.round = 4;
     o.search.population = 16;
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     if (!s) { // Crop's machine is another architecture than this one
         CHECK(contains(s.error().detail, "architecture"));
         return;
@@ -819,7 +842,7 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     known.search.trials = 12;
     known.log = folder / "known.jsonl";
     {
-        auto s = augur::session::create(known);
+        auto s = quick_session(known);
         REQUIRE(s);
         REQUIRE(s->tune());
     }
@@ -849,7 +872,7 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     const auto tune = [&](const std::string& log, std::size_t stop_after) {
         o.log = folder / log;
         o.resume = true;
-        auto s = augur::session::create(o);
+        auto s = quick_session(o);
         REQUIRE(s);
         std::size_t done = 0;
         augur::session_hooks hooks;
@@ -890,7 +913,7 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     o.log.clear();
     o.resume = false;
     o.demonstrations.clear();
-    auto s = augur::session::create(o);
+    auto s = quick_session(o);
     REQUIRE(s);
     auto drafting = o.search;
     drafting.model = "trees";
