@@ -25,6 +25,9 @@
 
 using strings = std::vector<std::string>;
 
+/// For `--compiler`: candidates without optimisation, where it does not matter how fast they are.
+inline const std::string quick_compiler = AUGUR_TEST_DIR "/examples/quick_cc";
+
 inline std::string contents(const std::string& path) {
     std::ifstream file(path);
     std::stringstream text;

@@ -31,7 +31,7 @@ TEST_CASE("tune: a search that weighs the kernels by their times inside") {
     const scratch folder("whole-test");
     const int code = wait_for(start(folder, AUGUR_TUNE_PROGRAM,
                                     {"--network", "gpt2:tokens=2,past=3", "--scheduler", "inside", "--trials", "2", "--model", "none", "--no-limits",
-                                     "--threads", "1", "--log", folder / "log"}));
+                                     "--threads", "1", "--compiler", quick_compiler, "--log", folder / "log"}));
     const auto said = contents(folder / "out");
     CAPTURE(said);
     CAPTURE(contents(folder / "err"));
