@@ -16,7 +16,6 @@
 #include <augur/loopnest/codegen/network_files.hpp>
 #include <augur/loopnest/run/in_model_pass.hpp>
 #include <augur/loopnest/run/network_runner.hpp>
-#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/session/network_weights.hpp>
@@ -40,7 +39,7 @@ chosen choose(const augur::session& s, const augur::session_report& report) {
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         const auto& best = search.result[k];
         const bool found = std::isfinite(best.latency);
-        out.schedules.push_back(found ? best.schedule : augur::loopnest::untuned_schedule(*s.tasks()[k].dag(), report.threads));
+        out.schedules.push_back(found ? best.schedule : s.untuned_schedule(k));
         out.alone.push_back(report.kernels[k].elsewhere ? std::numeric_limits<double>::infinity() : best.latency);
         if (!found) std::printf("no schedule of %s could be measured alone: the network has its untuned one\n", report.kernels[k].label.c_str());
         auto& others = out.others.emplace_back();
@@ -125,7 +124,7 @@ augur::result<augur::loopnest::network_runner> open_network(augur::session& s, c
 augur::result<std::vector<double>> weights_inside(const augur::session& s, augur::loopnest::network_runner& net, progress_line& line) {
     const auto& report = s.report();
     std::vector<augur::step_list> schedules;
-    for (const auto& t : s.tasks()) schedules.push_back(augur::loopnest::untuned_schedule(*t.dag(), report.threads));
+    for (std::size_t k = 0; k < s.tasks().size(); ++k) schedules.push_back(s.untuned_schedule(k));
     line.show(0, 1, "the untuned network", true);
     const auto inside = net.times_inside(schedules);
     line.clear();

@@ -73,6 +73,15 @@ TEST_CASE("tile_shape: products fill the registers and leave none to spill") {
     const auto even = tile_chooser(16, 32).of_products(64, {7}, 576); // 14 accumulators, 9 operands, no rest
     CHECK(even.lanes == 32);
     CHECK(even.parts == std::vector<std::int64_t>{7});
+    // Of 16 registers: whole lines of the vectors from the second-level cache, many rows for each, and a register to spare.
+    const tile_chooser avx2(8, 16);
+    for (const std::int64_t rows : {8, 14, 16, 56})
+        for (const std::int64_t across : {32, 64, 128}) {
+            const auto s = avx2.of_products(across, {rows}, 768);
+            CHECK(s.lanes == 16);
+            CHECK(s.parts.front() >= 4);
+            CHECK(held(avx2, s) + 2 + 1 < 16);
+        }
 }
 
 TEST_CASE("tile_shape: windows of pooling share loads and operations in tiles that fit") {

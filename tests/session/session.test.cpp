@@ -185,7 +185,7 @@ TEST_CASE("session: the untuned schedule is the first record, no trial, and the 
         CHECK(search.result[k].latency <= report->kernels[k].untuned);
         CHECK(search.result[k].latency <= search.found(k));
         const bool is_untuned = search.result[k].latency == report->kernels[k].untuned;
-        const auto untuned = augur::hash_schedule(augur::loopnest::untuned_schedule(*session.tasks()[k].dag(), report->threads));
+        const auto untuned = augur::hash_schedule(session.untuned_schedule(k));
         if (is_untuned) CHECK(augur::hash_schedule(search.result[k].schedule) == untuned);
         sum += search.result[k].latency;
     }
@@ -194,8 +194,7 @@ TEST_CASE("session: the untuned schedule is the first record, no trial, and the 
     const auto all = records(o.log);
     REQUIRE(all.size() == 10);
     for (std::size_t k = 0; k < 2; ++k) // the baselines come before the search
-        CHECK(augur::hash_schedule(all[k].schedule) ==
-              augur::hash_schedule(augur::loopnest::untuned_schedule(*session.tasks()[k].dag(), report->threads)));
+        CHECK(augur::hash_schedule(all[k].schedule) == augur::hash_schedule(session.untuned_schedule(k)));
 
     // Resumed: neither the untuned schedules nor the trials are measured or written again.
     s.reset(); // closes the log

@@ -17,15 +17,19 @@
 #include <augur/core/error.hpp>
 #include <augur/core/executor.hpp>
 #include <augur/core/thread_pool.hpp>
+#include <augur/loopnest/codegen/c_options.hpp>
 #include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/session/options.hpp>
 #include <augur/session/report.hpp>
 #include <augur/space/concepts.hpp>
+#include <augur/target/isa_level.hpp>
 #include <augur/target/machine.hpp>
+#include <augur/target/machine_identity.hpp>
 #include <augur/tune/options.hpp>
 #include <augur/tune/resume.hpp>
 #include <augur/tune/tuning_log.hpp>
@@ -134,6 +138,8 @@ public:
     [[nodiscard]] const toolchain& made_with() const noexcept { return report_.made_with; }
     [[nodiscard]] std::span<const loopnest::kernel_task> tasks() const noexcept { return tasks_; }
     [[nodiscard]] std::span<const loopnest::ansor_space> spaces() const noexcept { return spaces_; }
+    /// The schedule of a kernel before any measurement, by rules, for the vectors and threads of this machine.
+    [[nodiscard]] step_list untuned_schedule(std::size_t kernel) const { return untuned_on(kernel, loopnest::c_options::of(report_.host)); }
     /// Machine, kernels and baselines; the searches are those of the last `tune`.
     [[nodiscard]] const session_report& report() const noexcept { return report_; }
     /// Compiles and runs the kernels.
@@ -166,6 +172,14 @@ private:
 
     result<void> prepare();
     void take_over();
+    [[nodiscard]] step_list untuned_on(std::size_t kernel, const loopnest::c_options& code) const {
+        return loopnest::untuned_schedule(*tasks_[kernel].dag(), report_.threads, code);
+    }
+    /// The untuned schedule of the machine that a kernel's records are from.
+    [[nodiscard]] step_list untuned_on(std::size_t kernel, const machine_identity& other) const {
+        const auto level = parse_isa_level(other.isa);
+        return level ? untuned_on(kernel, loopnest::c_options::of(machine_of(*level))) : untuned_schedule(kernel);
+    }
     void add_elsewhere(search_report& out) const;
     searched searched_here() const;
     bool begin_language(running_search& s);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include <augur/loopnest/lower/interpret.hpp>
 #include <augur/loopnest/lower/lower.hpp>
@@ -23,8 +24,11 @@ TEST_CASE("untuned schedule: every operator computes what the definition says, a
         CAPTURE(text);
         const auto dag = dag_of(text);
         const auto [inputs, want] = evaluated(*dag);
-        for (const std::int64_t cores : {1, 2, 64}) {
-            const auto list = untuned_schedule(*dag, cores);
+        for (const auto& [cores, floats, registers] : {std::tuple{1, 16, 32}, {2, 16, 32}, {64, 16, 32}, {2, 8, 16}, {1, 4, 16}, {2, 4, 32}}) {
+            c_options code;
+            code.vector_floats = floats;
+            code.vector_registers = registers;
+            const auto list = untuned_schedule(*dag, cores, code);
             const auto written = to_json(list);
             CAPTURE(written);
             const auto space = ansor_space::create(dag, {.num_cores = cores});
@@ -50,4 +54,10 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     CHECK(text.find("[\"CI\", 1]") != std::string::npos);   // padding where it is read
     CHECK(text.find("128, [64], 1]") != std::string::npos); // channels
     CHECK(text.find("[\"AN\"") != std::string::npos);
+    c_options avx2;
+    avx2.vector_floats = 8;
+    avx2.vector_registers = 16;
+    const auto narrow = to_json(untuned_schedule(*dag_of("conv2d:h=28,w=28,c=128,f=128,k=3,pad=1,bias,relu"), 2, avx2));
+    CHECK(narrow.find("[1, 1, 32]") != std::string::npos); // 32 filters
+    CHECK(narrow.find("[1, 1, 14]") != std::string::npos); // half a row of the image, of which the register tiles are parts
 }

@@ -92,6 +92,7 @@ static const float aug_lowest[4096] __attribute__((unused)) = {[0 ... 4095] = -3
 #else
 #define AUG_HOLD(x) ((void)0)
 #endif
+#define AUG_FORGET __asm__ volatile("" ::: "memory") /* what was read before is read again */
 #define aug_hold4 AUG_HOLD
 #ifdef __AVX__
 #define aug_hold8 AUG_HOLD

@@ -151,8 +151,17 @@ protected:
         bool strided = false;
         each_read(term, [&](const lowered_expr& e) { strided = strided || e.index.factor(p.lanes.term) > 1; });
 
+        // Neighbouring steps of a convolution broadcast the same elements. Only AVX-512 and NEON multiply by an element that has no register of its own:
+        // with fewer registers the elements are read again, lest accumulators are spilled.
+        const auto sums_held = static_cast<std::int64_t>(sums.size());
+        const bool crowded =
+            options_.vector_registers < 32 && sums_held + unrolling.vectors + unrolling.sums / unrolling.vectors + 1 > options_.vector_registers;
         std::size_t turn = 0; // number of reduction steps written so far
         const auto body = [&](const std::vector<bool>& chosen) {
+            if (crowded && !loaded_.empty()) {
+                loaded_.clear();
+                line("AUG_FORGET;");
+            }
             std::size_t i = turn++ % static_cast<std::size_t>(unrolling.partial) * results;
             tile_terms_.clear();
             for (const auto& l : p.tile)

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include <augur/loopnest/codegen/c_options.hpp>
 #include <augur/loopnest/detail/sketch_plan.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/schedule/space.hpp>
@@ -25,7 +26,8 @@ namespace detail {
 /// Tile sizes of a sketch by fixed rules.
 class untuned_tiles {
 public:
-    untuned_tiles(const compute_dag& dag, const sketch_plan& plan) : dag_(dag), plan_(plan) {}
+    untuned_tiles(const compute_dag& dag, const sketch_plan& plan, const c_options& code)
+        : dag_(dag), plan_(plan), most_lanes_(4 * std::int64_t{code.vector_floats}), most_rows_(code.vector_registers < 32 ? 16 : 8) {}
 
     /// One option per open split.
     [[nodiscard]] std::vector<std::uint64_t> run() {
@@ -39,12 +41,12 @@ public:
     }
 
 private:
-    static constexpr std::int64_t most_lanes = 64; ///< results of a tile along the innermost axis, and along the filters
-    static constexpr std::int64_t most_rows = 8;   ///< along the next axis
     static constexpr std::int64_t most_steps = 64; ///< of one reduce axis; the rest of a longer reduction runs around the tile
 
     const compute_dag& dag_;
     const sketch_plan& plan_;
+    std::int64_t most_lanes_; ///< results of a tile along the innermost axis, and along the filters
+    std::int64_t most_rows_;  ///< along the next axis; more than fit in few registers, since the register tiles inside read the same weights
     std::vector<std::uint64_t> out_;
 
     [[nodiscard]] const split_step& split(std::size_t i) const { return std::get<split_step>(plan_.steps.steps[plan_.splits[i].step]); }
@@ -70,8 +72,8 @@ private:
         bool rows = false;
         for (std::size_t k = 0, a = space.size(); a-- > 0;) {
             if (space[a] == 1) continue;
-            if (k++ == 0 || filters[a]) out[a] = most_lanes;
-            else if (!std::exchange(rows, true)) out[a] = most_rows;
+            if (k++ == 0 || filters[a]) out[a] = most_lanes_;
+            else if (!std::exchange(rows, true)) out[a] = most_rows_;
         }
         return out;
     }
@@ -138,13 +140,13 @@ private:
 
 } // namespace detail
 
-/// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
-/// rows; up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost loop of their readers; loops parallel until there are 16 iterations for
-/// each of `cores`.
+/// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to four
+/// vectors and 8 rows (16 for fewer than 32 registers); up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost
+/// loop of their readers; loops parallel until there are 16 iterations for each of `cores`. The vectors are those of `code`.
 ///
 /// Cost  of creating a space.
 /// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)
-[[nodiscard]] inline step_list untuned_schedule(const compute_dag& dag, std::int64_t cores = 1) {
+[[nodiscard]] inline step_list untuned_schedule(const compute_dag& dag, std::int64_t cores = 1, const c_options& code = {}) {
     const auto space = ansor_space::create(std::make_shared<const compute_dag>(dag), {.num_cores = (std::max)(cores, std::int64_t{1})});
     if (!space) return {};
     auto cursor = space->cursor();
@@ -157,7 +159,7 @@ private:
     };
     while (sketch + 1 < likely && factors(sketch)) ++sketch;
     cursor.choose(sketch);
-    for (const auto tile : detail::untuned_tiles(dag, space->plan(static_cast<std::size_t>(sketch))).run()) cursor.choose(tile);
+    for (const auto tile : detail::untuned_tiles(dag, space->plan(static_cast<std::size_t>(sketch)), code).run()) cursor.choose(tile);
     while (const auto d = cursor.next()) {
         std::uint64_t value = d->preferred;
         if (d->kind == decision_kind::compute_location) value = detail::untuned_location(cursor, *d);

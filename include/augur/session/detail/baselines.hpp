@@ -16,7 +16,6 @@
 #include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/run/roofline.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
-#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/session/detail/trials.hpp>
@@ -37,14 +36,14 @@ result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
         kernel_report& k = report_.kernels[i];
         if (k.elsewhere) {
-            const auto untuned = detail::take_record(elsewhere_[i], tasks_[i], loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads));
+            const auto untuned = detail::take_record(elsewhere_[i], tasks_[i], untuned_on(i, *k.elsewhere));
             if (untuned && untuned->ok()) k.untuned = untuned->latency();
             continue;
         }
         detail::tell(hooks, "baselines", k.label, i, tasks_.size());
         if (auto ready = runner_->prepare(tasks_[i]); !ready) return error{ready.error().code, k.label + ": " + ready.error().detail};
         k.naive = runner_->naive_seconds(tasks_[i]);
-        const auto schedule = loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads);
+        const auto schedule = untuned_schedule(i);
         std::optional<measurement> untuned;
         if (log_ && !report_.options.collect) untuned = detail::take_record(log_->found.trials, tasks_[i], schedule);
         if (!untuned) {
@@ -104,7 +103,7 @@ void basic_session<E>::measure_best(std::span<search_report> searches, const ses
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
         if (report_.kernels[i].elsewhere) continue;
         detail::tell(hooks, "checking the best", report_.kernels[i].label, i, tasks_.size());
-        std::vector<step_list> best{loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads)};
+        std::vector<step_list> best{untuned_schedule(i)};
         std::vector<std::size_t> search_of{searches.size()};
         for (std::size_t s = 0; s < searches.size(); ++s)
             for (const auto& finalist : searches[s].finalists[i]) {
@@ -130,7 +129,7 @@ void basic_session<E>::choose_result(search_report& s) const {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
         if (!(s.checked_latency[i] > 0) && !s.finalists[i].empty()) s.result[i] = s.finalists[i].front();
         const double untuned = report_.kernels[i].untuned;
-        if (untuned > 0 && untuned < s.result[i].latency) s.result[i] = {untuned, loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads)};
+        if (untuned > 0 && untuned < s.result[i].latency) s.result[i] = {untuned, untuned_schedule(i)};
     }
 }
 

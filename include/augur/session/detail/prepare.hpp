@@ -17,7 +17,6 @@
 #include <augur/loopnest/run/program_runner.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/schedule/space.hpp>
-#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/session/auto_search.hpp>
 #include <augur/session/detail/models.hpp>
@@ -122,10 +121,10 @@ void basic_session<E>::take_over() {
         const auto of_kernel = [id = task_identity(tasks_[i])](const logged_trial<step_list>& t) { return t.task == id; };
         const auto& own = log_->found.trials;
         if (!report_.options.take_over || std::any_of(own.begin(), own.end(), of_kernel)) continue;
-        const auto untuned = hash_schedule(loopnest::untuned_schedule(*tasks_[i].dag(), report_.threads));
         for (auto& [machine, trials] : log_->found.other_machines) {
             std::vector<logged_trial<step_list>> found, others;
             for (auto& t : trials) (of_kernel(t) ? found : others).push_back(t);
+            const auto untuned = hash_schedule(untuned_on(i, machine));
             const bool has_untuned = !report_.options.collect && std::any_of(found.begin(), found.end(), [&](const auto& t) {
                 return hash_schedule(t.schedule) == untuned; // the baseline is no trial
             });

@@ -14,7 +14,6 @@
 
 #include <augur/core/executor.hpp>
 #include <augur/loopnest/run/task_runner.hpp>
-#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/search/annealing.hpp>
 #include <augur/search/descent.hpp>
@@ -150,7 +149,7 @@ void basic_session<E>::search_with(running_search& s, detail::any_model model, d
     const bool begins_untuned = s.settings.model != "none" || detail::guides_itself(s.settings);
     for (std::size_t k = 0; k < s.here.tasks.size(); ++k) {
         std::vector<decision_vector> first;
-        const auto untuned = loopnest::untuned_schedule(*s.here.tasks[k].dag(), report_.threads);
+        const auto untuned = untuned_schedule(s.here.kernels[k]);
         if (auto point = s.here.spaces[k].decide(untuned); point && begins_untuned) first.push_back(*std::move(point));
         if (s.draft) drafts.emplace_back(s.here.spaces[k], s.here.tasks[k], *s.draft, s.threads);
         typename detail::guided_search<E>::scorer ranks(s.here.spaces[k], s.here.tasks[k], model, s.threads);
