@@ -26,8 +26,7 @@ namespace detail {
 /// Tile sizes of a sketch by fixed rules.
 class untuned_tiles {
 public:
-    untuned_tiles(const compute_dag& dag, const sketch_plan& plan, const c_options& code)
-        : dag_(dag), plan_(plan), most_lanes_(4 * std::int64_t{code.vector_floats}), most_rows_(code.vector_registers < 32 ? 16 : 8) {}
+    untuned_tiles(const compute_dag& dag, const sketch_plan& plan, const c_options& code) : dag_(dag), plan_(plan), code_(code) {}
 
     /// One option per open split.
     [[nodiscard]] std::vector<std::uint64_t> run() {
@@ -41,12 +40,13 @@ public:
     }
 
 private:
+    static constexpr std::int64_t most_lanes = 64; ///< results of a tile along the innermost axis, and along the filters
+    static constexpr std::int64_t most_rows = 8;   ///< along the next axis
     static constexpr std::int64_t most_steps = 64; ///< of one reduce axis; the rest of a longer reduction runs around the tile
 
     const compute_dag& dag_;
     const sketch_plan& plan_;
-    std::int64_t most_lanes_; ///< results of a tile along the innermost axis, and along the filters
-    std::int64_t most_rows_;  ///< along the next axis; more than fit in few registers, since the register tiles inside read the same weights
+    const c_options& code_;
     std::vector<std::uint64_t> out_;
 
     [[nodiscard]] const split_step& split(std::size_t i) const { return std::get<split_step>(plan_.steps.steps[plan_.splits[i].step]); }
@@ -69,22 +69,47 @@ private:
         std::vector<std::int64_t> out(space.size(), 1);
         if (space.size() == 1) return {4}; // a block of rows
         const auto filters = filter_axes(space);
+        const auto many = static_cast<std::size_t>(std::count_if(space.begin(), space.end(), [](std::int64_t extent) { return extent > 1; }));
+        // Few registers: smaller panels of weights, which more register tiles of few rows read. Without rows or weights nothing is read again.
+        const bool panels = code_.vector_registers < 32 && many > 1 && is_product(space);
+        const auto lanes = panels ? 4 * std::int64_t{code_.vector_floats} : most_lanes;
         bool rows = false;
         for (std::size_t k = 0, a = space.size(); a-- > 0;) {
             if (space[a] == 1) continue;
-            if (k++ == 0 || filters[a]) out[a] = most_lanes_;
-            else if (!std::exchange(rows, true)) out[a] = most_rows_;
+            if (k++ == 0 || filters[a]) out[a] = lanes;
+            else if (!std::exchange(rows, true)) out[a] = panels ? 2 * most_rows : most_rows;
         }
+        return out;
+    }
+
+    /// Calls `f(op)` for the reductions with these space axes.
+    template <class F>
+    void each_reduction(const std::vector<std::int64_t>& space, const F& f) const {
+        for (const auto& op : dag_.ops) {
+            if (op.reduce_axes.empty() || op.axes.size() != space.size()) continue;
+            const auto same = [](const loop_axis& a, std::int64_t extent) { return a.extent == extent; };
+            if (std::equal(op.axes.begin(), op.axes.end(), space.begin(), same)) f(op);
+        }
+    }
+
+    /// Does the reduction with these axes read two tensors?
+    [[nodiscard]] bool is_product(const std::vector<std::int64_t>& space) const {
+        bool out = false;
+        each_reduction(space, [&](const auto& op) {
+            std::int64_t first = -1;
+            walk(op.body, [&](const expr_node& n) {
+                if (n.op != expr_op::read) return;
+                out = out || (first >= 0 && first != n.integer);
+                first = n.integer;
+            });
+        });
         return out;
     }
 
     /// Marks the axes that index the constant operand of the reduction with these axes, and not the other, as the channels of a depthwise convolution do.
     [[nodiscard]] std::vector<bool> filter_axes(const std::vector<std::int64_t>& space) const {
         std::vector<bool> out(space.size(), false), both = out;
-        for (const auto& op : dag_.ops) {
-            if (op.reduce_axes.empty() || op.axes.size() != space.size()) continue;
-            const auto same = [](const loop_axis& a, std::int64_t extent) { return a.extent == extent; };
-            if (!std::equal(op.axes.begin(), op.axes.end(), space.begin(), same)) continue;
+        each_reduction(space, [&](const auto& op) {
             walk(op.body, [&](const expr_node& n) {
                 if (n.op != expr_op::read) return;
                 auto& indexed = is_constant(dag_.index_of(static_cast<int>(n.integer))) ? out : both;
@@ -92,7 +117,7 @@ private:
                     if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < out.size())
                         indexed[static_cast<std::size_t>(index->integer)] = true;
             });
-        }
+        });
         for (std::size_t a = 0; a < out.size(); ++a) out[a] = out[a] && !both[a];
         return out;
     }
@@ -140,9 +165,10 @@ private:
 
 } // namespace detail
 
-/// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to four
-/// vectors and 8 rows (16 for fewer than 32 registers); up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost
-/// loop of their readers; loops parallel until there are 16 iterations for each of `cores`. The vectors are those of `code`.
+/// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
+/// rows, or, for a product and fewer than 32 vector registers, of four vectors and 16 rows; up to 64 steps of each reduce axis inside them; padding
+/// inlined, other stages in the outermost loop of their readers; loops parallel until there are 16 iterations for each of `cores`. The vectors are
+/// those of `code`.
 ///
 /// Cost  of creating a space.
 /// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)
