@@ -205,12 +205,12 @@ private:
         const auto r = static_cast<double>(rows);
         const auto v = static_cast<double>(vectors);
         const auto waits = rows * vectors * steps < 256 ? 0.0 : 4.0 / static_cast<double>(turns(rows, vectors, steps));
-        if (registers_ > 16) return (std::max)({r * v / 2, loads / 2, waits});
+        if (registers_ > 16 || rows == 1) return (std::max)({r * v / 2, loads / 2, waits}); // a single row reads each vector once
         // Few registers make tiles of few rows, whose vectors come again and again from the second-level cache, by whole lines; and a tile that leaves
         // no register free is copied and spilled. The three factors are fits to tiles of 1 to 13 rows and 1 to 8 vectors on Zen 3 (gcc 12).
         const auto row_bytes = vectors * width_ * 4;
         const auto lines = row_bytes * steps > first_level_bytes ? static_cast<double>((row_bytes + 63) / 64) * 3.2 : 0.0;
-        const auto copies = rows > 1 && rows * vectors + vectors + 1 >= registers_ ? 1.15 : 1.0;
+        const auto copies = rows * vectors + vectors + 1 >= registers_ ? 1.15 : 1.0;
         return (std::max)({r * v / 2 * copies, loads * 0.6, waits, lines});
     }
 
