@@ -115,8 +115,10 @@ std::vector<std::uint64_t> candidates_of(const recorded_task& target, std::span<
 /// The best share of the `n` configurations of the sources that the target's TLP ranks highest.
 double share_by_tlp(const recorded_task& target, std::span<const recorded_task* const> sources, std::size_t n) {
     auto candidates = candidates_of(target, sources);
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [&](std::uint64_t a, std::uint64_t b) { return target.scores.at(a) > target.scores.at(b); });
+    std::sort(candidates.begin(), candidates.end(), [&](std::uint64_t a, std::uint64_t b) {
+        const auto of_a = target.scores.at(a), of_b = target.scores.at(b);
+        return of_a != of_b ? of_a > of_b : a < b;
+    });
     double best = 0;
     for (std::size_t i = 0; i < (std::min)(n, candidates.size()); ++i) best = (std::max)(best, target.share(candidates[i]));
     return best;

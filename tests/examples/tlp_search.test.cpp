@@ -103,7 +103,7 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     const std::string work = folder / "work";
     const strings arguments{"--quick", "--trials", "4",        "--collect",       "6",          "--effort",    "1", "--threads", "1",
                             "--work",  work,       "--report", folder / "r.html", "--compiler", quick_compiler};
-    for (const std::size_t lines : {2, 12})
+    for (const std::size_t lines : {std::size_t{2}, std::size_t{12}})
         REQUIRE(kill_when(start(folder, AUGUR_SEARCH_PROGRAM, arguments), [&] { return lines_in(work + "/collect.jsonl") >= lines; }));
     REQUIRE(run(folder, arguments) == 0);
     auto said = contents(folder / "out");

@@ -194,7 +194,9 @@ std::vector<candidate> candidates_of(const named_dag& k, std::vector<lowered_ker
 std::vector<std::vector<std::string>> flag_sets() {
     std::vector<std::vector<std::string>> out{{}};
 #ifdef __x86_64__
+    const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
     for (const char* without : {"-mno-avx512f", "-mno-avx"}) {
+        if (!avx512 && std::string_view(without) == "-mno-avx512f") continue; // the same code once more
         out.push_back(default_compile_flags());
         out.back().push_back(without);
     }

@@ -72,7 +72,7 @@ inline augur::iterator_features at_random(augur::random_engine& random) {
     for (std::size_t n = random.below(5); n-- > 0;) f.buffers.emplace_back(buffers[random.below(4)]);
     std::vector<std::uint32_t> by_name(f.buffers.size());
     for (std::uint32_t b = 0; b < by_name.size(); ++b) by_name[b] = b;
-    std::stable_sort(by_name.begin(), by_name.end(), [&](auto a, auto b) { return f.buffers[a] < f.buffers[b]; });
+    std::sort(by_name.begin(), by_name.end(), [&](auto a, auto b) { return f.buffers[a] != f.buffers[b] ? f.buffers[a] < f.buffers[b] : a < b; });
     for (std::uint32_t n = static_cast<std::uint32_t>(random.below(12)), i = 0; i < n; ++i) {
         auto& loop = f.loops.emplace_back();
         loop.axis = axes[random.below(4)];

@@ -130,7 +130,7 @@ TEST_CASE("metatune loop_graph: names are quoted") {
 }
 
 TEST_CASE("metatune loop_graph: rows that are none are refused") {
-    const auto fails = [](errc code, const metatune::loop_rows& rows) {
+    const auto refused = [](errc code, const metatune::loop_rows& rows) {
         const auto good = metatune::check(rows);
         REQUIRE(!good);
         CHECK(good.error().code == code);
@@ -140,28 +140,28 @@ TEST_CASE("metatune loop_graph: rows that are none are refused") {
     CHECK(metatune::check(three_loops()));
     auto rows = three_loops();
     rows.parents.pop_back();
-    fails(errc::shape_mismatch, rows);
+    refused(errc::shape_mismatch, rows);
     rows = three_loops();
     rows.features.conservativeResize(2, Eigen::NoChange);
-    fails(errc::shape_mismatch, rows);
+    refused(errc::shape_mismatch, rows);
     for (const std::uint32_t parent : {1U, 2U, 3U, 0xFFFFFFFEU}) {
         rows = three_loops();
         rows.parents[1] = parent;
-        fails(errc::invalid_argument, rows);
+        refused(errc::invalid_argument, rows);
     }
     for (const float x : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
         rows = three_loops();
         rows.features(1, 5) = x;
-        fails(errc::invalid_argument, rows);
+        refused(errc::invalid_argument, rows);
     }
     rows = three_loops();
     rows.present[2] = 0; // its features are not 0
-    fails(errc::invalid_argument, rows);
+    refused(errc::invalid_argument, rows);
     rows.features.row(2).setZero();
     CHECK(metatune::check(rows));
     rows.present[0] = 0; // and 1 within is present
     rows.features.row(0).setZero();
-    fails(errc::invalid_argument, rows);
+    refused(errc::invalid_argument, rows);
     const auto dot = metatune::to_dot(three_loops(), std::vector<std::string>(2));
     REQUIRE(!dot);
     CHECK(dot.error().code == errc::shape_mismatch);

@@ -217,17 +217,19 @@ void add_pools(std::span<const run> runs, std::vector<figure>& out) {
     figure gains{"figure8_speedup",
                  {"Figure 8a: schedules of one network, or of all", std::string(speedup_unit), {"all pairs measured", "full search"}, {}}};
     figure needs{"figure8_measurements", {"Figure 8b: pairs of kernel and schedule that are measured", "measurements", {"all pairs"}, {}}};
+    const auto insert = [](figure& f, examples::bar_group group) { // the runs of a network stand together
+        const auto before = [](const auto& a, const auto& b) { return a.label.substr(0, a.label.find(' ')) < b.label.substr(0, b.label.find(' ')); };
+        auto& groups = f.chart.groups;
+        groups.insert(std::upper_bound(groups.begin(), groups.end(), group, before), std::move(group));
+    };
     for (const auto& r : runs) {
         const auto same = [&](const run& o) { return o.chooser == all && o.network == r.network; };
         if (r.chooser != all || std::count_if(runs.begin(), runs.end(), same) < 2) continue;
         const auto label = r.network + " from " + names(r.logs);
-        gains.chart.groups.push_back({label, {{0, r.speedup()}, {1, r.full_speedup()}}});
-        needs.chart.groups.push_back({label, {{0, r.count(&transfer_result::adapted)}}});
+        insert(gains, {label, {{0, r.speedup()}, {1, r.full_speedup()}}});
+        insert(needs, {label, {{0, r.count(&transfer_result::adapted)}}});
     }
     if (gains.chart.groups.empty()) return;
-    for (auto* one : {&gains, &needs}) // the runs of a network stand together
-        std::stable_sort(one->chart.groups.begin(), one->chart.groups.end(),
-                         [](const auto& a, const auto& b) { return a.label.substr(0, a.label.find(' ')) < b.label.substr(0, b.label.find(' ')); });
     out.push_back(std::move(gains));
     out.push_back(std::move(needs));
 }

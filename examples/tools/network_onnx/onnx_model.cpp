@@ -53,7 +53,10 @@ std::optional<grid_copy> grid_of(const augur::strided_copy& c, std::int64_t elem
     for (std::size_t a = 0; a < c.shape.size(); ++a)
         if (c.shape[a] > 1) order.push_back(static_cast<std::int64_t>(a));
     const auto stride = [&](std::int64_t a) { return c.strides[static_cast<std::size_t>(a)]; };
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return std::abs(stride(a)) > std::abs(stride(b)); });
+    const auto before = [&](std::int64_t a, std::int64_t b) {
+        return std::abs(stride(a)) != std::abs(stride(b)) ? std::abs(stride(a)) > std::abs(stride(b)) : a < b;
+    };
+    std::sort(order.begin(), order.end(), before);
     grid_copy out;
     auto rest = c.offset, outer = elements; // outer: elements from one step of the axis before to its next one
     for (const auto a : order) {

@@ -69,7 +69,7 @@ public:
                 told.push_back({points[i], finite ? std::exp(-std::clamp(score, -700.0, 700.0)) : infinity});
                 const auto fingerprint = fingerprint_decisions(space, points[i]);
                 if (round == 0) seen_.insert(fingerprint);
-                else if (!seen_.contains(fingerprint)) found.push_back({finite ? score : -infinity, fingerprint, std::move(points[i])});
+                else if (!seen_.contains(fingerprint)) found.push_back({finite ? score : -infinity, found.size(), fingerprint, std::move(points[i])});
             }
             search.observe(told);
             if (round == options_.rounds) break;
@@ -77,7 +77,9 @@ public:
             if (!next) return next.error();
             points = *std::move(next);
         }
-        std::stable_sort(found.begin(), found.end(), [](const scored& a, const scored& b) { return a.score > b.score; });
+        // not std::stable_sort: clang reports a deprecated function inside libstdc++ 12's implementation
+        std::sort(found.begin(), found.end(),
+                  [](const scored& a, const scored& b) { return a.score != b.score ? a.score > b.score : a.place < b.place; });
         std::vector<decision_vector> out;
         for (auto& f : found)
             if (out.size() < n && seen_.insert(f.fingerprint)) out.push_back(std::move(f.point));
@@ -90,6 +92,7 @@ public:
 private:
     struct scored {
         double score;
+        std::size_t place; ///< in the order found
         std::uint64_t fingerprint;
         decision_vector point;
     };

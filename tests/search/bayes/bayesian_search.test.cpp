@@ -208,8 +208,8 @@ TEST_CASE("bayesian_search: beats random search on recorded points, whose option
 TEST_CASE("bayesian_search: how slow a slow point is does not matter") {
     const tiles space;
     std::vector<decision_vector> proposed[3];
-    for (const auto& [slow, out] : {std::pair{3.0, &proposed[0]}, {300.0, &proposed[1]}, {1.2, &proposed[2]}}) {
-        const auto latency = [&, slow = slow](const decision_vector& p) { // a factor of e is 2.718
+    for (const auto& [times, out] : {std::pair{3.0, &proposed[0]}, {300.0, &proposed[1]}, {1.2, &proposed[2]}}) {
+        const auto latency = [&, slow = times](const decision_vector& p) { // a factor of e is 2.718
             const double l = space.latency(p);
             return p[3] % 2 == 1 ? slow * (1 + 0.1 / (1 + l)) : 1 - 0.1 / (1 + l);
         };
