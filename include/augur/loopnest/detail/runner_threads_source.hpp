@@ -3,7 +3,8 @@
 #define AUGUR_LOOPNEST_DETAIL_RUNNER_THREADS_SOURCE_HPP
 
 /// @file
-/// C source of the thread pool that runs the parallel loops of a candidate: pinned threads that spin, then sleep on a futex.
+/// C source of the thread pool that runs the parallel loops of a candidate: pinned threads that spin, then sleep on a futex. Each thread begins with a
+/// part of its own, the same in every call for the sake of its caches, and takes over iterations of slower threads when it has none left.
 ///
 /// Part of the program in loopnest/detail/runner_source.hpp.
 
@@ -25,8 +26,13 @@ static struct {
     _Atomic int main_sleeps;
     body_t body;
     void *context;
+    int64_t unit; // iterations of a block
     int64_t count;
+    struct part *parts; // one a thread
 } pool;
+struct part { // blocks that nobody has taken: the first one, and in the upper half the one behind the last
+    _Alignas(64) _Atomic uint64_t blocks;
+};
 static _Thread_local int inside; // a nested launch runs serially on the calling thread
 
 static void relax(void) {
@@ -51,14 +57,29 @@ static void futex_wake(_Atomic uint32_t *at) {
     (void)at;
 #endif
 }
-static void chunk(int t) {
-    const int64_t n = pool.count, k = pool.threads;
-    const int64_t begin = n / k * t + (n % k < t ? n % k : t), end = begin + n / k + (t < n % k);
-    if (begin < end) {
-        inside = 1;
-        pool.body(pool.context, begin, end);
-        inside = 0;
+/* Takes half of what is left of a part, from the front for its owner and from the back for others. */
+static int take_blocks(struct part *part, int own, int64_t *begin, int64_t *end) {
+    uint64_t seen = atomic_load_explicit(&part->blocks, memory_order_relaxed);
+    for (;;) {
+        const uint32_t first = (uint32_t)seen, last = (uint32_t)(seen >> 32);
+        if (first == last) return 0;
+        const uint32_t taken = (last - first + 1) / 2, cut = own ? first + taken : last - taken;
+        const uint64_t rest = own ? (uint64_t)last << 32 | cut : (uint64_t)cut << 32 | first;
+        if (!atomic_compare_exchange_weak_explicit(&part->blocks, &seen, rest, memory_order_relaxed, memory_order_relaxed)) continue;
+        *begin = (own ? first : cut) * pool.unit;
+        *end = (own ? cut : last) * pool.unit;
+        if (*end > pool.count) *end = pool.count;
+        return 1;
     }
+}
+static void work_of(int t) {
+    int64_t begin, end;
+    inside = 1;
+    for (int other = 0; other < pool.threads; ++other) {
+        struct part *const part = &pool.parts[(t + other) % pool.threads];
+        while (take_blocks(part, other == 0, &begin, &end)) pool.body(pool.context, begin, end);
+    }
+    inside = 0;
 }
 static void *thread_main(void *argument) {
     uint32_t seen = 0;
@@ -74,7 +95,7 @@ static void *thread_main(void *argument) {
             atomic_fetch_sub(&pool.sleepers, 1);
         }
         ++seen;
-        chunk((int)(intptr_t)argument);
+        work_of((int)(intptr_t)argument);
         if (atomic_fetch_sub(&pool.left, 1) == 1 && atomic_load(&pool.main_sleeps)) futex_wake(&pool.left);
     }
     return NULL;
@@ -88,10 +109,17 @@ static void launch(body_t body, void *context, int64_t n) {
     pool.body = body;
     pool.context = context;
     pool.count = n;
+    pool.unit = n / UINT32_MAX + 1;
+    const int64_t blocks = (n + pool.unit - 1) / pool.unit, k = pool.threads;
+    for (int64_t t = 0, begin = 0; t < k; ++t) {
+        const int64_t behind = begin + blocks / k + (t < blocks % k);
+        atomic_store_explicit(&pool.parts[t].blocks, (uint64_t)behind << 32 | (uint64_t)begin, memory_order_relaxed);
+        begin = behind;
+    }
     atomic_store(&pool.left, (uint32_t)(pool.threads - 1));
     atomic_fetch_add(&pool.epoch, 1);
     if (atomic_load(&pool.sleepers) > 0) futex_wake(&pool.epoch);
-    chunk(0);
+    work_of(0);
     int tries = pool.spin;
     uint32_t left;
     while ((left = atomic_load(&pool.left)) != 0) {
@@ -106,6 +134,8 @@ static void launch(body_t body, void *context, int64_t n) {
 }
 static int start_threads(int n) {
     pool.threads = n;
+    pool.parts = aligned_alloc(64, (size_t)n * sizeof *pool.parts);
+    if (!pool.parts) return -1;
 #ifdef __linux__
     cpu_set_t allowed, one;
     int cpus[1024], found = 0;
