@@ -30,7 +30,7 @@ static struct {
     int64_t count;
     struct part *parts; // one a thread
 } pool;
-struct part { // blocks that nobody has taken: the first one, and in the upper half the one behind the last
+struct part { // the blocks of a thread that nobody has taken yet: begin in the low 32 bits, end in the high ones
     _Alignas(64) _Atomic uint64_t blocks;
 };
 static _Thread_local int inside; // a nested launch runs serially on the calling thread
@@ -72,6 +72,7 @@ static int take_blocks(struct part *part, int own, int64_t *begin, int64_t *end)
         return 1;
     }
 }
+/* The part of thread t, then what others have left of theirs: a part only shrinks, so one pass finds everything. */
 static void work_of(int t) {
     int64_t begin, end;
     inside = 1;
