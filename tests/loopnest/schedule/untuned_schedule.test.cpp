@@ -58,6 +58,13 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     avx2.vector_floats = 8;
     avx2.vector_registers = 16;
     const auto narrow = to_json(untuned_schedule(*dag_of("conv2d:h=28,w=28,c=128,f=128,k=3,pad=1,bias,relu"), 2, avx2));
-    CHECK(narrow.find("[1, 1, 32]") != std::string::npos); // 32 filters
+    CHECK(narrow.find("[1, 1, 16]") != std::string::npos); // 16 filters, as many as a register tile has
     CHECK(narrow.find("[1, 1, 14]") != std::string::npos); // half a row of the image, of which the register tiles are parts
+    const auto own = to_json(untuned_schedule(*dag_of("depthwise_conv2d:h=28,w=28,c=64,k=3,pad=1"), 2, avx2));
+    CHECK(own.find("[1, 1, 32]") != std::string::npos); // 32 channels: no weight is read for two of them
+    const auto both = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=128,n=128,k=64"), 2, avx2));
+    CHECK(both.find("128, [1, 1, 64], 1]") != std::string::npos); // what is copied serves 64 rows
+    CHECK(both.find("128, [1, 1, 16], 1]") != std::string::npos);
+    const auto uneven = to_json(untuned_schedule(*dag_of("conv2d:h=23,w=23,c=67,f=71,k=3,pad=1"), 2, avx2));
+    CHECK(uneven.find("71, [1, 1, 24], 1]") != std::string::npos); // no multiple of a vector up to 16 divides with little padding
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -42,6 +43,8 @@ public:
 private:
     static constexpr std::int64_t most_lanes = 64; ///< results of a tile along the innermost axis, and along the filters
     static constexpr std::int64_t most_rows = 8;   ///< along the next axis
+    static constexpr std::int64_t panel_rows = 16; ///< the same, with few registers
+    static constexpr std::int64_t copy_rows = 64;  ///< the same, if both operands may be copied
     static constexpr std::int64_t most_steps = 64; ///< of one reduce axis; the rest of a longer reduction runs around the tile
 
     const compute_dag& dag_;
@@ -59,25 +62,40 @@ private:
         const auto limits = limits_of(space);
         std::size_t axis = 0;
         for (auto i = first; i < last; ++i) {
-            const auto inner = tile(plan_.splits[i], plan_.splits[i].reduce ? most_steps : limits[axis++]);
+            const auto limit = plan_.splits[i].reduce ? tile_limit{most_steps, most_steps} : limits[axis++];
+            auto inner = tile(plan_.splits[i], limit.length);
+            if (inner % code_.vector_floats != 0) inner = tile(plan_.splits[i], limit.uneven);
             out_.push_back(plan_.splits[i].tiles->index_of(lengths(plan_.splits[i], inner)).value_or(0));
         }
     }
 
+    struct tile_limit {
+        std::int64_t length;
+        std::int64_t uneven; ///< if no length up to that is a multiple of the vector
+    };
+
     /// The largest tile along each space axis: lanes, filters, rows; one iteration of the other axes, for the threads.
-    [[nodiscard]] std::vector<std::int64_t> limits_of(const std::vector<std::int64_t>& space) const {
-        std::vector<std::int64_t> out(space.size(), 1);
-        if (space.size() == 1) return {4}; // a block of rows
-        const auto filters = filter_axes(space);
-        const auto many = static_cast<std::size_t>(std::count_if(space.begin(), space.end(), [](std::int64_t extent) { return extent > 1; }));
-        // Few registers: smaller panels of weights, which more register tiles of few rows read. Without rows or weights nothing is read again.
-        const bool panels = code_.vector_registers < 32 && many > 1 && is_product(space);
-        const auto lanes = panels ? 4 * std::int64_t{code_.vector_floats} : most_lanes;
+    [[nodiscard]] std::vector<tile_limit> limits_of(const std::vector<std::int64_t>& space) const {
+        std::vector<tile_limit> out(space.size(), {1, 1});
+        if (space.size() == 1) return {{4, 4}}; // a block of rows
+        const auto roles = roles_of(space);
+        const auto many = std::count_if(space.begin(), space.end(), [](std::int64_t extent) { return extent > 1; });
+        // Few registers: smaller panels of weights, which more register tiles of few rows read. Without rows or weights nothing is read again. Such a tile
+        // has two vectors; of a wider panel it would read every other line, which costs a quarter more where the second-level cache is too small for it.
+        // A panel that is copied first pays for itself after many rows.
+        const bool panels = code_.vector_registers < 32 && many > 1 && roles.operands > 1;
+        const bool copied = panels && roles.constants == 0;
+        const std::int64_t vector = code_.vector_floats;
         bool rows = false;
         for (std::size_t k = 0, a = space.size(); a-- > 0;) {
             if (space[a] == 1) continue;
-            if (k++ == 0 || filters[a]) out[a] = lanes;
-            else if (!std::exchange(rows, true)) out[a] = panels ? 2 * most_rows : most_rows;
+            if (k++ == 0 || roles.filter[a]) {
+                const auto wide = panels ? 4 * vector : most_lanes;
+                out[a] = {panels && (copied || roles.filter[a]) ? 2 * vector : wide, wide};
+            } else if (!std::exchange(rows, true)) {
+                const auto length = copied ? copy_rows : panels ? panel_rows : most_rows;
+                out[a] = {length, length};
+            }
         }
         return out;
     }
@@ -92,33 +110,33 @@ private:
         }
     }
 
-    /// Does the reduction with these axes read two tensors?
-    [[nodiscard]] bool is_product(const std::vector<std::int64_t>& space) const {
-        bool out = false;
-        each_reduction(space, [&](const auto& op) {
-            std::int64_t first = -1;
-            walk(op.body, [&](const expr_node& n) {
-                if (n.op != expr_op::read) return;
-                out = out || (first >= 0 && first != n.integer);
-                first = n.integer;
-            });
-        });
-        return out;
-    }
+    struct reduction_roles {
+        std::vector<bool> filter; ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
+        std::size_t operands = 0, constants = 0;
+    };
 
-    /// Marks the axes that index the constant operand of the reduction with these axes, and not the other, as the channels of a depthwise convolution do.
-    [[nodiscard]] std::vector<bool> filter_axes(const std::vector<std::int64_t>& space) const {
-        std::vector<bool> out(space.size(), false), both = out;
+    /// What the reductions with these axes read.
+    [[nodiscard]] reduction_roles roles_of(const std::vector<std::int64_t>& space) const {
+        reduction_roles out{std::vector<bool>(space.size(), false)};
+        auto both = out.filter;
+        std::set<std::size_t> seen;
         each_reduction(space, [&](const auto& op) {
+            seen.clear();
             walk(op.body, [&](const expr_node& n) {
                 if (n.op != expr_op::read) return;
-                auto& indexed = is_constant(dag_.index_of(static_cast<int>(n.integer))) ? out : both;
+                const auto tensor = dag_.index_of(static_cast<int>(n.integer));
+                const bool constant = is_constant(tensor);
+                if (seen.insert(tensor).second) {
+                    out.operands = (std::max)(out.operands, seen.size());
+                    out.constants += constant ? 1 : 0;
+                }
+                auto& indexed = constant ? out.filter : both;
                 for (const auto& index : n.operands)
-                    if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < out.size())
+                    if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < space.size())
                         indexed[static_cast<std::size_t>(index->integer)] = true;
             });
         });
-        for (std::size_t a = 0; a < out.size(); ++a) out[a] = out[a] && !both[a];
+        for (std::size_t a = 0; a < space.size(); ++a) out.filter[a] = out.filter[a] && !both[a];
         return out;
     }
 
@@ -166,9 +184,9 @@ private:
 } // namespace detail
 
 /// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
-/// rows, or, for a product and fewer than 32 vector registers, of four vectors and 16 rows; up to 64 steps of each reduce axis inside them; padding
-/// inlined, other stages in the outermost loop of their readers; loops parallel until there are 16 iterations for each of `cores`. The vectors are
-/// those of `code`.
+/// rows, or, for a product and fewer than 32 vector registers, of four vectors (two along filters, and if both operands may be copied) and 16 rows (64,
+/// if both may be); up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost loop of their readers; loops parallel
+/// until there are 16 iterations for each of `cores`. The vectors are those of `code`.
 ///
 /// Cost  of creating a space.
 /// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)
