@@ -41,6 +41,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_texts("transfer", "LOG",
                     "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
                     s.transfer_from);
+    flags.add_switch("other-machines",
+                     "--transfer takes what other machines, compilers or flags have measured as well, the kernels' own\nschedules among it",
+                     s.transfer_other_machines);
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for --model auto", s.search.weights);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
@@ -148,6 +151,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (search == "random" && !s.known.empty()) return wrong("--search random learns nothing: it does not go with --known");
     if (search == "random") model = "none";
     if (flags.given("transfers") && s.transfer_from.empty() && (model != "auto" || s.known.empty())) return wrong("--transfers needs --transfer LOG");
+    if (flags.given("other-machines") && s.transfer_from.empty()) return wrong("--other-machines needs --transfer LOG");
     if (flags.given("transfers") && model == "auto" && !s.search.language.empty())
         return wrong("--transfers: behind a language model --model auto measures no transferred schedule by itself; name a model");
     if (model != "auto" && (model == "nest") != !s.known.empty())

@@ -751,6 +751,50 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     CHECK(contains(error_of(o), "none.jsonl"));
 }
 
+TEST_CASE("session: schedules of another machine are transferred where that is asked for, the kernel's own among them") {
+    const scratch folder;
+    auto known = two_kernels();
+    known.collect = true;
+    known.log = folder / "known.jsonl";
+    {
+        auto s = quick_session(known);
+        REQUIRE(s);
+        REQUIRE(s->tune());
+    }
+    { // as if a machine with wider vectors and more threads had measured it
+        auto to = augur::log_writer::open(folder / "server.jsonl");
+        REQUIRE(to);
+        for (auto r : records(known.log)) {
+            r.machine.isa = "another";
+            r.machine.threads = "8";
+            r.task.hardware[0] = 8;
+            r.task.hardware[1] = 128;
+            REQUIRE(to->append(std::move(r)));
+        }
+    }
+    auto o = two_kernels();
+    o.transfer_from = {folder / "server.jsonl"};
+    {
+        auto s = quick_session(o);
+        REQUIRE(s);
+        const auto found = s->search("random", o.search, true);
+        for (const auto& t : found.transfers) CHECK(t.proposed.empty());
+        CHECK(contains(joined(found.notes), "0 schedules of others"));
+    }
+    o.transfer_other_machines = true;
+    auto s = quick_session(o);
+    REQUIRE(s);
+    const auto found = s->search("random", o.search, true);
+    REQUIRE(found.transfers.size() == 2);
+    for (std::size_t k = 0; k < 2; ++k) {
+        REQUIRE(found.transfers[k].proposed.size() == 1);
+        const auto& t = found.transfers[k].proposed[0];
+        CHECK(t.level == augur::class_level::workload);
+        CHECK(t.source == o.work.kernels[k].workload.text() + " of another machine");
+        CHECK(t.latency > 0);
+    }
+}
+
 TEST_CASE("session: transferred schedules that do not compile, are wrong or never end are told by name, and the untuned one stands") {
     const scratch folder;
     { // a compiler that breaks what it compiles, as the file `mode` says; to the log it is the same compiler

@@ -105,6 +105,11 @@ TEST_CASE("schedule_pool: what is refused is counted by its reason") {
     REQUIRE(found.points.size() == 1);
     CHECK(found.points[0].source == 3);
     CHECK(pool.adapt(space, asked, "cpu", {class_level::operations, true, true}).points.size() == 3);
+    const auto elsewhere =
+        pool.adapt(space, class_of("dense", "a"), "cpu", {class_level::workload, true, false}); // the kernel's own schedule of a GPU
+    REQUIRE(elsewhere.points.size() == 1);
+    CHECK(elsewhere.points[0].source == 1);
+    CHECK(elsewhere.count(refusal::same_workload) == 1);
     CHECK(pool.adapt(space, asked, "cpu", {class_level::workload, true, true}).points.size() == 1);
     CHECK(pool.adapt(space, class_levels(), "cpu").count(refusal::other_class) == 6);
     pool.add({"k", class_levels().set(class_level::operations, "relu6").set(class_level::structure, "e"), "cpu", pool.schedules()[0].words, 1});

@@ -38,7 +38,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     std::string list, names, level(to_string(s.transfer_level));
     for (const auto& c : choosers) list += (list.empty() ? "" : ",") + std::string(c.name);
     for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
-    flags.add_texts("from", "LOG", "log of kernels that were tuned on this machine; may be given again", s.transfer_from);
+    flags.add_texts("from", "LOG", "log of tuned kernels; may be given again", s.transfer_from);
     examples::add_work_flags(flags, "to", s.work);
     flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
               [&](std::string_view text) -> augur::result<void> {
@@ -56,6 +56,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("best", "N", "schedules of each kernel of the logs to choose from, its fastest ones; default 1", s.transfer_best, 1, 1000);
     flags.add_choice("level", {augur::class_level_names.begin(), augur::class_level_names.end()},
                      "what two kernels must have in common; default operations, the sequence of their operations; prefix: the first of them", level);
+    flags.add_switch("other-machines", "take what other machines, compilers or flags have measured as well, the kernels' own schedules among it",
+                     s.transfer_other_machines);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text("full", "LOG", "log of a long search of the same kernels, to compare with: its best are timed again next to those found", w.full);
     flags.add_text("log", "FILE", "write each record as soon as it is measured; `tune --log FILE --resume` goes on with it", s.log);

@@ -98,6 +98,8 @@ struct session_options {
     std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
     class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6
     std::size_t transfer_best = 1;                        ///< schedules of each kernel of these logs that may be transferred, its best ones
+    /// What other machines, compilers or flags have measured in these logs may be transferred, too, the session's kernels among it.
+    bool transfer_other_machines = false;
 };
 
 /// What a session does at the moment.

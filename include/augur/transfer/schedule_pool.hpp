@@ -40,7 +40,7 @@ struct pooled_schedule {
 enum class refusal : std::uint8_t {
     other_class,        ///< the kernels do not agree at the level that is asked for
     other_target,       ///< measured on another machine
-    same_workload,      ///< the kernel's own schedule: that is reuse, not transfer
+    same_workload,      ///< the kernel's own schedule of this machine: that is reuse, not transfer
     no_common_decision, ///< none of its decisions is one of the kernel's
     duplicate,          ///< another schedule gives the same point
 };
@@ -74,8 +74,8 @@ struct transfer_list {
 /// What may be transferred.
 struct transfer_options {
     class_level level = class_level::operations; ///< at which the kernels must agree; the paper's classes by default
-    bool other_targets = false;                  ///< schedules of other machines, too
-    bool same_workload = false;                  ///< the kernel's own schedules, too
+    bool other_targets = false;                  ///< schedules of other machines, too, the kernel's own among them
+    bool same_workload = false;                  ///< the kernel's own schedules of this machine, too
 };
 
 /// Tuned schedules, each in words, which any space of the same kind of decisions can read.
@@ -119,7 +119,7 @@ public:
             const auto refuse = [&](refusal r) { ++out.refused[static_cast<std::size_t>(r)]; };
             if (!agreement.at(options.level)) refuse(refusal::other_class);
             else if (!options.other_targets && source.target != target) refuse(refusal::other_target);
-            else if (!options.same_workload && agreement.at(class_level::workload)) refuse(refusal::same_workload);
+            else if (!options.same_workload && source.target == target && agreement.at(class_level::workload)) refuse(refusal::same_workload);
             else {
                 auto adapted = adapt_point(space, source.words);
                 transferred_point t{i, *agreement.finest(), std::move(adapted.path.values), adapted.equal, adapted.changed, adapted.unnamed};

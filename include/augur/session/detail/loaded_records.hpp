@@ -105,12 +105,11 @@ struct loaded_records {
     }
 
     /// Reads the schedules that may be transferred.
-    result<void> load_pool(const session_options& o, const hardware_params& hardware, const toolchain& made_with,
-                           const loopnest::ansor_options& space) {
+    result<void> load_pool(const session_options& o, const toolchain& made_with, const loopnest::ansor_options& space) {
         if (!o.transfer_from.empty() && o.transfer_best == 0)
             return error{errc::invalid_argument, "session: expected to transfer at least the best schedule of a kernel, 0 came"};
         for (const auto& log : o.transfer_from)
-            if (auto added = add_log(pool, log, hardware, made_with, space, o.compiler.isa, o.transfer_best, notes); !added) return added;
+            if (auto added = add_log(pool, log, made_with, space, o.transfer_best, o.transfer_other_machines, notes); !added) return added;
         return {};
     }
 

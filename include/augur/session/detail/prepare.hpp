@@ -86,7 +86,7 @@ result<void> basic_session<E>::prepare() {
     for (auto& t : tasks_) t = t.on(report_.made_with.machine);
     for (const auto& f : used.flags) report_.made_with.flags += (report_.made_with.flags.empty() ? "" : " ") + f;
     runner_ = std::make_unique<loopnest::task_runner>(*std::move(programs), loopnest::c_options::of(report_.host));
-    if (auto read = models_->records.load_pool(o, hardware, report_.made_with, space); !read) return read;
+    if (auto read = models_->records.load_pool(o, report_.made_with, space); !read) return read;
     if (auto read = models_->records.load_known(o, tasks_, hardware, report_.made_with, report_.host, report_.threads); !read) return read;
     if (o.search.model == "auto") {
         auto chosen = choose_search(o.search, models_->knowledge());

@@ -71,7 +71,9 @@ std::vector<decision_vector> basic_session<E>::add_transfers(running_search& s, 
     auto& of_kernel = s.out.transfers[s.here.kernels[k]];
     transfer::transfer_options wanted;
     wanted.level = report_.options.transfer_level;
-    const auto found = models_->records.pool.adapt(s.here.spaces[k], s.here.tasks[k].class_levels(), to_text(report_.made_with.machine), wanted);
+    wanted.other_targets = true; // the pool has none unless the options ask for them
+    const auto here = detail::platform_text(report_.made_with.machine, report_.made_with.flags);
+    const auto found = models_->records.pool.adapt(s.here.spaces[k], s.here.tasks[k].class_levels(), here, wanted);
     of_kernel.adapted = found.points.size();
     of_kernel.refused = found.refused;
     for (const auto& t : found.points) all.push_back(t.point);
@@ -81,8 +83,9 @@ std::vector<decision_vector> basic_session<E>::add_transfers(running_search& s, 
         if (std::find(points.begin(), points.end(), t.point) != points.end()) continue;
         auto made = s.here.spaces[k].realise(t.point);
         if (!made) continue; // adapted points are complete and legal
-        of_kernel.proposed.push_back(
-            {models_->records.pool.schedules()[t.source].name, t.level, t.equal, t.changed, t.unnamed, 0, outcome::ok, *std::move(made)});
+        const auto& source = models_->records.pool.schedules()[t.source];
+        of_kernel.proposed.push_back({source.name + (source.target == here ? "" : " of another machine"), t.level, t.equal, t.changed, t.unnamed, 0,
+                                      outcome::ok, *std::move(made)});
         points.push_back(std::move(t.point));
     }
     return all;

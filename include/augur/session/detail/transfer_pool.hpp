@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,69 +20,94 @@
 #include <augur/core/error.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/schedule/space.hpp>
-#include <augur/record/measurement.hpp>
+#include <augur/record/log_reader.hpp>
+#include <augur/record/record.hpp>
 #include <augur/schedule/steps.hpp>
-#include <augur/session/detail/tasks_in_log.hpp>
 #include <augur/session/report.hpp>
-#include <augur/target/isa_level.hpp>
-#include <augur/target/machine.hpp>
+#include <augur/space/concepts.hpp>
 #include <augur/target/machine_identity.hpp>
 #include <augur/transfer/schedule_pool.hpp>
 #include <augur/tune/trial_log.hpp>
 #include <augur/workload/concepts.hpp>
+#include <augur/workload/kernel.hpp>
 
 namespace augur::inline v0::detail {
 
-/// Adds the `best` fastest schedules of each kernel of a log. Records of other machines, compilers or flags are passed over and told in `notes`.
-/// Schedules that only TVM's evolution makes are taken, too.   Errors: those of the log
-inline result<void> add_log(transfer::schedule_pool& pool, const std::string& log, const hardware_params& hardware, const toolchain& made_with,
-                            loopnest::ansor_options options, isa_level level, std::size_t best, std::vector<std::string>& notes) {
-    const auto tasks = tasks_in_log(log, hardware, level);
-    if (!tasks) return tasks.error();
-    auto read = read_trials(log, *tasks, made_with);
-    if (!read) return read.error();
-    std::map<std::string, std::vector<const logged_trial<step_list>*>> of_kernel;
-    for (const auto& t : read->trials)
-        if (t.outcome.status == outcome::ok) of_kernel[t.task].push_back(&t);
-    std::size_t kernels = 0, added = 0, outside = 0;
+/// What tells the platforms of a pool's schedules apart.
+inline std::string platform_text(const machine_identity& m, const std::string& flags) { return to_text(m) + " " + flags; }
+
+/// Adds the `best` fastest schedules of each kernel of a log, and of each machine if `other_machines`; else records of other machines, compilers or flags are
+/// passed over and told in `notes`. Schedules that only TVM's evolution makes are taken, too.   Errors: those of the log
+inline result<void> add_log(transfer::schedule_pool& pool, const std::string& log, const toolchain& made_with, loopnest::ansor_options options,
+                            std::size_t best, bool other_machines, std::vector<std::string>& notes) {
+    struct tuned_kernel {
+        const loopnest::kernel_task* task;
+        std::string platform;
+        std::int64_t cores;
+        std::vector<std::pair<double, step_list>> trials;
+    };
+    auto reader = log_reader::open(log);
+    if (!reader) return reader.error();
+    std::map<std::string, std::optional<loopnest::kernel_task>, std::less<>> tasks; // by workload key; none: of another compiler
+    std::map<std::pair<std::string, std::string>, std::size_t> at;                  // workload key and platform -> index in kernels
+    std::vector<tuned_kernel> kernels;                                              // in the order of their first records
+    std::size_t unknown = 0, elsewhere = 0, outside = 0;
+    for (record r;;) {
+        const auto has_record = reader->next(r);
+        if (!has_record) return has_record.error();
+        if (!*has_record) break;
+        const auto [known, first_record] = tasks.try_emplace(r.task.workload_key);
+        if (first_record)
+            if (const auto k = kernel::from_workload_key(r.task.workload_key)) {
+                auto made = loopnest::kernel_task::create(*k, {});
+                if (!made) return made.error();
+                known->second.emplace(*std::move(made));
+            }
+        const bool here = r.machine == made_with.machine && r.flags == made_with.flags;
+        if (!known->second) ++unknown;
+        else if (!here && !other_machines) ++elsewhere;
+        else if (r.measured.ok()) {
+            const auto [found, is_new] = at.try_emplace({r.task.workload_key, platform_text(r.machine, r.flags)}, kernels.size());
+            if (is_new) kernels.push_back({&*known->second, found->first.second, r.task.hardware[0], {}});
+            kernels[found->second].trials.emplace_back(r.measured.latency(), std::move(r.schedule));
+        }
+    }
+    std::size_t with_schedule = 0, added = 0;
     options.evolved = true;
-    for (const auto& t : *tasks) {
-        const auto found = of_kernel.find(task_identity(t));
-        if (found == of_kernel.end()) continue;
-        auto space = loopnest::ansor_space::create(t.dag(), options);
-        if (!space) return error{space.error().code, t.workload().text() + ": " + space.error().detail};
-        auto& trials = found->second;
-        std::sort(trials.begin(), trials.end(), [](const auto* a, const auto* b) { // of equal ones the first of the log: all are in one vector
-            const double x = a->outcome.latency(), y = b->outcome.latency();
-            return x != y ? x < y : std::less<>()(a, b);
+    for (auto& k : kernels) {
+        options.num_cores = k.cores;
+        auto space = loopnest::ansor_space::create(k.task->dag(), options);
+        if (!space) return error{space.error().code, k.task->workload().text() + ": " + space.error().detail};
+        std::vector<std::size_t> order(k.trials.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { // of equal ones the first of the log
+            const double x = k.trials[a].first, y = k.trials[b].first;
+            return x != y ? x < y : a < b;
         });
         std::vector<decision_vector> points;
-        for (const auto* trial : trials) {
+        for (const auto i : order) {
             if (points.size() == best) break;
-            auto point = space->decide(trial->schedule);
+            auto point = space->decide(k.trials[i].second);
             if (!point) { // a schedule that neither this search nor Ansor's makes
                 ++outside;
                 continue;
             }
             if (std::find(points.begin(), points.end(), *point) != points.end()) continue;
-            if (auto in = pool.add(t.workload().text(), task_class_levels(t), to_text(made_with.machine), *space, *point, trial->outcome.latency());
-                !in)
+            if (auto in = pool.add(k.task->workload().text(), task_class_levels(*k.task), k.platform, *space, *point, k.trials[i].first); !in)
                 return in;
             points.push_back(*std::move(point));
         }
-        kernels += points.empty() ? 0 : 1;
+        with_schedule += points.empty() ? 0 : 1;
         added += points.size();
     }
-    notes.push_back(log + ": " + std::to_string(added) + " schedules of " + std::to_string(kernels) + " kernels may be transferred");
+    notes.push_back(log + ": " + std::to_string(added) + " schedules of " + std::to_string(with_schedule) + " kernels may be transferred");
     const auto say = [&](std::size_t n, const char* what) {
         if (n > 0) notes.push_back(log + ": " + std::to_string(n) + " " + what);
     };
-    std::size_t other_machine = 0;
-    for (const auto& m : read->other_machines) other_machine += m.trials.size();
     say(outside, "fast schedules are no points of the search space and are passed over");
-    say(other_machine, "records are of other machines and are passed over");
-    say(read->other_task + read->other_target + read->other_toolchain, "records of unknown kernels, other targets or compilers are passed over");
-    say(read->log.bad, "damaged lines are passed over");
+    say(elsewhere, "records are of other machines, compilers or flags and are passed over");
+    say(unknown, "records of unknown kernels are passed over");
+    say(reader->summary().bad, "damaged lines are passed over");
     return {};
 }
 
