@@ -67,4 +67,11 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     CHECK(both.find("128, [1, 1, 16], 1]") != std::string::npos);
     const auto uneven = to_json(untuned_schedule(*dag_of("conv2d:h=23,w=23,c=67,f=71,k=3,pad=1"), 2, avx2));
     CHECK(uneven.find("71, [1, 1, 24], 1]") != std::string::npos); // no multiple of a vector up to 16 divides with little padding
+    const auto unrolled = [&](const char* kernel) {
+        return to_json(untuned_schedule(*dag_of(kernel), 2, avx2)).find("step$512") != std::string::npos;
+    };
+    CHECK(unrolled("conv2d:h=224,w=224,c=3,f=64,k=7,pad=3,stride=2")); // seven positions of a window, 21 times
+    CHECK_FALSE(unrolled("conv2d:h=28,w=28,c=128,f=128,k=3,pad=1"));   // too much code
+    CHECK_FALSE(unrolled("dense:m=128,n=128,k=128"));                  // one loop
+    CHECK_FALSE(unrolled("max_pool2d:h=112,w=112,c=64,k=3,pad=1,stride=2"));
 }

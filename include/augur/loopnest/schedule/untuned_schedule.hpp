@@ -24,6 +24,15 @@ namespace augur::inline v0::loopnest {
 
 namespace detail {
 
+/// The tensors that an operation reads, by their numbers.
+inline std::set<std::int64_t> tensors_of(const operation& op) {
+    std::set<std::int64_t> out;
+    walk(op.body, [&](const expr_node& n) {
+        if (n.op == expr_op::read) out.insert(n.integer);
+    });
+    return out;
+}
+
 /// Tile sizes of a sketch by fixed rules.
 class untuned_tiles {
 public:
@@ -119,18 +128,13 @@ private:
     [[nodiscard]] reduction_roles roles_of(const std::vector<std::int64_t>& space) const {
         reduction_roles out{std::vector<bool>(space.size(), false)};
         auto both = out.filter;
-        std::set<std::size_t> seen;
         each_reduction(space, [&](const auto& op) {
-            seen.clear();
+            const auto tensors = tensors_of(op);
+            out.operands = (std::max)(out.operands, tensors.size());
+            for (const auto t : tensors) out.constants += is_constant(dag_.index_of(static_cast<int>(t))) ? 1 : 0;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op != expr_op::read) return;
-                const auto tensor = dag_.index_of(static_cast<int>(n.integer));
-                const bool constant = is_constant(tensor);
-                if (seen.insert(tensor).second) {
-                    out.operands = (std::max)(out.operands, seen.size());
-                    out.constants += constant ? 1 : 0;
-                }
-                auto& indexed = constant ? out.filter : both;
+                auto& indexed = is_constant(dag_.index_of(static_cast<int>(n.integer))) ? out.filter : both;
                 for (const auto& index : n.operands)
                     if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < space.size())
                         indexed[static_cast<std::size_t>(index->integer)] = true;
@@ -181,12 +185,29 @@ private:
     return costly ? 2 : 1;
 }
 
+/// The unroll pragma of a stage: 16 steps; with few registers 512 for a short sum of products over several loops, whose inner loops, seven positions of a
+/// window for example, end so often that it costs a third of the time.
+inline std::uint64_t untuned_unroll(const ansor_cursor& cursor, const decision& d, const c_options& code) {
+    constexpr double short_sum = 256;
+    const auto steps = cursor.emits(d.options - 1);
+    const auto* pragma = steps.empty() ? nullptr : std::get_if<pragma_step>(&steps.front());
+    if (pragma == nullptr || code.vector_registers >= 32) return 1;
+    const auto& op = cursor.state().dag().ops[static_cast<std::size_t>(pragma->stage)];
+    double length = 1;
+    std::size_t loops = 0;
+    for (const auto& axis : op.reduce_axes) {
+        length *= static_cast<double>(axis.extent);
+        loops += axis.extent > 1 ? 1 : 0;
+    }
+    return loops > 1 && length <= short_sum && tensors_of(op).size() > 1 ? d.options - 1 : 1;
+}
+
 } // namespace detail
 
 /// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
-/// rows, or, for a product and fewer than 32 vector registers, of four vectors (two along filters, and if both operands may be copied) and 16 rows (64,
-/// if both may be); up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost loop of their readers; loops parallel
-/// until there are 16 iterations for each of `cores`. The vectors are those of `code`.
+/// rows; up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost loop of their readers; 16 steps unrolled; loops
+/// parallel until there are 16 iterations for each of `cores`. The vectors are those of `code`. With fewer than 32 vector registers the tile of a product
+/// has four vectors (two along filters, and if both operands may be copied) and 16 rows (64 if both may be), and short sums of products are unrolled.
 ///
 /// Cost  of creating a space.
 /// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)
@@ -207,7 +228,7 @@ private:
     while (const auto d = cursor.next()) {
         std::uint64_t value = d->preferred;
         if (d->kind == decision_kind::compute_location) value = detail::untuned_location(cursor, *d);
-        if (d->kind == decision_kind::unroll) value = 1; // 16 steps
+        if (d->kind == decision_kind::unroll) value = detail::untuned_unroll(cursor, *d, code);
         cursor.choose(value);
     }
     return cursor.state().schedule();
