@@ -208,10 +208,22 @@ AUG_LOAD_MASK(16)
 #define aug_unzip_odd2 aug_zip_high2
 #define aug_unzip_even4(a, b) AUG_SHUFFLE(4, a, b, 0, 2, 4, 6)
 #define aug_unzip_odd4(a, b) AUG_SHUFFLE(4, a, b, 1, 3, 5, 7)
+#if defined(__AVX2__) && !defined(__AVX512VL__) /* within the halves, then the halves: two instructions, where gcc takes three and two constants */
+AUG_INLINE aug_v8 aug_inner_halves8(aug_v8 a) { return AUG_SHUFFLE(8, a, a, 0, 1, 4, 5, 2, 3, 6, 7); }
+#define aug_unzip_even8(a, b) aug_inner_halves8(AUG_SHUFFLE(8, a, b, 0, 2, 8, 10, 4, 6, 12, 14))
+#define aug_unzip_odd8(a, b) aug_inner_halves8(AUG_SHUFFLE(8, a, b, 1, 3, 9, 11, 5, 7, 13, 15))
+#else
 #define aug_unzip_even8(a, b) AUG_SHUFFLE(8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #define aug_unzip_odd8(a, b) AUG_SHUFFLE(8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#endif
 #define aug_unzip_even16(a, b) AUG_SHUFFLE(16, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 #define aug_unzip_odd16(a, b) AUG_SHUFFLE(16, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define aug_low_words8(a, b) AUG_SHUFFLE(8, a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define aug_high_words8(a, b) AUG_SHUFFLE(8, a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define aug_low_pairs8(a, b) AUG_SHUFFLE(8, a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define aug_high_pairs8(a, b) AUG_SHUFFLE(8, a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define aug_low_halves8(a, b) AUG_SHUFFLE(8, a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define aug_high_halves8(a, b) AUG_SHUFFLE(8, a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 #define aug_store_part4_2(p, x, i) aug_store2(p, ((const aug_v2 *)&(x))[i])
 #define aug_store_part8_2(p, x, i) aug_store2(p, ((const aug_v2 *)&(x))[i])
 #define aug_store_part8_4(p, x, i) aug_store4(p, ((const aug_v4 *)&(x))[i])

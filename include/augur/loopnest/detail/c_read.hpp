@@ -175,11 +175,15 @@ protected:
         if (odd && (masked || back < before.low) && back + 1 + high - low < vectors * width) ++back;
         if ((!masked && back > before.low) || back + high - low >= vectors * width) return {};
         const auto ahead = vectors * width - 1 - (high - low); // an earlier pair of loads may begin that much before the first element
+        bool every_second = vectors == 2;
+        for (std::size_t i = 0; i < distance.size(); ++i) every_second = every_second && distance[i] == static_cast<std::int64_t>(2 * i);
         const auto shuffled = [&](std::int64_t shift, bool held) -> std::string {
             const auto start = each.front() + affine(low - shift);
             const auto first = load(start, held);
             const auto second = vectors == 2 && !first.empty() ? load(start + affine(width), held) : first;
             if (first.empty() || second.empty()) return {};
+            if (every_second && shift <= 1)
+                return std::string("aug_unzip_") + (shift == 0 ? "even" : "odd") + std::to_string(width) + "(" + first + ", " + second + ")";
             std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
             for (const auto d : distance) text += ", " + std::to_string(d - low + shift);
             return text + ")";

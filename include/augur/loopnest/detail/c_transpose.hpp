@@ -79,6 +79,25 @@ protected:
         return {static_cast<int>(size), std::move(first)};
     }
 
+    /// Eight vectors of eight lanes transposed, by 24 shuffles that are one instruction each with AVX; rounds of `aug_zip` cross the halves of a register
+    /// in each round, and need 48 to 72.
+    std::vector<std::string> transposed8(std::vector<std::string> rows) {
+        const auto exchange = [&](std::size_t distance, const char* what) {
+            for (std::size_t i = 0; i < 8; ++i) {
+                if ((i & distance) != 0) continue;
+                const auto a = std::exchange(rows[i], fresh("z")), b = std::exchange(rows[i + distance], fresh("z"));
+                line("const aug_v8 " + rows[i] + " = aug_low_" + what + "8(" + a + ", " + b + ");");
+                line("const aug_v8 " + rows[i + distance] + " = aug_high_" + what + "8(" + a + ", " + b + ");");
+            }
+        };
+        exchange(1, "words");
+        exchange(2, "pairs");
+        exchange(4, "halves");
+        std::swap(rows[1], rows[2]); // the first two rounds interleave, where a transposition exchanges
+        std::swap(rows[5], rows[6]);
+        return rows;
+    }
+
     /// Stores the results `sums` of a tile whose lanes are not adjacent in memory: blocks of vectors are transposed by rounds of interleaving.
     void store_transposed(const tile_plan& p, std::size_t across, const std::vector<std::string>& sums) {
         each_transposed(p, across, [&](const lane_segment& s, const std::vector<std::size_t>& names) {
@@ -88,7 +107,9 @@ protected:
             for (const auto row : blocks.second) {
                 std::vector<std::string> now(size), next(size);
                 for (std::size_t i = 0; i < size; ++i) now[i] = sums[names[static_cast<std::size_t>(row) + i]];
-                for (auto rounds = size; rounds > 1; rounds /= 2) {
+                const bool whole = size == 8 && s.width == 8;
+                if (whole) now = transposed8(now);
+                for (auto rounds = whole ? std::size_t{1} : size; rounds > 1; rounds /= 2) {
                     for (std::size_t i = 0; i < size / 2; ++i)
                         for (const std::size_t half : {0U, 1U}) {
                             next[2 * i + half] = fresh("z");
@@ -133,7 +154,9 @@ protected:
                     line("const aug_v" + w + " " + now[k] + " = aug_load" + w +
                          (pieces == 1 ? "(" + text + ");" : "_" + std::to_string(size) + "((const float *const[]){" + text + "});"));
                 }
-                for (auto rounds = size; rounds > 1; rounds /= 2) {
+                const bool whole = size == 8 && s.width == 8;
+                if (whole) now = transposed8(now);
+                for (auto rounds = whole ? std::size_t{1} : size; rounds > 1; rounds /= 2) {
                     for (std::size_t i = 0; i < size / 2; ++i)
                         for (const std::size_t half : {0U, 1U}) {
                             next[i + half * size / 2] = fresh("z");

@@ -183,6 +183,8 @@ protected:
     std::string lane_mask(const lane_bounds& bounds, std::int64_t ahead, std::int64_t first, std::int64_t last, std::int64_t width) {
         std::vector<affine> low, high;
         std::size_t at = 0;
+        first = std::clamp(first, std::int64_t{0}, width); // bounds that no lane reaches are left out
+        last = std::clamp(last, std::int64_t{0}, width);
         for (auto b : bounds.low) {
             b.constant -= ahead;
             const auto range = kernel_.terms.range(b);

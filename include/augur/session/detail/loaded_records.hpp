@@ -83,7 +83,8 @@ struct loaded_records {
         for (const auto& log : logs) {
             auto read =
                 read_known(log, hardware, made_with, row_of, all, o.compiler.isa, log == o.known ? std::span<const loopnest::kernel_task>() : own);
-            if (!read && decides && read.error().code == errc::not_found) { // what else is known decides
+            // What else is known decides; a log of another machine has schedules to transfer all the same.
+            if (!read && (decides || (o.transfer_other_machines && log != o.known)) && read.error().code == errc::not_found) {
                 notes.push_back(read.error().detail);
                 continue;
             }
