@@ -5,6 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -42,6 +45,46 @@ TEST_CASE("result: and_then and transform go on with the value and pass the erro
     result<std::unique_ptr<int>> only{std::make_unique<int>(3)};
     auto moved = std::move(only).transform([](std::unique_ptr<int> p) { return *p + 1; });
     CHECK(*moved == 4);
+}
+
+TEST_CASE("result: copies, moves and assignments keep the value or the error, and all that was made is destroyed") {
+    const auto counted = std::make_shared<int>(5); // its count says how many values there are
+    using shared = std::shared_ptr<int>;
+    const error bad{errc::io, std::string(40, 'x')}; // longer than a string that holds its text in itself
+    {
+        result<shared> value{counted}, failed{bad};
+        CHECK(counted.use_count() == 2);
+        const auto copy = value;
+        CHECK(counted.use_count() == 3);
+        CHECK(*copy == counted);
+        auto taken = std::move(value);
+        CHECK(counted.use_count() == 3);
+        CHECK(*taken == counted);
+
+        value = failed; // error over value, value over error, each over its own kind
+        CHECK(value.error().detail == bad.detail);
+        failed = taken;
+        CHECK(*failed == counted);
+        taken = copy;
+        CHECK(*taken == counted);
+        CHECK(counted.use_count() == 4);
+        value = error{errc::busy, "later"};
+        CHECK(to_string(value.error()) == "busy: later");
+        value = std::move(taken);
+        CHECK(counted.use_count() == 4);
+        auto& same = value;
+        value = same;
+        CHECK(**value == 5);
+        CHECK(counted.use_count() == 4);
+    }
+    CHECK(counted.use_count() == 1);
+
+    static_assert(!std::is_copy_constructible_v<result<std::unique_ptr<int>>> && !std::is_copy_assignable_v<result<std::unique_ptr<int>>>);
+    static_assert(std::is_nothrow_move_constructible_v<result<std::unique_ptr<int>>>);
+    std::vector<result<std::unique_ptr<int>>> grown;
+    for (int i = 0; i < 9; ++i) grown.emplace_back(std::make_unique<int>(i));
+    CHECK(**grown.front() == 0);
+    CHECK(**grown.back() == 8);
 }
 
 TEST_CASE("result<void>: success or an error") {

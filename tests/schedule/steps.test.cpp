@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/schedule/steps.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <augur/schedule/steps_json.hpp>
@@ -83,6 +86,19 @@ std::string refusal(std::string_view json) {
 
 static_assert(schedule<step_list>);
 static_assert(rebuildable_schedule<step_list, int>);
+
+TEST_CASE("visit_step: reaches the step that std::visit reaches, of every type, and may change it") {
+    std::vector<bool> reached(std::variant_size_v<transform_step>);
+    for (const auto& sample : samples()) {
+        auto step = sample.step;
+        const auto address = [](const auto& s) { return static_cast<const void*>(&s); };
+        CHECK(visit_step(std::as_const(step), address) == std::visit(address, step));
+        reached[step.index()] = true;
+        visit_step(step, []<class S>(S& s) { s = S{}; });
+        CHECK(std::visit([]<class S>(const S& s) { return s == S{}; }, step));
+    }
+    CHECK(std::find(reached.begin(), reached.end(), false) == reached.end());
+}
 
 TEST_CASE("steps: every kind to JSON and back, byte for byte") {
     step_list all;

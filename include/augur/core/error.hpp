@@ -6,12 +6,12 @@
 /// Error codes and `result<T>`, which holds a value or an `error` (like std::expected). No function of this library throws.
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include <augur/core/config.hpp>
 
@@ -68,25 +68,40 @@ public:
     using value_type = T;
 
     // NOLINTNEXTLINE(google-explicit-constructor): a function returns its value or its error
-    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+    result(T value) : has_value_(true), value_(std::move(value)) {}
     // NOLINTNEXTLINE(google-explicit-constructor)
-    result(augur::error e) : state_(std::in_place_index<1>, std::move(e)) {}
+    result(augur::error e) : has_value_(false), error_(std::move(e)) {}
 
-    [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+    result(const result& other)
+        requires std::is_copy_constructible_v<T>
+        : has_value_(other.has_value_) {
+        if (has_value_) ::new (&value_) T(other.value_);
+        else ::new (&error_) augur::error(other.error_);
+    }
+    result(result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : has_value_(other.has_value_) { take(other); }
+    result& operator=(result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+        destroy();
+        has_value_ = other.has_value_;
+        take(other);
+        return *this;
+    }
+    ~result() { destroy(); }
+
+    [[nodiscard]] bool has_value() const noexcept { return has_value_; }
     explicit operator bool() const noexcept { return has_value(); }
 
     /// pre: *this holds a value
     [[nodiscard]] const T& operator*() const& {
         AUGUR_ASSERT(*this, "result: no value");
-        return *std::get_if<0>(&state_);
+        return value_;
     }
     [[nodiscard]] T& operator*() & {
         AUGUR_ASSERT(*this, "result: no value");
-        return *std::get_if<0>(&state_);
+        return value_;
     }
     [[nodiscard]] T&& operator*() && {
         AUGUR_ASSERT(*this, "result: no value");
-        return std::move(*std::get_if<0>(&state_));
+        return std::move(value_);
     }
     [[nodiscard]] const T* operator->() const { return &**this; }
     [[nodiscard]] T* operator->() { return &**this; }
@@ -104,7 +119,7 @@ public:
     /// pre: *this holds no value
     [[nodiscard]] const augur::error& error() const {
         AUGUR_ASSERT(!*this, "result: no error");
-        return *std::get_if<1>(&state_);
+        return error_;
     }
 
     /// Calls `f(value)`, which itself returns a result; an error is passed on without a call.
@@ -132,7 +147,20 @@ public:
     }
 
 private:
-    std::variant<T, augur::error> state_;
+    void take(result& other) {
+        if (has_value_) ::new (&value_) T(std::move(other.value_));
+        else ::new (&error_) augur::error(std::move(other.error_));
+    }
+    void destroy() noexcept {
+        if (has_value_) value_.~T();
+        else error_.~error();
+    }
+
+    bool has_value_;
+    union { // not std::variant, of which a compiler instantiates several times as much for every T
+        T value_;
+        augur::error error_;
+    };
 };
 
 /// Success without a value, or an error.

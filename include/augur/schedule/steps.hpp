@@ -172,6 +172,30 @@ constexpr auto step_fields(S& s) noexcept {
     }
 }
 
+/// Calls `f` with the step as its own type and returns what it returns. std::visit does the same, but costs a compiler more with so many types.
+template <class Step, class F>
+    requires std::is_same_v<std::remove_const_t<Step>, transform_step>
+constexpr decltype(auto) visit_step(Step& step, F&& f) {
+    static_assert(std::variant_size_v<transform_step> == 15, "a case for each step type");
+    switch (step.index()) {
+    case 0: return f(*std::get_if<0>(&step));
+    case 1: return f(*std::get_if<1>(&step));
+    case 2: return f(*std::get_if<2>(&step));
+    case 3: return f(*std::get_if<3>(&step));
+    case 4: return f(*std::get_if<4>(&step));
+    case 5: return f(*std::get_if<5>(&step));
+    case 6: return f(*std::get_if<6>(&step));
+    case 7: return f(*std::get_if<7>(&step));
+    case 8: return f(*std::get_if<8>(&step));
+    case 9: return f(*std::get_if<9>(&step));
+    case 10: return f(*std::get_if<10>(&step));
+    case 11: return f(*std::get_if<11>(&step));
+    case 12: return f(*std::get_if<12>(&step));
+    case 13: return f(*std::get_if<13>(&step));
+    default: return f(*std::get_if<14>(&step));
+    }
+}
+
 /// Calls `f(Step{})` with the step type of the given kind. False if there is no such type.
 template <class F>
 constexpr bool with_step_of_kind(std::string_view kind, F&& f) {
@@ -222,17 +246,15 @@ struct step_list {
     template <schedule_sink Sink>
     void visit(Sink& sink) const {
         for (const auto& entry : steps) {
-            std::visit(
-                [&sink]<class Step>(const Step& step) {
-                    if constexpr (std::is_same_v<Step, foreign_step>) {
-                        sink.primitive(std::string_view(step.kind));
-                        sink.name(std::string_view(step.json));
-                    } else {
-                        sink.primitive(Step::kind);
-                        std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, step_fields(step));
-                    }
-                },
-                entry);
+            visit_step(entry, [&sink]<class Step>(const Step& step) {
+                if constexpr (std::is_same_v<Step, foreign_step>) {
+                    sink.primitive(std::string_view(step.kind));
+                    sink.name(std::string_view(step.json));
+                } else {
+                    sink.primitive(Step::kind);
+                    std::apply([&](const auto&... field) { (detail::field_to_sink<Sink>{sink}(field), ...); }, step_fields(step));
+                }
+            });
         }
     }
 
@@ -311,13 +333,13 @@ struct schedule_traits<step_list> {
                         (from.take(field, --fields_left), ...);
                     },
                     step_fields(step));
-                list.steps.emplace_back(std::move(step));
+                list.steps.push_back(transform_step(std::in_place_type<Step>, std::move(step)));
             });
             if (!known) {
                 foreign_step foreign{kind, {}};
                 from.take(foreign.json, 0);
                 if (!from.valid || !detail::is_step_of_kind(foreign.json, kind)) return failure("an unknown kind must come with its step in JSON");
-                list.steps.emplace_back(std::move(foreign));
+                list.steps.push_back(transform_step(std::in_place_type<foreign_step>, std::move(foreign)));
             }
             if (!from.valid || !from.remaining.empty()) return failure("these are not the fields of this kind");
             items = items.subspan(n);

@@ -80,7 +80,7 @@ inline bool read_step(json_reader& in, transform_step& out, std::vector<std::int
         step_reader reader{in, scratch, std::is_same_v<Step, storage_align_step>};
         const bool complete = std::apply([&](auto&... field) { return (reader.field(field) && ...); }, step_fields(step));
         if (complete && in.next_element()) in.fail(errc::parse, "a step has more fields than " + std::string(Step::kind) + " takes");
-        if (in.ok()) out = std::move(step);
+        if (in.ok()) out.emplace<Step>(std::move(step));
     });
     if (known) return in.ok();
     foreign_step foreign;
@@ -90,7 +90,7 @@ inline bool read_step(json_reader& in, transform_step& out, std::vector<std::int
     foreign.json = in.since(start);
     // A record is one line. A valid JSON string cannot contain these characters, so they can only be white space between values.
     std::replace_if(foreign.json.begin(), foreign.json.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-    out = std::move(foreign);
+    out.emplace<foreign_step>(std::move(foreign));
     return true;
 }
 
@@ -133,17 +133,15 @@ inline bool read_steps(json_reader& in, step_list& out, std::size_t max_count = 
 inline void write_steps(json_writer& out, const step_list& list) {
     out.begin_array();
     for (const auto& entry : list.steps) {
-        std::visit(
-            [&out]<class Step>(const Step& step) {
-                if constexpr (std::is_same_v<Step, foreign_step>) {
-                    out.raw(step.json);
-                } else {
-                    out.begin_array().value(Step::kind);
-                    std::apply([&](const auto&... field) { (detail::step_field_writer{out}(field), ...); }, step_fields(step));
-                    out.end_array();
-                }
-            },
-            entry);
+        visit_step(entry, [&out]<class Step>(const Step& step) {
+            if constexpr (std::is_same_v<Step, foreign_step>) {
+                out.raw(step.json);
+            } else {
+                out.begin_array().value(Step::kind);
+                std::apply([&](const auto&... field) { (detail::step_field_writer{out}(field), ...); }, step_fields(step));
+                out.end_array();
+            }
+        });
     }
     out.end_array();
 }

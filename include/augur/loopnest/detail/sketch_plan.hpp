@@ -49,29 +49,27 @@ struct open_split {
     const auto add_loop = [&](std::int64_t s, std::int64_t i) {
         add(before.stages()[static_cast<std::size_t>(s)].var_of(static_cast<std::size_t>(i)).name);
     };
-    std::visit(
-        [&](const auto& x) {
-            using step_type = std::decay_t<decltype(x)>;
-            out.append(x.kind);
-            if constexpr (!std::is_same_v<step_type, foreign_step>) add_stage(x.stage);
-            if constexpr (requires { x.iter; }) add_loop(x.stage, x.iter);
-            if constexpr (std::is_same_v<step_type, split_step>) add(std::to_string(x.lengths.size()));
-            if constexpr (std::is_same_v<step_type, follow_split_step>) add(std::to_string(x.parts));
-            if constexpr (std::is_same_v<step_type, rfactor_step>) add(std::to_string(x.factor_axis));
-            if constexpr (std::is_same_v<step_type, pragma_step>) add(x.text);
-            if constexpr (std::is_same_v<step_type, reorder_step>)
-                for (const auto i : x.order) add_loop(x.stage, i);
-            if constexpr (std::is_same_v<step_type, fuse_step>)
-                for (const auto i : x.iters) add_loop(x.stage, i);
-            if constexpr (std::is_same_v<step_type, compute_at_step>) {
-                add_stage(x.target_stage);
-                add_loop(x.target_stage, x.target_iter);
-            }
-            if constexpr (requires { x.scope; }) add(x.scope);
-            if constexpr (std::is_same_v<step_type, cache_read_step>)
-                for (const auto r : x.readers) add_stage(r);
-        },
-        step);
+    visit_step(step, [&](const auto& x) {
+        using step_type = std::decay_t<decltype(x)>;
+        out.append(x.kind);
+        if constexpr (!std::is_same_v<step_type, foreign_step>) add_stage(x.stage);
+        if constexpr (requires { x.iter; }) add_loop(x.stage, x.iter);
+        if constexpr (std::is_same_v<step_type, split_step>) add(std::to_string(x.lengths.size()));
+        if constexpr (std::is_same_v<step_type, follow_split_step>) add(std::to_string(x.parts));
+        if constexpr (std::is_same_v<step_type, rfactor_step>) add(std::to_string(x.factor_axis));
+        if constexpr (std::is_same_v<step_type, pragma_step>) add(x.text);
+        if constexpr (std::is_same_v<step_type, reorder_step>)
+            for (const auto i : x.order) add_loop(x.stage, i);
+        if constexpr (std::is_same_v<step_type, fuse_step>)
+            for (const auto i : x.iters) add_loop(x.stage, i);
+        if constexpr (std::is_same_v<step_type, compute_at_step>) {
+            add_stage(x.target_stage);
+            add_loop(x.target_stage, x.target_iter);
+        }
+        if constexpr (requires { x.scope; }) add(x.scope);
+        if constexpr (std::is_same_v<step_type, cache_read_step>)
+            for (const auto r : x.readers) add_stage(r);
+    });
     return out;
 }
 
@@ -98,15 +96,15 @@ struct sketch_plan {
         decision_vector out;
         for (std::size_t i = 0; i < steps.steps.size(); ++i) {
             if (out.size() == splits.size() || splits[out.size()].step != i) {
-                if (list[i] != steps.steps[i]) return std::nullopt;
+                if (!(list[i] == steps.steps[i])) return std::nullopt; // != of a variant would be compiled beside the == that `step_list` has
                 continue;
             }
-            const auto* filled = std::get_if<split_step>(&list[i]);
-            if (filled == nullptr) return std::nullopt;
+            const auto *filled = std::get_if<split_step>(&list[i]), *wanted = std::get_if<split_step>(&steps.steps[i]);
+            if (filled == nullptr || wanted == nullptr) return std::nullopt;
             auto open = *filled;
             open.lengths.assign(open.lengths.size(), 0);
             const auto tile = splits[out.size()].tiles->index_of(filled->lengths);
-            if (transform_step(std::move(open)) != steps.steps[i] || !tile) return std::nullopt;
+            if (open != *wanted || !tile) return std::nullopt;
             out.push_back(*tile);
         }
         return out;

@@ -73,14 +73,12 @@ inline bool names_a_loop(const loop_state& s, std::int64_t stage_index, std::int
 
 /// The stage and the loop that a step splits; nullopt: it splits none, or one that is not there.
 inline std::optional<std::pair<std::size_t, std::size_t>> split_place(const loop_state& s, const transform_step& step) {
-    return std::visit(
-        [&](const auto& x) -> std::optional<std::pair<std::size_t, std::size_t>> {
-            using T = std::decay_t<decltype(x)>;
-            if constexpr (std::is_same_v<T, split_step> || std::is_same_v<T, follow_split_step> || std::is_same_v<T, follow_fused_split_step>)
-                if (names_a_loop(s, x.stage, x.iter)) return std::pair(static_cast<std::size_t>(x.stage), static_cast<std::size_t>(x.iter));
-            return std::nullopt;
-        },
-        step);
+    return visit_step(step, [&](const auto& x) -> std::optional<std::pair<std::size_t, std::size_t>> {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, split_step> || std::is_same_v<T, follow_split_step> || std::is_same_v<T, follow_fused_split_step>)
+            if (names_a_loop(s, x.stage, x.iter)) return std::pair(static_cast<std::size_t>(x.stage), static_cast<std::size_t>(x.iter));
+        return std::nullopt;
+    });
 }
 
 /// Is it an annotation that no CPU has?
@@ -90,28 +88,26 @@ inline bool is_of_accelerator(const transform_step& step) noexcept {
 }
 
 inline replay_fault fault_of(const loop_state& s, const transform_step& step) {
-    return std::visit(
-        [&](const auto& x) {
-            using T = std::decay_t<decltype(x)>;
-            if constexpr (std::is_same_v<T, foreign_step>) return replay_fault::step;
-            else {
-                std::int64_t loop = 0;
-                if constexpr (requires { x.iter; }) loop = x.iter;
-                else if constexpr (std::is_same_v<T, fuse_step>)
-                    for (const auto i : x.iters) loop = (std::max)(loop, i);
-                if (!names_a_loop(s, x.stage, loop)) return replay_fault::stage;
-                if constexpr (std::is_same_v<T, fuse_step>) return replay_fault::fusion;
-                else if constexpr (std::is_same_v<T, annotate_step>) return replay_fault::annotation;
-                else if constexpr (std::is_same_v<T, reorder_step>) return replay_fault::order;
-                else if constexpr (std::is_same_v<T, compute_at_step>)
-                    return names_a_loop(s, x.target_stage, x.target_iter) ? replay_fault::placement : replay_fault::stage;
-                else if constexpr (std::is_same_v<T, compute_inline_step> || std::is_same_v<T, compute_root_step> ||
-                                   std::is_same_v<T, cache_read_step> || std::is_same_v<T, cache_write_step> || std::is_same_v<T, rfactor_step>)
-                    return replay_fault::placement;
-                else return replay_fault::step;
-            }
-        },
-        step);
+    return visit_step(step, [&](const auto& x) {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, foreign_step>) return replay_fault::step;
+        else {
+            std::int64_t loop = 0;
+            if constexpr (requires { x.iter; }) loop = x.iter;
+            else if constexpr (std::is_same_v<T, fuse_step>)
+                for (const auto i : x.iters) loop = (std::max)(loop, i);
+            if (!names_a_loop(s, x.stage, loop)) return replay_fault::stage;
+            if constexpr (std::is_same_v<T, fuse_step>) return replay_fault::fusion;
+            else if constexpr (std::is_same_v<T, annotate_step>) return replay_fault::annotation;
+            else if constexpr (std::is_same_v<T, reorder_step>) return replay_fault::order;
+            else if constexpr (std::is_same_v<T, compute_at_step>)
+                return names_a_loop(s, x.target_stage, x.target_iter) ? replay_fault::placement : replay_fault::stage;
+            else if constexpr (std::is_same_v<T, compute_inline_step> || std::is_same_v<T, compute_root_step> || std::is_same_v<T, cache_read_step> ||
+                               std::is_same_v<T, cache_write_step> || std::is_same_v<T, rfactor_step>)
+                return replay_fault::placement;
+            else return replay_fault::step;
+        }
+    });
 }
 
 } // namespace detail

@@ -45,7 +45,7 @@ public:
         std::uint64_t state = list_->steps.size();
         for (std::size_t k = 0; k < list_->steps.size(); ++k) {
             state = mix64(state ^ list_->steps[k].index());
-            std::visit([&](const auto& step) { add(state, step, k < fixed_); }, list_->steps[k]);
+            visit_step(list_->steps[k], [&](const auto& step) { add(state, step, k < fixed_); });
         }
         return state;
     }
@@ -116,7 +116,7 @@ public:
             if (auto* split = std::get_if<split_step>(&step); split != nullptr && k >= fixed)
                 std::fill(split->lengths.begin(), split->lengths.end(), std::int64_t{1});
             if (is_of_accelerator(step)) structure_.fault = replay_fault::target;
-            else if (state.apply(step)) std::visit([&](const auto& x) { follow(x, k, state, vars); }, step);
+            else if (state.apply(step)) visit_step(step, [&](const auto& x) { follow(x, k, state, vars); });
             else structure_.fault = fault_of(state, step);
         }
         if (structure_.fault || !sized_) return;

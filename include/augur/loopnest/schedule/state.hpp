@@ -51,8 +51,8 @@ public:
 
     /// Applies a step and records it.   Errors: illegal_schedule, with the number of the step and the reason.
     result<void> apply(const transform_step& step) {
-        if (auto done = std::visit([&](const auto& s) { return run(s); }, step); !done) {
-            const auto kind = std::visit([](const auto& s) { return std::string_view(s.kind); }, step);
+        if (auto done = visit_step(step, [&](const auto& s) { return run(s); }); !done) {
+            const auto kind = visit_step(step, [](const auto& s) { return std::string_view(s.kind); });
             return refused("step " + std::to_string(steps_.size()) + " (" + std::string(kind) + "): " + done.error().detail);
         }
         steps_.push_back(step);
