@@ -443,6 +443,17 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
     CHECK(pools[1].bars[0].value == doctest::Approx(4));
     CHECK(find(figures, "figure8_measurements").chart.groups[0].bars[0].value == 5);
     CHECK(find(figures, "figure7").chart.groups.at(0).label == "net:tokens=4");
+
+    data.elsewhere = {made_up_result("all kernels", "a", "class", 2), made_up_result("all kernels", "b", "class", 1),
+                      made_up_result("all kernels", "a", "random", 8)};
+    figures = draw(data);
+    const auto& elsewhere = find(figures, "figure6").chart.groups;
+    REQUIRE(elsewhere.size() == 2);
+    REQUIRE(elsewhere[0].bars.size() == 3); // a kernel a group: transferred, random, full
+    CHECK(elsewhere[0].bars[0].value == doctest::Approx(2));
+    CHECK(elsewhere[0].bars[1].value == doctest::Approx(0.5));
+    CHECK(elsewhere[0].bars[2].value == doctest::Approx(4));
+    CHECK(elsewhere[1].bars.size() == 2);
     for (const auto& f : figures) check_bars(f.chart);
 }
 

@@ -203,6 +203,22 @@ void add_networks(const figure_data& data, std::span<const run> runs, std::vecto
     if (!needs.chart.groups.empty()) out.push_back(std::move(needs));
 }
 
+/// Figure 6: kernels on a machine without logs, with the schedules of another machine.
+void add_elsewhere(const figure_data& data, std::vector<figure>& out) {
+    constexpr std::array shown{named_chooser{"class", "transfer from another machine"}, named_chooser{"random", "random schedules"}};
+    figure gains{"figure6", {"Figure 6: schedules of another machine", std::string(speedup_unit), {}, {}}};
+    for (const auto& c : shown) gains.chart.series.emplace_back(c.name);
+    gains.chart.series.emplace_back("full search");
+    for (const auto& r : data.elsewhere) {
+        auto& groups = gains.chart.groups;
+        auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.label == r.label; });
+        if (at == groups.end()) at = groups.insert(at, {r.label, {{shown.size(), r.full > 0 ? r.untuned / r.full : 0}}});
+        for (std::size_t i = 0; i < shown.size(); ++i)
+            if (r.chooser == shown[i].chooser) at->bars.insert(std::prev(at->bars.end()), {i, r.untuned / r.latency});
+    }
+    if (!gains.chart.groups.empty()) out.push_back(std::move(gains));
+}
+
 /// Figure 7: networks that have parameters, such as the number of tokens, with the schedules of the same network at other values.
 void add_lengths(std::span<const run> runs, std::vector<figure>& out) {
     figure gains{"figure7", {"Figure 7: a network whose length varies", std::string(speedup_unit), speedup_series(), {}}};
@@ -262,6 +278,7 @@ std::vector<figure> draw(const figure_data& data) {
     add_searches(data, runs, out);
     add_pairs(data, out);
     add_networks(data, runs, out);
+    add_elsewhere(data, out);
     add_lengths(runs, out);
     add_pools(runs, out);
     return out;

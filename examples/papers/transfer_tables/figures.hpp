@@ -3,7 +3,7 @@
 #define AUGUR_EXAMPLES_PAPERS_TRANSFER_TABLES_FIGURES_HPP
 
 /// @file
-/// Figures 1, 4, 5, 7 and 8 of Transfer-Tuning for other networks, from the results of `transfer` and the logs of `tune` and `transfer`.
+/// Figures 1 and 4 to 8 of Transfer-Tuning for other networks, from the results of `transfer` and the logs of `tune` and `transfer`.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,9 +41,10 @@ struct network_log {
 
 /// What the figures are drawn from; a figure without data is left out.
 struct figure_data {
-    std::vector<examples::transfer_result> results; ///< of a network, chooser and set of logs, the first result of each kernel counts
-    std::vector<network_log> searches;              ///< long searches
-    std::vector<network_log> pairs;                 ///< all transferred schedules measured
+    std::vector<examples::transfer_result> results;   ///< of a network, chooser and set of logs, the first result of each kernel counts
+    std::vector<examples::transfer_result> elsewhere; ///< of kernels with the schedules of another machine
+    std::vector<network_log> searches;                ///< long searches
+    std::vector<network_log> pairs;                   ///< all transferred schedules measured
 };
 struct figure {
     std::string name; ///< of its file, without ending

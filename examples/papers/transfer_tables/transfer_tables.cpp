@@ -158,7 +158,7 @@ std::size_t print_tables() {
 
 struct wishes {
     std::string figures;                                       ///< folder; empty: none
-    std::vector<std::string> results;                          ///< files
+    std::vector<std::string> results, elsewhere;               ///< files
     std::vector<std::pair<std::string, std::string>> searches, ///< network, log
         pairs;
 };
@@ -180,23 +180,25 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     };
     flags.add_text("figures", "FOLDER", "write the figures as SVG, from the files that the flags below name", w.figures);
     flags.add_texts("results", "FILE", "what `transfer --results` wrote; may be given again", w.results);
+    flags.add_texts("elsewhere", "FILE", "the same of `transfer --other-machines`, for Figure 6; may be given again", w.elsewhere);
     add_logs("search", "log of a long search of a network by `tune`; may be given again", w.searches);
     add_logs("pairs", "log of a network by `transfer --by all`; may be given again", w.pairs);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) std::printf("usage: transfer_tables [flags]\n\n%s", flags.help().c_str());
-    else if (w.figures.empty() != (w.results.empty() && w.searches.empty() && w.pairs.empty()))
-        return augur::error{augur::errc::invalid_argument, "expected --figures, and --results, --search or --pairs with it"};
+    else if (w.figures.empty() != (w.results.empty() && w.elsewhere.empty() && w.searches.empty() && w.pairs.empty()))
+        return augur::error{augur::errc::invalid_argument, "expected --figures, and --results, --elsewhere, --search or --pairs with it"};
     return !help;
 }
 
 augur::result<void> write_figures(const wishes& w) {
     transfer_figures::figure_data data;
-    for (const auto& path : w.results) {
-        auto read = examples::read_results(path);
-        if (!read) return read.error();
-        data.results.insert(data.results.end(), read->begin(), read->end());
-    }
+    for (auto [files, results] : {std::pair(&w.results, &data.results), std::pair(&w.elsewhere, &data.elsewhere)})
+        for (const auto& path : *files) {
+            auto read = examples::read_results(path);
+            if (!read) return read.error();
+            results->insert(results->end(), read->begin(), read->end());
+        }
     for (auto [names, logs] : {std::pair(&w.searches, &data.searches), std::pair(&w.pairs, &data.pairs)})
         for (const auto& [network, path] : *names) {
             auto read = transfer_figures::read_network_log(network, path);
