@@ -85,7 +85,7 @@ struct log_demonstrations {
             const auto [at, is_new] = kernels.try_emplace(tlm::prompt_text(*task, r.machine));
             if (is_new) {
                 loopnest::ansor_options options;
-                options.num_cores = r.task.hardware[0];
+                options.num_cores = std::clamp<std::int64_t>(r.task.hardware[0], 1, 1 << 20); // a log may say anything
                 if (auto space = loopnest::ansor_space::create(task->dag(), options)) at->second.emplace(tuned_kernel{*std::move(space), {}});
             }
             if (!at->second || !r.measured.ok()) continue;

@@ -68,7 +68,8 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
         else if (!here && !other_machines) ++elsewhere;
         else if (r.measured.ok()) {
             const auto [found, is_new] = at.try_emplace({r.task.workload_key, platform_text(r.machine, r.flags)}, kernels.size());
-            if (is_new) kernels.push_back({&*known->second, found->first.second, r.task.hardware[0], {}});
+            const auto cores = std::clamp<std::int64_t>(r.task.hardware[0], 1, 1 << 20); // a log may say anything
+            if (is_new) kernels.push_back({&*known->second, found->first.second, cores, {}});
             kernels[found->second].trials.emplace_back(r.measured.latency(), std::move(r.schedule));
         }
     }
