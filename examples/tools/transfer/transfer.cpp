@@ -56,7 +56,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("best", "N", "schedules of each kernel of the logs to choose from, its fastest ones; default 1", s.transfer_best, 1, 1000);
     flags.add_choice("level", {augur::class_level_names.begin(), augur::class_level_names.end()},
                      "what two kernels must have in common; default operations, the sequence of their operations; prefix: the first of them", level);
-    flags.add_switch("other-machines", "take what other machines, compilers or flags have measured as well, the kernels' own schedules among it",
+    flags.add_switch("other-machines",
+                     "take what other machines, compilers or flags have measured as well, the kernels' own schedules among it;\ntrees learn from "
+                     "this machine's records alone, so without any choose with --by class",
                      s.transfer_other_machines);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text("full", "LOG", "log of a long search of the same kernels, to compare with: its best are timed again next to those found", w.full);

@@ -122,7 +122,8 @@ struct loaded_records {
         return no_known();
     }
     static error no_known() {
-        return {errc::invalid_argument, "model 'nest': expected a log of other kernels (session_options::known or transfer_from), none came"};
+        return {errc::invalid_argument, "model 'nest': expected a log of other kernels (session_options::known or transfer_from), with records of "
+                                        "this machine to learn from; none came"};
     }
 };
 
