@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Turns a PyTorch state dictionary of the authors' TLP or MTL-TLP into a weights file that augur::load_tlp reads.
+"""Turns a PyTorch state dictionary of the authors' TLP or MTL-TLP into a weights file that augur::tlp::load reads.
 
 In the authors' environment, where their classes can be unpickled:
 

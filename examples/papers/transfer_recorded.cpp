@@ -247,6 +247,14 @@ std::vector<std::vector<std::string>> autotvm_table(const std::vector<recorded_t
     return rows;
 }
 
+/// The tunable parameters of the kernel that an archive is of.
+std::vector<std::string> parameters_of(const augur::tuning_archive& archive) {
+    std::vector<std::string> out;
+    if (!archive.records.empty())
+        for (const auto& p : archive.records.front().point.parameters) out.push_back(p.name);
+    return out;
+}
+
 result<std::vector<std::vector<std::string>>> archive_table(const std::vector<std::string>& paths) {
     struct device {
         std::string name;
@@ -254,9 +262,14 @@ result<std::vector<std::vector<std::string>>> archive_table(const std::vector<st
         std::uint64_t winner = 0;
     };
     std::vector<device> devices;
+    std::vector<std::string> parameters; // T4 files do not name their kernel
     for (const auto& path : paths) {
         augur::tuning_archive archive;
         if (auto read = augur::read_tuning_archive(path, archive); !read) return read.error();
+        if (devices.empty()) parameters = parameters_of(archive);
+        else if (parameters_of(archive) != parameters)
+            return augur::error{augur::errc::invalid_argument,
+                                path + ": expected the kernel of " + paths.front() + ", got one with other parameters"};
         device d{archive.target().empty() ? std::filesystem::path(path).filename().string() : std::string(archive.target()), {}, 0};
         for (const auto& r : archive.records) {
             const auto hash = augur::hash_schedule(r.point);

@@ -46,7 +46,10 @@ std::vector<double> predict_speeds(const metatune::network<float>& net, const me
             (void)graphs.add(samples.candidates[i]); // checked when it was read
         augur::nn::matrix<float> y(graphs.size(), net.config.outputs);
         net.forward(graphs, kept, y);
-        for (augur::nn::index i = 0; i < y.rows(); ++i) out.push_back(static_cast<double>(y(i, 0)));
+        for (augur::nn::index i = 0; i < y.rows(); ++i) { // a failure has the speed 0, so what is expected is speed times the chance to be valid
+            const double speed = y(i, 0), chance = y.cols() == 2 ? 1 / (1 + std::exp(-static_cast<double>(y(i, 1)))) : 1;
+            out.push_back(speed * chance);
+        }
     }
     return out;
 }

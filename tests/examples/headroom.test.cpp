@@ -111,6 +111,31 @@ TEST_CASE("headroom: tables of some of the guides") {
     CHECK(find_guide("grid") == guides.size());
 }
 
+TEST_CASE("headroom: the hard kernels of records are those for which random search does worst") {
+    std::vector<kernel_record> records{made_up("a", 1e-5), made_up("b", 3e-4), made_up("c", 1e-3), made_up("d", 1)};
+    const char* const texts[] = {"dense:m=1,n=1,k=1", "dense:m=1,n=1,k=2", "dense:m=1,n=1,k=3", "dense:m=1,n=1,k=4"};
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].kernel = texts[i];
+    for (const std::size_t i : {1U, 3U}) { // one good schedule in 256
+        auto& random = records[i].searches[find_guide("random")].latencies;
+        const double best = records[i].best();
+        for (double& l : random) l = 10 * best;
+        random[200] = best;
+    }
+    const auto hard = hard_kernels(records);
+    REQUIRE(hard);
+    REQUIRE(hard->size() == 2);
+    CHECK((*hard)[0].first == "resnet_50");
+    CHECK((*hard)[0].second == *augur::kernel::parse(texts[1]));
+    CHECK((*hard)[1].second == *augur::kernel::parse(texts[3]));
+    records[3].kernel = "nonsense";
+    CHECK_FALSE(hard_kernels(records));
+    records[0].searches[find_guide("random")].latencies.clear();
+    const auto without = hard_kernels(records);
+    REQUIRE_FALSE(without);
+    CHECK(without.error().detail == "expected a random search of " + std::string(texts[0]) + " that succeeded");
+    CHECK_FALSE(hard_kernels(std::span(records).first(1)));
+}
+
 TEST_CASE("headroom: the test kernels are 48, and no other kernel is one of their networks") {
     const auto kernels = test_kernels(16, 1);
     CHECK(kernels.size() == 48);
@@ -140,7 +165,12 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
                     {{"--guides", "tlp,tlp"}, "'tlp' twice"},
                     {{"--guides", "crop+tlp"}, "the guide 'crop+tlp' needs --machine"},
                     {{"--guides", "tlm+known"}, "the guide 'tlm+known' needs --language"},
+                    {{"--guides", "trees,bo+weights"}, "the guide 'bo+weights' needs --weights"},
                     {{"--guides", "tlp,"}, "got ''"},
+                    {{"--kernels", "2", "--hard-of", "file"}, "--hard-of is in place of --kernels"},
+                    {{"--hard-of", folder / "none", "--work", folder / "other"}, "none"},
+                    {{"--hard-of", folder / "work/kernels.jsonl", "--work", folder / "other"}, "kernel 'a' is unknown"},
+                    {{"--quick", "--hard-of", "file"}, "does not go with --hard-of"},
                     {{"--trials", "257"}, "--trials: expected a whole number from 1 to 256, got '257'"},
                     {{"--quick", "--kernels", "2"}, "does not go with --kernels"},
                     {{"--quick", "--trials", "7"}, "expected --trials of 8 at least, got 7"},

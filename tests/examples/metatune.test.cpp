@@ -4,9 +4,12 @@
 
 #ifdef AUGUR_METATUNE_PROGRAM // else there is no Eigen
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,10 +71,39 @@ TEST_CASE("metatune: every wrong argument is one sentence and exit code 2") {
         {{"adapt", "--log", "a"}, "expected --weights FILE"},
         {{"adapt", "--log", "a", "--epochs", "3"}, "unknown flag '--epochs'"},
         {{"pretrain", "--epochs", "0"}, "--epochs: expected a whole number"},
+        {{"draw", "--count", "5001"}, "--count: expected a whole number from 1 to 5000, got '5001'"},
+        {{"draw", "--log", "a"}, "unknown flag '--log'"},
     };
     check_refusals(folder, AUGUR_METATUNE_PROGRAM, rows);
     CHECK(wait_for(start(folder, AUGUR_METATUNE_PROGRAM, {"fly"})) == 2);
     CHECK(wait_for(start(folder, AUGUR_METATUNE_PROGRAM, {"--help"})) == 0);
+}
+
+TEST_CASE("metatune: kernels drawn from the ranges of Table 2, none of them of a network") {
+    const auto kernels = metatune_program::draw_kernels(300, 7);
+    REQUIRE(kernels);
+    REQUIRE(kernels->size() == 300);
+    std::set<std::string> texts;
+    std::map<augur::kernel_kind, std::size_t> kinds;
+    for (const auto& k : *kernels) {
+        texts.insert(k.text());
+        ++kinds[k.kind()];
+        const bool line = k.rank() == 1;
+        CAPTURE(k.text());
+        CHECK((k["w"] >= (line ? 150 : 7) && k["w"] <= (line ? 600 : 224)));
+        CHECK((k["c"] >= (line ? 32 : 3) && k["c"] <= 128));
+        CHECK((k["f"] >= (line ? 32 : 16) && k["f"] <= (line ? 512 : 128)));
+        CHECK(augur::loopnest::kernel_task::create(k, {}));
+    }
+    CHECK(texts.size() == 300);
+    CHECK(kinds.size() == 5);
+    for (const auto& [kind, count] : kinds) CHECK(count == 60);
+    for (const auto name : augur::network_names)
+        for (const auto& k : augur::find_network(name)->kernels) CHECK_FALSE(texts.contains(k.workload.text()));
+    const auto fewer = metatune_program::draw_kernels(47, 7), other = metatune_program::draw_kernels(47, 8);
+    REQUIRE((fewer && other));
+    CHECK(std::equal(fewer->begin(), fewer->end(), kernels->begin())); // a smaller set is the beginning of a larger one
+    CHECK(*fewer != *other);
 }
 
 TEST_CASE("metatune: a training that is stopped anywhere and started again ends with the same bits, on any number of threads") {
@@ -129,6 +161,18 @@ TEST_CASE("metatune: weights from a log, and how well they adapt") {
         if (first.empty()) first = contents(weights);
         CHECK(contents(weights) == first);
     }
+    // a network that no log has: refused without slots, and told by name what a loop has none
+    strings with_slots{"pretrain", "--out", folder / "slots.safetensors", "--slots", "bert_base"};
+    with_slots.insert(with_slots.end(), small.begin(), small.end());
+    REQUIRE(wait_for(start(folder, AUGUR_METATUNE_PROGRAM, with_slots)) == 0);
+    const auto narrow = mt::load(weights), wide = mt::load(folder / "slots.safetensors");
+    REQUIRE((narrow && wide));
+    const auto dense = augur::loopnest::kernel_task::create(*augur::kernel::parse("batch_matmul:b=12,m=128,n=128,k=64"), {});
+    REQUIRE(dense);
+    const auto untuned = augur::loopnest::untuned_schedule(*dense->dag(), 2);
+    CHECK_FALSE((*augur::schedule_rows::create(*narrow))(*dense, untuned));
+    CHECK((*augur::schedule_rows::create(*wide))(*dense, untuned));
+
     const int code =
         wait_for(start(folder, AUGUR_METATUNE_PROGRAM, {"adapt", "--weights", weights, "--log", log_of_resnet, "--most", "48", "--seeds", "1"}));
     CAPTURE(contents(folder / "err"));

@@ -27,7 +27,7 @@ namespace tlp_search_test {
 namespace {
 
 namespace fs = std::filesystem;
-int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_SEARCH_PROGRAM, std::move(arguments))); }
+int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_TLP_SEARCH_PROGRAM, std::move(arguments))); }
 
 std::vector<augur::record> records_of(const std::string& path) {
     std::vector<augur::record> out;
@@ -95,7 +95,7 @@ TEST_CASE("tlp_search: every wrong argument is one sentence and exit code 2") {
         {{"--quick", "--work", "/proc/none"}, "/proc/none"},
         {{"--quick", "--work", folder / "w", "--compiler", "/no/such/cc"}, "cannot start '/no/such/cc'"},
     };
-    check_refusals(folder, AUGUR_SEARCH_PROGRAM, rows);
+    check_refusals(folder, AUGUR_TLP_SEARCH_PROGRAM, rows);
 }
 
 TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every row; the numbers are those of the logs") {
@@ -104,7 +104,7 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     const strings arguments{"--quick", "--trials", "4",        "--collect",       "6",          "--effort",    "1", "--threads", "1",
                             "--work",  work,       "--report", folder / "r.html", "--compiler", quick_compiler};
     for (const std::size_t lines : {std::size_t{2}, std::size_t{12}})
-        REQUIRE(kill_when(start(folder, AUGUR_SEARCH_PROGRAM, arguments), [&] { return lines_in(work + "/collect.jsonl") >= lines; }));
+        REQUIRE(kill_when(start(folder, AUGUR_TLP_SEARCH_PROGRAM, arguments), [&] { return lines_in(work + "/collect.jsonl") >= lines; }));
     REQUIRE(run(folder, arguments) == 0);
     auto said = contents(folder / "out");
     CAPTURE(said);

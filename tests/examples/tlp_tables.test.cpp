@@ -32,7 +32,7 @@ void append(const std::string& path, const std::string& text, const char* mode =
     CHECK(std::fclose(f) == 0);
 }
 
-int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_TABLES_PROGRAM, std::move(arguments))); }
+int run(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_TLP_TABLES_PROGRAM, std::move(arguments))); }
 
 strings quick(const scratch& folder, strings more) {
     strings all{"--quick", "--cache", folder / "cache", "--full-seeds", "1"};
@@ -107,7 +107,7 @@ TEST_CASE("a killed run goes on and ends with the same numbers") {
         REQUIRE(run(whole, quick(whole, cell)) == 0);
         CHECK((contents(whole / "err").find("on validation") != std::string::npos) ==
               (cell.back() == "BERT")); // the other has none, and says no 0.0000
-        const pid_t child = start(killed, AUGUR_TABLES_PROGRAM, quick(killed, cell));
+        const pid_t child = start(killed, AUGUR_TLP_TABLES_PROGRAM, quick(killed, cell));
         for (int i = 0; i < 6000 && !has_checkpoint(killed); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         CHECK(has_checkpoint(killed));
         ::kill(child, SIGKILL);

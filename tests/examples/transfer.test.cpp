@@ -94,7 +94,7 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     const strings wish{"--from",    known,
                        "--kernel",  "dense:m=24,n=32,k=32,bias",
                        "--kernel",  "dense:m=8,n=32,k=32,bias,relu",
-                       "--by",      "class,random",
+                       "--by",      "class,random,replayed",
                        "--count",   "2",
                        "--best",    "3",
                        "--full",    known,
@@ -109,7 +109,15 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     CHECK(contains(out, "class: 4 trials"));
     const auto read = read_results(results);
     REQUIRE(read);
-    REQUIRE(read->size() == 4);
+    REQUIRE(read->size() == 6);
+    const auto& replayed = (*read)[4]; // which schedule is the fastest, and so whether its steps apply, differs between runs
+    CHECK(contains(out, "replayed: 1 pairs of a class"));
+    CHECK(replayed.chooser == "replayed");
+    CHECK(replayed.adapted <= 1);
+    CHECK(contains(out, "refused: none") == (replayed.adapted == 1));
+    CHECK(contains(out, "replayed: 1 transferred schedules ended as ok") == (replayed.adapted == 1));
+    CHECK(replayed.measurements == 1 + replayed.adapted);
+    CHECK(replayed.latency <= replayed.untuned);
     CHECK((*read)[0].adapted > 0);
     CHECK((*read)[1].adapted == 0); // relu is another class
     CHECK((*read)[0].logs == "known");
@@ -175,6 +183,7 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");
     refused({"--from", folder / "none", "--kernel", kernel, "--by", "class"}, "none");
     refused({"--from", "x", "--kernel", kernel, "--resume"}, "--log");
+    refused({"--from", "x", "--kernel", kernel, "--by", "replayed,class", "--log", "l"}, "name another one first");
     refused({"--from", "x", "--kernel", kernel, "--level", "name"}, "prefix|operations|canonical|structure|dag|workload");
     { std::ofstream(folder / "log") << "precious"; } // no log that is read is written over
     refused({"--from", folder / "log", "--kernel", kernel, "--results", folder / "log"}, "--results and --from are the same file");

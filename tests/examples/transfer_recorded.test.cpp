@@ -252,6 +252,12 @@ TEST_CASE("transfer_recorded: every wrong argument is one sentence and exit code
     std::ofstream(folder / "failed.json") << archives::cache_of({archives::entries[1]});
     CHECK(wait_for(start(folder, AUGUR_TRANSFER_RECORDED_PROGRAM, {"--archive", folder / "failed.json", "--archive", folder / "failed.json"})) == 1);
     CHECK(contains(contents(folder / "err"), "expected a configuration that ran"));
+    std::ofstream(folder / "one.json") << archives::cache_of({archives::entries[0]});
+    auto other = archives::cache_of({R"("1": {"width": 1, "time": 2.0})"});
+    other.replace(other.find(R"("block", "share", "layout")"), 26, R"("width")");
+    std::ofstream(folder / "other.json") << other;
+    CHECK(wait_for(start(folder, AUGUR_TRANSFER_RECORDED_PROGRAM, {"--archive", folder / "one.json", "--archive", folder / "other.json"})) == 1);
+    CHECK(contains(contents(folder / "err"), "other.json: expected the kernel of"));
 }
 
 } // namespace transfer_recorded_test

@@ -4,6 +4,7 @@
 
 #ifdef AUGUR_HAS_METATUNE
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -139,6 +140,44 @@ TEST_CASE("session: weights of MetaTune guide a search and adapt to each kernel"
         CHECK_FALSE(s->save_model(at / "learned"));
     }
 }
+
+#ifdef AUGUR_HAS_SEARCH_BAYES
+TEST_CASE("session: Bayesian optimisation begins with the points that the network ranks highest") {
+    using namespace metatune_session_test;
+    const folder at;
+    const auto g = graph(200);
+    const metatune::trained_network trained{weights(g.columns()), to_text(g), {}};
+    REQUIRE(metatune::save(trained, at / "w.safetensors"));
+    auto o = options(at / "w.safetensors");
+    o.search.strategy = "bayes";
+    o.search.trials = o.search.round = 4; // the untuned schedule and three of the first proposal, all of which are finalists
+    auto s = augur::session::create(o);
+    if (!s) FAIL(s.error().detail);
+    const auto found = s->search("bayes", s->options().search, false);
+    REQUIRE_FALSE(found.failed);
+    metatune::cost_model<augur::step_list, kernel_task, augur::schedule_rows> model(*augur::schedule_rows::create(trained), trained.net);
+    const auto scores = [&](const kernel_task& t, const std::vector<augur::step_list>& of) {
+        std::vector<float> out(of.size());
+        REQUIRE(model.score(t, of, out));
+        return out;
+    };
+    double places = 0; // share of random schedules with a lower score
+    std::size_t proposed = 0;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        const auto& task = s->tasks()[k];
+        const auto random = scores(task, augur::sample_schedules(s->spaces()[k], 256, 7));
+        std::vector<augur::step_list> chosen;
+        for (const auto& f : found.finalists[k])
+            if (!(f.schedule == s->untuned_schedule(k))) chosen.push_back(f.schedule);
+        for (const float score : scores(task, chosen)) {
+            places += static_cast<double>(std::count_if(random.begin(), random.end(), [&](float r) { return r < score; })) / 256;
+            ++proposed;
+        }
+    }
+    REQUIRE(proposed >= 4); // some of the six may have failed
+    CHECK(places / static_cast<double>(proposed) > 0.8);
+}
+#endif
 
 TEST_CASE("session: weights that cannot read the kernels are refused, and the loop is named") {
     using namespace metatune_session_test;

@@ -231,7 +231,7 @@ TEST_CASE("tlp online: a schema without a word of the language, and a training t
     REQUIRE(!unknown);
     CHECK(unknown.error().code == augur::errc::not_found);
     CHECK(unknown.error().detail ==
-          "tlp online: expected primitives that the schema 'ansor' has, got none in 64 schedules; `tlp_schema::learn` makes a "
+          "tlp online: expected primitives that the schema 'ansor' has, got none in 64 schedules; `tlp::schema::learn` makes a "
           "schema of your language");
     augur::tlp::online_options options;
     options.schema = *augur::tlp::schema::learn(std::span<const untaught>(schedules), {});

@@ -106,9 +106,10 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
                 ++out.shared;
                 continue;
             }
-            auto one = sample(archive, convolution, log == &*learn ? sizes.train : sizes.test, sizes.seed);
+            const auto wanted = log == &*learn ? sizes.train : sizes.test;
+            auto one = sample(archive, convolution, wanted, sizes.seed);
             if (!one) return augur::error{one.error().code, archive.records.workload + ": " + one.error().detail};
-            if (one->loops.size() < sizes.train) continue; // too few ran
+            if (one->loops.size() < (std::min)(sizes.train, wanted)) continue; // too few ran
             learned += log == &*learn ? 1 : 0;
             loose.push_back(*std::move(one));
         }

@@ -80,10 +80,12 @@ result<void> train(const training_job& job, const network_plan& plan) {
 }
 
 /// Names what the networks of a template learn, and how: other records must not find the files, for these may be of tasks that are searched now.
-std::uint64_t identity_of(const device_records& device, const std::vector<std::pair<std::size_t, std::size_t>>& records, const network_plan& plan) {
+std::uint64_t identity_of(const device_records& device, const std::vector<std::pair<std::size_t, std::size_t>>& records, const network_plan& plan,
+                          std::string_view graph) {
     std::uint64_t hash =
         augur::fnv1a64(examples::text_of("%zu %zu %zu %zu %zu %zu %a %a %zu", plan.steps, plan.batch, plan.shots, plan.queries, plan.meta_tasks,
-                                         plan.cold, plan.learning_rate, plan.inner.inner_rate, plan.inner.inner_steps));
+                                         plan.cold, plan.learning_rate, plan.inner.inner_rate, plan.inner.inner_steps),
+                       augur::fnv1a64(graph));
     for (const auto& [t, i] : records) {
         const auto& archive = device.tasks[t].archive;
         hash = augur::fnv1a64(archive.workload, hash);
@@ -123,7 +125,7 @@ result<void> learn_networks(std::span<device_records> devices, const network_pla
             std::size_t replayed = 0;
             while (form_of(device, replayed) != form) ++replayed;
             const auto learned = history(device, replayed);
-            name += examples::text_of(".%016llx", static_cast<unsigned long long>(identity_of(device, learned, plan)));
+            name += examples::text_of(".%016llx", static_cast<unsigned long long>(identity_of(device, learned, plan, text)));
             auto& networks = device.networks[form];
             networks.resize(trainings);
             const std::vector<metatune::task_samples>* tasks = nullptr;

@@ -47,6 +47,9 @@ recorded_model online_trees(const examples::recording& on, std::uint64_t seed) {
     return recorded_model(augur::trees_online<augur::configuration, augur::tuning_archive, knobs>(knobs(on.archive), o));
 }
 
+/// Trees that learned from the other tasks.
+bool knows_by_trees(std::string_view search) { return search.ends_with("xgb:history"); }
+
 std::vector<augur::observation<augur::configuration, augur::tuning_archive>> history_of(const device_records& on, std::size_t t) {
     std::vector<augur::observation<augur::configuration, augur::tuning_archive>> out;
     for (const auto& [task, record] : history(on, t)) {
@@ -76,6 +79,14 @@ recorded_model network_model(const device_records& on, std::size_t t, std::strin
     return recorded_model(augur::ensemble(std::move(members)));
 }
 
+/// Bayesian optimisation whose prior mean is a model that chooses the first points, too.
+augur::bayesian_options with_prior() {
+    augur::bayesian_options o;
+    o.initial = 0;
+    o.prior_mean = true;
+    return o;
+}
+
 /// `n` of the recorded points, all if there are not so many.
 std::vector<augur::decision_vector> uniform_points(const examples::recording& on, std::size_t n, std::uint64_t seed) {
     std::vector<std::size_t> order(on.space.size());
@@ -91,8 +102,9 @@ std::vector<augur::decision_vector> uniform_points(const examples::recording& on
 
 std::vector<std::string> search_names() {
 #ifdef AUGUR_HAS_XGBOOST
-    return {"random", "descent",       "sa+xgb:64",          "sa+xgb",         "sa+xgb:loops",     "sa+xgb:history", "chameleon", "evolution+trees",
-            "bo",     "bo+supervised", "bo+supervised:mean", "evolution+meta", "bo+meta:faithful", "bo+meta:mean",   "bo+meta"};
+    return {"random",         "descent",          "sa+xgb:64",    "sa+xgb",         "sa+xgb:loops",  "sa+xgb:history",
+            "chameleon",      "evolution+trees",  "bo",           "bo+xgb:history", "bo+supervised", "bo+supervised:mean",
+            "evolution+meta", "bo+meta:faithful", "bo+meta:mean", "bo+meta"};
 #else
     return {"random", "descent", "bo", "bo+supervised", "bo+supervised:mean", "evolution+meta", "bo+meta:faithful", "bo+meta:mean", "bo+meta"};
 #endif
@@ -102,17 +114,17 @@ bool uses_network(std::string_view search) { return search.find("+meta") != std:
 
 std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings) {
     if (is_mean(search)) return trainings > 1 ? 1 : 0;
+    if (search == "bo+xgb:history") return 1; // its trees have one seed
     return search == "bo+meta" || search == "bo+supervised" ? trainings : seeds;
 }
 
 bool applies(const device_records& on, std::size_t t, std::string_view search) {
     const bool loops = t < on.loops.known.size() && on.loops.known[t];
-    if (uses_network(search)) return on.graphs.templates.contains(form_of(on, t));
     if (search == "sa+xgb:loops") return loops;
 #ifdef AUGUR_HAS_XGBOOST
-    if (search == "sa+xgb:history") return loops && history(on, t).size() >= augur::autotvm_trees_options{}.history_rows;
+    if (knows_by_trees(search) && !(loops && history(on, t).size() >= augur::autotvm_trees_options{}.history_rows)) return false;
 #endif
-    return true;
+    return !uses_network(search) || on.graphs.templates.contains(form_of(on, t));
 }
 
 std::size_t first_round_of(std::string_view search, std::size_t wanted) { return search == "random" || search == "sa+xgb:64" ? 0 : wanted; }
@@ -149,12 +161,6 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     if (search == "bo+meta:faithful")
         return run_recorded(task, recorded_strategy(augur::surrogate_search(augur::bayesian_search<>{})), network_model(on, t, search, seed),
                             options);
-    if (uses_network(search)) { // the networks choose the first points, too
-        augur::bayesian_options o;
-        o.initial = 0;
-        o.prior_mean = true;
-        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(o)), network_model(on, t, search, seed), options);
-    }
 #ifdef AUGUR_HAS_XGBOOST
     if (search == "sa+xgb:64") { // AutoTVM's plan
         options.round = 64;
@@ -162,14 +168,16 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     }
     if (search == "sa+xgb") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16))));
     if (search == "sa+xgb:loops") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<loop_columns>(on.loops, tree_options(16))));
-    if (search == "sa+xgb:history") { // the trees of the other tasks choose the first points, too
+    if (knows_by_trees(search)) { // the trees of the other tasks choose the first points, too
         ranking_trees<loop_columns> trees(on.loops, tree_options(16));
         if (auto learned = trees.learn_history(history_of(on, t)); !learned) {
             examples::search_curve out;
             out.failed = learned.error();
             return out;
         }
-        return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), recorded_model(std::move(trees)), options);
+        recorded_model knowing(std::move(trees));
+        if (search == "sa+xgb:history") return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), std::move(knowing), options);
+        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(with_prior())), std::move(knowing), options);
     }
     if (search == "chameleon")
         return run(examples::chameleon{},
@@ -180,5 +188,7 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
         return run(augur::evolutionary<>(o), online_trees(task, seed));
     }
 #endif
+    if (uses_network(search)) // the networks choose the first points, too
+        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(with_prior())), network_model(on, t, search, seed), options);
     return run(augur::random_search{});
 }

@@ -29,7 +29,7 @@ const std::vector<table_info>& all_tables() {
 
 namespace {
 
-constexpr const char* cpu = "x86-24core";
+constexpr const char* cpu_platform = "x86-24core";
 constexpr double few = 0.07;
 /// Networks whose mean is judged in Tables 6 and 7: one alone is decided by its pick for one task or two.
 constexpr std::size_t mtl_members = 5;
@@ -65,7 +65,7 @@ void model_variants(std::vector<table_cell>& out, const char* table, const char*
                                                                {"3 residual blocks", blocks(3)},
                                                                {"512 wide", wide},
                                                                {"2 attention layers", two_layers}};
-    for (const auto& [row, how] : variants) out.push_back({table, row, {{cpu}}, base, table_method::tlp, {}, how, false, {}});
+    for (const auto& [row, how] : variants) out.push_back({table, row, {{cpu_platform}}, base, table_method::tlp, {}, how, false, {}});
 }
 
 } // namespace
@@ -73,9 +73,9 @@ void model_variants(std::vector<table_cell>& out, const char* table, const char*
 std::vector<table_cell> all_cells(const table_world& world) {
     std::vector<table_cell> out;
     using enum table_method;
-    if (world.find(cpu) != nullptr) {
+    if (world.find(cpu_platform) != nullptr) {
         const auto faithful = [&](const char* table, const char* row, top_scores paper, change how = {}) {
-            out.push_back({table, row, {{cpu}}, "faithful", tlp, paper, std::move(how), false, {}});
+            out.push_back({table, row, {{cpu_platform}}, "faithful", tlp, paper, std::move(how), false, {}});
         };
         faithful("3", "attention + rank", {0.9194, 0.9710});
         faithful("3", "attention + MSE", {0.9128, 0.9542}, mse);
@@ -89,7 +89,7 @@ std::vector<table_cell> all_cells(const table_world& world) {
         model_variants(out, "6.1.3", "faithful");
 
         const auto ablate = [&](const char* row, change how) {
-            out.push_back({"ablation", row, {{cpu}}, "default", tlp, {}, std::move(how), false, {}});
+            out.push_back({"ablation", row, {{cpu_platform}}, "default", tlp, {}, std::move(how), false, {}});
         };
         ablate("default", {});
         ablate("all tasks in one list", [](recipe& r) { r.options.fine.by_task = false; });
@@ -119,7 +119,7 @@ std::vector<table_cell> all_cells(const table_world& world) {
         model_variants(out, "ablation", "default");
         for (const auto& [row, how] :
              {std::pair{"boosted trees, squared error", trees_regression}, std::pair{"boosted trees, pairwise ranks", trees_ranking}})
-            out.push_back({"ablation", row, {{cpu}}, "faithful", how, {}, {}, false, {}});
+            out.push_back({"ablation", row, {{cpu_platform}}, "faithful", how, {}, {}, false, {}});
     }
 
     struct column {
@@ -127,7 +127,7 @@ std::vector<table_cell> all_cells(const table_world& world) {
         top_scores paper, mlp;
     };
     for (const column& c :
-         {column{cpu, "Platinum-8272", {0.9194, 0.9710}, {0.8748, 0.9527}}, column{"v100", "T4", {0.8847, 0.9250}, {0.8757, 0.9528}},
+         {column{cpu_platform, "Platinum-8272", {0.9194, 0.9710}, {0.8748, 0.9527}}, column{"v100", "T4", {0.8847, 0.9250}, {0.8757, 0.9528}},
           column{"k80", "K80", {0.9059, 0.9741}, {0.9083, 0.9629}}, column{"mi50", "T4", {0.8847, 0.9250}, {0.8757, 0.9528}},
           column{"own", "i7-10510U", {0.8473, 0.9427}, {0.7776, 0.8590}}}) {
         if (world.find(c.platform) == nullptr) continue;
@@ -163,8 +163,8 @@ std::vector<table_cell> all_cells(const table_world& world) {
     // platforms that share a language can share a backbone
     for (const table_data& set : world.sets)
         for (const std::string& target : set.platforms) {
-            if (set.platforms.size() < 2 || (target == cpu && set.platforms.size() < 3)) continue;
-            const bool gpu = target != cpu && target != "own";
+            if (set.platforms.size() < 2 || (target == cpu_platform && set.platforms.size() < 3)) continue;
+            const bool gpu = target != cpu_platform && target != "own";
             std::vector<table_head> heads{{target, few}};
             out.push_back(
                 {"6-7", target + " 7 %", heads, "default", tlp, gpu ? top_scores{0.7971, 0.8984} : top_scores{0.6647, 0.8848}, {}, false, {}});

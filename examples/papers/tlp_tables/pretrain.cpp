@@ -23,25 +23,25 @@ namespace {
 using augur::errc;
 using augur::error;
 using augur::result;
-using model = row_transformer<float>;
-using records = std::vector<std::uint32_t>;
+using row_net = row_transformer<float>;
+using record_list = std::vector<std::uint32_t>;
 
-constexpr std::size_t part = 16; // schedules of a pass: fixed, so that sums do not depend on the threads
+constexpr std::size_t pass_size = 16; // schedules of a pass: fixed, so that sums do not depend on the threads
 
 bool is_known(const augur::dataset& data, const augur::tlp::row_table& table, std::uint32_t record) { return table.knows(data.schedule(record)); }
 
 /// All that an interrupted training needs.
-struct state {
+struct training_state {
     std::uint64_t run = 0, epoch = 0, best = 0, steps = 0; ///< epochs of both parts
     double best_worth = -1;
-    model net, best_net, first, second;
+    row_net net, best_net, first, second;
 
     template <class F>
     void walk(F&& f) {
         for (auto* number : {&run, &epoch, &best, &steps}) f(reinterpret_cast<char*>(number), sizeof *number);
         f(reinterpret_cast<char*>(&best_worth), sizeof best_worth);
         for (auto* n : {&net, &best_net, &first, &second})
-            model::visit([&](auto&&, auto& p) { f(reinterpret_cast<char*>(p.data()), static_cast<std::size_t>(p.size()) * sizeof(float)); }, *n);
+            row_net::visit([&](auto&&, auto& p) { f(reinterpret_cast<char*>(p.data()), static_cast<std::size_t>(p.size()) * sizeof(float)); }, *n);
     }
     [[nodiscard]] result<void> save(const std::string& path) {
         std::string text;
@@ -71,12 +71,13 @@ struct state {
 };
 
 /// Samples in lists of one task, shuffled.
-std::vector<records> ranked_lists(const augur::tlp::training_samples& samples, const records& usable, std::size_t most, augur::random_engine rng) {
-    std::vector<records> lists;
+std::vector<record_list> ranked_lists(const augur::tlp::training_samples& samples, const record_list& usable, std::size_t most,
+                                      augur::random_engine rng) {
+    std::vector<record_list> lists;
     for (std::size_t i = 0; i < usable.size();) {
         std::size_t end = i;
         while (end < usable.size() && samples.groups[usable[end]] == samples.groups[usable[i]]) ++end;
-        records group(usable.begin() + static_cast<std::ptrdiff_t>(i), usable.begin() + static_cast<std::ptrdiff_t>(end));
+        record_list group(usable.begin() + static_cast<std::ptrdiff_t>(i), usable.begin() + static_cast<std::ptrdiff_t>(end));
         rng.shuffle(std::span(group));
         const std::size_t parts = (group.size() + most - 1) / most;
         for (std::size_t p = 0; p < parts; ++p)
@@ -92,12 +93,12 @@ double cosine(double done) { return 0.01 + 0.99 * 0.5 * (1 + std::cos(3.14159265
 
 } // namespace
 
-std::vector<float> pretrained_scores(const model& net, const augur::dataset& data, const augur::tlp::row_table& table,
+std::vector<float> pretrained_scores(const row_net& net, const augur::dataset& data, const augur::tlp::row_table& table,
                                      const augur::tlp::config& input, unlabelled how, std::span<const std::uint32_t> of, executor& threads) {
     std::vector<float> scores(of.size());
-    threads.bulk((of.size() + part - 1) / part, [&](std::size_t p) {
+    threads.bulk((of.size() + pass_size - 1) / pass_size, [&](std::size_t p) {
         thread_local row_pass<float> pass;
-        const std::size_t first = p * part, n = (std::min)(part, of.size() - first);
+        const std::size_t first = p * pass_size, n = (std::min)(pass_size, of.size() - first);
         pass.begin(table, input, how);
         for (std::size_t i = first; i < first + n; ++i) {
             const bool known = is_known(data, table, of[i]);
@@ -117,7 +118,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
                                      const std::function<bool(const pretrain_progress&)>& progress) {
     AUGUR_ASSERT(train.outputs == 1 && validation.outputs == 1, "pretrain_and_rank: one output");
     const auto start = std::chrono::steady_clock::now();
-    records before, usable;
+    record_list before, usable;
     for (const std::uint32_t r : unlabelled_records)
         if (is_known(data, table, r)) before.push_back(r);
     for (std::uint32_t i = 0; i < train.size(); ++i)
@@ -125,30 +126,30 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
     if (before.empty() || usable.empty()) return error{errc::not_found, "pre-training: no schedules to learn from"};
 
     const augur::random_engine rng(options.seed);
-    state at;
+    training_state at;
     at.run = options.run;
-    at.net = model::random_init(input, options.layers, options.width, options.heads, rng.stream(0));
+    at.net = row_net::random_init(input, options.layers, options.width, options.heads, rng.stream(0));
     at.best_net = at.first = at.second = at.net;
-    augur::nn::adam<model> adam(at.net, {.learning_rate = options.learning_rate});
+    augur::nn::adam<row_net> adam(at.net, {.learning_rate = options.learning_rate});
     if (at.load(options.checkpoint, options.run)) adam.restore(at.first, at.second, at.steps);
     const std::size_t resumed = at.epoch;
 
-    std::vector<row_pass<float>> passes((options.list + part - 1) / part);
-    std::vector<model> parts(passes.size(), at.net);
-    model grad = at.net;
+    std::vector<row_pass<float>> passes((options.list + pass_size - 1) / pass_size);
+    std::vector<row_net> parts(passes.size(), at.net);
+    row_net grad = at.net;
     augur::nn::lambda_rank rank;
     // one list of schedules through the passes and back; `loss_of(passes in use)` stands between
-    const auto step = [&](const records& list, const auto& add, const auto& loss_of, double rate) {
-        const std::size_t n = (list.size() + part - 1) / part;
+    const auto step = [&](const record_list& list, const auto& add, const auto& loss_of, double rate) {
+        const std::size_t n = (list.size() + pass_size - 1) / pass_size;
         threads.bulk(n, [&](std::size_t p) {
             augur::nn::set_zero(parts[p]);
             passes[p].begin(table, input, options.how);
-            for (std::size_t i = p * part; i < (std::min)(list.size(), (p + 1) * part); ++i) add(passes[p], list[i]);
+            for (std::size_t i = p * pass_size; i < (std::min)(list.size(), (p + 1) * pass_size); ++i) add(passes[p], list[i]);
             passes[p].forward(at.net);
         });
         const double loss = loss_of(n);
         threads.bulk(n, [&](std::size_t p) { passes[p].backward(at.net, parts[p]); });
-        augur::nn::sum_of(grad, std::span<const model>(parts).first(n), threads);
+        augur::nn::sum_of(grad, std::span<const row_net>(parts).first(n), threads);
         augur::nn::clip_norm(grad, options.clip);
         adam.settings().learning_rate = options.learning_rate * rate;
         adam.step(at.net, grad);
@@ -162,9 +163,9 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
         const std::size_t epoch = first_part ? at.epoch : at.epoch - options.epochs_before;
         const std::size_t epochs = first_part ? options.epochs_before : options.epochs;
         const augur::random_engine draw = rng.stream(1 + at.epoch);
-        std::vector<records> lists;
+        std::vector<record_list> lists;
         if (first_part) {
-            records order = before;
+            record_list order = before;
             draw.stream(0).shuffle(std::span(order));
             for (std::size_t i = 0; i < order.size(); i += options.list)
                 lists.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
@@ -176,7 +177,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
         for (std::size_t l = 0; l < lists.size(); ++l) {
             const double rate =
                 cosine((static_cast<double>(epoch) + static_cast<double>(l) / static_cast<double>(lists.size())) / static_cast<double>(epochs));
-            const records& list = lists[l];
+            const record_list& list = lists[l];
             if (first_part) {
                 sum += step(
                     list,
@@ -209,7 +210,7 @@ result<pretrained> pretrain_and_rank(const augur::dataset& data, const augur::tl
                             sharp.push_back(static_cast<float>(std::pow(train.labels[i], options.sharpness)));
                         }
                         const auto of = [&](std::vector<float>& v, std::size_t p) {
-                            return std::span(v).subspan(p * part, (std::min)(part, list.size() - p * part));
+                            return std::span(v).subspan(p * pass_size, (std::min)(pass_size, list.size() - p * pass_size));
                         };
                         threads.bulk(n, [&](std::size_t p) { passes[p].rank(at.net, of(scores, p)); });
                         const auto share = 1 / static_cast<float>(list.size());

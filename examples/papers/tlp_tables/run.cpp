@@ -33,7 +33,7 @@ namespace {
 using augur::errc;
 using augur::error;
 using augur::result;
-using model = augur::tlp::model<float>;
+using tlp_net = augur::tlp::model<float>;
 
 std::string hex(std::uint64_t n) { return text_of("%016llx", static_cast<unsigned long long>(n)); }
 
@@ -384,7 +384,7 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
     cell_score out;
 
     /// Trains `net` on some heads; `stage` tells checkpoints apart.
-    const auto fit = [&](model& net, const std::vector<table_head>& heads, bool decoders_only, const char* stage) -> result<void> {
+    const auto fit = [&](tlp_net& net, const std::vector<table_head>& heads, bool decoders_only, const char* stage) -> result<void> {
         drawn parts = draw(set, base, heads, most, seed);
         if (base.last_epoch)
             for (table_records& none : parts.validation) none.clear();
@@ -414,11 +414,11 @@ result<cell_score> cell_runner::train(const table_cell& cell, std::uint64_t firs
         return {};
     };
 
-    std::vector<model> members;
+    std::vector<tlp_net> members;
     finished_.clear();
     for (std::size_t m = 0; m < cell.members; ++m) {
         if (m > 0) base = recipe_for(cell, transfer ? 1 : cell.heads.size(), ++seed);
-        model net = model::random_init(base.config, augur::random_engine(seed));
+        tlp_net net = tlp_net::random_init(base.config, augur::random_engine(seed));
         if (transfer) {
             if (auto done = fit(net, {cell.heads[1]}, false, "-before"); !done) return done.error();
             if (auto done = fit(net, {cell.heads[0]}, cell.method == table_method::fine_tune_head, ""); !done) return done.error();

@@ -12,7 +12,9 @@
 #include <span>
 #include <utility>
 
+#include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
+#include <augur/core/whole_file.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/search/random.hpp>
 #include <augur/search/seen.hpp>
@@ -24,6 +26,7 @@
 
 #include "flags.hpp"
 #include "program.hpp"
+#include "report.hpp"
 #include "session.hpp"
 
 namespace {
@@ -33,7 +36,7 @@ using augur::error;
 
 struct wishes {
     augur::session_options options; ///< what all sessions share
-    std::string folder, language;
+    std::string folder, language, weights, given_known, hard_of;
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
     std::size_t most = 256; ///< trials of a guide
     std::size_t share = 1;  ///< of the trials of a guide, one in so many
@@ -42,7 +45,7 @@ struct wishes {
     std::vector<std::size_t> searches{0, 1, 2}; ///< the guides that are measured
 
     [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
-    [[nodiscard]] std::string known() const { return folder + "/known.jsonl"; }
+    [[nodiscard]] std::string known() const { return given_known.empty() ? folder + "/known.jsonl" : given_known; }
     [[nodiscard]] std::size_t trials(const guide& g) const { return (std::min)(most, g.trials) / share; }
 };
 
@@ -54,6 +57,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
+    flags.add_text("hard-of", "FILE", "in their place the hard kernels of a folder's kernels.jsonl, which may be of another machine", w.hard_of);
+    flags.add_text("known", "LOG", "records of other kernels for the guides with known or transfer; default: measured, in the folder", w.given_known);
     flags.add("guides", "NAME,...", "searches to measure of each kernel, of: " + guide_names() + ";\ndefault random,tlp,known",
               [&](std::string_view text) -> augur::result<void> {
                   w.searches.clear();
@@ -70,6 +75,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
                   return {};
               });
     flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides with tlm", w.language);
+    flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for the guides with weights", w.weights);
     flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 64 of the others", w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
@@ -87,7 +93,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         return false;
     }
     if (quick) {
-        if (flags.given("kernels")) return error{errc::invalid_argument, "--quick has its own number of kernels: it does not go with --kernels"};
+        for (const char* other : {"kernels", "hard-of"})
+            if (flags.given(other)) return error{errc::invalid_argument, "--quick has its own kernels: it does not go with --" + std::string(other)};
         w.of_each = 1;
         w.share = 8;
         if (w.most < w.share)
@@ -102,6 +109,13 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto g : w.searches)
         if (w.language.empty() && guides[g].draft == "tlm")
             return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --language"};
+    for (const auto g : w.searches)
+        if (w.weights.empty() && guides[g].model == given_weights)
+            return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --weights"};
+    if (std::find(augur::session_models.begin(), augur::session_models.end(), w.weights) != augur::session_models.end())
+        return error{errc::invalid_argument, "--weights: expected a file, got the name of a model, '" + w.weights + "'"};
+    if (flags.given("kernels") && flags.given("hard-of"))
+        return error{errc::invalid_argument, "--hard-of is in place of --kernels: give one of them"};
     if (w.folder.empty()) w.folder = quick ? "headroom.quick" : "headroom.work";
     s.resume = true;
     s.take_over = false; // what another machine has measured of a kernel does not go into this one's row
@@ -176,9 +190,8 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
     o.search.model = "none";
     if (any_of_guides(searches, has_nest)) { // what they need is read now
         o.search.model = "nest";
-        o.known = w.known();
     }
-    if (any_of_guides(searches, has_transfers)) o.transfer_from = {w.known()};
+    if (uses_known(searches)) o.transfer_from = {w.known()}; // without what it has of this kernel
     if (any_of_guides(searches, has_language)) o.search.language = w.language;
     o.log = log_of(guides[searches[0]]);
     auto s = augur::session::create(std::move(o));
@@ -200,7 +213,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
         if (g != searches[0])
             if (auto opened = s->open_log(log_of(guides[g]), true); !opened) return opened.error();
         augur::session_search settings = w.options.search;
-        settings.model = guides[g].model;
+        settings.model = guides[g].model == given_weights ? w.weights : std::string(guides[g].model);
         if (guides[g].draft == "tlm") settings.language = w.language;
         else settings.draft = guides[g].draft;
         if (!guides[g].transfers) {
@@ -253,10 +266,27 @@ int run(const wishes& w) {
         if (!read) return examples::complain("headroom", read.error(), examples::misuse);
         records = *std::move(read);
     }
+    for (const auto& [what, file] :
+         {std::pair{"known", &w.given_known}, std::pair{"weights", &w.weights}}) { // what a guide learned from is a part of it
+        if (file->empty()) continue;
+        const auto bytes = augur::read_whole_file(*file, std::size_t{1} << 32U);
+        if (!bytes) return examples::complain("headroom", bytes.error(), examples::misuse);
+        if (auto same = examples::claim_folder(w.folder + "/" + what,
+                                               examples::text_of("%s %016llx\n", what, static_cast<unsigned long long>(augur::fnv1a64(*bytes))));
+            !same)
+            return examples::complain("headroom", same.error(), examples::misuse);
+    }
     examples::progress_line progress;
     const auto hooks = examples::hooks_on(progress);
-    const auto kernels = test_kernels(w.of_each, w.options.search.seed);
-    bool known = false;
+    auto kernels = test_kernels(w.of_each, w.options.search.seed);
+    if (!w.hard_of.empty()) {
+        const auto others = read_records(w.hard_of);
+        if (!others) return examples::complain("headroom", others.error(), examples::misuse);
+        auto hard = hard_kernels(*others);
+        if (!hard) return examples::complain("headroom", {hard.error().code, w.hard_of + ": " + hard.error().detail}, examples::misuse);
+        kernels = *std::move(hard);
+    }
+    bool known = !w.given_known.empty();
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
         const auto& [network, k] = kernels[i];
         const auto old = std::find_if(records.begin(), records.end(), [text = k.text()](const auto& r) { return r.kernel == text; });

@@ -19,8 +19,8 @@
 #include <augur/workload/kernel.hpp>
 #include <augur/workload/networks.hpp>
 
-/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`), what drafts for the model (Crop or a language model),
-/// its trials, whether it begins with the schedules of the known kernels of its class, what proposes (`augur::session_strategies`), and after
+/// A search of a kernel: its name in tables, the model that guides it (`augur::session_models`, or `given_weights`), what drafts for the model (Crop or a
+/// language model), its trials, whether it begins with the schedules of the known kernels of its class, what proposes (`augur::session_strategies`), and after
 /// how many trials it descends.
 struct guide {
     std::string_view name, model, draft;
@@ -30,6 +30,8 @@ struct guide {
     std::size_t descend_after = 0;
     std::size_t language_trials = 0; ///< that the language model drafts; 0: all
 };
+/// In place of a model: the weights that the user gives.
+inline constexpr std::string_view given_weights = "weights";
 inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"tlp", "tlp", "", 256},
                                    guide{"known", "nest", "", 64},
@@ -49,7 +51,9 @@ inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"bo+known", "nest", "", 64, false, "bayes"},
                                    guide{"known+descent", "nest", "", 64, false, "", 32},
                                    guide{"tlm16+known", "nest", "tlm", 64, false, "", 0, 16},
-                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, true, "", 0, 16}};
+                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, true, "", 0, 16},
+                                   guide{"weights", given_weights, "", 64},
+                                   guide{"bo+weights", given_weights, "", 64, false, "bayes"}};
 /// The names of all guides.
 [[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.
@@ -84,8 +88,13 @@ struct kernel_record {
 /// Errors: io; parse, with the line
 [[nodiscard]] augur::result<std::vector<kernel_record>> read_records(const std::string& path);
 
-/// The 48 kernels, 16 of each test network, drawn by a seed: (network, kernel). Those of a smaller count are the first of each network.
-[[nodiscard]] std::vector<std::pair<std::string, augur::kernel>> test_kernels(std::size_t of_each, std::uint64_t seed);
+/// A kernel and the test network that it is of.
+using test_kernel = std::pair<std::string, augur::kernel>;
+/// The 48 kernels, 16 of each test network, drawn by a seed. Those of a smaller count are the first of each network.
+[[nodiscard]] std::vector<test_kernel> test_kernels(std::size_t of_each, std::uint64_t seed);
+/// The half of the kernels of some records for which random search does worst.
+/// Errors: invalid_argument, fewer than two records, or one without a random search that succeeded; parse, text that is no kernel
+[[nodiscard]] augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records);
 /// Kernels of other networks, without any workload of the test networks.
 [[nodiscard]] augur::network other_kernels(std::size_t count, std::uint64_t seed);
 

@@ -35,8 +35,8 @@ augur::network kernels_of(std::span<const char* const> names) {
 
 } // namespace
 
-std::vector<std::pair<std::string, augur::kernel>> test_kernels(std::size_t of_each, std::uint64_t seed) {
-    std::vector<std::pair<std::string, augur::kernel>> out;
+std::vector<test_kernel> test_kernels(std::size_t of_each, std::uint64_t seed) {
+    std::vector<test_kernel> out;
     std::vector<std::vector<augur::network_kernel>> drawn;
     for (const auto& t : test_networks()) {
         auto all = kernels_of(t.parts).kernels;

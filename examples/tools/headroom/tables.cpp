@@ -112,6 +112,22 @@ double expected_share_after(std::span<const double> latencies, double best, std:
     return mean;
 }
 
+augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records) {
+    std::vector<test_kernel> out;
+    if (records.size() < 2) return augur::error{augur::errc::invalid_argument, "expected two kernels or more, got " + std::to_string(records.size())};
+    for (const auto& r : records)
+        if (r.searches[0].latencies.empty() || !(r.best() > 0 && std::isfinite(r.best())))
+            return augur::error{augur::errc::invalid_argument, "expected a random search of " + r.kernel + " that succeeded"};
+    const auto hard = hard_ones(records);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (!hard[i]) continue;
+        auto k = augur::kernel::parse(records[i].kernel);
+        if (!k) return k.error();
+        out.emplace_back(records[i].network, *std::move(k));
+    }
+    return out;
+}
+
 std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
     std::vector<titled_table> out;
     const auto hard = hard_ones(records);

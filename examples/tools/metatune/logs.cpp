@@ -12,6 +12,7 @@
 #include <augur/io/ansor_log.hpp>
 #include <augur/loopnest/features/schedule_nest.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/schedule/hash.hpp>
 #include <augur/session/sample_schedules.hpp>
 #include <augur/target/machine_identity.hpp>
@@ -106,7 +107,8 @@ augur::result<log_contents> read_logs(std::span<const std::string> paths, std::s
             }
             const auto [number, first] = kernels.try_emplace(logged.workload_key + '\n' + logged.target + '\n' + r.measured_by, out.kernels.size());
             if (first) {
-                out.kernels.push_back({*at->second, static_cast<int>(logged.hardware[0]), {}, {}});
+                const auto cores = std::clamp<std::int64_t>(logged.hardware[0], 1, 1 << 20); // a log may say anything
+                out.kernels.push_back({*at->second, static_cast<int>(cores), {}, {}});
                 seen.emplace_back();
             }
             logged_kernel& to = out.kernels[number->second];
@@ -127,23 +129,32 @@ augur::result<log_contents> read_logs(std::span<const std::string> paths, std::s
     return out;
 }
 
-augur::result<metatune::super_graph> graph_of(std::span<const logged_kernel> kernels, std::size_t random, std::uint64_t seed,
-                                              examples::executor& threads) {
+augur::result<metatune::super_graph> graph_of(std::span<const logged_kernel> kernels, std::span<const augur::kernel> unmeasured, std::size_t random,
+                                              std::uint64_t seed, examples::executor& threads) {
     metatune::super_graph graph;
-    for (const logged_kernel& k : kernels) {
-        std::vector<step_list> schedules = k.schedules;
+    const auto add = [&](const augur::loopnest::kernel_task& task, int cores, std::vector<step_list> schedules) -> augur::result<void> {
         augur::loopnest::ansor_options options;
-        options.num_cores = k.cores;
-        if (const auto space = augur::loopnest::ansor_space::create(k.task.dag(), options))
-            for (auto& s : augur::sample_schedules(*space, random, seed)) schedules.push_back(std::move(s));
+        options.num_cores = cores;
+        const auto named = [&](const error& e) { return error{e.code, task.workload().text() + ": " + e.detail}; };
+        const auto space = augur::loopnest::ansor_space::create(task.dag(), options);
+        if (!space) return named(space.error());
+        for (auto& s : augur::sample_schedules(*space, random, seed)) schedules.push_back(std::move(s));
+        schedules.push_back(augur::loopnest::untuned_schedule(*task.dag(), cores));      // with which every search begins
         std::vector<std::optional<augur::iterator_features>> features(schedules.size()); // none: it cannot be lowered
         threads.bulk(schedules.size(), [&](std::size_t i) {
-            if (auto found = augur::loopnest::schedule_features(k.task, schedules[i])) features[i] = *std::move(found);
+            if (auto found = augur::loopnest::schedule_features(task, schedules[i])) features[i] = *std::move(found);
         });
         for (const auto& f : features)
             if (f)
-                if (auto added = graph.add(*f, augur::schedule_rows::role); !added)
-                    return error{added.error().code, k.task.workload().text() + ": " + added.error().detail};
+                if (auto added = graph.add(*f, augur::schedule_rows::role); !added) return named(added.error());
+        return {};
+    };
+    for (const logged_kernel& k : kernels)
+        if (auto added = add(k.task, k.cores, k.schedules); !added) return added.error();
+    for (const augur::kernel& k : unmeasured) {
+        const auto task = augur::loopnest::kernel_task::create(k, {});
+        if (!task) return error{task.error().code, k.text() + ": " + task.error().detail};
+        if (auto added = add(*task, kernels.empty() ? 1 : kernels.front().cores, {}); !added) return added.error();
     }
     return graph;
 }

@@ -32,22 +32,28 @@ using augur::error;
 using examples::text_of;
 
 struct wishes {
-    std::vector<std::string> logs, left_out;
+    std::vector<std::string> logs, left_out, slots;
     std::string weights; ///< written or read
     training_plan plan;
-    std::size_t most = 512, structures = 256, threads = 0, seeds = 3;
+    std::size_t most = 512, structures = 256, threads = 0, seeds = 3, count = 47;
     std::uint64_t seed = 1;
 };
 
-/// Reads the logs and tells what is in them.
-augur::result<log_contents> read(const wishes& w, examples::executor& threads) {
-    std::vector<augur::kernel> left_out;
-    for (const auto& name : w.left_out) {
+augur::result<std::vector<augur::kernel>> kernels_of(std::span<const std::string> networks) {
+    std::vector<augur::kernel> out;
+    for (const auto& name : networks) {
         const auto network = augur::find_network(name);
         if (!network) return network.error();
-        for (const auto& k : network->kernels) left_out.push_back(k.workload);
+        for (const auto& k : network->kernels) out.push_back(k.workload);
     }
-    auto found = read_logs(w.logs, left_out, w.most, w.seed, threads);
+    return out;
+}
+
+/// Reads the logs and tells what is in them.
+augur::result<log_contents> read(const wishes& w, examples::executor& threads) {
+    const auto left_out = kernels_of(w.left_out);
+    if (!left_out) return left_out.error();
+    auto found = read_logs(w.logs, *left_out, w.most, w.seed, threads);
     if (!found) return found;
     std::size_t schedules = 0;
     for (const auto& k : found->kernels) schedules += k.schedules.size();
@@ -68,9 +74,11 @@ void tell_unread(const std::vector<kernel_samples>& kernels) {
 
 augur::result<int> pretrain(wishes w) {
     auto threads = examples::make_executor(w.threads);
+    const auto unmeasured = kernels_of(w.slots);
+    if (!unmeasured) return unmeasured.error();
     const auto found = read(w, threads);
     if (!found) return found.error();
-    const auto graph = graph_of(found->kernels, w.structures, w.seed, threads);
+    const auto graph = graph_of(found->kernels, *unmeasured, w.structures, w.seed, threads);
     if (!graph) return graph.error();
     auto kernels = samples_of(found->kernels, {*graph, {}}, threads);
     tell_unread(kernels);
@@ -184,8 +192,16 @@ augur::result<int> adapt(const wishes& w) {
     return examples::done;
 }
 
+augur::result<int> draw(const wishes& w) {
+    const auto kernels = draw_kernels(w.count, w.seed);
+    if (!kernels) return kernels.error();
+    for (const auto& k : *kernels) std::printf("%s\n", k.text().c_str());
+    return examples::done;
+}
+
 constexpr const char* usage =
-    "usage: metatune pretrain --log LOG ... --out FILE [flags]   trains on tuning logs, for `tune --model FILE`\n"
+    "usage: metatune draw [flags]                                prints kernels to measure and train on, for `tune --kernel TEXT --collect N`\n"
+    "       metatune pretrain --log LOG ... --out FILE [flags]   trains on tuning logs, for `tune --model FILE`\n"
     "       metatune adapt --weights FILE --log LOG [flags]     shows how well it predicts what it was not told of a log\n\n"
     "metatune COMMAND --help prints the flags.\n";
 
@@ -193,14 +209,19 @@ int run(std::string_view command, std::span<char* const> arguments) {
     wishes w;
     examples::flag_set flags;
     bool help = false;
-    const bool trains = command == "pretrain";
-    if (!trains && command != "adapt") {
+    const bool trains = command == "pretrain", draws = command == "draw";
+    if (!trains && !draws && command != "adapt") {
         std::fprintf(command.empty() || command == "--help" ? stdout : stderr, "%s", usage);
         return command == "--help" ? examples::done : examples::misuse;
     }
-    flags.add_texts("log", "LOG", "log of `tune`, plain, .gz or .zst; may be given again", w.logs);
-    flags.add_list("left-out", "networks none of whose kernels is taken; default none", w.left_out);
-    flags.add_number("most", "N", "schedules of a kernel, some are drawn; default 512", w.most, 1, 1'000'000);
+    if (draws) {
+        flags.add_number("count", "N", "kernels; default 47, as in the paper", w.count, 1, 5000);
+    } else {
+        flags.add_texts("log", "LOG", "log of `tune`, plain, .gz or .zst; may be given again", w.logs);
+        flags.add_list("left-out", "networks none of whose kernels is taken; default none", w.left_out);
+        flags.add_number("most", "N", "schedules of a kernel, some are drawn; default 512", w.most, 1, 1'000'000);
+        flags.add_number("threads", "N", "the result is the same; default: all processors", w.threads, 1, 1024);
+    }
     if (trains) {
         auto& meta = w.plan.meta;
         flags.add_text("out", "FILE", "where the weights are written", w.weights);
@@ -209,24 +230,28 @@ int run(std::string_view command, std::span<char* const> arguments) {
                        "default OUT.checkpoint",
                        w.plan.checkpoint);
         flags.add_number("structures", "N", "random schedules of each kernel, whose loops get slots, too; default 256", w.structures, 0, 1'000'000);
+        flags.add_list("slots", "networks whose kernels get slots in this way although no log has them: those to be tuned; default none", w.slots);
         flags.add_number("epochs", "N", "of pre-training; default 75", w.plan.supervised.epochs, 1, 1'000'000);
         flags.add_number("meta-steps", "N", "of meta-training; default 12800; 0: none", meta.steps, 0, 100'000'000);
         flags.add_number("ways", "N", "kernels of a meta-task; default 1", meta.ways, 1, 65536);
         flags.add_number("shots", "N", "candidates of each to adapt to; default 20", meta.shots, 1, 65536);
         flags.add_number("queries", "N", "others of each; default 20", meta.queries, 1, 65536);
         flags.add_number("meta-tasks", "N", "of a step; default 32", meta.batch, 1, 65536);
-        flags.add_number("cold", "N", "of these, meta-tasks without candidates to adapt to; default 8", meta.cold, 0, 65536);
-    } else {
+        flags.add_number("cold", "N", "of these, meta-tasks without candidates to adapt to; default a quarter", meta.cold, 0, 65536);
+    } else if (!draws) {
         flags.add_text("weights", "FILE", "weights of MetaTune", w.weights);
         flags.add_number("seeds", "N", "draws of the measured points; default 3", w.seeds, 1, 1000);
     }
-    flags.add_number("threads", "N", "the result is the same; default: all processors", w.threads, 1, 1024);
     flags.add_number("seed", "N", "default 1", w.seed, 0, 1'000'000'000);
     flags.add_switch("help", "print this", help);
     auto parsed = flags.parse(arguments);
     const auto needs = [](const char* flag) { return error{errc::invalid_argument, "expected " + std::string(flag) + "; try --help"}; };
-    if (parsed && !help && w.logs.empty()) parsed = needs("--log LOG");
-    if (parsed && !help && w.weights.empty()) parsed = needs(trains ? "--out FILE" : "--weights FILE");
+    if (parsed && !help && !draws && w.logs.empty()) parsed = needs("--log LOG");
+    if (parsed && !help && !draws && w.weights.empty()) parsed = needs(trains ? "--out FILE" : "--weights FILE");
+    if (parsed && !flags.given("cold")) w.plan.meta.cold = w.plan.meta.batch / 4;
+    if (parsed && w.plan.meta.cold > w.plan.meta.batch)
+        parsed =
+            error{errc::invalid_argument, text_of("--cold: expected at most the %zu of --meta-tasks, got %zu", w.plan.meta.batch, w.plan.meta.cold)};
     if (!parsed) return examples::complain("metatune", parsed.error(), examples::misuse);
     if (help) {
         std::printf("%s\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 interrupted.\n", usage, flags.help().c_str());
@@ -236,9 +261,13 @@ int run(std::string_view command, std::span<char* const> arguments) {
     std::vector<examples::named_file> files{{trains ? "--out" : "--weights", w.weights, trains}, {"--checkpoint", w.plan.checkpoint, true}};
     for (const auto& log : w.logs) files.push_back({"--log", log, false});
     if (auto apart = examples::keep_apart(files); !apart) return examples::complain("metatune", apart.error(), examples::misuse);
+    for (const auto* names : {&w.left_out, &w.slots})
+        if (auto found = kernels_of(*names); !found) return examples::complain("metatune", found.error(), examples::misuse);
+    if (trains)
+        if (auto writable = examples::can_write(w.weights); !writable) return examples::complain("metatune", writable.error(), examples::misuse);
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     examples::catch_signals();
-    const auto finished = trains ? pretrain(std::move(w)) : adapt(w);
+    const auto finished = trains ? pretrain(std::move(w)) : draws ? draw(w) : adapt(w);
     if (!finished)
         return examples::complain("metatune", finished.error(),
                                   finished.error().code == errc::interrupted ? examples::interrupted : examples::failed);

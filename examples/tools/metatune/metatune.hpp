@@ -46,10 +46,11 @@ struct log_contents {
 augur::result<log_contents> read_logs(std::span<const std::string> paths, std::span<const augur::kernel> left_out, std::size_t most,
                                       std::uint64_t seed, examples::executor& threads);
 
-/// The super-graph of these schedules, and of `random` schedules more of each kernel, so that it has slots for what a search proposes.
-/// Errors: those of `super_graph::add`
-augur::result<metatune::super_graph> graph_of(std::span<const logged_kernel> kernels, std::size_t random, std::uint64_t seed,
-                                              examples::executor& threads);
+/// The super-graph of these schedules, of the untuned one and of `random` schedules more of each kernel, so that it has slots for what a search proposes.
+/// Kernels that nobody has measured (`unmeasured`) get the slots of such schedules alone.
+/// Errors: those of `super_graph::add`, `kernel_task::create` and `ansor_space::create`
+augur::result<metatune::super_graph> graph_of(std::span<const logged_kernel> kernels, std::span<const augur::kernel> unmeasured, std::size_t random,
+                                              std::uint64_t seed, examples::executor& threads);
 
 /// The measured candidates of a kernel that can be read.
 struct kernel_samples {
@@ -62,6 +63,12 @@ std::vector<kernel_samples> samples_of(std::span<const logged_kernel> kernels, c
 
 /// Standardises the samples.   Errors: those of `standardisation::apply`
 augur::result<metatune::standardisation> standardise(std::span<kernel_samples> all);
+
+// ---- kernels.cpp
+
+/// Convolutions drawn from the ranges of the paper's Table 2, of five kinds in turn, with bias and ReLU. None is of a network of `find_network`.
+/// A kind has some thousand kernels.
+augur::result<std::vector<augur::kernel>> draw_kernels(std::size_t count, std::uint64_t seed);
 
 // ---- training.cpp
 

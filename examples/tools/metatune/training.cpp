@@ -65,7 +65,9 @@ augur::result<metatune::network<float>> train(std::span<const kernel_samples> ke
     for (const auto& k : kernels) tasks.push_back(k.samples);
     const auto large = static_cast<std::size_t>(
         std::count_if(tasks.begin(), tasks.end(), [&](const auto& t) { return t.candidates.size() >= plan.meta.shots + plan.meta.queries; }));
-    if (plan.meta.steps > 0 && large < plan.meta.ways) // now, not after the pre-training
+    if (plan.meta.steps > 0) // now, not after the pre-training
+        if (auto fits = plan.meta.check(); !fits) return fits.error();
+    if (plan.meta.steps > 0 && large < plan.meta.ways)
         return error{errc::invalid_argument, "expected " + std::to_string(plan.meta.ways) + " kernels with " +
                                                  std::to_string(plan.meta.shots + plan.meta.queries) + " candidates, got " + std::to_string(large)};
     const bool keeps = !plan.checkpoint.empty();

@@ -86,6 +86,10 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     if (s.work.kernels.empty() || s.transfer_from.empty()) return wrong("expected --from LOG and --to NETWORK or --kernel KERNEL; try --help");
     if (s.resume && s.log.empty()) return wrong("--resume needs --log");
     if (w.by.empty()) w.by.push_back(choosers.data());
+    if (s.transfer_other_machines && std::any_of(w.by.begin(), w.by.end(), [](const chooser* c) { return c->first == replays; }))
+        return wrong("--by replayed takes schedules of this machine only: it does not go with --other-machines");
+    if (w.by.front()->first == replays && !s.log.empty())
+        return wrong("--log has what the first of --by measures, which --by replayed does not write: name another one first");
     for (const auto* c : w.by)
         if (c->model == "crop" && s.machine.empty())
             return wrong("--by " + std::string(c->name) + " needs --machine: `machine --out FILE` writes one");
@@ -96,7 +100,7 @@ augur::session_search search_by(const wishes& w, const chooser& c) {
     auto out = w.options.search;
     out.model = c.model;
     out.even = true;
-    if (c.first == every) {
+    if (c.first == every || c.first == replays) {
         out.only_transfers = true;
         out.transfers = (std::numeric_limits<std::size_t>::max)();
         return out;
@@ -147,6 +151,12 @@ int run(wishes w) {
     const auto first = report.searches.size();
     for (const auto* c : w.by) {
         if (examples::stop_requested()) break;
+        if (c->first == replays) {
+            auto replayed = replay_search(*session, std::string(c->name), hooks);
+            if (!replayed) return examples::complain("transfer", replayed.error(), examples::failed);
+            report.searches.push_back(*std::move(replayed));
+            continue;
+        }
         report.searches.push_back(session->search(std::string(c->name), search_by(w, *c), c == w.by.front(), hooks));
         if (report.searches.back().failed) return examples::complain("transfer", *report.searches.back().failed, examples::failed);
     }

@@ -13,17 +13,19 @@
 #include <vector>
 
 #include <augur/session/report.hpp>
+#include <augur/session/session.hpp>
 
 #include "transfer_results.hpp"
 
 /// A way to choose what is measured of a kernel beside its untuned schedule.
 struct chooser {
     std::string_view name, model; ///< model: one of `augur::session_models`
-    int first;                    ///< schedules of other kernels that are measured first; -1: all that are measured; `every`: those, and nothing else
-    bool evolves;                 ///< whether they join the population of the search
+    int first;    ///< schedules of other kernels that are measured first; -1: all that are measured; `every`, `replays`: those, and nothing else
+    bool evolves; ///< whether they join the population of the search
     std::string_view help;
 };
 inline constexpr int every = -2;
+inline constexpr int replays = -3; ///< their steps as they are, in place of adapted points
 inline constexpr std::array choosers{
     chooser{"trees", "nest", -1, false, "transferred schedules, ranked by boosted trees trained on the logs"},
     chooser{"trees-mixed", "nest", 1, true, "one of these, and those that the trees search from them"},
@@ -31,12 +33,19 @@ inline constexpr std::array choosers{
     chooser{"crop", "crop", -1, false, "transferred schedules, ranked by Crop; needs --machine"},
     chooser{"class", "none", -1, false, "transferred schedules of the kernels that are most alike, unranked"},
     chooser{"all", "none", every, false, "all transferred schedules, whatever --count says"},
+    chooser{"replayed", "none", replays, false,
+            "the steps of the fastest schedule of each kernel, as TVM replays them, whatever --best and --count say; not logged"},
     chooser{"trees-alone", "nest", 0, false, "schedules that the trees search, none transferred"},
     chooser{"crop-alone", "crop", 0, false, "schedules that Crop searches, none transferred"},
     chooser{"random", "none", 0, false, "random schedules"},
 };
 /// Null: there is none of that name.
 [[nodiscard]] const chooser* find_chooser(std::string_view name);
+
+/// Measures the fastest schedule of each kernel of the session's logs on all kernels of its class, with the steps as they are: the paper's way.
+/// Schedules of other machines and a kernel's own are passed over.
+/// Errors: those of the logs
+[[nodiscard]] augur::result<augur::search_report> replay_search(augur::session& session, std::string name, const augur::session_hooks& hooks);
 
 /// The results of a search, a kernel each. `full`: the index of the long search in the report; npos: none.
 [[nodiscard]] std::vector<examples::transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser,

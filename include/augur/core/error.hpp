@@ -24,13 +24,13 @@ enum class errc : std::uint8_t {
     version_mismatch = 3,  ///< a file of another format, version or schema
     io = 4,                ///< the operating system reported an error
     parse = 5,             ///< malformed text
-    limit = 6,             ///< a size, depth or time limit was exceeded
-    illegal_schedule = 7,  ///< a step that cannot be applied to this state
+    limit = 6,             ///< a size, depth or time limit was exceeded, or a computed number is not finite (e.g. a training that diverged)
+    illegal_schedule = 7,  ///< a step or a decision that cannot be applied; of a program in LLVM IR, a failure while it runs
     not_found = 8,         ///< a name, key or file does not exist
     invalid_argument = 9,  ///< a flag or parameter outside its domain
     busy = 10,             ///< another process holds the resource
     interrupted = 11,      ///< the user asked to stop
-    unsupported = 12,      ///< this build lacks a required component
+    unsupported = 12,      ///< an input, an option or a processor that the function does not handle, or a component that this build lacks
 };
 
 /// The name of an error code, as written to logs.

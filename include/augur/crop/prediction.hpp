@@ -37,7 +37,7 @@ constexpr std::string_view to_string(limit l) noexcept { return augur::detail::n
 struct options {
     unit_model units = unit_model::ideal;
     bool front = true;       ///< model the issue width and window of the machine
-    bool superblocks = true; ///< cost of a block in the context of the blocks before it; else each block alone, times its count (Eq. 1)
+    bool superblocks = true; ///< sum over edges, each block timed on a long path (not the paper's pairs of blocks); else each block alone (Eq. 1)
     bool branches = true;    ///< with `superblocks`: cost of mispredicted branches
     eq6_mode eq6 = eq6_mode::conditional;
     bool bandwidth = true;    ///< bandwidth of caches and memory, where the machine has it

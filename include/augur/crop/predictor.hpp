@@ -12,9 +12,10 @@
 /// ```
 ///
 /// As published, the cost is the sum of T(block) * ECount over all blocks (Eq. 1). That overestimates loops, because an iteration starts before the
-/// previous one has ended. So by default the sum runs over control-flow edges. The cost of an edge is the time that its target block b adds after its
-/// source block p, T(p + b) - T(p); for the edge of a block to itself it is the time of one iteration in the steady state. A mispredicted edge costs
-/// T(b) and the misprediction penalty.
+/// previous one has ended. So by default the sum runs over control-flow edges (program/pipeline/edge_costs.hpp). The cost of an edge is the time that
+/// its target block b adds in the middle of a control-flow path that fills the instruction window; for the edge of a block to itself it is the time of
+/// one iteration in the steady state. (The paper's superblock, T(p + b) - T(p), sees two blocks only.) A mispredicted edge costs T(b) and the
+/// misprediction penalty.
 
 #include <array>
 #include <cstddef>

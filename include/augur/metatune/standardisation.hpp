@@ -22,7 +22,9 @@ namespace metatune {
 
 /// Means and scales of the columns of loops. A part of what a network has learned: its inputs have to be in this form.
 struct standardisation {
-    std::vector<float> mean, scale; ///< (F) of each column; both empty: columns stay as they are
+    /// (F) mean and 1 / standard deviation of each column: a feature x becomes (x - mean) * scale. A column that does not vary has scale 0, so its
+    /// features become 0. Both empty: features stay as they are.
+    std::vector<float> mean, scale;
 
     /// Those of the present loops of `from`; no loop: none. The scale of a column that does not vary is 0: it teaches nothing.
     /// pre: each has the same number of columns

@@ -98,7 +98,8 @@ template <bulk_executor Executor, class Progress>
                                                const pretraining_options& options, Progress&& progress);
 
 /// Trains the head, or the whole network, to adapt to a task in a few steps of SGD (Algorithm 1, lines 7 to 14). Tasks with fewer than shots +
-/// queries candidates are left out. Speeds are relative to the best candidate of the support, as in `fine_tune`, so a query's may be above 1.
+/// queries candidates are left out. Speeds are relative to the best candidate of the support, as in `fine_tune`, so a query's may be above 1; without a
+/// support (`cold`), or without a success in it, to the best candidate of the whole task.
 ///
 /// Repeatable, resumable and interruptible as `pretrain`.
 /// Errors: those of `meta_training_options::check` and `task_samples::check`; invalid_argument (fewer tasks than `ways`), limit (the training

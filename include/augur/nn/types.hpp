@@ -5,7 +5,8 @@
 /// @file
 /// Basic types of the neural-network layers: scalar concept, row-major matrix types, argument types, growing buffers.
 ///
-/// Letters used in all shapes: T tokens (rows), I features in, O features out, D model width, H heads, N candidates.
+/// Letters in shapes: T tokens (rows), I features in, O features out, D model width, H heads. N counts the items of a batch: candidates in losses,
+/// sequences in attention.hpp, nodes in graph_convolution.hpp and weighted_sum_and_max.hpp. In lstm.hpp H is the hidden width and n counts sequences.
 
 #include <cmath>
 #include <concepts>

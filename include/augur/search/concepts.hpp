@@ -62,8 +62,13 @@ private:
 ///
 /// Syntax      `s.propose(space, scorer, n, random&) -> result<std::vector<decision_vector>>`
 ///             `s.observe(span<const measured_decisions>)`
-/// Semantics   `propose` returns at most n points, all complete and legal, none of them proposed before; fewer than n only if the space has no more
-///             points. Equal state, scores and random engine give an equal proposal, for every number of threads
+/// Semantics   `propose` returns at most n points, all complete and legal, none of them proposed before; fewer than n only if no further point was
+///             found: the space is used up, or so large and skewed that `draw_unseen` gave up. The tuner ends a task when a round gives no new
+///             candidate. Equal state, scores and random engine give an equal proposal, for every number of threads.
+///             `observe` gets points with their latencies, infinity for a failure; among them may be points that were never proposed (records of an
+///             earlier run), and a point may come twice
+/// Errors      of `propose`: those of the scorer, among others. The tuner then asks once more, with a scorer that gives every point 0
+/// Threads     one call at a time
 template <class T, class Space>
 concept search_strategy = requires(T& t, const Space& space, detail::constant_scorer& scorer, std::size_t n, random_engine& rng,
                                    std::span<const measured_decisions> points) {

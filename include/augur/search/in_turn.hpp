@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_IN_TURN_HPP
 
 /// @file
-/// Two searches one after the other: what begins well need not be what ends well.
+/// Two strategies in sequence, not alternating: one proposes the first points of a search, another one all the rest.
 
 #include <algorithm>
 #include <cstddef>

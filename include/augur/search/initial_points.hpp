@@ -17,8 +17,8 @@
 
 namespace augur::inline v0 {
 
-/// Proposes the given points before those of another strategy, which is not told of them, so that it does not search around them alone, unless it is to
-/// learn from them.
+/// Proposes given points first, then those of another strategy. By default that strategy does not observe the given points, so that it does not search
+/// around them alone; with `told` it observes them.
 ///
 /// Cost  of a proposal: that of the strategy
 template <class Strategy>

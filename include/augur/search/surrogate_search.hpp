@@ -26,7 +26,7 @@ namespace augur::inline v0 {
 /// Size of the search that a proposal of a `surrogate_search` makes.
 struct surrogate_options {
     std::size_t rounds = 4; ///< at least 1
-    std::size_t batch = 64; ///< points that are scored a round, at least 1
+    std::size_t batch = 64; ///< points scored in a round, at least 1; a proposal of n points scores max(batch, n)
 };
 
 /// Lets a copy of another strategy search the scores as if they were measurements, and proposes the best points that it found.
@@ -38,7 +38,7 @@ struct surrogate_options {
 /// With `bayesian_search` it is MetaTune's search: batch Bayesian optimisation of the model's predictions.
 ///
 /// Source   Ryu, Sung 2021, section 6
-/// Cost     of a proposal: `rounds` proposals of `batch` points of the strategy, and as many scores, and one of each measured point
+/// Cost     of a proposal of n points: `rounds` proposals of max(`batch`, n) points by the strategy, as many scores, and a score for each measured point
 /// Memory   each measured point, a hash of each proposed one
 /// Threads  as the strategy
 template <class Strategy>

@@ -24,7 +24,7 @@ namespace augur::inline v0 {
 ///
 /// | name     | guides by                                                                                        | component          |
 /// |----------|--------------------------------------------------------------------------------------------------|--------------------|
-/// | `none`   | nothing: random search                                                                           |                    |
+/// | `none`   | no model: random search, unless `strategy` is `descent` or `bayes` or a `language` is given      |                    |
 /// | `tlp`    | a TLP that learns from what is measured                                                          | tlp                |
 /// | `crop`   | Crop's prediction from the loops; learns nothing; needs `session_options::machine`               | crop               |
 /// | `trees`  | boosted trees on features of the loops that learn from what is measured                          | xgboost            |
@@ -59,11 +59,13 @@ struct session_search {
     std::size_t language_trials = 0;
     std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
     std::size_t trials = 64; ///< of each kernel, on average
-    std::size_t round = 0;   ///< trials of a kernel between two trainings; 0: a quarter of `trials`, within 4 and 64
+    std::size_t round = 0;   ///< trials of a kernel between two decisions of the task scheduler; 0: a quarter of `trials`, within 4 and 64
     std::size_t first_round = 0; ///< of the first round of a kernel; see `tuning_options::first_round`
     bool even = false;           ///< the same number of trials for every kernel; else where they reduce the time of the network most
     std::uint64_t seed = 1;
-    std::size_t transfers = 3; ///< schedules of `transfer_from` that a kernel begins with, at most: those that the draft or the model ranks highest
+    /// Schedules of `transfer_from` that a kernel begins with, at most: the one that the draft, else the model, ranks highest, then those with the largest
+    /// share of unchanged decisions (`transfer::choose_transfers`).
+    std::size_t transfers = 3;
     bool evolve_transfers = true; ///< all schedules of `transfer_from` that fit join the population of the evolutionary search
     bool only_transfers = false;  ///< nothing else is proposed, whatever `trials` says; for the model `none`
     std::size_t population = 0;   ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule

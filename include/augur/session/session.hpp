@@ -96,13 +96,14 @@ public:
     /// Errors  those of `measure_baselines`
     result<session_report> tune(const session_hooks& hooks = {});
 
-    /// Measures the naive nest and the untuned schedule of each kernel, and the roofline of the machine (`session_options::limits`). Does nothing in a second call.
+    /// Measures the naive nest and the untuned schedule of each kernel, and the roofline of the machine (`session_options::limits`). Does nothing in a
+    /// second call.
     /// Errors  those of the naive nest, which do not depend on a schedule; io of the log. A roofline that cannot be measured is
     ///         `session_report::roofline_error`
     result<void> measure_baselines(const session_hooks& hooks = {});
 
-    /// Weighs the kernels in the task scheduler of the next searches by other numbers than their uses, e.g. by the seconds of all calls inside the
-    /// network for each second of a call alone. A resumed search with other weights takes the records and goes on differently.
+    /// Weighs the kernels in the task scheduler of the next searches by other numbers than their uses, e.g. by (seconds of all calls in the
+    /// network) / (seconds of one call alone). A resumed search with other weights takes the records and goes on differently.
     /// @param weights  one for each kernel
     /// Errors  invalid_argument (another number of weights, one that is not positive and finite), after which the weights are as they were
     result<void> weigh(std::span<const double> weights);
@@ -144,7 +145,7 @@ public:
     [[nodiscard]] const session_report& report() const noexcept { return report_; }
     /// Compiles and runs the kernels.
     [[nodiscard]] loopnest::task_runner& runner() noexcept { return *runner_; }
-    /// Makes a session a `runner`, for a tuner of its user.
+    /// Compiles and measures candidates of a task, one measurement each: a session models the concept `runner`, so a `tuner` of yours can use it.
     std::vector<measurement> measure(const loopnest::kernel_task& t, std::span<const step_list> candidates);
 
 private:

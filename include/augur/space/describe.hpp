@@ -61,7 +61,8 @@ concept word_speller = requires(W& w, const W& c, std::uint64_t choice, recordin
 ///             `nearest(words)`   -> std::optional<std::uint64_t>: the value nearest to the given words; nullopt: no value is near to them
 ///             `speller()`        optional: a `word_speller`; without it a value is spelled as one word
 ///             The sink is any `schedule_sink`; given words are a span of `schedule_item`.
-/// Semantics   equal names: equal roles, in any shape and any kernel of a class. `words` of different values differ, and `nearest(words(v)) == v`
+/// Semantics   decisions with equal names have the same role in every shape and in every kernel of a class. `words` of different values differ, and
+///             `nearest(words(v)) == v`
 /// Cost        no allocation
 template <class C>
 concept describing_cursor =
@@ -245,7 +246,8 @@ template <described_space P>
 }
 
 /// Uniform crossover by words: each decision takes the value nearest to the words that one parent, drawn with equal probability, has for a decision of
-/// that name; if it has none, those of the other parent, and if that has none either, it is sampled. Parents of different sketches give what fits.
+/// that name; if it has none, those of the other parent, and if that has none either, it is sampled. The parents
+/// may have different sketches: their decisions that the child does not have are ignored.
 ///
 /// pre: both parents are complete walks of this space
 template <described_space P>

@@ -33,7 +33,7 @@ namespace augur::inline v0 {
 /// decision are the values that occur after the earlier ones, in ascending order: integers, then reals, then texts. A parameter with one such value
 /// is a decision with one option.
 ///
-/// `sample_path` is uniform over the options of each decision, as everywhere; `space.point(rng.below(space.size()))` is uniform over the points.
+/// `sample_path` is uniform over the options of each decision, not over the points; `space.point(rng.below(space.size()))` is uniform over the points.
 ///
 /// Memory      8 bytes per node of the trie, at most one node per point and parameter; each distinct value of a parameter once
 /// Cost        `build` O(n p log n) for n points of p parameters; a cursor O(1) per decision; `decide` O(p log n)

@@ -102,7 +102,8 @@ template <decision_tree P, class F>
 
 } // namespace detail
 
-/// A random walk down the tree. Each decision is uniform over its options, or takes `preferred` if `sampled` is false.
+/// A random walk down the tree. Each decision is uniform over its first `likely` options (all of them if `likely` is 0), or takes `preferred` if
+/// `sampled` is false.
 /// Leaves are not equally likely if the options depend on the prefix. This is Ansor's sampling, which draws a sketch first.
 template <decision_tree P>
 [[nodiscard]] decision_path sample_path(const P& space, random_engine& rng) {

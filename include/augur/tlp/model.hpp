@@ -36,7 +36,7 @@ enum class backbone : std::uint8_t {
 
 /// Hyperparameters that determine the shape of the model.
 struct config {
-    nn::index columns = 0;                             ///< E; `of` sets columns, numbers_at and numbers
+    nn::index columns = 0;                             ///< E; `with_input` sets columns, numbers_at and numbers
     nn::index numbers_at = 0, numbers = 0;             ///< first column and count of numeric (not one-hot) columns, to which `bands` applies
     std::vector<nn::index> encoder{64, 128, 256, 256}; ///< layer widths; the last one is D
     tlp::backbone backbone = tlp::backbone::attention;

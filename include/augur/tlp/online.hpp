@@ -143,7 +143,7 @@ private:
     result<void> train(std::span<const observation<S, Task>> records) {
         if (std::none_of(records.begin(), records.end(), [&](const auto& r) { return detail::knows_any_kind(options_.schema, *r.schedule); }))
             return error{errc::not_found, "tlp online: expected primitives that the schema '" + options_.schema.name + "' has, got none in " +
-                                              std::to_string(records.size()) + " schedules; `tlp_schema::learn` makes a schema of your language"};
+                                              std::to_string(records.size()) + " schedules; `tlp::schema::learn` makes a schema of your language"};
         deduplicated_batch data(options_.schema.columns, options_.config.order());
         std::vector<float> labels;
         std::vector<std::uint32_t> groups;

@@ -3,7 +3,7 @@
 #define AUGUR_LOOPNEST_LOWER_REPLAY_HPP
 
 /// @file
-/// The steps of another kernel's schedule as they are, on this kernel: what TVM does when a record gets another workload key.
+/// Applies the steps of another kernel's schedule to this kernel, split lengths unchanged: what TVM does when a record gets another workload key.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,8 @@ struct replay_verdict {
     std::optional<replay_fault> fault;
     bool inexact = false;   ///< a split does not divide its loop: iterations beyond the extent are guarded
     bool oversized = false; ///< the lengths of a split are beyond the extent of its loop
-    /// What the lengths of a split cover over the extent, the largest. A loop itself runs no longer than the extent, as in TVM.
+    /// Largest value, over all splits, of (extent of the loop rounded up to a multiple of the product of the lengths) / extent; 1: all lengths divide.
+    /// A loop itself runs no longer than the extent, as in TVM.
     double padded_ratio = 1;
     friend bool operator==(const replay_verdict&, const replay_verdict&) = default;
 };

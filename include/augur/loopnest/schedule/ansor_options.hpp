@@ -18,7 +18,7 @@ struct ansor_options {
     std::size_t max_sketches = 4096;
     /// Use exactly Ansor's sketches and compute-location candidates: "unchanged" and an explicit root are two options, no stage is inlined, and a
     /// loop that runs once is a location. By default each option gives a different program, stages may be inlined, plain reductions are tiled, and
-    /// operands that are read along the reduction may be copied.
+    /// operands that are read along the reduction may be copied, and the rows of an output such as softmax may be split into blocks.
     bool faithful = false;
     /// Offer more options, behind the others, where sampling does not reach: what becomes of a sampled program when Ansor's evolution changes one step
     /// and keeps the others. A stage is computed at an explicit root or in any legal loop around its reader, a vector has any length or is missing

@@ -7,7 +7,8 @@
 ///
 /// The rules and their order are those of Ansor for CPUs (src/auto_scheduler/search_policy/sketch_policy_rules.cc). From the last stage to the
 /// first, each stage is inlined, factored (rfactor), cached, tiled (SSRSRS, alone or fused into its consumer) or left unchanged; each combination
-/// of choices is a sketch. The option `tile_plain_reductions` adds a rule that Ansor does not have.
+/// of choices is a sketch. Three options add rules that Ansor does not have for CPUs: `tile_plain_reductions`, `copy_operands` and `block_rows`;
+/// `ansor_space` sets them all unless `ansor_options::faithful` is set.
 
 #include <algorithm>
 #include <cstddef>

@@ -27,9 +27,11 @@ struct loop_var {
 /// A split or fusion: the relation between one loop variable and its parts.
 struct loop_relation {
     enum class kind : std::uint8_t { split, fuse } type{};
-    std::size_t parent = 0;            ///< for a split: the variable that was split; for a fusion: the result
-    std::vector<std::size_t> parts;    ///< outermost first
-    std::vector<std::int64_t> lengths; ///< for a split: lengths of parts 1.. (inner_to_outer) or of parts ..n-2; 0: still open
+    std::size_t parent = 0;         ///< for a split: the variable that was split; for a fusion: the result
+    std::vector<std::size_t> parts; ///< outermost first
+    /// For a split into n parts: n - 1 lengths, those of parts[1] to parts[n-1] if `inner_to_outer` (the outermost part takes the rest of the extent), else
+    /// those of parts[0] to parts[n-2] (the innermost part takes the rest). A length of 0 is still open.
+    std::vector<std::int64_t> lengths;
     bool inner_to_outer = true;
 };
 

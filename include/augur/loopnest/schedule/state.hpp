@@ -41,8 +41,8 @@ public:
     /// The applied steps as a schedule.
     [[nodiscard]] step_list schedule() const { return {steps_}; }
 
-    /// True if some stage is computed inside loop `iter` of `stage_index`, or inside any of its loops if iter is npos.
-    static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+    static constexpr std::size_t npos = static_cast<std::size_t>(-1); ///< no loop, no stage
+    /// True if some stage is computed inside loop `iter` of `stage_index`, or inside any of its loops if `iter` is npos.
     [[nodiscard]] bool has_attached(std::size_t stage_index, std::size_t iter = npos) const {
         return std::any_of(stages_.begin(), stages_.end(), [&](const stage& s) {
             return s.placement == stage::place::at && s.at_stage == stage_index && (iter == npos || s.at_var == stages_[stage_index].iters[iter].var);
@@ -59,7 +59,8 @@ public:
         return {};
     }
 
-    /// Applies the steps of `list` in order; stops at the first refused step.
+    /// Applies the steps of `list` in order; stops at the first refused step. The steps before it stay applied: use a copy where all or none must apply.
+    /// Errors: that of the refused step.
     result<void> apply(const step_list& list) {
         for (const auto& s : list.steps)
             if (auto done = apply(s); !done) return done;

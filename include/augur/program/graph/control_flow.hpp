@@ -27,7 +27,7 @@ struct basic_block {
     friend bool operator==(const basic_block&, const basic_block&) = default;
 };
 
-/// A control-flow path of one step: the edge from a block to a successor.
+/// A control-flow edge, from a block to a successor.
 struct control_edge {
     std::uint64_t count = 0;         ///< times taken, summed over all executions of the function
     std::vector<dependence> carried; ///< values that the target block takes from the source block
@@ -179,8 +179,8 @@ struct control_loop {
 
 /// The misprediction rate of each control-flow edge, from a static model of the branch predictor.
 ///
-/// Of the paths that leave a block, the most frequent one is always predicted. Any other path is mispredicted in half of its executions, or in all of
-/// them when it leaves the innermost loop. In a loop with at most `predicted_trips` iterations all paths are predicted, also the one out of it,
+/// Of the edges that leave a block, the most frequent one is always predicted. Any other edge is mispredicted in half of its executions, or in all of
+/// them when it leaves the innermost loop. In a loop with at most `predicted_trips` iterations all edges are predicted, also the exit,
 /// because the branch history of tensor programs repeats with every entry of the loop.
 /// @param predicted_trips  the largest trip count that the predictor remembers (`core_front::predicted_trips`)
 /// @return (edges) rates from 0 to 1, by the index of the edge

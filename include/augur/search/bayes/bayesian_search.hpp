@@ -40,13 +40,14 @@ namespace augur::inline v0 {
 /// The inputs are the words of the options (`features_of_words`), the labels minus the logarithm of the latency, standardised. A label more than
 /// `range` below the best one counts as `range` below: how slow a slow point is says little about the best ones, and in a space where most points are
 /// slower by an order of magnitude the process would spend itself on them. Hyper-parameters are fitted anew for each proposal. A batch is chosen one
-/// point after the other, each under hallucinated labels of those before (`batch_posterior`). Hallucination only shrinks deviations, so what a
-/// candidate was worth before bounds what it is worth now, and only candidates on top are brought up to date: the choice of EI and GP-BUCB is that of
-/// a full pass; for qEI it is so but for the noise of the samples.
+/// point after the other, each under hallucinated labels of those before (`batch_posterior`). Hallucination only lowers the acquisition value
+/// of a candidate, so values are updated lazily, for the candidate on top only; for EI and GP-BUCB the batch equals that of a full update, for qEI up to
+/// the noise of its samples.
 ///
-/// Failed points (a latency that is no positive finite number) have no label. A second process, of 1 for a success and 0 for a failure, gives the
-/// chance that a point is valid, cut to `least_chance` and 1, whose logarithm is added to that of the expected improvement, and to the bound (in
-/// standard deviations). As long as fewer than two points succeeded the bound of this chance alone chooses.
+/// Failed points (a latency that is no positive finite number) have no label. A second process is fitted to labels of 1 for a
+/// success and 0 for a failure. Its mean, clamped to [`least_chance`, 1], is taken as the probability of success, and its logarithm is added to the log
+/// EI or to the upper confidence bound (both of standardised labels). With fewer than two successes the candidates with the highest upper confidence
+/// bound of that probability are chosen (with `initial` 0: by the scores, see below).
 ///
 /// With `prior_mean` the scores of the scorer, a `cost_model` for example, are regressed on the labels of the measured points, and the process models
 /// what is left, without a limit of range if the slope is positive. A slope against the labels counts as 0. A score that is not finite counts as the

@@ -26,16 +26,22 @@ enum class acquisition : std::uint8_t {
 struct bayesian_options {
     acquisition by = acquisition::log_expected_improvement;
     std::size_t initial = 8; ///< points that are drawn uniformly before the first model, at least 1; 0 with a prior mean: the scores choose them
-    std::size_t candidates = 10000; ///< points among which a proposal chooses; all of a space that has no more, and at most 16 times as many nodes
-    double mutated = 0.5;           ///< share of the candidates that are mutants of the best measured points; the others are uniform samples
-    std::size_t parents = 16;       ///< measured points that have mutants
-    std::size_t max_points = 1000;  ///< of the model; of more measured points the best half and the most recent others, and as many recent failures
-    std::size_t fit_points = 256;   ///< points from which hyper-parameters are fitted, chosen alike
-    double beta = 2;                ///< of `upper_confidence_bound`, in standard deviations
-    std::size_t samples = 128;      ///< of `monte_carlo_improvement`
-    bool prior_mean = false;        ///< the scorer is the mean of the process
-    double range = 1;               ///< of the labels, above 0: a point may be slower than the best one by a factor of e^range; infinity: as it is
-    double least_chance = 0.01;     ///< a point counts as valid with at least this probability
+    /// Points among which a proposal chooses: all unseen points of a space with at most so many, if listing them expands at most 16 times as many nodes;
+    /// else mutants and uniform samples.
+    std::size_t candidates = 10000;
+    double mutated = 0.5;     ///< share of the candidates that are mutants of the best measured points; the others are uniform samples
+    std::size_t parents = 16; ///< measured points that have mutants
+    /// Measured points in the model of the latency. Of more, the fastest max_points / 2 and the most recent others. The same limit holds for the failed
+    /// points in the model of failures: the most recent ones.
+    std::size_t max_points = 1000;
+    std::size_t fit_points = 256; ///< points from which hyper-parameters are fitted, chosen alike
+    double beta = 2;              ///< of `upper_confidence_bound`, in standard deviations
+    std::size_t samples = 128;    ///< of `monte_carlo_improvement`
+    bool prior_mean = false;      ///< the scorer is the mean of the process
+    /// Labels are -ln(seconds). A label more than `range` below the best one is raised to that limit, so a point slower than e^range times the best
+    /// latency counts as just that slow. Above 0; infinity: no limit. Not applied where the prior mean has a positive slope.
+    double range = 1;
+    double least_chance = 0.01; ///< a point counts as valid with at least this probability
     mutation_weights weights = mutation_weights::cpu();
     gp_fit_options fit{};
 };

@@ -130,7 +130,7 @@ auto basic_session<E>::make_strategy(running_search& s, [[maybe_unused]] std::si
 #ifdef AUGUR_HAS_SEARCH_BAYES
     if (settings.strategy == "bayes") {
         bayesian_options bayes;
-        bayes.initial = (std::min)(bayes.initial, s.options.round);
+        bayes.initial = unranked ? (std::min)(bayes.initial, s.options.round) : 0; // a model that knows other kernels chooses the first points, too
         bayes.prior_mean = !unranked;
         return begin_with(guided(bayesian_search<E>(bayes, s.threads)), true);
     }

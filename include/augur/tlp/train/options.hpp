@@ -41,19 +41,19 @@ struct training_options {
         double sharpness = 4;   ///< lambda_rank: uses label^sharpness, which separates the best programs of a task
         double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, which penalises slow or failed picks
         double weight_decay = 1e-4;
-        double clip = 0.5; ///< maximum norm of the gradient
-        learning_rate_decay rate = learning_rate_decay::cosine;
-        std::size_t rate_every = 16;        ///< epochs per step of learning_rate_decay::step
-        double rate_factor = 0.5;           ///< factor of learning_rate_decay::step
-        std::vector<double> output_weights; ///< weights of the outputs' losses; empty: 1 each
-        bool decoders_only = false;         ///< fine-tuning: trains the decoders only
-        std::size_t target_head = 0;        ///< output whose validation top-1 and top-5 select the best epoch
+        double clip = 0.5;                                      ///< maximum norm of the gradient
+        learning_rate_decay rate = learning_rate_decay::cosine; ///< how `learning_rate` falls
+        std::size_t rate_every = 16;                            ///< epochs per step of learning_rate_decay::step
+        double rate_factor = 0.5;                               ///< factor of learning_rate_decay::step
+        std::vector<double> output_weights;                     ///< weights of the outputs' losses; empty: 1 each
+        bool decoders_only = false;                             ///< fine-tuning: trains the decoders only
+        std::size_t target_head = 0;                            ///< output whose validation top-1 and top-5 select the best epoch
         std::size_t target_head_passes = 1; ///< by_task, several outputs: passes per epoch over the ranking groups of the target head
         std::size_t patience = 0;           ///< stop after this many epochs without a better validation score; 0: never
         std::size_t least_steps = 0;        ///< minimum number of steps; adds epochs if necessary
     } fine;
 
-    /// The authors' setup: one ranking group per batch across all tasks, raw labels, constant learning rate.
+    /// The authors' setup: one ranking group per batch across all tasks, labels not sharpened, no regret term, constant learning rate.
     static training_options faithful() {
         training_options o;
         o.epochs = 50;
@@ -66,7 +66,7 @@ struct training_options {
         o.fine.rate = learning_rate_decay::constant;
         return o;
     }
-    /// For the few hundred records of a running search: raw labels, and steps enough for the first of them.
+    /// For the few hundred records of a running search: labels not sharpened, no regret term, at least 300 steps even with few records.
     static training_options online() {
         training_options o;
         o.epochs = 100;

@@ -36,7 +36,7 @@ struct label_options {
 struct training_samples {
     std::size_t outputs = 1;            ///< K
     std::vector<std::uint32_t> records; ///< (N) index of a record of the data set that has the schedule
-    std::vector<std::uint32_t> groups;  ///< (N) workload of the schedule on any platform; numbered from 0, ascending
+    std::vector<std::uint32_t> groups;  ///< (N) one output: task; several: workload (normalised key) on any platform; numbered from 0, ascending
     std::vector<float> labels;          ///< (N, K) least latency / latency, 0 for a failure
     std::vector<std::uint8_t> known;    ///< (N, K) 0 for a missing label
     std::vector<double> least;          ///< (groups, K) least latency in seconds; infinity if there is none
