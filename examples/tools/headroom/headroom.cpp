@@ -36,7 +36,8 @@ using augur::error;
 
 struct wishes {
     augur::session_options options; ///< what all sessions share
-    std::string folder, language, weights, given_known, hard_of;
+    std::string folder, language, weights, hard_of;
+    std::vector<std::string> known_logs; ///< empty: one is measured
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
     std::size_t most = 256; ///< trials of a guide
     std::size_t share = 1;  ///< of the trials of a guide, one in so many
@@ -45,7 +46,8 @@ struct wishes {
     std::vector<std::size_t> searches{0, 1, 2}; ///< the guides that are measured
 
     [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
-    [[nodiscard]] std::string known() const { return given_known.empty() ? folder + "/known.jsonl" : given_known; }
+    [[nodiscard]] std::string measured_known() const { return folder + "/known.jsonl"; }
+    [[nodiscard]] std::vector<std::string> known() const { return known_logs.empty() ? std::vector{measured_known()} : known_logs; }
     [[nodiscard]] std::size_t trials(const guide& g) const { return (std::min)(most, g.trials) / share; }
 };
 
@@ -58,7 +60,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
     flags.add_text("hard-of", "FILE", "in their place the hard kernels of a folder's kernels.jsonl, which may be of another machine", w.hard_of);
-    flags.add_text("known", "LOG", "records of other kernels for the guides with known or transfer; default: measured, in the folder", w.given_known);
+    flags.add_texts("known", "LOG",
+                    "records of other kernels for the guides with known or transfer; may be given again; default: measured, in the folder",
+                    w.known_logs);
     flags.add("guides", "NAME,...", "searches to measure of each kernel, of: " + guide_names() + ";\ndefault random,tlp,known",
               [&](std::string_view text) -> augur::result<void> {
                   w.searches.clear();
@@ -131,7 +135,7 @@ augur::result<void> collect_known(const wishes& w, const augur::session_hooks& h
     o.search.trials = w.known_trials;
     o.search.round = 8;
     o.collect = true;
-    o.log = w.known();
+    o.log = w.measured_known();
     auto s = augur::session::create(std::move(o));
     if (!s) return s.error();
     const auto done = s->tune(hooks);
@@ -191,7 +195,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
     if (any_of_guides(searches, has_nest)) { // what they need is read now
         o.search.model = "nest";
     }
-    if (uses_known(searches)) o.transfer_from = {w.known()}; // without what it has of this kernel
+    if (uses_known(searches)) o.transfer_from = w.known(); // without what it has of this kernel
     if (any_of_guides(searches, has_language)) o.search.language = w.language;
     o.log = log_of(guides[searches[0]]);
     auto s = augur::session::create(std::move(o));
@@ -266,14 +270,15 @@ int run(const wishes& w) {
         if (!read) return examples::complain("headroom", read.error(), examples::misuse);
         records = *std::move(read);
     }
-    for (const auto& [what, file] :
-         {std::pair{"known", &w.given_known}, std::pair{"weights", &w.weights}}) { // what a guide learned from is a part of it
-        if (file->empty()) continue;
-        const auto bytes = augur::read_whole_file(*file, std::size_t{1} << 32U);
-        if (!bytes) return examples::complain("headroom", bytes.error(), examples::misuse);
-        if (auto same = examples::claim_folder(w.folder + "/" + what,
-                                               examples::text_of("%s %016llx\n", what, static_cast<unsigned long long>(augur::fnv1a64(*bytes))));
-            !same)
+    for (const auto& [what, files] : {std::pair{"known", w.known_logs}, std::pair{"weights", std::vector{w.weights}}}) {
+        if (files.empty() || files.front().empty()) continue;
+        std::string settings; // what a guide learned from is a part of it
+        for (const auto& file : files) {
+            const auto bytes = augur::read_whole_file(file, std::size_t{1} << 32U);
+            if (!bytes) return examples::complain("headroom", bytes.error(), examples::misuse);
+            settings += examples::text_of("%s %016llx\n", what, static_cast<unsigned long long>(augur::fnv1a64(*bytes)));
+        }
+        if (auto same = examples::claim_folder(w.folder + "/" + what, settings); !same)
             return examples::complain("headroom", same.error(), examples::misuse);
     }
     examples::progress_line progress;
@@ -286,7 +291,7 @@ int run(const wishes& w) {
         if (!hard) return examples::complain("headroom", {hard.error().code, w.hard_of + ": " + hard.error().detail}, examples::misuse);
         kernels = *std::move(hard);
     }
-    bool known = !w.given_known.empty();
+    bool known = !w.known_logs.empty();
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
         const auto& [network, k] = kernels[i];
         const auto old = std::find_if(records.begin(), records.end(), [text = k.text()](const auto& r) { return r.kernel == text; });

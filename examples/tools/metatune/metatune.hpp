@@ -66,8 +66,8 @@ augur::result<metatune::standardisation> standardise(std::span<kernel_samples> a
 
 // ---- kernels.cpp
 
-/// Convolutions drawn from the ranges of the paper's Table 2, of five kinds in turn, with bias and ReLU. None is of a network of `find_network`.
-/// A kind has some thousand kernels.
+/// Convolutions drawn from the ranges of the paper's Table 2, of five kinds in turn, with bias and ReLU: square images of 7, 14, ..., 224 (lines of 150,
+/// 200, ..., 600), channels in steps of 16, or 3. None is a kernel of a network of `find_network`; the same convolution with other fused operations may be.
 augur::result<std::vector<augur::kernel>> draw_kernels(std::size_t count, std::uint64_t seed);
 
 // ---- training.cpp
