@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
+#include <augur/workload/networks.hpp>
+
 #include "../../examples/tools/metatune/metatune.hpp"
 #include "child_program.hpp"
 
