@@ -101,8 +101,11 @@ TEST_CASE("metatune: kernels drawn from the ranges of Table 2, none of them of a
     CHECK(texts.size() == 300);
     CHECK(kinds.size() == 5);
     for (const auto& [kind, count] : kinds) CHECK(count == 60);
-    for (const auto name : augur::network_names)
-        for (const auto& k : augur::find_network(name)->kernels) CHECK_FALSE(texts.contains(k.workload.text()));
+    for (const auto name : augur::network_names) {
+        const auto network = augur::find_network(name);
+        REQUIRE(network);
+        for (const auto& k : network->kernels) CHECK_FALSE(texts.contains(k.workload.text()));
+    }
     const auto fewer = metatune_program::draw_kernels(47, 7), other = metatune_program::draw_kernels(47, 8);
     REQUIRE((fewer && other));
     CHECK(std::equal(fewer->begin(), fewer->end(), kernels->begin())); // a smaller set is the beginning of a larger one
