@@ -168,10 +168,10 @@ int run(augur::session_options options, int rounds, bool strict) {
         if (machines) rows.back().push_back(examples::machine_of(b));
     }
     std::printf("\n%s\n", examples::table_text(rows).c_str());
-    std::printf("limit: GFLOP/s, GB/s or 10^9 evaluations a second. A visit takes the fastest of fifteen windows of 3 ms; %d rounds of limit, "
+    std::printf("limit: GFLOP/s, GB/s or 10^9 evaluations a second. A timing is the fastest of fifteen windows of 3 ms; %d rounds of limit, "
                 "kernel, limit. share: median of "
                 "the limit's\n"
-                "time over the kernel's in the rounds whose two visits to the limit were within 5 %% of its fastest (how many: rounds); of all: in "
+                "time over the kernel's in the rounds whose two timings of the limit were within 5 %% of its fastest (how many: rounds); of all: in "
                 "all rounds\n",
                 rounds);
     for (const auto& line : examples::account_of(found)) std::printf("%s\n", line.c_str());
@@ -212,10 +212,10 @@ int main(int argc, char** argv) {
             return augur::error{augur::errc::invalid_argument, "expected a class, one of " + names + ", got '" + std::string(text) + "'"};
         },
         true);
-    flags.add_number("trials", "N", "candidates a kernel, on average; default 128", s.search.trials, 1, 1'000'000);
+    flags.add_number("trials", "N", "candidates of each kernel; default 128", s.search.trials, 1, 1'000'000);
     flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
-    flags.add_number("rounds", "N", "of kernels beside their limits in the end; default 15", rounds, 1, 1000);
+    flags.add_number("rounds", "N", "final timings of each kernel, each between two timings of its limit; default 15", rounds, 1, 1000);
     flags.add_text("log", "FILE", "write each record as soon as it is measured", s.log);
     flags.add_switch("resume", "go on with the log", s.resume);
     flags.add_isa_level(s.compiler.isa);

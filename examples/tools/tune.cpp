@@ -27,9 +27,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_number("trials", "N", "candidates to measure a kernel, on average; default 64", s.search.trials, 1, 1'000'000);
     flags.add_text(
         "model", "auto|none|tlp|crop|trees|hybrid|nest|FILE",
-        "what guides the search: nothing, TLP learning from nothing, Crop, boosted trees that learn,\nCrop corrected by such trees, trees that know "
-        "other kernels and learn on, or the network of a\nweights file, TLP or MetaTune (`metatune pretrain`), learning on;\ndefault auto: what the "
-        "other flags give decides",
+        "what guides the search. auto: chosen by --known, --transfer, --weights and --language; none: no model;\ntlp: a TLP trained during the "
+        "search; crop: Crop; trees: boosted trees trained during the search;\nhybrid: Crop corrected by such trees; nest: boosted trees pre-trained "
+        "on --known and updated online;\nFILE: weights of TLP or MetaTune (`metatune pretrain`), updated online; default auto",
         model);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
     flags.add_text(
@@ -37,7 +37,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "log of other kernels (--collect writes one), for the models nest and auto; records of other machines,\nthreads, compilers or flags are "
         "skipped",
         s.known);
-    flags.add_choice("draft", {"crop"}, "Crop chooses many candidates and the model the best of them; needs --machine", s.search.draft);
+    flags.add_choice("draft", {"crop"},
+                     "Crop chooses many candidates and the model the best of them; needs --machine; the default of --model is then tlp",
+                     s.search.draft);
     flags.add_texts("transfer", "LOG",
                     "log of other kernels on this machine: each kernel begins with the best schedules of its class; may be repeated",
                     s.transfer_from);
@@ -46,11 +48,12 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
                      s.transfer_other_machines);
     flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for --model auto", s.search.weights);
-    flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model", out.save_model);
+    flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model FILE; the default of --model is then tlp",
+                   out.save_model);
     flags.add_choice(
         "search", {"evolutionary", "random", "sa", "descent", "bo", "tlm"},
-        "what proposes candidates: evolution, chance, simulated annealing, coordinate descent, Bayesian\noptimisation, a language model; "
-        "default: evolutionary with a model, random without",
+        "what proposes candidates: evolution, uniform sampling, simulated annealing, coordinate descent, Bayesian\noptimisation, a language model; "
+        "default: tlm with --language, else evolutionary with a model, random without",
         search);
     flags.add_number("descend-after", "N", "after N trials of a kernel propose only neighbours of its fastest schedule", s.search.descend_after, 1,
                      1'000'000);

@@ -97,7 +97,7 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("full-seeds", "N", "of a cell at full size; default 5", w.budget.full_seeds, 1, 1000);
     flags.add_text("figures", "FOLDER", "write figures 6 and 9 as SVG", w.figures);
     flags.add_number("threads", "N", "default: all processors", w.threads, 1, 1024);
-    flags.add_switch("strict", "a bad line of a log is the end", w.from.strict);
+    flags.add_switch("strict", "stop at the first bad line of a log; default: bad lines are counted and reported", w.from.strict);
     flags.add_switch("list", "name the cells and which are done; compute nothing", w.list);
     flags.add_switch("print", "print what is done; compute nothing", w.printed_only);
     flags.add_switch("quick", "on small made-up logs, with small budgets, batches of 64 and a quarter of the widths", w.quick);

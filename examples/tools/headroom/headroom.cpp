@@ -59,25 +59,32 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
-    flags.add_text("hard-of", "FILE", "in their place the hard kernels of a folder's kernels.jsonl, which may be of another machine", w.hard_of);
+    flags.add_text("hard-of", "FILE",
+                   "instead of --kernels: the half of the kernels of this kernels.jsonl where random search does worst; may be of another machine",
+                   w.hard_of);
     flags.add_texts("known", "LOG",
                     "records of other kernels for the guides with known or transfer; may be given again; default: measured, in the folder",
                     w.known_logs);
-    flags.add("guides", "NAME,...", "searches to measure of each kernel, of: " + guide_names() + ";\ndefault random,tlp,known",
-              [&](std::string_view text) -> augur::result<void> {
-                  w.searches.clear();
-                  for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
-                      end = (std::min)(text.find(',', at), text.size());
-                      const auto g = find_guide(text.substr(at, end - at));
-                      if (g == guides.size())
-                          return error{errc::invalid_argument,
-                                       "expected one of " + guide_names() + ", got '" + examples::shown(text.substr(at, end - at)) + "'"};
-                      if (std::find(w.searches.begin(), w.searches.end(), g) != w.searches.end())
-                          return error{errc::invalid_argument, "'" + std::string(guides[g].name) + "' twice"};
-                      w.searches.push_back(g);
-                  }
-                  return {};
-              });
+    flags.add(
+        "guides", "NAME,...",
+        "searches to measure of each kernel, of: " + guide_names() +
+            ";\nrandom: random search; tlp, crop, trees, hybrid, known (nest), weights: evolution under this model of `tune`; sa, descent, bo:\n"
+            "this --search of `tune`; transfer: begins with schedules of known kernels; tlm: a language model drafts, tlm16: only 16 trials;\n"
+            "crop+tlp: Crop drafts for TLP; known+descent: descent after 32 trials; default random,tlp,known",
+        [&](std::string_view text) -> augur::result<void> {
+            w.searches.clear();
+            for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
+                end = (std::min)(text.find(',', at), text.size());
+                const auto g = find_guide(text.substr(at, end - at));
+                if (g == guides.size())
+                    return error{errc::invalid_argument,
+                                 "expected one of " + guide_names() + ", got '" + examples::shown(text.substr(at, end - at)) + "'"};
+                if (std::find(w.searches.begin(), w.searches.end(), g) != w.searches.end())
+                    return error{errc::invalid_argument, "'" + std::string(guides[g].name) + "' twice"};
+                w.searches.push_back(g);
+            }
+            return {};
+        });
     flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides with tlm", w.language);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for the guides with weights", w.weights);
     flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 64 of the others", w.most, 1, 256);

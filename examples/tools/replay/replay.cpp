@@ -60,7 +60,7 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("t4", "FILE", "write the trials of the last search with the first seed on the last log as T4", w.t4);
     flags.add_switch("help", "print this", w.help);
     if (auto read = flags.parse(arguments); !read) return read;
-    if (w.help) std::printf("usage: replay --log FILE [flags]\n\n%s", flags.help().c_str());
+    if (w.help) std::printf("usage: replay --log FILE | --autotvm FILE [flags]\n\n%s", flags.help().c_str());
     else if (w.logs.empty() && w.autotvm.empty()) return error{errc::invalid_argument, "--log or --autotvm is needed; try --help"};
     if (w.searches.empty()) w.searches = known;
     if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());

@@ -40,7 +40,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto& c : choosers) names += "\n  " + std::string(c.name) + std::string(15 - c.name.size(), ' ') + std::string(c.help);
     flags.add_texts("from", "LOG", "log of tuned kernels; may be given again", s.transfer_from);
     examples::add_work_flags(flags, "to", s.work);
-    flags.add("by", "NAME,...", "what chooses the schedules that are measured; default trees. Of several, the first one counts:" + names,
+    flags.add("by", "NAME,...",
+              "what chooses the schedules that are measured; default trees. Of several, the first is written to --log and compared with the others:" +
+                  names,
               [&](std::string_view text) -> augur::result<void> {
                   for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
                       end = (std::min)(text.find(',', at), text.size());
