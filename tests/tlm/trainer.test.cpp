@@ -362,6 +362,10 @@ TEST_CASE("weights file: a model comes back from its folder, and files that do n
     CHECK(config(R"({"model_type": "bert", "vocab_size": 40})") == augur::errc::version_mismatch);
     CHECK(config(R"({"model_type": "gpt2", "vocab_size": -1})") == augur::errc::invalid_argument);
     CHECK(config(R"({"model_type": "gpt2", "vocab_size": 40, "activation_function": "relu"})") == augur::errc::version_mismatch);
+    for (const char* other_function :
+         {R"("tie_word_embeddings": false)", R"("scale_attn_weights": false)", R"("scale_attn_by_inverse_layer_idx": true)"})
+        CHECK(config(R"({"model_type": "gpt2", "vocab_size": 40, "n_positions": 16, "n_layer": 2, "n_embd": 64, "n_head": 4, )" +
+                     std::string(other_function) + "}") == augur::errc::version_mismatch);
     CHECK(config("{") == augur::errc::parse);
     auto bad = m;
     bad.net.stack.last.gamma[3] = std::nanf("");

@@ -179,6 +179,16 @@ TEST_CASE("autotvm_trees: the trees of other tasks rank at once, and their weigh
     REQUIRE(m.update(few.records));
     CHECK(right_pairs(m, target) > right_pairs(alone, target));
 
+    // another history: the trees that corrected the first one are gone
+    std::vector<float> one_score(few.schedules.size()), new_score(one_score.size());
+    model replaced(knob_row{}, quick()), new_one(knob_row{}, quick());
+    REQUIRE(*replaced.learn_history(history));
+    REQUIRE(replaced.update(few.records));
+    for (model* of : {&replaced, &new_one}) REQUIRE(*of->learn_history(two.records) == (two.records.size() >= quick().history_rows));
+    REQUIRE(replaced.score(target, few.schedules, one_score));
+    REQUIRE(new_one.score(target, few.schedules, new_score));
+    CHECK(one_score == new_score);
+
     // enough records: the history is out, bit for bit
     const measured many(target, 300, 8);
     REQUIRE(m.update(many.records));

@@ -37,7 +37,7 @@ namespace augur::inline v0 {
 /// When the writer calls fsync. A crash of the program loses no record in any mode; a crash of the machine loses the records that are not synced.
 enum class durability : std::uint8_t {
     none,  ///< never
-    batch, ///< after every 32 records and in the destructor
+    batch, ///< after every 32 records and in the destructor, which cannot report an error: call `flush` before
     each,  ///< before `append` returns
 };
 
@@ -88,7 +88,8 @@ inline std::string lock_owner([[maybe_unused]] const struct stat& about) {
 ///
 /// Atomicity  a record is in the log with both its lines or not at all; a partial write is truncated away
 /// Locking    flock on the log itself while it is open, without a lock file; the system releases the lock when the process ends in any way
-/// Recovery   `open` truncates a torn record at the end of the log, which a killed writer left, and changes nothing else
+/// Recovery   `open` truncates a torn record at the end of the log, which a killed writer left. It appends the newline that the last line lacks, and to a
+///            log without one the augur header, even if no record follows; other bytes stay as they are
 /// Threads    one thread per writer
 template <class Calls = detail::file_calls>
 class basic_log_writer {

@@ -60,8 +60,9 @@ constexpr int ansor_error(outcome o) noexcept {
 /// Result of one trial. A failed trial is a value, not an error.
 struct measurement {
     outcome status = outcome::runner_error;
-    std::vector<double> seconds; ///< one latency per repeat, in seconds; empty for a failed trial
-    double total_seconds = 0;    ///< wall time of the trial, compilation included
+    std::vector<double>
+        seconds; ///< one latency per repeat, in seconds; empty for a failed trial, but `unstable` may keep the unsound times: use `latency()`
+    double total_seconds = 0; ///< wall time of the trial, compilation included
     double compile_cpu_seconds = 0;
     double run_cpu_seconds = 0; ///< CPU time of the child process outside the timed calls; 0: not known
     double packing_seconds = 0; ///< time of the one-time layout rewrite of constant inputs; not part of a latency

@@ -110,7 +110,8 @@ private:
 
 using file_replacement = basic_file_replacement<>;
 
-/// Replaces the content of a file by `bytes`, atomically. The new content is on the disk when the call returns. Errors: io, not_found (the folder).
+/// Replaces a file by a new one with the content `bytes`, atomically. The new file has mode 0644 less the umask. A symbolic link is itself replaced; the
+/// file that it names stays as it was. The new content is on the disk when the call returns. Errors: io, not_found (the folder).
 template <class Calls = detail::replacement_calls>
 [[nodiscard]] result<void> replace_file(const std::string& path, std::string_view bytes) {
     auto file = basic_file_replacement<Calls>::open(path);

@@ -88,9 +88,9 @@ struct follow_split_step {
 struct follow_fused_split_step {
     static constexpr std::string_view kind = "FFSP";
     std::int64_t stage, iter;
-    std::vector<std::int64_t> source_steps;
-    std::int64_t level;
-    bool factor_or_nparts;
+    std::vector<std::int64_t> source_steps; ///< numbers of the earlier SP steps
+    std::int64_t level;                     ///< index into their `lengths`, from 0
+    bool factor_or_nparts; ///< TVM's name. true: the product is the length of the inner loop (factor); false: of the outer one (nparts)
     friend bool operator==(const follow_fused_split_step&, const follow_fused_split_step&) = default;
 };
 /// SA: storage alignment.

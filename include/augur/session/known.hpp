@@ -39,6 +39,7 @@ struct known_candidates {
     std::size_t passed_over = 0;     ///< records of workloads that are no kernels of `loopnest`, of other targets, compilers or flags
     std::size_t other_machine = 0;   ///< records of other machines
     std::string first_other_machine; ///< the field in which the first of them differs
+    std::size_t unusable = 0;        ///< records whose schedule does not apply to its kernel
     std::string first_bad;           ///< the first damaged line; empty: none
 };
 
@@ -46,7 +47,8 @@ struct known_candidates {
 /// the record's; 0 for a failed one.
 ///
 /// @param without  kernels whose records are not read
-/// Errors  those of the log; not_found if no record is of this hardware, ISA level, machine, compiler and flags
+/// Errors  those of the log; not_found if there is no usable record of this hardware, ISA level, machine, compiler and flags, and no kernel was left out:
+///         a log all of whose kernels are in `without` gives 0 records
 [[nodiscard]] inline result<known_candidates> read_known(const std::string& log, const hardware_params& hardware, const toolchain& made_with,
                                                          loopnest::nest_row row_of, task_normalised_samples& samples,
                                                          isa_level level = isa_level::native, std::span<const loopnest::kernel_task> without = {}) {
@@ -72,11 +74,15 @@ struct known_candidates {
         std::vector<float> rows, row(row_of.columns()), labels;
         std::vector<double> latencies;
         const auto id = task_identity(t);
-        for (const auto& trial : old->trials)
-            if (trial.task == id && row_of(t, trial.schedule, row)) {
-                rows.insert(rows.end(), row.begin(), row.end());
-                latencies.push_back(trial.outcome.latency());
+        for (const auto& trial : old->trials) {
+            if (trial.task != id) continue;
+            if (!row_of(t, trial.schedule, row)) {
+                ++out.unusable;
+                continue;
             }
+            rows.insert(rows.end(), row.begin(), row.end());
+            latencies.push_back(trial.outcome.latency());
+        }
         if (latencies.empty()) continue;
         ++out.kernels;
         out.records += latencies.size();

@@ -175,7 +175,8 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     return m;
 }
 
-/// Returns the text of a machine file, with one line for each cache level and each cost. `machine_from_json` returns the same machine.
+/// Returns the text of a machine file, with one line for each cache level and each cost. `machine_from_json` returns the same machine if it passes
+/// `check_machine`; one of `detect_machine` does not before `complete_machine` has filled it.   pre: each cost has a unit of the machine
 [[nodiscard]] inline std::string machine_to_json(const machine& m) {
     std::string out = "{";
     const auto line = [&](const char* indent, auto&& write) { // json_writer writes no line breaks

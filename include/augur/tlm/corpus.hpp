@@ -188,7 +188,8 @@ public:
         return {all.subspan(p.begin, p.value - p.begin), all.subspan(p.value, decisions_[id + 1].begin - p.value), p.forced};
     }
 
-    /// Appends the decisions of a record and [SEP] to `tokens`, and to `learned` whether a token is part of a value, or the end.
+    /// Appends the decisions of a record and [SEP] to `tokens`, and to `learned` 1 for each token that a model learns, else 0. Learned are [SEP] and the
+    /// values of decisions with more than one option. Tokens that had no entry in `learned` get 0.
     void append(std::size_t record, sentence_form form, std::vector<token>& tokens, std::vector<std::uint8_t>& learned) const {
         for (const auto id : corpus_->schedule(record)) {
             const auto d = decision(id);

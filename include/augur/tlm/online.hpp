@@ -86,7 +86,8 @@ public:
     online_model& operator=(const online_model&) = delete;
 
     /// Learns from sentences that were measured before, for example of other kernels, now and in each fine-tuning.
-    /// Errors: those of `train`; the model is as before
+    /// Errors: those of `train` and of `dataset_builder`; limit: no sentence fits into the context. The weights are as before, but the sentences stay and take
+    /// part in each later fine-tuning. An empty data set is no error and trains nothing
     [[nodiscard]] result<void> demonstrate(dataset sentences) {
         before_.emplace(std::move(sentences));
         return fine_tune(0);

@@ -107,8 +107,9 @@ inline bool is_step_kind(std::string_view word) { return std::find(tlm_step_kind
     return (out += ' ') += ansor_steps_text(steps, hide_lengths);
 }
 
-/// The steps at the end of a sentence: from the first word that is a kind of step, and from which on all words are steps.
-/// Errors: parse, with the number of the word
+/// The steps of a sentence: all words from the first one on that is a kind of step, so no word of the prompt may be one. Without such a word the list is
+/// empty, which is no error: check it for text that a model wrote.
+/// Errors: parse: too few fields, with the number of the word; a field of another type, with line:column of the steps written as JSON; limit
 [[nodiscard]] inline result<step_list> read_ansor_steps(std::string_view sentence) {
     std::vector<std::string_view> words;
     vocabulary::each_word(sentence, [&](std::string_view w) { words.push_back(w); });

@@ -49,14 +49,16 @@ struct language_model {
     return text;
 }
 
-/// Reads a `config.json`; members that say nothing of the size are passed over. Without `augur_sentences` the sentences are full.
-/// Errors: parse, version_mismatch (no GPT-2, another activation or epsilon), those of `gpt2_config::check`
+/// Reads a `config.json`; other members are passed over. Without `augur_sentences` the sentences are full.
+/// Errors: parse, version_mismatch (no GPT-2, another activation or epsilon, word embeddings that are not tied, another scale of the attention), those of
+/// `gpt2_config::check`
 [[nodiscard]] inline result<std::pair<gpt2_config, sentence_form>> read_config_json(std::string_view text) {
     gpt2_config c;
     c.hidden = 0;
     auto form = sentence_form::full;
     std::string type, activation = "gelu_new", sentences;
     double epsilon = 1e-5;
+    bool tied = true, scaled = true, by_layer = false;
     json_reader in(text);
     const auto size = [&](nn::index& to) {
         std::int64_t n = 0;
@@ -68,6 +70,9 @@ struct language_model {
         if (key == "model_type") return in.read(type);
         if (key == "activation_function") return in.read(activation);
         if (key == "layer_norm_epsilon") return in.read(epsilon);
+        if (key == "tie_word_embeddings") return in.read(tied);
+        if (key == "scale_attn_weights") return in.read(scaled);
+        if (key == "scale_attn_by_inverse_layer_idx") return in.read(by_layer);
         if (key == "augur_sentences") return in.read(sentences);
         if (key == "vocab_size") return size(c.words);
         if (key == "n_positions") return size(c.context);
@@ -82,6 +87,7 @@ struct language_model {
     if (type != "gpt2") return other("expected the model_type gpt2, '" + printable(type) + "' came");
     if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") return other("expected gelu_new, '" + printable(activation) + "' came");
     if (epsilon != 1e-5) return other("expected a layer_norm_epsilon of 1e-5, " + std::to_string(epsilon) + " came");
+    if (!tied || !scaled || by_layer) return other("expected tied word embeddings and attention that is scaled by the width of a head alone");
     if (sentences == "compact") form = sentence_form::compact;
     else if (!sentences.empty() && sentences != "full") return other("expected full or compact sentences, '" + printable(sentences) + "' came");
     if (c.hidden == 0 && c.width > 0 && c.width < (nn::index{1} << 24U)) c.hidden = 4 * c.width;

@@ -22,13 +22,14 @@ namespace augur::inline v0::transfer {
 struct workload_arguments {
     struct argument {
         std::int64_t number = 0;
-        std::string word; ///< not empty: the argument is no whole number
+        std::string word; ///< a text argument behind a leading '"', e.g. `"float32`, so that it is never empty; empty: the argument is `number`
         friend bool operator==(const argument&, const argument&) = default;
     };
     std::string dag; ///< md5 of TVM's text, or the name of a template
     std::vector<argument> arguments;
 
-    /// Reads `["<dag>", 1, 56, [3, 3], "float32"]`.   Errors: parse, limit; with the column
+    /// Reads `["<dag>", 1, 56, [3, 3], "float32"]`: whole numbers, texts, and lists of them.
+    /// Errors: parse (also for a real number, a boolean or null), limit; with the column
     [[nodiscard]] static result<workload_arguments> parse(std::string_view key) {
         json_reader in(key);
         workload_arguments out;

@@ -25,7 +25,7 @@ struct tuning_hooks {
     std::function<void(const tuning_progress&)> progress{};
     /// Called between batches; true ends the run. A running batch is finished and written.
     std::function<bool()> stop{};
-    /// Seconds since an arbitrary point in time; only the times in the summary depend on it. Left out: `steady_seconds`.
+    /// Seconds since an arbitrary point in time, for the times in the summary and in the progress; no decision depends on it. Left out: `steady_seconds`.
     std::function<double()> clock{};
 };
 

@@ -34,7 +34,8 @@ struct tuning_progress {
     /// What the model expects of the best candidate of this round that is not measured yet, seconds: a line of the logarithm of the latency over the
     /// score, through the latest 512 trials of the task. Infinity: none is left, there is no model, or its scores and the latencies disagree.
     double expected_latency = std::numeric_limits<double>::infinity();
-    double objective = 0; ///< weighted sum of the best latencies so far, seconds
+    double objective =
+        0; ///< sum of weight * best latency over the tasks that have a success, seconds; it rises when another task has its first success
     outcome_counts counts{};
     double seconds = 0;      ///< wall time since the run began
     double seconds_left = 0; ///< estimated remaining wall time

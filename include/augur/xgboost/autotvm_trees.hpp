@@ -74,9 +74,11 @@ public:
         AUGUR_ASSERT(options_.trees.check() && options_.half_life > 0, "autotvm_trees: options");
     }
 
-    /// Trains the trees of other tasks. Returns whether there were enough records (`history_rows`). Errors: those of `boosted_trees::train`.
+    /// Trains the trees of other tasks and discards those of the tasks themselves, which corrected the earlier history: call `update` again. Returns whether
+    /// there were enough records (`history_rows`); if not, there is no history. Errors: those of `boosted_trees::train`; there is no history then.
     [[nodiscard]] result<bool> learn_history(std::span<const observation<S, Task>> records) {
         history_.reset();
+        own_.clear();
         std::vector<float> x, labels;
         for (auto& [key, own] : rows_by_task(records)) {
             x.insert(x.end(), own.x.begin(), own.x.end());

@@ -416,6 +416,9 @@ TEST_CASE("nest features: targets") {
     h.num_cores = 6;
     h.vector_unit_bytes = 32;
     const auto logged = nest_target::make(h);
+    auto narrow = h;
+    narrow.cache_line_bytes = 1; // a log may say anything
+    CHECK(nest_target::make(narrow).line_bytes == 64);
     CHECK(logged.cores == 6);
     CHECK(logged.vector_lanes == 8);
     CHECK(logged.cache_bytes == nest_target().cache_bytes);

@@ -98,6 +98,7 @@ TEST_CASE("replay: a fault for each reason") {
     CHECK(fault_of(copy, R"([["RE", 1, [0, 1]]])") == "order");
     CHECK(fault_of(copy, R"([["CI", 1]])") == "placement"); // the result
     CHECK(fault_of(copy, R"([["FSP", 1, 0, 0, 2]])") == "step");
+    CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [8], 1], ["SPP", 1, 0, 8, [2], 1]])") == "step"); // of another compiler
     CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [1099511627776, 1099511627776], 1]])") == "step");
     CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [8], 1], ["AN", 1, 0, 5], ["AN", 1, 1, 6]])") == "target"); // blockIdx.x, threadIdx.x
     CHECK(fault_of(copy, R"([["AN", 1, 7, 6]])") == "target");
@@ -207,7 +208,8 @@ TEST_CASE("replay cache: TVM's steps that the space does not make") {
           "[\"FU\", $L, [0, 1, 2]], [\"SP\", $L, 0, 196, [9, 5], 1]", "[\"CHW\", $C, \"local\"], [\"SP\", $C, 3, 48, [7], 1]",
           "[\"CHR\", 0, \"shared\", [1]], [\"SP\", 1, 1, 14, [4], 1], [\"CA\", 1, 2, 0], [\"SP\", 1, 1, 14, [4], 1]",
           "[\"SP\", $L, 3, 48, [4], 1], [\"AN\", $L, 0, 5], [\"AN\", $L, 9, 5]",
-          "[\"CA\", $C, $L, 2], [\"SP\", $C, 1, 14, [4], 1], [\"CR\", $C], [\"SP\", $C, 5, 32, [5], 1]"}) {
+          "[\"CA\", $C, $L, 2], [\"SP\", $C, 1, 14, [4], 1], [\"CR\", $C], [\"SP\", $C, 5, 32, [5], 1]",
+          "[\"SP\", $L, 3, 48, [4], 1], [\"SPP\", $L, 1, 14, [2], 1]"}) {
         std::string text = "[" + steps + "]";
         for (const auto& [name, number] : {std::pair("$L", last), std::pair("$C", conv)})
             for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 2, number);

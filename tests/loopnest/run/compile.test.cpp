@@ -92,6 +92,12 @@ TEST_CASE("compile: only flags that the compiler takes are kept") {
     std::erase(want, "-fvect-cost-model=dynamic");
     for (const auto& flag : found->flags) CHECK(std::find(want.begin(), want.end(), flag) != want.end());
     CHECK(std::find(found->flags.begin(), found->flags.end(), "-O2") != found->flags.end());
+    // the user's own are kept, whatever the level
+    for (const auto level : {isa_level::native, isa_level::x86_64_v2}) {
+        const auto own = find_compiler({.command = "cc", .flags = {"-O1", "-fno-such-flag"}, .isa = level}, at);
+        REQUIRE(own);
+        CHECK(std::find(own->flags.begin(), own->flags.end(), "-fno-such-flag") != own->flags.end());
+    }
 }
 
 TEST_CASE("compile: the flags of an ISA level make the compiler define what the level has") {

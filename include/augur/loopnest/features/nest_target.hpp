@@ -14,8 +14,8 @@
 
 namespace augur::inline v0::loopnest {
 
-/// Machine parameters of the features; all are above 0. The default is a server with 24 cores and a compiler without AVX, as for TVM's public CPU
-/// logs. The features of one model must all use the same target, or each the target of its log.
+/// Machine parameters of the features; all are above 0, and `line_bytes` is at least 4, a float. The default is a server with 24 cores and a compiler
+/// without AVX, as for TVM's public CPU logs. The features of one model must all use the same target, or each the target of its log.
 struct nest_target {
     double cores = 24;                                        ///< cores that execute the parts of a parallel loop
     double vector_lanes = 4;                                  ///< float lanes of the vectors that the compiler uses
@@ -23,12 +23,12 @@ struct nest_target {
     std::array<double, 3> cache_bytes{32768, 1 << 20, 1.4e6}; ///< capacity of each level available to one core, L1 first
     std::array<double, 3> line_cycles{4, 12, 40};             ///< cycles in which one core fetches a line from behind each level
 
-    /// The target of a log line; cache parameters are the default ones.
+    /// The target of a log line. Cache sizes and line costs are the default ones, and so is a number that the log does not have.
     [[nodiscard]] static nest_target make(const hardware_params& h) noexcept {
         nest_target t;
         t.cores = static_cast<double>((std::max)(h.num_cores, std::int64_t{1}));
         t.vector_lanes = static_cast<double>((std::max)(h.vector_unit_bytes / 4, std::int64_t{1}));
-        if (h.cache_line_bytes > 0) t.line_bytes = static_cast<double>(h.cache_line_bytes);
+        if (h.cache_line_bytes >= 4) t.line_bytes = static_cast<double>(h.cache_line_bytes);
         return t;
     }
     /// The target of a machine; unknown parameters keep their default. The capacity of a shared cache is divided evenly among its cores; processors

@@ -131,6 +131,12 @@ inline replay_fault fault_of(const loop_state& s, const transform_step& step) {
                        "step " + std::to_string(out.state.steps().size()) + " (AN): a loop of GPU threads or of a tensor unit"};
             return out;
         }
+        if (std::holds_alternative<foreign_step>(step)) {
+            out.fault = replay_fault::step;
+            out.why = {errc::illegal_schedule,
+                       "step " + std::to_string(out.state.steps().size()) + ": expected a step of Ansor, got one of another kind"};
+            return out;
+        }
         if (auto done = out.state.apply(step); !done) {
             out.fault = detail::fault_of(out.state, step);
             out.why = done.error();

@@ -31,7 +31,8 @@ namespace augur::inline v0::loopnest {
 
 namespace detail {
 
-/// Steps without the lengths of splits and the numbers of unroll pragmas, which the structure does not depend on. A stage that rfactor makes has one of the lengths as an axis, so those before the last rfactor belong to it.
+/// Steps without the lengths of splits and the numbers of unroll pragmas, which the structure does not depend on. A stage that rfactor makes has one of
+/// the lengths as an axis, so those before the last rfactor belong to it.
 class step_skeleton {
 public:
     explicit step_skeleton(const step_list& list) : list_(&list) {
@@ -116,6 +117,7 @@ public:
             if (auto* split = std::get_if<split_step>(&step); split != nullptr && k >= fixed)
                 std::fill(split->lengths.begin(), split->lengths.end(), std::int64_t{1});
             if (is_of_accelerator(step)) structure_.fault = replay_fault::target;
+            else if (std::holds_alternative<foreign_step>(step)) structure_.fault = replay_fault::step;
             else if (state.apply(step)) visit_step(step, [&](const auto& x) { follow(x, k, state, vars); });
             else structure_.fault = fault_of(state, step);
         }

@@ -58,7 +58,7 @@ inline result<std::string> build_runner(const compiler& cc, const work_folder& f
 /// The result of compiling one batch of programs into one shared object.
 struct compile_outcome {
     bool ok = false;
-    bool timed_out = false; ///< wall or CPU limit exceeded, or the memory limit of the compiler
+    bool timed_out = false; ///< wall or CPU limit exceeded. A compiler out of memory has failed as for an error in the source; see `reason`
     bool stopped = false;
     bool ours = false; ///< internal failure: the program is not the cause
     double cpu_seconds = 0;

@@ -56,10 +56,11 @@ inline std::string built_isa(std::string_view macros) {
 
 } // namespace detail
 
-/// Finds the compiler, the default flags that it accepts, and the level of its code. Runs the compiler two to four times (0.1 s).
+/// Finds the compiler, the default flags that it accepts, and the level of its code. Runs the compiler two or three times (0.1 s), and once more for each
+/// flag if it refuses one of them.
 ///
-/// @return errors: not_found (the compiler cannot be started), limit (no file descriptors are left), invalid_argument (it fails on an empty
-///         file), unsupported (it does not know the ISA level), io, interrupted
+/// @return errors: not_found (the compiler cannot be started), limit (no file descriptors are left), invalid_argument (`--version` fails), unsupported
+///         (it does not know the ISA level), io, interrupted. A compiler that cannot compile is found here and refused by `build_runner`
 inline result<compiler> find_compiler(const compiler_options& options, const work_folder& folder, stop_flag stop = nullptr) {
     compiler found;
     std::string command = options.command;
@@ -111,8 +112,9 @@ inline result<compiler> find_compiler(const compiler_options& options, const wor
     }
     if (!accepts(found.flags)) {
         std::vector<std::string> kept;
-        for (const auto& flag : found.flags)
+        for (const auto& flag : options.flags.empty() ? found.flags : isa_flags(options.isa))
             if (accepts({flag})) kept.push_back(flag);
+        kept.insert(kept.end(), options.flags.begin(), options.flags.end()); // the user's own are never left out: a wrong one shows when it is used
         found.flags = std::move(kept);
     }
     if (stop_requested(stop)) return error{errc::interrupted, "stopped while probing the compiler"};

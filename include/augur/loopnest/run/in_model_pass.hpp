@@ -54,7 +54,9 @@ struct in_model_trial {
     const auto inside = net.times_inside(schedules);
     if (!inside) return inside.error();
     const auto seconds = net.seconds_of_kernels(*inside);
-    const double spread = net.compare(std::span(&schedules, 1), rounds).front().spread();
+    const auto now = net.compare(std::span(&schedules, 1), rounds).front();
+    if (!std::isfinite(now.high)) return error{errc::io, "in-model pass: the network failed or was stopped with the schedules that it has"};
+    const double spread = now.spread();
     const auto loss = [&](std::size_t k) { return std::isfinite(alone[k]) ? seconds[k] - alone[k] * list[k].uses : 0.0; };
     std::vector<std::size_t> order(list.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -63,7 +63,8 @@ public:
             return error{errc::invalid_argument, "runner: threads is " + std::to_string(options.threads) + ", expected 0 (all) to 1024"};
         if (options.batch < 1 || options.batch > 1024 || options.compile_jobs < 0 || options.compile_jobs > 1024)
             return error{errc::invalid_argument, "runner: expected batch from 1 to 1024 and compile_jobs from 0 (all) to 1024"};
-        if (!(options.wall_seconds > 0 && options.wall_seconds < 1e6)) return error{errc::invalid_argument, "runner: expected wall_seconds above 0"};
+        if (!(options.wall_seconds > 0 && options.wall_seconds < 1e6))
+            return error{errc::invalid_argument, "runner: expected wall_seconds above 0 and below 1e6, got " + std::to_string(options.wall_seconds)};
         if (auto runs = detect_machine(options.compiler.isa); !runs) return runs.error();
         if (options.threads == 0) options.threads = available_processors();
         if (options.compile_jobs == 0) options.compile_jobs = available_processors();
@@ -90,14 +91,16 @@ public:
 
     /// Runs a trusted program of the task once, with a time limit of at least 120 s, and stores its outputs.
     ///
-    /// @return errors: invalid_argument (it does not compile or run, with the reason), io, interrupted
+    /// @return errors: invalid_argument (it does not compile, run or fit into memory, with the reason), io (the runner failed, e.g. a full disk), interrupted
     result<expected_outputs> make_expected_outputs(const generated_program& trusted, tolerance allowed = {}) {
         expected_outputs made = new_reference(allowed);
         for (const auto& b : trusted.buffers)
             if (b.purpose == program_buffer::role::output) made.elements.push_back(b.elements);
         const auto m = measure_chunk(std::span(&trusted, 1), made, 0, true).front();
         if (stop_requested(options_.stop)) return error{errc::interrupted, "stopped while computing the reference"};
-        if (!m.ok()) return error{errc::invalid_argument, "reference program: " + std::string(to_string(m.status)) + ": " + m.reason};
+        if (!m.ok())
+            return error{m.status == outcome::runner_error ? errc::io : errc::invalid_argument,
+                         "reference program: " + std::string(to_string(m.status)) + ": " + m.reason};
         made.seconds = m.latency();
         return made;
     }
@@ -120,6 +123,7 @@ public:
     static result<std::vector<std::vector<float>>> read_reference(const expected_outputs& from) {
         std::vector<std::vector<float>> outputs;
         const auto fd = file_descriptor::open(from.path.c_str(), O_RDONLY);
+        if (!fd) return error{errc::io, "reference '" + from.path + "': " + std::strerror(errno)};
         for (const auto n : from.elements) {
             auto& o = outputs.emplace_back(static_cast<std::size_t>(n));
             auto* at = reinterpret_cast<char*>(o.data());

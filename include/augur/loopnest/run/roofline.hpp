@@ -177,9 +177,9 @@ inline result<double> measure_function_throughput(program_runner& runner, const 
 
 /// Measures both peaks with the runner's compiler, flags and threads. Costs about 3 s.
 ///
-/// @param read_bytes  size of the buffer that is read; the default exceeds the caches of most machines
-/// @return errors: io (a measurement failed, with the reason, possibly because the machine is busy; callers can continue without the value),
-///         interrupted
+/// @param read_bytes  size of the buffer that is read, 1 to 2^38; the default exceeds the caches of most machines
+/// @return errors: invalid_argument (read_bytes, found after the compute peak was measured), io (a measurement failed, with the reason, possibly because
+///         the machine is busy; callers can continue without the value), interrupted
 inline result<roofline> measure_roofline(program_runner& runner, const machine& m, std::int64_t read_bytes = std::int64_t{256} << 20U) {
     roofline peak;
     peak.threads = runner.options().threads;

@@ -49,7 +49,8 @@ public:
         });
     }
 
-    /// Applies a step and records it.   Errors: illegal_schedule, with the number of the step and the reason.
+    /// Applies a step and records it. A step of another compiler (`foreign_step`) is recorded and changes nothing; `replay` refuses it.
+    /// Errors: illegal_schedule, with the number of the step and the reason.
     result<void> apply(const transform_step& step) {
         if (auto done = visit_step(step, [&](const auto& s) { return run(s); }); !done) {
             const auto kind = visit_step(step, [](const auto& s) { return std::string_view(s.kind); });

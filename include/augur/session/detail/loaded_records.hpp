@@ -90,6 +90,9 @@ struct loaded_records {
             }
             if (!read) return read.error();
             notes.push_back(log + ": " + std::to_string(read->records) + " candidates of " + std::to_string(read->kernels) + " kernels are known");
+            if (read->unusable > 0)
+                notes.push_back(log + ": " + std::to_string(read->unusable) +
+                                " records have schedules that do not apply to their kernels and are passed over");
             if (read->passed_over > 0)
                 notes.push_back(log + ": " + std::to_string(read->passed_over) +
                                 " records of unknown kernels, other targets or compilers are passed over");

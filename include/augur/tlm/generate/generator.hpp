@@ -79,7 +79,8 @@ public:
         return {};
     }
 
-    /// The points, the most likely first within a batch.
+    /// The points, batch by batch. Without `sample` the most likely comes first within a batch. With it they stand by their perturbed log-probability, which
+    /// is random: sort by `log_probability` for the most likely.
     /// Errors  invalid_argument: options beyond their domain; limit: logits that are no numbers, or no legal token has a probability; those of the model
     [[nodiscard]] result<std::vector<generated_point>> generate(const generation_options& options) {
         if (auto fits = options.check(); !fits) return fits.error();

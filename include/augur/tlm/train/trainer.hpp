@@ -49,9 +49,11 @@ struct training_options {
     double dropout = 0;          ///< rate of what GPT-2 drops (`gpt2_pass::forward`), below 1; the authors': 0.1
     bool learn_all = false;      ///< prompts and padding to the context are learned, too, as in the authors' programs; else the values of decisions
     std::uint64_t seed = 1;
-    std::string checkpoint;             ///< file from which an equal call goes on; empty: none
+    /// File from which a call with equal corpus, options and first weights goes on; another one is refused. The vocabulary is not compared: it must be
+    /// equal, too. Empty: none.
+    std::string checkpoint;
     double checkpoint_seconds = 60;     ///< between two of them; the last step always writes one
-    std::vector<std::uint32_t> records; ///< of the corpus, to learn from; empty: all that did not fail
+    std::vector<std::uint32_t> records; ///< of the corpus, to learn from; failed ones, and numbers beyond the corpus, are passed over; empty: all
 };
 
 struct training_progress {
