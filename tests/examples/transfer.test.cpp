@@ -138,6 +138,10 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     CHECK(transferred > 0);
     CHECK(transferred <= 2);
 
+    { std::ofstream(known, std::ios::app) << "{\"i\": damaged\n"; } // told by each way to choose
+    REQUIRE(run(folder, {"--from", known, "--kernel", "dense:m=24,n=32,k=32,bias", "--by", "replayed", "--threads", "1"}) == 0);
+    CHECK(contains(contents(folder / "out"), "1 damaged lines are passed over"));
+
     CHECK(run(folder, wish) == 2); // the log has records
     CHECK(contains(contents(folder / "err"), "holds 6 records"));
     REQUIRE(run(folder,

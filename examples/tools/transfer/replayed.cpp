@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "transfer.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include <augur/loopnest/lower/replay.hpp>
 #include <augur/record/log_reader.hpp>
+#include <augur/session/detail/trials.hpp>
 #include <augur/workload/class_levels.hpp>
 
 namespace {
@@ -19,16 +18,20 @@ struct tuned_kernel {
     augur::step_list schedule;
 };
 
-/// Adds the kernels of a log.   Errors: those of the log and of `kernel_task::create`
-augur::result<void> add_log(std::map<std::string, tuned_kernel>& kernels, const std::string& log, const augur::toolchain& made_with) {
+/// Adds the kernels of a log, and tells in `notes` what is passed over.   Errors: those of the log and of `kernel_task::create`
+augur::result<void> add_log(std::map<std::string, tuned_kernel>& kernels, const std::string& log, const augur::toolchain& made_with,
+                            std::vector<std::string>& notes) {
     auto reader = augur::log_reader::open(log);
     if (!reader) return reader.error();
+    std::size_t elsewhere = 0;
     for (augur::record r;;) {
         const auto has_record = reader->next(r);
         if (!has_record) return has_record.error();
-        if (!*has_record) return {};
+        if (!*has_record) break;
         const auto workload = augur::kernel::from_workload_key(r.task.workload_key);
-        if (!workload || !r.measured.ok() || r.machine != made_with.machine || r.flags != made_with.flags) continue;
+        const bool here = workload && r.machine == made_with.machine && r.flags == made_with.flags;
+        elsewhere += here ? 0 : 1;
+        if (!here || !r.measured.ok()) continue;
         const auto at = kernels.find(r.task.workload_key);
         if (at == kernels.end()) {
             auto task = augur::loopnest::kernel_task::create(*workload, {});
@@ -39,21 +42,10 @@ augur::result<void> add_log(std::map<std::string, tuned_kernel>& kernels, const 
             at->second.schedule = std::move(r.schedule);
         }
     }
-}
-
-/// Adds a measured schedule to the report of a search.
-void add_trial(augur::search_report& out, std::size_t kernel, const std::string& label, const augur::step_list& schedule,
-               const augur::measurement& m) {
-    constexpr std::size_t most = 4; // that are timed again
-    out.latencies[kernel].push_back(m.latency());
-    out.best_latency[kernel] = (std::min)(out.best_latency[kernel], m.latency());
-    const auto status = static_cast<std::size_t>(m.status);
-    ++out.counts[status];
-    if (out.first_reason[status].empty()) out.first_reason[status] = label + ": " + m.reason;
-    if (!m.ok()) return;
-    auto& best = out.finalists[kernel];
-    best.insert(std::find_if(best.begin(), best.end(), [&](const auto& f) { return m.latency() < f.latency; }), {m.latency(), schedule});
-    if (best.size() > most) best.pop_back();
+    if (elsewhere > 0)
+        notes.push_back(log + ": " + std::to_string(elsewhere) + " records are of other kernels, machines, compilers or flags and are passed over");
+    if (const auto bad = reader->summary().bad; bad > 0) notes.push_back(log + ": " + std::to_string(bad) + " damaged lines are passed over");
+    return {};
 }
 
 } // namespace
@@ -61,9 +53,9 @@ void add_trial(augur::search_report& out, std::size_t kernel, const std::string&
 augur::result<augur::search_report> replay_search(augur::session& session, std::string name, const augur::session_hooks& hooks) {
     const auto& report = session.report();
     std::map<std::string, tuned_kernel> sources; // by workload key: the order of what is measured
-    for (const auto& log : report.options.transfer_from)
-        if (auto added = add_log(sources, log, report.made_with); !added) return added.error();
     augur::search_report out(std::move(name), session.tasks().size());
+    for (const auto& log : report.options.transfer_from)
+        if (auto added = add_log(sources, log, report.made_with, out.notes); !added) return added.error();
     out.transfers.resize(session.tasks().size());
     std::map<std::string_view, std::size_t> faults;
     std::size_t inexact = 0, agree = 0;
@@ -86,19 +78,12 @@ augur::result<augur::search_report> replay_search(augur::session& session, std::
         out.transfers[k].adapted = applied.size();
         std::vector<augur::step_list> schedules;
         for (const auto& a : applied) schedules.push_back(a.schedule);
-        if (hooks.progress) {
-            augur::session_progress p;
-            p.stage = out.name;
-            p.kernel = label;
-            p.done = k;
-            p.total = session.tasks().size();
-            hooks.progress(p);
-        }
+        augur::detail::tell(hooks, out.name, label, k, session.tasks().size());
         const auto measured = session.measure(task, schedules);
         for (std::size_t i = 0; i < measured.size(); ++i) {
             applied[i].latency = measured[i].latency();
             applied[i].status = measured[i].status;
-            add_trial(out, k, label, applied[i].schedule, measured[i]);
+            augur::detail::collect_trial(out, label, k, applied[i].schedule, measured[i]);
         }
         out.transfers[k].proposed = std::move(applied);
     }
